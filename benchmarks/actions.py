@@ -5,20 +5,30 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, StructField, StructType
 
-from benchmarks.kernel import allocations, inputs_of_groups, replayed_rows, strategy_seconds
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
-from spark_jobs.config import Configuration
+from spark_jobs.config import Configuration, strategy_settings
+from spark_jobs.domain.judge import JudgedStep, audited_step
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.window import to_micros
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.status.strategy_comparison import OtherStrategies, strategy_comparison
 from spark_jobs.pipeline.audit_run import AuditRun
 from spark_jobs.pipeline.gather.fold import Sources
-from spark_jobs.pipeline.gather.judged import Gathered
+from spark_jobs.pipeline.gather.histories import histories
+from spark_jobs.pipeline.gather.judged import Gathered, over_groups
+from spark_jobs.pipeline.gather.packed import PACKED
+from spark_jobs.pipeline.gather.rows import packed, rows_of
 from spark_jobs.pipeline.run import RunRequest, run
 from spark_jobs.pipeline.sources import read_sources
 from spark_jobs.store.warehouse import Warehouse
@@ -61,6 +71,7 @@ class Target:
         return read_sources(AuditRun.begin(spark, self.warehouse, RunRequest(self.interval), self.configuration))
 
 
+_SECONDS = StructType([StructField("seconds", DoubleType())])
 #: Does the work once; seconds of its parts, by their names.
 Act = Callable[[], Mapping[str, float]]
 
@@ -92,7 +103,7 @@ def audit(spark: SparkSession, target: Target) -> Act:
 
         def begins(stage: str) -> None:
             began.append((stage, time.perf_counter()))
-            spark.sparkContext.setJobDescription(stage)  # for `benchmarks.event_log`
+            spark.sparkContext.setJobDescription(stage)  # for Spark's history server
 
         begins("opening the tables")
         run(spark, target.warehouse, RunRequest(target.interval), target.configuration, begins)
@@ -102,31 +113,62 @@ def audit(spark: SparkSession, target: Target) -> Act:
     return act
 
 
-def allocate(spark: SparkSession, target: Target) -> Act:
-    """From the rebalance intervals, which are there before, to who owns what in each: plain Python, one core."""
-    groups = inputs_of_groups(target.sources(spark), target.interval, target.configuration)
-
-    def act() -> Mapping[str, float]:
-        allocations(groups)
-        return {}
-
-    return act
-
-
 def strategies(spark: SparkSession, target: Target) -> Act:
     """What every strategy would have done, step by step: plain Python, in processor time of all workers together."""
-    found = Gathered.of(target.sources(spark))
-    return lambda: {"strategies": strategy_seconds(found, target.interval, target.configuration)}
+    gathered = Gathered.of(target.sources(spark))
+
+    def timed(states: pa.Table, readings: pa.Table) -> pa.Table:
+        seconds = [_compared(*of_group) for of_group in _steps(states, readings, target)]
+        return pa.table({"seconds": pa.array(seconds, pa.float64())})
+
+    def act() -> Mapping[str, float]:
+        (row,) = over_groups(gathered, timed, _SECONDS).agg(F.sum("seconds")).collect()
+        return {"strategies": float(row[0])}
+
+    return act
 
 
 def replay(spark: SparkSession, target: Target) -> Act:
     """From the snapshots to intervals, owners, and what the offsets say of every queue in each interval."""
 
     def act() -> Mapping[str, float]:
-        _throw_away(replayed_rows(target.sources(spark), target.interval, target.configuration))
+        _throw_away(replayed_rows(spark, target))
         return {}
 
     return act
+
+
+def replayed_rows(spark: SparkSession, target: Target) -> DataFrame:
+    """The rows of intervals, allocations and progress, packed as the audit packs them, without findings and status."""
+
+    def replayed(states: pa.Table, readings: pa.Table) -> pa.Table:
+        judged = [JudgedStep(step, [], None) for _, steps in _steps(states, readings, target) for step in steps]
+        return packed(judged, rows_of(judged))
+
+    return over_groups(Gathered.of(target.sources(spark)), replayed, PACKED)
+
+
+def _compared(configured: StrategySettings, steps: Sequence[AuditedStep]) -> float:
+    """Seconds for the steps of one group."""
+    began, others = time.process_time(), OtherStrategies(configured)
+    for step in steps:
+        strategy_comparison(step, others)
+    return time.process_time() - began
+
+
+def _steps(
+    states: pa.Table, readings: pa.Table, target: Target
+) -> Iterator[tuple[StrategySettings, list[AuditedStep]]]:
+    """Every step of a group, replayed and measured, but neither checked nor judged: topics by themselves are only
+    there to be checked.
+    """
+    settings = target.configuration.audit_settings
+    states = states.filter(states["consumer_group"].is_valid())
+    starts = range(to_micros(target.interval.start), to_micros(target.interval.end), settings.step)
+    for history in histories(states, readings):
+        configured = strategy_settings(target.configuration, history.cluster, history.consumer_group)
+        replays = Replays(configured)
+        yield configured, [audited_step(history, replays, settings, start) for start in starts]
 
 
 def _throw_away(frame: DataFrame) -> None:
@@ -136,7 +178,6 @@ def _throw_away(frame: DataFrame) -> None:
 ACTIONS: Mapping[str, Callable[[SparkSession, Target], Act]] = {
     "scan": scan,
     "audit": audit,
-    "allocate": allocate,
     "strategies": strategies,
     "replay": replay,
 }

@@ -18,8 +18,8 @@ from benchmarks.sides import Side
 from schemas import SOURCES
 from spark_jobs.domain.model.intervals import Interval
 
-#: The parts of the groups whose audits the line is drawn through.
-SIZES = (0.1, 0.25, 0.5, 0.75, 1.0)
+#: The parts of the groups whose audits are compared.
+SIZES = (0.1, 1.0)
 #: Nobody recorded anything in this hour.
 EMPTY = Interval.parse("2026-01-01T00:00/2026-01-01T01:00")
 #: Name of the warehouse that the recording is loaded into.
@@ -32,8 +32,7 @@ LONG_ROUNDS = 3
 class Bench:
     """`whole` is the fleet that the others are parts of. `sizes` of it are audited: the last one is all of it.
 
-    `before`: the folder of the commit that this one is compared with. `points`: groups and seconds of every size, once
-    the line through them is drawn.
+    `before`: the folder of the commit that this one is compared with.
     """
 
     root: Path
@@ -43,7 +42,6 @@ class Bench:
     sizes: Sequence[float] = SIZES
     test_log: Path | None = None
     before: Path | None = None
-    points: list[tuple[int, float]] = field(default_factory=list)
     _made: dict[str, Fleet] = field(default_factory=dict)
     _files: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 

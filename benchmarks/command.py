@@ -15,14 +15,12 @@ from rich.table import Table
 from benchmarks.bench import SIZES, Bench
 from benchmarks.fleet import Fleet
 from benchmarks.measure import TOLERANCE, Measure, Result, measured
-from benchmarks.measures import MEASURES, growth
+from benchmarks.measures import MEASURES
 from spark_jobs.cli.terminal import progress_on
 
 _CORES = 2
 #: Characters; where nobody sets one, as in a log, less is assumed, and every cell breaks.
 _TABLE_WIDTH = 130
-#: Measures that need every size audited; the others need the whole fleet only.
-_OF_SIZES = ("groups", "line")
 _EPILOG = """\
 examples:
   python -m benchmarks                      # a fleet-day: 2.16 million membership snapshots, 34.6 million readings
@@ -39,10 +37,10 @@ def wanted(names: Sequence[str] | None, *, quick: bool) -> list[Measure]:
 
 
 def results(bench: Bench, measures: Sequence[Measure]) -> Iterator[Result]:
-    """What came out of each; a goal of a fleet-day is not judged by less."""
+    """What came out of each."""
     for measure in measures:
-        result = measured(measure, bench, judged=bench.is_fleet_day or not measure.of_fleet_day)
-        bench.say(f"{measure.what}: {result.text}")
+        result = measured(measure, bench)
+        bench.say(f"{measure.what}: {result.value or result.detail} ({result.verdict})")
         yield result
 
 
@@ -70,7 +68,6 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--directory", type=Path, help="where the fleets are made, and deleted afterwards (temporary)")
     parser.add_argument("--before", type=Path, metavar="DIR", help="a checkout of the commit to compare with")
     parser.add_argument("--test-log", type=Path, metavar="FILE", help="output of `make test`: how long it took")
-    parser.add_argument("--points", type=Path, metavar="FILE", help="write the audited sizes here, for benchmarks.plot")
     return parser.parse_args(argv)
 
 
@@ -81,7 +78,7 @@ def _bench(arguments: argparse.Namespace, root: Path, measures: Sequence[Measure
         Fleet(groups=arguments.groups or groups, hours=arguments.hours or hours),
         arguments.rounds or rounds,
         say,
-        SIZES if any(measure.name in _OF_SIZES for measure in measures) else SIZES[-1:],
+        SIZES if any(measure.name == "groups" for measure in measures) else SIZES[-1:],
         arguments.test_log,
         arguments.before,
     )
@@ -108,6 +105,4 @@ def main(argv: Sequence[str]) -> int:
     console = Console()
     console.width = max(console.width, _TABLE_WIDTH)
     console.print(table(rows))
-    if arguments.points and bench.points:
-        arguments.points.write_text(growth.points_json(bench.points, bench.whole.hours), encoding="utf-8")
     return int(any(row.missed for row in rows))

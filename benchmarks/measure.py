@@ -45,11 +45,11 @@ class Measure:
     @property
     def goal(self) -> str:
         """The limit with its unit; empty where there is none."""
-        return "" if self.limit is None else self.in_words(self.limit, "≤ ")
+        return "" if self.limit is None else f"≤ {self.with_unit(self.limit)}"
 
-    def in_words(self, value: float, before: str = "") -> str:
-        """A value with its unit."""
-        return f"{before}{value:.3g} {self.unit}".rstrip()
+    def with_unit(self, value: float) -> str:
+        """A value in words."""
+        return f"{value:.3g} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -83,17 +83,12 @@ class Result:
     @property
     def value(self) -> str:
         """The value with its unit; empty where there is none."""
-        return self.measure.in_words(self.taken.value) if self.taken else ""
+        return self.measure.with_unit(self.taken.value) if self.taken else ""
 
     @property
     def detail(self) -> str:
         """What the value was computed from, or the first line of why there is none."""
         return self.taken.detail if self.taken else self.why_not.partition("\n")[0]
-
-    @property
-    def text(self) -> str:
-        """All of it in a line."""
-        return f"{self.value} ({self.verdict})" if self.taken else self.why_not
 
     @property
     def _over(self) -> float | None:
@@ -103,8 +98,11 @@ class Result:
         return self.taken.value / self.measure.limit - 1
 
 
-def measured(measure: Measure, bench: Bench, *, judged: bool) -> Result:
-    """The measure, taken; an error of the project's own becomes a result that says so."""
+def measured(measure: Measure, bench: Bench) -> Result:
+    """The measure, taken; an error of the project's own becomes a result that says so, and a goal of a fleet-day is not
+    judged by less.
+    """
+    judged = bench.is_fleet_day or not measure.of_fleet_day
     try:
         return Result(measure, measure.take(bench), judged=judged)
     except NotMeasuredError as error:

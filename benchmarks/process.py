@@ -8,10 +8,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, NamedTuple
 
 import psutil  # type: ignore[import-untyped]
 
@@ -26,12 +26,26 @@ class MeasurementError(RebalanceAuditError):
     """A task that did not end well; the text has the last lines it wrote."""
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What the task gave, and the most memory its process tree (Python and JVM) held at one moment, in bytes."""
 
     result: Any
     peak_bytes: int
+
+
+class Watched(NamedTuple):
+    """What a command said, how long it took, and the bytes that its process tree held, five times a second."""
+
+    code: int
+    output: str
+    errors: str
+    seconds: float
+    bytes_held: list[int]
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most at one moment."""
+        return max(self.bytes_held)
 
 
 def perform(task: Mapping[str, Any], command: Sequence[str] = ()) -> Outcome:
@@ -39,34 +53,34 @@ def perform(task: Mapping[str, Any], command: Sequence[str] = ()) -> Outcome:
 
     Raises `MeasurementError`.
     """
-    with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryFile("w+") as log:
+    with tempfile.TemporaryDirectory() as scratch:
         # A file, as tasks grow larger than an argument may be.
         given = Path(scratch, "task.json")
         given.write_text(json.dumps(task), encoding="utf-8")
         line = [*(command or (sys.executable, "-m", "benchmarks.worker")), str(given)]
-        code, output, peak = _ended(line, log)
-        if code != 0:
-            log.seek(0)
-            raise MeasurementError(f"{task['action']} ended with {code}:\n" + "".join(list(log)[-15:]))
-    return Outcome(json.loads(output.splitlines()[-1]), peak)
+        ran = watched(line, os.environ | {"PYTHONPATH": str(PROJECT)})
+    if ran.code != 0:
+        last_lines = "\n".join(ran.errors.splitlines()[-15:])
+        raise MeasurementError(f"{task['action']} ended with {ran.code}:\n{last_lines}")
+    return Outcome(json.loads(ran.output.splitlines()[-1]), ran.peak_bytes)
 
 
-def _ended(line: Sequence[str], log: IO[str]) -> tuple[int, bytes, int]:
-    """Exit code, output, and most bytes held at one moment, of a command; what it logs goes into the file."""
-    environment = os.environ | {"PYTHONPATH": str(PROJECT)}
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=log, env=environment) as process:
-        peak = [0]
-        watcher = threading.Thread(target=_watch, args=(process, peak), daemon=True)
+def watched(command: Sequence[str], environment: Mapping[str, str]) -> Watched:
+    """Runs a command to its end."""
+    held, start, pipe = [0], time.monotonic(), subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(_SAMPLE_SECONDS):
+                held.append(resident(process.pid))
+
+        watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
-        output, _ = process.communicate()
+        output, errors = process.communicate()
+        ended.set()
         watcher.join()
-    return process.returncode, output, peak[0]
-
-
-def _watch(process: subprocess.Popen[bytes], peak: list[int]) -> None:
-    while process.poll() is None:
-        peak[0] = max(peak[0], resident(process.pid))
-        threading.Event().wait(_SAMPLE_SECONDS)
+    return Watched(process.returncode, output, errors, time.monotonic() - start, held)
 
 
 def resident(pid: int) -> int:

@@ -25,18 +25,9 @@ CONNECTION = "spark_default"
 OWNER = "rebalance-audit"
 #: Sources are looked at again after so long.
 LOOK_EVERY = timedelta(seconds=30)
+_TABLES = ("rebalance_intervals", "allocations", "queue_progress", "group_status", "strategy_comparison", "findings")
 #: Downstream DAGs can be scheduled on what a run has published.
-TABLES = [
-    Asset(f"rebalance_audit_{table}")
-    for table in (
-        "rebalance_intervals",
-        "allocations",
-        "queue_progress",
-        "group_status",
-        "strategy_comparison",
-        "findings",
-    )
-]
+TABLES = [Asset(f"rebalance_audit_{table}") for table in _TABLES]
 DEFAULT_ARGS = {
     "owner": OWNER,
     "retries": 2,
@@ -44,7 +35,7 @@ DEFAULT_ARGS = {
     "execution_timeout": timedelta(hours=2),
     "pool": os.environ.get("REBALANCE_AUDIT_POOL", "default_pool"),
 }
-_SAYS = "rebalance-audit: "
+_PREFIX = "rebalance-audit: "
 #: Exit codes that stay the same however often a task is tried: findings or a closed gate, wrong usage or data.
 _FINAL = (1, 3)
 _SEVERITIES = ("INFO", "WARN", "ERROR")
@@ -167,7 +158,7 @@ class AuditOperator(SparkSubmitOperator):
         try:
             super().execute(context)
         except AirflowException as error:
-            raise _said(error) from error
+            raise _airflow_error(error) from error
 
 
 class SourcesSensor(BaseOperator):
@@ -193,27 +184,29 @@ class SourcesSensor(BaseOperator):
         if missing == []:
             self.log.info("the snapshots of %s have arrived", self.interval)
             return
-        told = "; ".join(missing or ["it is not known which to expect"])
+        awaited = "; ".join(missing or ["it is not known which to expect"])
         now, until = datetime.now(UTC), datetime.fromisoformat(self.until)
         if now >= until:
-            self.log.warning("continuing without the snapshots of %s that are still missing: %s", self.interval, told)
+            self.log.warning(
+                "continuing without the snapshots of %s that are still missing: %s", self.interval, awaited
+            )
             return
-        self.log.info("waiting for snapshots of %s until %s: %s", self.interval, until, told)
+        self.log.info("waiting for snapshots of %s until %s: %s", self.interval, until, awaited)
         moment = until if missing is None else min(until, now + LOOK_EVERY)
         self.defer(trigger=DateTimeTrigger(moment=moment), method_name="look")
 
     def _missing(self) -> list[str] | None:
-        look = of_project("spark_jobs.operate.arrivals:missing_sources")
-        known = of_project("spark_jobs.errors:RebalanceAuditError")
+        missing_sources = of_project("spark_jobs.operate.arrivals:missing_sources")
+        audit_error = of_project("spark_jobs.errors:RebalanceAuditError")
         try:
-            found: list[str] | None = look(
+            missing: list[str] | None = missing_sources(
                 Variable.get("rebalance_audit_warehouse"),
                 Variable.get("rebalance_audit_config", default=""),
                 self.interval,
             )
-        except known as error:
+        except audit_error as error:
             raise AirflowException(str(error)) from error
-        return found
+        return missing
 
 
 class NotifyOperator(BaseOperator):
@@ -234,16 +227,16 @@ class NotifyOperator(BaseOperator):
 
     def execute(self, context: Any) -> None:
         """Notifies first: also where it then fails because of the incidents, for good."""
-        known = of_project("spark_jobs.errors:RebalanceAuditError")
+        audit_error = of_project("spark_jobs.errors:RebalanceAuditError")
         try:
-            self._tell(context)
+            self._send_notices(context)
             failing = [] if self.fail_on == "NEVER" else self._failing()
-        except known as error:
+        except audit_error as error:
             raise AirflowException(str(error)) from error
         if failing:
             raise AirflowFailException(f"incidents of severity {self.fail_on} at least: {len(failing)}")
 
-    def _tell(self, context: Any) -> None:
+    def _send_notices(self, context: Any) -> None:
         settings = json.loads(Variable.get("rebalance_audit_notifier", default="{}"))
         config = Variable.get("rebalance_audit_config", default="") or None
         routes = of_project("spark_jobs.config.file:load")(config).routes
@@ -253,10 +246,10 @@ class NotifyOperator(BaseOperator):
         request = of_project("spark_jobs.operate.notices:NoticeRequest")(
             settings.get("target", "default"), settings.get("severity", "WARN"), routes
         )
-        told = of_project("spark_jobs.operate.notices:tell_without_spark")(
+        messages = of_project("spark_jobs.operate.notices:tell_without_spark")(
             Variable.get("rebalance_audit_warehouse"), request, lambda message: _send(settings, message, context)
         )
-        for message in told:
+        for message in messages:
             self.log.info("sent: %s\n%s", message.title, message.text)
 
     def _failing(self) -> list[str]:
@@ -267,13 +260,13 @@ class NotifyOperator(BaseOperator):
         return [severity for severity in severities if severity in severe]
 
 
-def _said(error: AirflowException) -> AirflowException:
+def _airflow_error(error: AirflowException) -> AirflowException:
     """The error with what rebalance-audit itself said; one that another try cannot fix is not tried again."""
     text = str(error)
-    said = [line.partition(_SAYS)[2] for line in text.splitlines() if line.startswith(_SAYS)]
+    own_lines = [line.partition(_PREFIX)[2] for line in text.splitlines() if line.startswith(_PREFIX)]
     code = re.search(r"Error code is: (-?\d+)", text)
-    is_final = said and code and int(code[1]) in _FINAL
-    return (AirflowFailException if is_final else AirflowException)("\n".join(said) or text)
+    is_final = own_lines and code and int(code[1]) in _FINAL
+    return (AirflowFailException if is_final else AirflowException)("\n".join(own_lines) or text)
 
 
 def _send(settings: dict[str, Any], message: Any, context: Any) -> None:
@@ -290,10 +283,10 @@ def _notify(settings: dict[str, Any], message: Any, context: Any) -> None:
     """Not by calling the notifier: that swallows what goes wrong."""
     row = of_project("spark_jobs.operate.notices:notice_row")
     own = {"cluster": message.cluster, "title": message.title, "text": message.text}
-    told = {**context, **own, "notices": [row(one) for one in message.notices]}
+    in_templates = {**context, **own, "notices": [row(notice) for notice in message.notices]}
     notifier = resolve_name(settings["class"])(**settings.get("kwargs", {}))
-    notifier.render_template_fields(told)
-    notifier.notify(told)
+    notifier.render_template_fields(in_templates)
+    notifier.notify(in_templates)
 
 
 def _checked_connection() -> Connection:

@@ -9,8 +9,9 @@ from typing import Any
 from deltalake import DeltaTable
 
 from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
+from spark_jobs.domain.model.intervals import Interval
 from tests.explain.rows import at, finding, interval
-from tests.stored import write
+from tests.stored import audit_run, write
 
 STATUS = {"finding_count": 1, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
 
@@ -31,17 +32,8 @@ def publish_hours(
     write(warehouse, REBALANCE_INTERVALS, [interval(*time) | key | {"step_start": at(time[0])} for time in times])
     number = DeltaTable(warehouse / GROUP_STATUS.name).version()
     versions = {table.name: number for table in (FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS)}
-    run = {
-        **dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), f"r{number}"),
-        **dict.fromkeys(("started_at", "finished_at", "interval_start"), at(number)),
-        **{name: {} for name in ("source_versions", "row_counts", "content_hashes")},
-        "interval_end": at(number),
-        "step_seconds": 3600,
-        "not_evaluated": [],
-        "published_versions": versions,
-        "outcome": "published",
-    }
-    write(warehouse, AUDIT_RUNS, [run])
+    of_run = dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), f"r{number}")
+    write(warehouse, AUDIT_RUNS, [audit_run(Interval(at(number - 1), at(number)), versions, **of_run)])
 
 
 def _offline(group: str, hour: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from schemas import Table
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.store.arrow_types import arrow_schema
 
 
@@ -22,3 +23,21 @@ def arrow_table(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """The rows as Arrow has them; what is not named is null."""
     named = [{name: row.get(name) for name in table.schema.names} for row in rows]
     return pa.Table.from_pylist(named, pa.schema([field.with_nullable(True) for field in arrow_schema(table)]))
+
+
+def audit_run(interval: Interval, published_versions: Mapping[str, int], **values: Any) -> dict[str, Any]:
+    """A row of `audit_runs`: a run of everything that has published these versions of tables, in steps of an hour."""
+    run: dict[str, Any] = {
+        **dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), "r"),
+        **dict.fromkeys(("cluster", "consumer_group", "topic", "message")),
+        **{name: {} for name in ("source_versions", "row_counts", "content_hashes")},
+        "started_at": interval.start,
+        "finished_at": interval.end,
+        "interval_start": interval.start,
+        "interval_end": interval.end,
+        "step_seconds": 3600,
+        "not_evaluated": [],
+        "published_versions": published_versions,
+        "outcome": "published",
+    }
+    return run | values

@@ -23,7 +23,7 @@ from spark_jobs.show.clients import ClientSeen
 from tests.explain.rows import at, finding, interval, member
 from tests.published import STATUS
 from tests.recording.by_kernel import write_warehouse
-from tests.stored import write
+from tests.stored import audit_run, write
 
 HOUR = 3600
 
@@ -211,14 +211,9 @@ def test_csv_steers_no_terminal(
 
 def run(number: int, **values: Any) -> dict[str, Any]:
     """A run of one hour, of everything."""
-    names = ("run_id", "configuration_hash", "configuration", "code_version")
-    times = {"started_at": at(0), "finished_at": at(9 * HOUR + number), "step_seconds": HOUR, "outcome": "published"}
-    span = {"interval_start": at(number * HOUR), "interval_end": at((number + 1) * HOUR)}
-    maps: dict[str, Any] = {
-        name: {} for name in ("source_versions", "row_counts", "content_hashes", "published_versions")
-    }
-    everything = dict.fromkeys(("cluster", "consumer_group", "topic"))
-    return dict.fromkeys(names, f"r{number}") | everything | times | span | maps | {"not_evaluated": []} | values
+    of_run = dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), f"r{number}")
+    hour = Interval(at(number * HOUR), at((number + 1) * HOUR))
+    return audit_run(hour, {}, finished_at=at(9 * HOUR + number)) | of_run | values
 
 
 def test_runs_are_listed_with_what_became_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

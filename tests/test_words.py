@@ -6,16 +6,14 @@ import ast
 import importlib
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from schemas.table import Table
 from spark_jobs.domain.glossary import TERMS, Term
 from spark_jobs.show.text.handbook import GLOSSARY, glossary
+from tests.test_layers import PACKAGES, ROOT, modules
 
-ROOT = Path(__file__).parents[1]
-PACKAGES = ("spark_jobs", "expectations", "schemas", "dags")
 #: What is said otherwise now, and how.
 BANNED = {
     r"(?-i:\b[Tt]wins?\b)": "consumers that share a client id",
@@ -49,14 +47,37 @@ BANNED = {
     r"\b(stands?|stood) (since|still|behind|below|before|so long|for more)\b": "lasts, is",
     r"\bbe it\b": "whether",
 }
+#: Of these, what docstrings still say.
+IN_DOCSTRINGS = {
+    r"(?-i:\b[Tt]wins?\b)",
+    r"\bnobody's\b",
+    r"\b(told|tells?|telling) of\b",
+    r"\b(tells?|told|telling) somebody\b|\bnobody to tell\b|\b(who|what|nobody) (is|was) told\b",
+    r"\bnothing is (known|written down) of\b",
+    r"\bgo(es|ing)? on\b",
+    r"\b(came|comes?|coming) in\b",
+    r"\bchanged? hands\b",
+    r"\bsubscrib(e|es|ed|ing) (?!to\b)\w+",
+    r"\ball the same\b",
+    r"\b(topics?|ones?) aside\b",
+    r"\b(gets?|got) on\b",
+    r"\b(come|comes|came)( and|s? or) (go|goes|went)\b",
+    r"\bcomings? and goings?\b",
+    r"\banew\b",
+    r"\bso (many|much) (of|a|calls|days|connections)\b",
+    r"\bof whom\b",
+    r"\b(stands?|stood) (since|still|behind|below|before|so long|for more)\b",
+    r"\bbe it\b",
+}
+#: Names of functions, classes, arguments and variables that do not say what they hold.
+BANNED_NAMES = {"came", "met", "stated", "tellings", "those", "went", "whose"}
 
 
 def said() -> Iterator[tuple[str, str]]:
     """(where, text) of everything that may be printed: literals with spaces that are no docstrings, and page frames."""
+    for path, tree in modules():
+        yield from ((f"{path}:{line}", text) for line, text in literals(tree))
     for package in PACKAGES:
-        for file in sorted((ROOT / package).rglob("*.py")):
-            where = str(file.relative_to(ROOT))
-            yield from ((f"{where}:{line}", text) for line, text in literals(ast.parse(file.read_text("utf-8"))))
         for file in sorted((ROOT / package).rglob("*")):
             if file.suffix in (".html", ".md"):
                 yield str(file.relative_to(ROOT)), file.read_text(encoding="utf-8")
@@ -71,6 +92,25 @@ def literals(tree: ast.Module) -> Iterator[tuple[int, str]]:
             text = text_of(node)
             if " " in text.strip():
                 yield node.lineno, text
+
+
+def docstrings() -> Iterator[tuple[str, str]]:
+    """(file, text) of every docstring."""
+    for path, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (text := ast.get_docstring(node)):
+                yield str(path), text
+
+
+def names() -> Iterator[tuple[str, str]]:
+    """(place, name) of what is defined, without underscores around it."""
+    for path, tree in modules():
+        for node in ast.walk(tree):
+            match node:
+                case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+                    yield f"{path}:{node.lineno}", name.strip("_")
+                case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                    yield f"{path}:{node.lineno}", name.strip("_")
 
 
 def text_of(node: ast.Constant | ast.JoinedStr) -> str:
@@ -94,6 +134,7 @@ def shipped() -> Iterator[tuple[str, str]]:
 
 
 SAID = list(said())
+DOCSTRINGS = list(docstrings())
 PAGES = [*written(), *shipped()]
 
 
@@ -114,6 +155,16 @@ def test_everything_that_is_said_is_found() -> None:
 def test_words_that_make_a_reader_stumble_are_not_said(banned: str) -> None:
     found = [f"{where}: {text}" for where, text in SAID + PAGES if re.search(banned, text, re.IGNORECASE)]
     assert found == [], f"say instead: {BANNED[banned]}"
+
+
+@pytest.mark.parametrize("banned", BANNED.keys() - IN_DOCSTRINGS)
+def test_nor_are_they_in_docstrings(banned: str) -> None:
+    found = [f"{where}: {text}" for where, text in DOCSTRINGS if re.search(banned, text, re.IGNORECASE)]
+    assert found == [], f"say instead: {BANNED[banned]}"
+
+
+def test_a_name_says_what_it_holds() -> None:
+    assert [f"{where}: {name}" for where, name in names() if name in BANNED_NAMES] == []
 
 
 def test_the_glossary_is_the_one_the_terms_make() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.measure import Measure
-from benchmarks.measures import before, cluster, cost, growth, history, java, reading, replay, start, storms, wide
+from benchmarks.measures import before, cluster, commands, cost, growth, java, wide
 
 MEASURES: tuple[Measure, ...] = (
     Measure("warm", "recording's hour, warm ÷ before", 0.6, before.warm_hour),
@@ -12,22 +12,19 @@ MEASURES: tuple[Measure, ...] = (
     Measure("fleet", "fleet-day ÷ before", 0.5, before.fleet_day, of_fleet_day=True),
     Measure("scan", "fleet-day ÷ scan", 5.0, cost.audit_by_scan, of_fleet_day=True, is_quick=True),
     Measure("hash-loop", "fleet-day ÷ Java's consistent hash", 0.12, java.hash_loop, of_fleet_day=True),
-    Measure("avg-loop", "replay of states ÷ Java's AVG", 0.5, java.avg_loop, of_fleet_day=True),
-    Measure("duckdb", "snapshots to progress ÷ DuckDB", 2.5, replay.by_duckdb, of_fleet_day=True),
+    Measure("duckdb", "snapshots to progress ÷ DuckDB", 2.5, cost.by_duckdb, of_fleet_day=True),
     Measure("gate", "gate ÷ audit", 0.2, cost.gate_by_audit, of_fleet_day=True, is_quick=True),
     Measure("strategies", "strategy_comparison ÷ audit", 0.1, cost.strategies_by_audit, of_fleet_day=True),
     Measure("memory", "peak memory", 3.6, cost.peak_memory, unit="GiB", is_quick=True),
     Measure("wide", "2,000 members × 4,096 queues ÷ 500 groups", 1.5, wide.worst_strategy),
-    Measure("storm", "1,000 rebalances an hour, one group", 3.0, storms.one_group),
-    Measure("storms", "1,000 an hour, 10 % of the groups", 3.0, storms.tenth_of_groups),
+    Measure("storms", "1,000 an hour, 10 % of the groups", 3.0, growth.storms),
     Measure("cluster", "two workers ÷ local[2]", 1.25, cluster.workers_by_local),
-    Measure("history", "hour of 30 days ÷ hour of one", 1.1, history.month_by_day),
-    Measure("sightings", "hour with a week of sightings ÷ without", 1.1, history.with_sightings),
+    Measure("history", "hour of 30 days ÷ hour of one", 1.1, growth.month_by_day),
+    Measure("sightings", "hour with a week of sightings ÷ without", 1.1, growth.with_sightings),
     Measure("groups", "10 × the groups, less start-up", 10.5, growth.ten_times, of_fleet_day=True),
-    Measure("line", "largest residual of the line ÷ audit", None, growth.line),
-    Measure("status", "rebalance-audit status", 1.5, reading.status, unit="s"),
-    Measure("explain", "rebalance-audit explain", 1.5, reading.explain, unit="s"),
-    Measure("report", "rebalance-audit report", 3.0, reading.report, unit="s"),
-    Measure("help", "rebalance-audit --help", 0.5, start.help_text, unit="s", is_quick=True),
-    Measure("tests", "make test", 6.0, start.test_suite, unit="min", is_quick=True),
+    Measure("status", "rebalance-audit status", 1.5, commands.status, unit="s"),
+    Measure("explain", "rebalance-audit explain", 1.5, commands.explain, unit="s"),
+    Measure("report", "rebalance-audit report", 3.0, commands.report, unit="s"),
+    Measure("help", "rebalance-audit --help", 0.5, commands.help_text, unit="s", is_quick=True),
+    Measure("tests", "make test", 6.0, commands.test_suite, unit="min", is_quick=True),
 )

@@ -1,11 +1,13 @@
-"""What an audit of the whole fleet costs."""
+"""What an audit of the whole fleet costs: in itself, and against SQL that was written for its replay alone."""
 
 from __future__ import annotations
 
+import sys
 from statistics import median
 
 from benchmarks.bench import Bench
 from benchmarks.measure import CallResults
+from benchmarks.process import perform
 
 #: What `run` says when it begins the work of the gate, beside what the Arrow function checks.
 _GATE = ("checking what was counted", "recording the results of the checks")
@@ -44,3 +46,19 @@ def peak_memory(bench: Bench) -> CallResults:
     """The most that Python and the JVM, driver and executors in one, held at one moment of the audits."""
     peak = bench.audits.peak_bytes / 2**30
     return CallResults(peak, f"Python and a JVM of {bench.audits.result['heap']} heap")
+
+
+def by_duckdb(bench: Bench) -> CallResults:
+    """From the snapshots to intervals, owners and progress, unjudged ÷ the same in DuckDB, from the same files."""
+    name = bench.whole_name
+    bench.say("replaying the whole fleet")
+    (ours,) = bench.seconds("replay", [bench.target(name)])
+    bench.say("replaying it in DuckDB")
+    task = {
+        "action": "DuckDB's replay",
+        "files": bench.files(name),
+        "interval": str(bench.whole.interval),
+        "rounds": bench.rounds,
+    }
+    theirs = median(perform(task, (sys.executable, "-m", "benchmarks.duckdb_replay")).result["seconds"])
+    return CallResults(ours / theirs, f"{ours:.1f} s ÷ {theirs:.1f} s")

@@ -1,24 +1,14 @@
-"""How the time of an audit grows with the fleet."""
+"""How the time of an audit grows: with the groups, with the age of the tables, with the rebalances."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import replace
+from datetime import timedelta
 
 from benchmarks.bench import Bench
+from benchmarks.fleet import FLAP_MS, Fleet
 from benchmarks.measure import CallResults, NotMeasuredError
-
-
-@dataclass(frozen=True)
-class Line:
-    """`seconds` = `start` + `per_group` × groups, by least squares; `residuals` are measured less fitted seconds."""
-
-    start: float
-    per_group: float
-    residuals: tuple[float, ...]
+from spark_jobs.domain.model.intervals import Interval
 
 
 def ten_times(bench: Bench) -> CallResults:
@@ -29,24 +19,42 @@ def ten_times(bench: Bench) -> CallResults:
     return CallResults((ten - empty) / (one - empty), f"({ten:.1f} − {empty:.1f}) s ÷ ({one:.1f} − {empty:.1f}) s")
 
 
-def line(bench: Bench) -> CallResults:
-    """How far the farthest of five sizes lies from the straight line through them, as a part of the longest audit."""
-    groups = [bench.groups(part) for part in bench.sizes]
-    seconds = [bench.audit_seconds(part) for part in bench.sizes]
-    bench.points = list(zip(groups, seconds, strict=True))
-    fitted = fit(groups, seconds)
-    worst = max(map(abs, fitted.residuals))
-    detail = f"{fitted.start:.1f} s + {1000 * fitted.per_group:.1f} ms a group; residuals up to {worst:.1f} s"
-    return CallResults(worst / max(seconds), detail)
+def month_by_day(bench: Bench) -> CallResults:
+    """A run over the last hour of a 30-day table ÷ over that of a 1-day table; a twentieth of the groups."""
+    day = replace(bench.whole, groups=max(bench.groups(0.05), 5), hours=24)
+    fleets = {"day": day, "month": replace(day, hours=30 * 24)}
+    bench.make(fleets)
+    bench.say("auditing the last hour of 30 days and of one")
+    targets = [bench.target(name, _last_hour(fleet)) for name, fleet in fleets.items()]
+    of_day, of_month = bench.seconds("audit", targets)
+    return CallResults(of_month / of_day, f"{of_month:.1f} s ÷ {of_day:.1f} s, {day.groups} groups")
 
 
-def fit(groups: Sequence[int], seconds: Sequence[float]) -> Line:
-    """The straight line through at least two sizes."""
-    per_group, start = np.polyfit(groups, seconds, 1)
-    residuals = np.subtract(seconds, start + per_group * np.asarray(groups))
-    return Line(float(start), float(per_group), tuple(map(float, residuals)))
+def with_sightings(bench: Bench) -> CallResults:
+    """A run over an hour of all groups that has a week of sightings ÷ one that is told to do without."""
+    fleet = replace(bench.whole, hours=2, sighted_hours=7 * 24)
+    bench.make({"sighted": fleet})
+    bench.say("auditing an hour with the sightings of a week, and without")
+    hour = _last_hour(fleet)
+    targets = [bench.target("sighted", hour), bench.target("sighted", hour, {"sightings_days": 0})]
+    those, without = bench.seconds("audit", targets)
+    return CallResults(those / without, f"{those:.1f} s ÷ {without:.1f} s, {bench.whole.groups} groups")
 
 
-def points_json(points: Sequence[tuple[int, float]], hours: int) -> str:
-    """What `benchmarks.plot` draws: groups and seconds of each size, and how many hours were audited."""
-    return json.dumps({"hours": hours, "points": points}, indent=1) + "\n"
+def _last_hour(fleet: Fleet) -> Interval:
+    end = fleet.interval.end
+    return Interval(end - timedelta(hours=1), end)
+
+
+def storms(bench: Bench) -> CallResults:
+    """A run over an hour in which a member of a tenth of the groups comes and goes 1,000 times ÷ in which none does.
+
+    A fifth of the whole fleet's groups: every source is captured every 1.8 s, so that each coming and going is seen.
+    """
+    groups = max(bench.groups(0.2), 10)
+    stable = replace(bench.whole, groups=groups, hours=1, cadence_ms=FLAP_MS, churn=0.0, duplicates=0.0)
+    flapping = groups // 10
+    bench.make({"stable": stable, "flapping": replace(stable, flapping=flapping)})
+    bench.say(f"auditing {groups} groups, {flapping} of which flap, and none of which does")
+    calm, stormy = bench.seconds("audit", [bench.target("stable"), bench.target("flapping")])
+    return CallResults(stormy / calm, f"{stormy:.1f} s ÷ {calm:.1f} s, {flapping} of {groups} groups")

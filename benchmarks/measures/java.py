@@ -23,32 +23,20 @@ CLASS_PATH = Path(sys.prefix) / "share" / "rebalance-audit" / "rocketmq-client-5
 
 
 def hash_loop(bench: Bench) -> CallResults:
-    """The whole audit ÷ AllocateMessageQueueConsistentHash for every snapshot, client and topic, input in memory."""
-    loop, calls = _loop(bench, "CONSISTENT_HASH")
-    audited = bench.audit_seconds()
-    return CallResults(audited / loop, f"{audited:.1f} s ÷ {loop:.1f} s of {calls:,} calls")
-
-
-def avg_loop(bench: Bench) -> CallResults:
-    """From rebalance intervals to who owns what in each, on one core ÷ AllocateMessageQueueAveragely in that loop."""
-    loop, calls = _loop(bench, "AVG")
-    bench.say("replaying the states of the whole fleet")
-    (seconds,) = bench.seconds("allocate", [bench.target(bench.whole_name)])
-    return CallResults(seconds / loop, f"{seconds:.2f} s ÷ {loop:.2f} s of {calls:,} calls")
-
-
-def _loop(bench: Bench, strategy: str) -> tuple[float, int]:
-    """Seconds and calls of the loop over all snapshots: the median of its equal rounds × their number."""
+    """The whole audit ÷ AllocateMessageQueueConsistentHash for every snapshot, client and topic, input in memory: the
+    median of the loop's equal rounds × their number.
+    """
     jars = class_path(CLASS_PATH)
     states = bench.root / "states.tsv"
-    if not states.exists():
-        with connect(threads=2) as connection:
-            load(connection, bench.files(bench.whole_name), bench.whole.interval, Configuration())
-            export_states(connection, states)
-    bench.say(f"asking RocketMQ's own {strategy}")
+    with connect(threads=2) as connection:
+        load(connection, bench.files(bench.whole_name), bench.whole.interval, Configuration())
+        export_states(connection, states)
+    bench.say("asking RocketMQ's own CONSISTENT_HASH")
     parts = max(bench.rounds, _PARTS)
-    answers = [line.split() for line in run_loop(jars, states, strategy, parts)]
-    return median(float(seconds) for seconds, _, _ in answers) * parts, sum(int(calls) for _, calls, _ in answers)
+    rounds = [line.split() for line in run_loop(jars, states, "CONSISTENT_HASH", parts)]
+    loop, calls = median(float(seconds) for seconds, _, _ in rounds) * parts, sum(int(calls) for _, calls, _ in rounds)
+    audited = bench.audit_seconds()
+    return CallResults(audited / loop, f"{audited:.1f} s ÷ {loop:.1f} s of {calls:,} calls")
 
 
 def run_loop(jars: Path, states: Path, strategy: str, rounds: int) -> list[str]:

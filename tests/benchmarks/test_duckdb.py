@@ -11,10 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from benchmarks.actions import Target
+from benchmarks.actions import Target, replayed_rows
 from benchmarks.duckdb_replay import connect, export_states, load, replay
 from benchmarks.fleet import Fleet
-from benchmarks.kernel import allocations, inputs_of_groups, replayed_rows
 from benchmarks.snapshots import files, make
 from schemas import (
     ALLOCATIONS,
@@ -125,19 +124,8 @@ def test_what_rocketmqs_loop_is_given(replayed: duckdb.DuckDBPyConnection, tmp_p
 
 def test_what_is_compared_with_duckdb_is_what_a_run_publishes(spark: SparkSession, warehouse: Warehouse) -> None:
     target = Target(warehouse, FLEET.interval, Configuration())
-    packed = replayed_rows(target.sources(spark), target.interval, target.configuration).localCheckpoint()
+    packed = replayed_rows(spark, target).localCheckpoint()
     for table in (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS):
         found, wanted = unpacked(packed, table), warehouse.read(spark, table)
         assert found.exceptAll(wanted).count() == wanted.exceptAll(found).count() == 0
     assert unpacked(packed, FINDINGS).count() == unpacked(packed, GROUP_STATUS).count() == 0
-
-
-def test_what_is_compared_with_rocketmqs_avg_is_every_replayed_interval(
-    spark: SparkSession, warehouse: Warehouse
-) -> None:
-    target = Target(warehouse, FLEET.interval, Configuration())
-    groups = inputs_of_groups(target.sources(spark), target.interval, target.configuration)
-    replayed = warehouse.read(spark, REBALANCE_INTERVALS).where("status = 'REPLAYED'")
-    assert sum(len(inputs) for _, inputs in groups) == replayed.count()
-    # Two topics each; with a member that leaves and comes back, or with twins and without one.
-    assert (len(groups), allocations(groups)) == (6, 2 * (5 * 2 + 1))

@@ -23,7 +23,7 @@ from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.quality.facts import BROKEN, LEFT_OUT, REJECTED, ROWS, SERIES, SPANS, by_name
 from tests.expectations.cases import SETTINGS, Cases
 from tests.expectations.test_expectations import ALL
-from tests.gather.by_hand import gathered
+from tests.gathered import gathered
 from tests.snapshots import at, membership, offsets, route
 
 GOOD, OTHER = (100, 90, 1), (100, 91, 1)

@@ -1,4 +1,4 @@
-"""Gathered rows as histories: by hand, and the same as row by row without Arrow."""
+"""Gathered rows as histories, written by hand."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from spark_jobs.domain.model.history import (
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.window import SECOND, to_micros
 from spark_jobs.pipeline.gather.histories import histories
-from tests.gather.by_hand import READINGS, STATES, gathered, plain
-from tests.kernel import group_histories
-from tests.snapshots import DAY, at, healthy_group, membership, offsets, route
+from tests.gathered import gathered
+from tests.snapshots import DAY, at, membership, offsets, route
 
 START = to_micros(DAY)
 Rows = dict[Table, list[dict[str, Any]]]
@@ -96,7 +95,7 @@ def test_the_times_of_one_folded_state_may_come_in_any_order() -> None:
     states, readings = gathered({MEMBERSHIP_SNAPSHOTS: [membership(0, "c1"), membership(20)]})
     rows = states.to_pylist()
     rows[0]["times"] = [START + second * SECOND for second in (60, 0, 40)]
-    (found,) = histories(states.from_pylist(rows, STATES), readings)
+    (found,) = histories(states.from_pylist(rows, states.schema), readings)
     seen = found.memberships["b"]
     assert (seconds(seen.times), seen.codes.tolist()) == ([0, 20, 40, 60], [0, 1, 0, 0])
 
@@ -210,11 +209,8 @@ def all_groups() -> Rows:
     return rows
 
 
-@pytest.mark.parametrize(
-    "rows", [all_groups(), healthy_group(range(0, 60, 20), "c1", "c2"), {}], ids=["all", "one", "no"]
-)
-def test_they_are_the_same_as_those_made_row_by_row(rows: Rows) -> None:
-    assert [plain(one) for one in histories(*gathered(rows))] == [plain(one) for one in group_histories(rows)]
+def test_no_rows_are_no_histories() -> None:
+    assert histories(*gathered({})) == []
 
 
 def test_one_group_of_the_shuffle_may_be_several_of_which_none_sees_the_others() -> None:
@@ -229,8 +225,7 @@ def test_one_group_of_the_shuffle_may_be_several_of_which_none_sees_the_others()
 
 
 def test_a_group_without_any_reading_has_a_history() -> None:
-    states, _ = gathered({MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")]})
-    (found,) = histories(states, READINGS.empty_table())
+    found = history_of({MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")]})
     assert (set(found.memberships), found.offsets, found.clients) == ({"b"}, {}, {})
 
 
@@ -242,7 +237,6 @@ def test_a_group_is_handed_the_proxies_of_its_own_cluster() -> None:
     (state,) = found["c", "g"].proxies["b7"].states
     assert [one.client_id for one in state.connections] == ["p1"]
     assert (set(found["c", "g"].proxies), set(found["c", "g"].memberships)) == ({"b7"}, {"b"})
-    assert [plain(one) for one in histories(*gathered(rows))] == [plain(one) for one in group_histories(rows)]
 
 
 @pytest.mark.parametrize("name", ["consume_threads", "consume_batch_size", "pull_batch_size", "pull_interval_ms"])

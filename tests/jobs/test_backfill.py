@@ -23,6 +23,7 @@ from spark_jobs.pipeline.run import RunRequest, RunResult, run
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import at, healthy_group, load, membership
+from tests.stored import audit_run
 
 #: Ten minutes a step.
 TEN_MINUTES = Configuration(step_seconds=600)
@@ -130,28 +131,13 @@ def test_the_steps_that_are_published(spark: SparkSession, warehouse: Warehouse)
 
 def recorded(minute: int, interval: Interval, configuration: Configuration, **changes: Any) -> dict[str, Any]:
     """A row of `audit_runs` whose run ended in that minute."""
-    row = {
-        "run_id": str(minute),
-        "started_at": at(0),
-        "finished_at": at(60 * minute),
-        "interval_start": interval.start,
-        "interval_end": interval.end,
+    configured = {
         "step_seconds": configuration.step_seconds,
-        "cluster": None,
-        "consumer_group": None,
-        "topic": None,
-        "source_versions": {},
-        "not_evaluated": [],
         "configuration_hash": configuration.hash(),
         "configuration": configuration.canonical_json(),
-        "code_version": "0",
-        "row_counts": {},
-        "content_hashes": {},
-        "published_versions": {},
-        "outcome": "published",
-        "message": None,
     }
-    return row | changes
+    times = {"started_at": at(0), "finished_at": at(60 * minute)}
+    return audit_run(interval, {}, run_id=str(minute), **times) | configured | changes
 
 
 Run = Callable[[Interval, Callable[[str], None]], None]

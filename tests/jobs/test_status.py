@@ -9,11 +9,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS, GROUP_STATUS, OUTPUTS, Table
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import NothingPublishedError, WarehouseError
 from spark_jobs.show.status import Statuses, statuses
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
+from tests.stored import audit_run
 
 HOUR = datetime(2026, 11, 21, 2, tzinfo=UTC)
 
@@ -32,15 +34,8 @@ def write(spark: SparkSession, warehouse: Warehouse, table: Table, *rows: dict[s
 
 def published(spark: SparkSession, warehouse: Warehouse) -> dict[str, Any]:
     """A run that left the tables as they are now."""
-    return {
-        **dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), "r"),
-        **dict.fromkeys(("started_at", "finished_at", "interval_start", "interval_end"), HOUR),
-        **{name: {} for name in ("source_versions", "row_counts", "content_hashes")},
-        "step_seconds": 3600,
-        "not_evaluated": [],
-        "published_versions": {table.name: warehouse.version(spark, table) for table in OUTPUTS},
-        "outcome": "published",
-    }
+    versions = {table.name: warehouse.version(spark, table) for table in OUTPUTS}
+    return audit_run(Interval(HOUR, HOUR + timedelta(hours=1)), versions)
 
 
 def test_the_newest_step_of_every_group_that_a_run_has_published(spark: SparkSession, warehouse: Warehouse) -> None:

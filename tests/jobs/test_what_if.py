@@ -26,7 +26,7 @@ from spark_jobs.config import Configuration
 from tests.domain.what_if.histories import at as rate
 from tests.domain.what_if.histories import nothing, reported_by, snapshots
 from tests.snapshots import HOUR, at, membership, offsets
-from tests.stored import write
+from tests.stored import audit_run, write
 
 KEY = {"cluster": "c", "consumer_group": "g"}
 
@@ -73,10 +73,10 @@ def written(
         "advice": ".",
     }
     write(tmp_path, GROUP_STATUS, [KEY | status])
-    run = {"run_id": "r", "finished_at": HOUR.end, "step_seconds": 3600, "outcome": "published"}
-    run |= {"interval_start": HOUR.start, "interval_end": HOUR.end, "configuration": configuration.model_dump_json()}
-    run |= {"published_versions": [(table.name, int(table is GROUP_STATUS)) for table in OUTPUTS]}
-    write(tmp_path, AUDIT_RUNS, [run | {"source_versions": [(table.name, 0) for table in twins(clients)]}])
+    published = {table.name: int(table is GROUP_STATUS) for table in OUTPUTS}
+    sources = {table.name: 0 for table in twins(clients)}
+    configured = configuration.model_dump_json()
+    write(tmp_path, AUDIT_RUNS, [audit_run(HOUR, published, configuration=configured, source_versions=sources)])
     return str(tmp_path)
 
 

@@ -15,7 +15,8 @@ from spark_jobs.domain.model.message_queue import topic_type
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.status.backlog import queue_intervals
 from spark_jobs.domain.status.lagging_queues import lagging_queues
-from tests.kernel import Row, group_histories
+from tests.gathered import Row
+from tests.kernel import group_histories
 from tests.kernel_vs_oracle.forms import IntervalStart, Line, OwnedQueue, ProgressLine, Said
 from tests.oracle.piled_up import PiledUp
 from tests.oracle.progress import Progress

@@ -14,19 +14,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from schemas import Table
 from spark_jobs.domain.model.history import ClientHistory
 from spark_jobs.domain.model.window import MILLISECOND
 from spark_jobs.domain.status.throughput import AS_SET, Changes, throughputs
 from spark_jobs.domain.what_if.cases import EVERYBODY, Case
 from spark_jobs.domain.what_if.pace import Members
-from spark_jobs.ingest.files import read_lines
-from spark_jobs.ingest.recording import Row, outcomes
-from tests.kernel import group_histories
+from tests.kernel import group_histories, recorded_rows
 from tests.live import processes, scenario
 from tests.live.cluster import Cluster, cluster
 
@@ -237,12 +234,7 @@ def _lines(log: Path, first: str) -> Iterator[list[str]]:
 
 def told(files: Sequence[Path]) -> dict[str, Mapping[str, ClientHistory]]:
     """By group, what its clients said of themselves."""
-    rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
-    for file in files:
-        for one in outcomes(read_lines(file)):
-            if isinstance(one, Row):
-                rows[one.table].append(one.values)
-    return {history.consumer_group: history.clients for history in group_histories(rows)}
+    return {history.consumer_group: history.clients for history in group_histories(recorded_rows(*files))}
 
 
 def predicted(clients: Mapping[str, ClientHistory], group: Group, change: str, known_until: int) -> float | None:

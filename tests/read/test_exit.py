@@ -5,14 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from schemas import AUDIT_RUNS, GROUP_STATUS, OUTPUTS
-from tests.stored import write
+from spark_jobs.domain.model.intervals import Interval
+from tests.stored import audit_run, write
 
 HOUR = datetime(2026, 11, 21, 2, tzinfo=UTC)
 
@@ -24,9 +25,8 @@ def published(tmp_path: Path) -> Path:
         write(tmp_path, table, [])
     status: dict[str, Any] = {"step_start": HOUR, "cluster": "c", "consumer_group": "g", "limit": "NO_BACKLOG"}
     write(tmp_path, GROUP_STATUS, [status | {"finding_count": 0, "unknown_queues": 0, "advice": "None."}])
-    versions = [(table.name, 1 if table is GROUP_STATUS else 0) for table in OUTPUTS]
-    run = {"run_id": "r", "finished_at": HOUR, "step_seconds": 3600, "published_versions": versions}
-    write(tmp_path, AUDIT_RUNS, [run | {"outcome": "published"}])
+    versions = {table.name: int(table is GROUP_STATUS) for table in OUTPUTS}
+    write(tmp_path, AUDIT_RUNS, [audit_run(Interval(HOUR, HOUR + timedelta(hours=1)), versions)])
     return tmp_path
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -15,13 +14,11 @@ from spark_jobs.domain.judge import JudgedStep, judge
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.ingest.files import read_lines
-from spark_jobs.ingest.recording import Row, outcomes
 from spark_jobs.pipeline.gather.rows import tables
 from spark_jobs.store.read.stored import rows
-from tests.kernel import group_histories
+from tests.kernel import group_histories, recorded_rows
 from tests.recording.conftest import CONFIGURATION, EXAMPLE, ROOT
-from tests.stored import write
+from tests.stored import audit_run, write
 
 #: The whole hours and the day that hold the recording, and the hour of the one with a proxy.
 HOUR = Interval.parse("2026-11-21T02:00/2026-11-21T03:00")
@@ -33,14 +30,7 @@ DAY = Interval.parse("2026-11-21/2026-11-22")
 Published = dict[Table, list[dict[str, Any]]]
 
 
-@cache
-def _rows(recording: Path) -> Published:
-    """Of every source table."""
-    found = defaultdict(list)
-    for outcome in outcomes(read_lines(recording)):
-        if isinstance(outcome, Row):
-            found[outcome.table].append(outcome.values)
-    return found
+_rows = cache(recorded_rows)
 
 
 @cache
@@ -82,15 +72,6 @@ def write_warehouse(folder: Path, published: Published, step_seconds: int, hour:
     """The published tables that tell of incidents, as one run leaves them."""
     for table, found in published.items():
         write(folder, table, found)
-    run = {
-        **dict.fromkeys(("run_id", "configuration_hash", "code_version"), "r"),
-        "configuration": load(CONFIGURATION).model_copy(update={"step_seconds": step_seconds}).model_dump_json(),
-        **dict.fromkeys(("started_at", "finished_at", "interval_start"), hour.start),
-        **{name: {} for name in ("source_versions", "row_counts", "content_hashes")},
-        "interval_end": hour.end,
-        "step_seconds": step_seconds,
-        "not_evaluated": [],
-        "published_versions": {table.name: 0 for table in published},
-        "outcome": "published",
-    }
-    write(folder, AUDIT_RUNS, [run])
+    configuration = load(CONFIGURATION).model_copy(update={"step_seconds": step_seconds}).model_dump_json()
+    versions = {table.name: 0 for table in published}
+    write(folder, AUDIT_RUNS, [audit_run(hour, versions, step_seconds=step_seconds, configuration=configuration)])

@@ -12,7 +12,6 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from benchmarks.counts import Counts
 from schemas import SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.config.file import load
@@ -20,7 +19,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.ingest.load import ingest
 from spark_jobs.pipeline.run import RunRequest, RunResult, run
 from spark_jobs.store.warehouse import Warehouse
-from tests.counted import counted
+from tests.counted import Counts, counted
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "recording.jsonl.gz"

@@ -22,28 +22,20 @@ not be called offline, and what waits for it is unknown.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from schemas import FINDINGS, GROUP_STATUS, OFFSET_SNAPSHOTS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
-from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, AuditSettings
-from spark_jobs.ingest.files import read_lines
-from spark_jobs.ingest.recording import Row, outcomes
-from tests.kernel import published
+from tests.kernel import published_hour, recorded_rows
 
 RECORDING = Path(__file__).parents[1] / "data" / "proxies.jsonl.gz"
 T0 = datetime(2026, 11, 22, 14, 20, 39, 10_000)
 BEGIN, END, HOUR_END = 31, 531, 2361
 #: One cadence until a snapshot shows it, and 20 s until a group agrees.
 TOLERANCE = 30
-HOUR = Interval(datetime(2026, 11, 22, 14, tzinfo=UTC), datetime(2026, 11, 22, 15, tzinfo=UTC))
-SETTINGS = AuditSettings(3600 * SECOND, 10 * SECOND, 30 * SECOND, Thresholds())
 
 HEALTHY = {"grpc-service", "direct-service", "pop-shared", "CID_DefaultHeartBeatSyncerTopic"}
 FOUND = """
@@ -97,16 +89,12 @@ def seconds(moment: datetime) -> float:
 
 @pytest.fixture(scope="module")
 def recorded() -> Rows:
-    rows: Rows = defaultdict(list)
-    for outcome in outcomes(read_lines(RECORDING)):
-        if isinstance(outcome, Row):
-            rows[outcome.table].append(outcome.values)
-    return rows
+    return recorded_rows(RECORDING)
 
 
 @pytest.fixture(scope="module")
 def audited(recorded: Rows) -> Rows:
-    return published(recorded, HOUR, SETTINGS)
+    return published_hour(recorded, cadence_seconds=10)
 
 
 def identity(finding: dict[str, Any]) -> tuple[str, ...]:

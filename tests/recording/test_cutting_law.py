@@ -44,15 +44,18 @@ def configuration_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
-def unaudited(recorded: Warehouse, tmp_path: Path) -> Warehouse:
+def copied_sources(recorded: Warehouse, folder: Path) -> Warehouse:
     """A copy of the recording's source tables, without any output."""
     assert recorded.local_path is not None
-    outputs = shutil.ignore_patterns(
-        *(table.name for table in OUTPUTS), "audit_runs", "quality_results", "_staging", "_claims", "_quality"
-    )
-    shutil.copytree(recorded.local_path, tmp_path / "copy", ignore=outputs)
-    return Warehouse.parse(str(tmp_path / "copy"))
+    outputs = (table.name for table in OUTPUTS)
+    of_runs = ("audit_runs", "quality_results", "_staging", "_claims", "_quality")
+    shutil.copytree(recorded.local_path, folder, ignore=shutil.ignore_patterns(*outputs, *of_runs))
+    return Warehouse.parse(str(folder))
+
+
+@pytest.fixture
+def unaudited(recorded: Warehouse, tmp_path: Path) -> Warehouse:
+    return copied_sources(recorded, tmp_path / "copy")
 
 
 def contents(spark: SparkSession, warehouse: Warehouse, versions: Mapping[str, int] | None = None) -> Contents:
@@ -72,13 +75,8 @@ def audit(spark: SparkSession, warehouse: Warehouse, configuration: Path, interv
 def in_one_run(
     spark: SparkSession, recorded: Warehouse, configuration_file: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Contents:
-    assert recorded.local_path is not None
-    folder = tmp_path_factory.mktemp("whole") / "warehouse"
-    outputs = shutil.ignore_patterns(
-        *(table.name for table in OUTPUTS), "audit_runs", "quality_results", "_staging", "_claims", "_quality"
-    )
-    shutil.copytree(recorded.local_path, folder, ignore=outputs)
-    found = audit(spark, Warehouse.parse(str(folder)), configuration_file, [WHOLE])
+    warehouse = copied_sources(recorded, tmp_path_factory.mktemp("whole") / "warehouse")
+    found = audit(spark, warehouse, configuration_file, [WHOLE])
     assert all(found.values())
     return found
 

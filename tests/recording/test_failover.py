@@ -9,26 +9,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from schemas import FINDINGS, REBALANCE_INTERVALS, ROUTE_SNAPSHOTS, Table
-from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, AuditSettings
+from schemas import FINDINGS, REBALANCE_INTERVALS, Table
 from spark_jobs.ingest.files import read_lines
-from spark_jobs.ingest.recording import Row, outcomes
-from tests.kernel import published
+from spark_jobs.ingest.recording import outcomes
+from tests.kernel import published_hour, recorded_rows
 from tests.recording.test_live_bodies import DATA
 
 BEGIN_MS = 1795400545_000
 MASTER, SLAVE = "127.0.0.1:40019", "127.0.0.1:40020"
 OF_B = re.compile(r'("brokerName":"broker-b","queueId":\d,"topic":"bills"}:{"brokerOffset":\d+,"consumerOffset":)(\d+)')
-SETTINGS = AuditSettings(3600 * SECOND, 5 * SECOND, 15 * SECOND, Thresholds(rewind_tolerance=27, convergence_seconds=0))
 
 
 def changed(line: str, *, stops: bool) -> str:
@@ -45,17 +39,12 @@ def changed(line: str, *, stops: bool) -> str:
 def audited(folder: Path, *, stops: bool) -> dict[Table, list[dict[str, Any]]]:
     lines = [line.content.decode() for line in read_lines(DATA / "live_acl.jsonl.gz")]
     (folder / "made.jsonl").write_text("\n".join(changed(line, stops=stops) for line in lines) + "\n")
-    return tables_of(folder / "made.jsonl", SETTINGS)
+    return tables_of(folder / "made.jsonl", 5, rewind_tolerance=27)
 
 
-def tables_of(recording: Path, settings: AuditSettings) -> dict[Table, list[dict[str, Any]]]:
-    rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
-    for one in outcomes(read_lines(recording)):
-        assert not one.line.rejected
-        if isinstance(one, Row):
-            rows[one.table].append(dict(one.values))
-    hour = rows[ROUTE_SNAPSHOTS][0]["captured_at"].replace(minute=0, second=0, microsecond=0)
-    return published(rows, Interval(hour, hour + timedelta(hours=1)), settings)
+def tables_of(recording: Path, cadence_seconds: int, **thresholds: int) -> dict[Table, list[dict[str, Any]]]:
+    assert not any(outcome.line.rejected for outcome in outcomes(read_lines(recording)))
+    return published_hour(recorded_rows(recording), cadence_seconds, convergence_seconds=0, **thresholds)
 
 
 @pytest.mark.parametrize(("stops", "cause"), [(True, "BROKER_SWITCHED"), (False, "RESET")])
@@ -84,10 +73,8 @@ def test_a_real_master_that_stops_and_returns(tmp_path: Path) -> None:
     serves with offsets of a minute ago; at 00:16:28 it returns with those of its last save. Both times the readings
     before and after say by how much each queue went back: 1,859, 1,915, 1,885, 1,885 and 1,441, 1,441, 1,412, 1,448.
     """
-    settings = AuditSettings(3600 * SECOND, 2 * SECOND, 6 * SECOND, Thresholds(convergence_seconds=0))
-    found = [
-        row for row in tables_of(DATA / "failover.jsonl.gz", settings)[FINDINGS] if row["rule"] == "OFFSET_REWOUND"
-    ]
+    findings = tables_of(DATA / "failover.jsonl.gz", cadence_seconds=2)[FINDINGS]
+    found = [row for row in findings if row["rule"] == "OFFSET_REWOUND"]
     measures = [{one["name"]: one["value"] for one in row["evidence"]["measures"]} for row in found]
     told = [
         (row["subject"], row["cause"], f"{row['start']:%H:%M:%S.%f}", most["rewound_max"])

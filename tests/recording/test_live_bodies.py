@@ -27,12 +27,9 @@ from typing import Any
 import pytest
 
 from schemas import ALLOCATIONS, CAPTURE_CALLS, CLIENT_SNAPSHOTS, FINDINGS, REBALANCE_INTERVALS, Table
-from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.ingest.files import read_lines
-from spark_jobs.ingest.recording import NoObservation, Outcome, Row, outcomes
-from tests.kernel import published
+from spark_jobs.ingest.recording import NoObservation, Row, outcomes
+from tests.kernel import published_hour, recorded_rows
 from tests.recording.test_truth import answers
 
 DATA = Path(__file__).parents[1] / "data"
@@ -90,33 +87,26 @@ def of(table: str, recording: str) -> list[tuple[str, ...]]:
     return [line[1:] for line in lines if line[0] == recording]
 
 
-@cache
-def read(recording: str) -> list[Outcome]:
-    return list(outcomes(read_lines(DATA / f"live_{recording}.jsonl.gz")))
+def file_of(recording: str) -> Path:
+    return DATA / f"live_{recording}.jsonl.gz"
 
 
 @cache
 def recorded(recording: str) -> Rows:
-    rows: Rows = defaultdict(list)
-    for outcome in read(recording):
-        if isinstance(outcome, Row):
-            rows[outcome.table].append(dict(outcome.values))
-    return rows
+    return recorded_rows(file_of(recording))
 
 
 @cache
 def audited(recording: str) -> Rows:
-    rows, cadence = recorded(recording), CADENCES[recording] * SECOND
-    hour = min(row["captured_at"] for row in rows[CAPTURE_CALLS]).replace(minute=0, second=0, microsecond=0)
-    settings = AuditSettings(3600 * SECOND, cadence, 3 * cadence, Thresholds())
-    return published(rows, Interval(hour, hour + timedelta(hours=1)), settings)
+    return published_hour(recorded(recording), CADENCES[recording])
 
 
 @pytest.mark.parametrize("recording", CADENCES)
 def test_every_line_is_understood(recording: str) -> None:
     """What is no observation is the route of a retry topic that nobody has made."""
-    assert not [one for one in read(recording) if not isinstance(one, Row) and one.line.rejected]
-    missing = [one for one in read(recording) if isinstance(one, NoObservation)]
+    lines = list(outcomes(read_lines(file_of(recording))))
+    assert not [one for one in lines if not isinstance(one, Row) and one.line.rejected]
+    missing = [one for one in lines if isinstance(one, NoObservation)]
     assert {b"%RETRY%proxy-service" in one.line.content for one in missing} <= {True}
 
 

@@ -12,45 +12,29 @@ started on one broker, with 4 queues a topic:
 
 from __future__ import annotations
 
-from collections import defaultdict
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from schemas import FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, ROUTE_SNAPSHOTS, Table
-from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, AuditSettings
+from schemas import FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, ROUTE_SNAPSHOTS
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Meta, Row, outcomes
-from tests.kernel import published
+from tests.kernel import published_hour, recorded_rows
 
 FILE = Path(__file__).parents[1] / "data" / "topic_types.jsonl.gz"
-HOUR = Interval(datetime(2026, 11, 23, 23, tzinfo=UTC), datetime(2026, 11, 24, tzinfo=UTC))
 #: Topic | message type | status | reason.
 TOPICS = """
 bills    | NORMAL   | REPLAYED       |
 urgent   | PRIORITY | NOT_APPLICABLE | POP_ALL_QUEUES
 sessions | LITE     | NOT_APPLICABLE | LITE
 """
-Rows = dict[Table, list[dict[str, Any]]]
 
 
-@cache
-def recorded() -> Rows:
-    found = list(outcomes(read_lines(FILE)))
-    assert {type(one) for one in found} == {Meta, Row}
-    rows: Rows = defaultdict(list)
-    for one in found:
-        if isinstance(one, Row):
-            rows[one.table].append(dict(one.values))
-    return rows
+recorded = cache(lambda: recorded_rows(FILE))
+audited = cache(lambda: published_hour(recorded(), cadence_seconds=5))
 
 
-@cache
-def audited() -> Rows:
-    return published(recorded(), HOUR, AuditSettings(3600 * SECOND, 5 * SECOND, 15 * SECOND, Thresholds()))
+def test_every_line_is_read() -> None:
+    assert {type(outcome) for outcome in outcomes(read_lines(FILE))} == {Meta, Row}
 
 
 def test_every_route_tells_the_type_of_its_topic_from_the_first_on() -> None:

@@ -10,21 +10,17 @@ of direct memory, as pop.log says (`revive error`): too short a time for POP_REV
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from schemas import FINDINGS, OFFSET_SNAPSHOTS, REBALANCE_INTERVALS, Table
-from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Meta, Row, outcomes
-from tests.kernel import published
+from tests.kernel import published_hour, recorded_rows
 
-RECORDING = list(outcomes(read_lines(Path(__file__).parents[1] / "data" / "redelivery.jsonl.gz")))
+FILE = Path(__file__).parents[1] / "data" / "redelivery.jsonl.gz"
 REVIVE = "rmq_sys_REVIVE_LOG_LiveCluster"
 #: Group | its topics with offsets, but for its ordinary retry topic.
 TOPICS = {
@@ -36,25 +32,19 @@ TOPICS = {
 
 @pytest.fixture(scope="module")
 def audited() -> dict[Table, list[dict[str, Any]]]:
-    rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
-    for one in RECORDING:
-        if isinstance(one, Row):
-            rows[one.table].append(dict(one.values))
-    hour = min(row["captured_at"] for row in rows[OFFSET_SNAPSHOTS]).replace(minute=0, second=0, microsecond=0)
-    settings = AuditSettings(3600 * SECOND, 10 * SECOND, 30 * SECOND, Thresholds())
-    return published(rows, Interval(hour, hour + timedelta(hours=1)), settings)
+    return published_hour(recorded_rows(FILE), cadence_seconds=10)
 
 
 def test_every_line_is_read_and_brokers_tell_of_both_kinds_of_topics() -> None:
-    assert {type(one) for one in RECORDING} == {Row, Meta}
-    offsets = [one.values for one in RECORDING if isinstance(one, Row) and one.table is OFFSET_SNAPSHOTS]
+    assert {type(outcome) for outcome in outcomes(read_lines(FILE))} == {Row, Meta}
+    offsets = recorded_rows(FILE)[OFFSET_SNAPSHOTS]
     found: dict[Any, set[Any]] = defaultdict(set)
     for row in offsets:
         if row["topic"] != f"%RETRY%{row['consumer_group']}":
             found[row["consumer_group"]].add(row["topic"])
     assert found == TOPICS
     (revive, *_) = (row["offsets"] for row in offsets if row["topic"] == REVIVE)
-    queues = [(one["broker_name"], one["queue_id"]) for one in revive]  # type: ignore[attr-defined]
+    queues = [(one["broker_name"], one["queue_id"]) for one in revive]
     assert queues == [(broker, number) for broker in ("broker-a", "broker-b") for number in range(8)]
 
 

@@ -42,14 +42,14 @@ class Backlog(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=[(EXAMPLE, HOUR), (PROXIES, PROXIES_HOUR)], ids=["members", "proxies"])
-def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
+def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AuditedRecording:
     file, hour = request.param
     published, folder = audited(3600, (hour,), OUTPUTS, file), tmp_path_factory.mktemp("totals")
     write_warehouse(folder, published, 3600, hour)
-    return Told(file, hour, published, DeltaTables(Location.parse(str(folder))))
+    return AuditedRecording(file, hour, published, DeltaTables(Location.parse(str(folder))))
 
 
-class Told(NamedTuple):
+class AuditedRecording(NamedTuple):
     """A recording, what its audit published, and where."""
 
     file: Path
@@ -137,7 +137,7 @@ NOT_BY_OFFSETS = {"legacy-import", "price-cache", "CID_DefaultHeartBeatSyncerTop
 BEHIND = {"legacy-import": 259_200 - 565.5, "mixed-service": None, "dead-service": 259_200 - 440.0}
 
 
-def test_who_falls_behind_never_catches_up(recording: Told) -> None:
+def test_who_falls_behind_never_catches_up(recording: AuditedRecording) -> None:
     rows = {row["consumer_group"]: row for row in recording.published[GROUP_STATUS]}
     told = {
         name: (row["catches_up"], row["catch_up_seconds"], row["retention_left_seconds"]) for name, row in rows.items()
@@ -149,7 +149,7 @@ def test_who_falls_behind_never_catches_up(recording: Told) -> None:
     }
 
 
-def test_the_lines_of_the_recording_say_the_same(recording: Told) -> None:
+def test_the_lines_of_the_recording_say_the_same(recording: AuditedRecording) -> None:
     lags, told = recorded_lags(recording.file), recording.backlogs
     assert told.keys() - lags.keys() == set()
     assert {group: told[group] for group in told.keys() - NOT_BY_OFFSETS} == {
@@ -159,7 +159,7 @@ def test_the_lines_of_the_recording_say_the_same(recording: Told) -> None:
     assert {group: told[group] for group in by_hand} == by_hand
 
 
-def test_status_report_metrics_and_sql_say_the_same(recording: Told) -> None:
+def test_status_report_metrics_and_sql_say_the_same(recording: AuditedRecording) -> None:
     told = recording.backlogs
     found = {row["consumer_group"]: row for row in statuses(recording.tables).groups}
     names = Backlog._fields
@@ -193,7 +193,7 @@ def _fleet_cells(page: str, *labels: str) -> Iterator[tuple[str, tuple[str, ...]
         yield group, tuple(re.findall(f'data-label="{label}">([^<]*)<', row)[0] for label in labels)
 
 
-def _by_sql(recording: Told) -> Iterator[tuple[str, Backlog]]:
+def _by_sql(recording: AuditedRecording) -> Iterator[tuple[str, Backlog]]:
     """From `queue_progress` alone: each queue's first and last interval with a reading."""
     database = duckdb.connect()
     database.register("queue_progress", arrow_table(QUEUE_PROGRESS, recording.published[QUEUE_PROGRESS]))
@@ -214,7 +214,7 @@ def _by_sql(recording: Told) -> Iterator[tuple[str, Backlog]]:
     yield from ((group, Backlog(*numbers)) for group, *numbers in rows)
 
 
-def test_explain_says_the_same(recording: Told) -> None:
+def test_explain_says_the_same(recording: AuditedRecording) -> None:
     """Of the whole step, and, at the last moment of which anything is known, of all topics together."""
     for row in recording.published[GROUP_STATUS]:
         group, backlog = row["consumer_group"], recording.backlogs[row["consumer_group"]]
@@ -231,11 +231,11 @@ def test_explain_says_the_same(recording: Told) -> None:
         assert sum(unknown.queue_count for one in of_topics if one for unknown in one.unknown) == backlog.unknown_queues
 
 
-def _explained(recording: Told, group: str, topic: str, end: Any) -> GroupExplanation:
+def _explained(recording: AuditedRecording, group: str, topic: str, end: Any) -> GroupExplanation:
     return explain_group(recording.tables, ExplainRequest(group, end - timedelta(milliseconds=1), topic=topic))
 
 
-def test_incidents_and_sql_say_how_long_queues_had_no_owner(recording: Told) -> None:
+def test_incidents_and_sql_say_how_long_queues_had_no_owner(recording: AuditedRecording) -> None:
     told: dict[str, float] = defaultdict(float)
     for incident in incidents_and_unknown(recording.tables, IncidentQuery()):
         for cost in incident.costs:
@@ -274,7 +274,7 @@ PILED_UP = {
 MOST = {group: messages for group, (_, messages) in PILED_UP.items()} | {"legacy-import": 11767}
 
 
-def test_incidents_findings_report_and_the_capacity_sentence_say_what_piled_up(recording: Told) -> None:
+def test_incidents_findings_report_and_the_capacity_sentence_say_what_piled_up(recording: AuditedRecording) -> None:
     costs = [cost for incident in incidents_and_unknown(recording.tables, IncidentQuery()) for cost in incident.costs]
     told = {(cost.consumer_group, cost.piled_up) for cost in costs}
     found = {(row["consumer_group"], row["evidence"]["backlog_max"]) for row in recording.published[FINDINGS]}

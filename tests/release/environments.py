@@ -13,6 +13,8 @@ from subprocess import PIPE, STDOUT
 
 ROOT = Path(__file__).parents[2]
 UV = Path(sys.executable).with_name("uv")
+#: A network of its own, with the loopback interface and nothing else: Python talks to Java there.
+ALONE = ("unshare", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
 #: Of this process, not of a user: the path to the checkout, settings of the audit.
 _NOT_INHERITED = ("PYTHON", "REBALANCE_AUDIT_", "VIRTUAL_ENV", "AIRFLOW")
 

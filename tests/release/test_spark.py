@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.release.conftest import HOUR, Built
-from tests.release.environments import Environment, environment, must, uv
+from tests.release.environments import ALONE, Environment, environment, must, uv
 
 pytestmark = pytest.mark.release
 
-#: A network of its own, with the loopback interface and nothing else: Python talks to Java there.
-ALONE = ("unshare", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
 FETCHED = Path("share", "rebalance-audit")
 
 

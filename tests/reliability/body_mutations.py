@@ -13,19 +13,19 @@ from tests.reliability.names import NAMES, SURROGATES
 
 
 def _put(pattern: str, values: Iterable[tuple[str, str]], *kinds: str) -> Iterator[Mutation]:
-    """The first of what the pattern finds in the body, replaced by each of the values, with its fate."""
-    for value, fate in values:
+    """The first of what the pattern finds in the body, replaced by each of the values, with what is expected of it."""
+    for value, expected in values:
 
         def change(body: str, value: str = value) -> str:
             changed, found = re.subn(pattern, lambda match: match[1] + value, body, count=1)
             assert found, f"{pattern} is not in {body[:1000]}"
             return changed
 
-        yield Mutation(f"{pattern} {value[:60]!a}", with_body(change), fate, kinds)
+        yield Mutation(f"{pattern} {value[:60]!a}", with_body(change), expected, kinds)
 
 
 def _numbers(lowest: int, highest: int, *, required: bool) -> Iterator[tuple[str, str]]:
-    """Texts for an integer, and their fates."""
+    """Texts for an integer, and what is expected of each."""
     for number in {0, 1, -1, 99_999, lowest, highest, lowest - 1, highest + 1, -(2**63), 2**63 - 1}:
         is_stored = lowest <= number <= highest
         fits = -(2**63) <= number < 2**63
@@ -36,7 +36,7 @@ def _numbers(lowest: int, highest: int, *, required: bool) -> Iterator[tuple[str
 
 
 def _texts(*, required: bool) -> Iterator[tuple[str, str]]:
-    """Texts for a name, and their fates."""
+    """Texts for a name, and what is expected of each."""
     yield from ((json.dumps(name), ROW) for name in NAMES)
     yield from ((json.dumps(name), "LONE_SURROGATE") for name in SURROGATES)
     yield from ((text, "WRONG_TYPE") for text in ("7", "1.5", "true", "[]", "{}", '["a"]'))
@@ -110,9 +110,9 @@ def _of_topics() -> Iterator[Mutation]:
         *(([name, 0, -1, 2**63 - 1], ROW) for name in NAMES),
         (["b", 99_999, 2**63 - 1, -(2**63)], ROW),
     ]
-    for entry, fate in rejected:
+    for entry, expected in rejected:
         body = json.dumps([["a", 0, 0, 5], entry])
-        yield Mutation(f"entry {body[:60]}", with_(body=body), fate, ["topicstats"])
+        yield Mutation(f"entry {body[:60]}", with_(body=body), expected, ["topicstats"])
     twice = json.dumps([["b", 0, 0, 5], ["a", 0, 0, 5], ["b", 0, 0, 6]])
     yield Mutation("a queue twice", with_(body=twice), "CONTRADICTION", ["topicstats"])
     many = json.dumps([["b", number, 0, 5] for number in range(MANY_QUEUES)])

@@ -75,6 +75,11 @@ def _kind(process: psutil.Process) -> str:
     return "other"
 
 
+def users_environment() -> dict[str, str]:
+    """That of this process, without what `conftest.py` sets for the Java of tests."""
+    return {name: text for name, text in os.environ.items() if name != "SPARK_SUBMIT_OPTS"}
+
+
 @contextmanager
 def started(
     arguments: Sequence[str], folder: Path, program: Sequence[str] = (), environment: Mapping[str, str] | None = None

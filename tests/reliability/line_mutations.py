@@ -138,13 +138,13 @@ def _of_bytes() -> Iterator[Mutation]:
         yield Mutation(f"ends with {broken!r}", _raw(lambda line, end=broken: line + end), "NOT_UTF8")  # type: ignore[misc]
     yield Mutation("UTF-16", _raw(lambda line: b"\xff\xfe" + line.decode().encode("utf-16-le")), "NOT_UTF8")
     yield Mutation("UTF-16 without mark", _raw(lambda line: line.decode().encode("utf-16-le")), "NOT_JSON")
-    for mark, fate in (
+    for mark, expected in (
         (b"\xef\xbb\xbf", ROW),
         (b"\xef\xbb\xbf" * 2, "NOT_JSON"),
         (b"\0", "NOT_JSON"),
         (b"\x1b[2J", "NOT_JSON"),
     ):
-        yield Mutation(f"begins with {mark!r}", _raw(lambda line, mark=mark: mark + line), fate)  # type: ignore[misc]
+        yield Mutation(f"begins with {mark!r}", _raw(lambda line, mark=mark: mark + line), expected)  # type: ignore[misc]
     for space in (b" ", b"\r", b"\t", b" \r \t"):
         yield Mutation(f"{space!r} between", _raw(lambda line, s=space: line.replace(b": ", b":" + s, 1) + s), ROW)  # type: ignore[misc]
     for space in (

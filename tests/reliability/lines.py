@@ -33,12 +33,12 @@ _TELLING: Final = {
 
 
 class Hostile(NamedTuple):
-    """A line, what was done to it, when it says it was taken, and its fate."""
+    """A line, what was done to it, when it says it was taken, and what must become of it."""
 
     content: bytes
     mutation: Mutation
     fields: Fields
-    fate: str
+    expected: str
 
 
 @cache
@@ -73,8 +73,8 @@ def hostile(draw: random.Random, mutation: Mutation, fields: Fields) -> Hostile:
     """The line of these fields, mutated."""
     changed = mutation.change(draw, dict(fields))
     content = changed if isinstance(changed, bytes) else as_line(draw, changed)
-    fate = mutation.fate if isinstance(mutation.fate, str) else mutation.fate[fields["kind"]]
-    return Hostile(content, mutation, changed if isinstance(changed, dict) else fields, fate)
+    expected = mutation.expected if isinstance(mutation.expected, str) else mutation.expected[fields["kind"]]
+    return Hostile(content, mutation, changed if isinstance(changed, dict) else fields, expected)
 
 
 def as_line(draw: random.Random, fields: Fields) -> bytes:

@@ -21,11 +21,11 @@ NOT_TEXT: Final[tuple[Any, ...]] = (7, 1.5, True, [], {}, ["a"], {"a": 1})
 
 
 class Mutation(NamedTuple):
-    """A change of honest lines of some kinds, and the fate of the changed line: one, or one by kind."""
+    """A change of honest lines of some kinds; `expected`: what becomes of the changed line, one or one by kind."""
 
     name: str
     change: Change
-    fate: str | Mapping[str, str]
+    expected: str | Mapping[str, str]
     kinds: Sequence[str] = KINDS
     is_heavy: bool = False
 

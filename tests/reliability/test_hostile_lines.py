@@ -1,4 +1,4 @@
-"""Lines with one thing wrong: each has the fate that what was done to it asks for, no more memory, and no crash.
+"""Lines with one thing wrong: of each becomes what was done to it asks for, no more memory, and no crash.
 
 `make reliability` takes LINES of them (100,000) by the command, as users do; `make test` a few hundred.
 """
@@ -17,13 +17,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from benchmarks.process import watched
 from schemas import QUARANTINE, Table
 from spark_jobs.ingest.files import Line
 from spark_jobs.ingest.load import IngestReport, ingest
 from spark_jobs.ingest.recording import KINDS, Blank, NoObservation, Outcome, Quarantined, Row, outcomes
 from spark_jobs.store.warehouse import Warehouse
+from tests.reliability.killing import users_environment
 from tests.reliability.lines import MUTATIONS, Hostile, hostile_lines
-from tests.reliability.memory import watched
 from tests.reliability.mutation import BLANK, NAMED, NO_OBSERVATION, ROW
 
 META = b'{"kind":"meta","cluster":"demo"}\n'
@@ -36,10 +37,10 @@ _COLUMN = {"group": "consumer_group", "topic": "topic", "client": "client_id"}
 def test_the_fate_of_a_line_is_known_by_what_was_done_to_it() -> None:
     for one in list(hostile_lines(1, len(MUTATIONS)))[::3]:
         (found,) = outcomes([Line(1, one.content)], "demo")
-        assert fate(found) == one.fate, (one.mutation.name, found)
+        assert outcome_of(found) == one.expected, (one.mutation.name, found)
 
 
-def fate(found: Outcome) -> str:
+def outcome_of(found: Outcome) -> str:
     match found:
         case Row():
             return ROW
@@ -66,7 +67,7 @@ def test_very_many_hostile_lines(
     count, heavy = int(os.environ.get("LINES", "100000")), 22
     file = written(tmp_path / "hostile.jsonl", hostile_lines(3, count, heavy))
     command = [sys.executable, "-m", "spark_jobs.cli", "ingest", str(file), "--warehouse", warehouse.location, "--json"]
-    ended = watched(command)
+    ended = watched(command, users_environment())
     with capsys.disabled():
         megabytes = file.stat().st_size / 1e6
         print(f"\n{count:,} lines ({megabytes:,.0f} MB) in {ended.seconds:.0f} s, {ended.peak_bytes / 2**30:.2f} GiB")
@@ -87,11 +88,11 @@ def written(file: Path, lines: Iterable[Hostile]) -> Path:
 
 def check_report(report: IngestReport, lines: Sequence[Hostile]) -> None:
     """Lines in = rows + quarantined + lines without an observation + blank ones + the meta line."""
-    fates = Counter(one.fate for one in lines)
+    counts = Counter(one.expected for one in lines)
     assert (report.lines, report.meta) == (len(lines) + 1, 1)
-    assert (sum(report.new.values()), sum(report.already_there.values())) == (fates.pop(ROW), 0)
-    assert (report.blank, sum(report.no_observation.values())) == (fates.pop(BLANK), fates.pop(NO_OBSERVATION))
-    assert report.quarantined == fates
+    assert (sum(report.new.values()), sum(report.already_there.values())) == (counts.pop(ROW), 0)
+    assert (report.blank, sum(report.no_observation.values())) == (counts.pop(BLANK), counts.pop(NO_OBSERVATION))
+    assert report.quarantined == counts
 
 
 def check_tables(spark: SparkSession, warehouse: Warehouse, lines: Sequence[Hostile]) -> None:
@@ -99,11 +100,11 @@ def check_tables(spark: SparkSession, warehouse: Warehouse, lines: Sequence[Host
     told = warehouse.read(spark, QUARANTINE).select("line_number", "reasons").collect()
     found = {row.line_number: row.reasons for row in told}
     not_rejected = (ROW, BLANK, NO_OBSERVATION)
-    expected = {number: [one.fate] for number, one in enumerate(lines, start=2) if one.fate not in not_rejected}
+    expected = {number: [one.expected] for number, one in enumerate(lines, start=2) if one.expected not in not_rejected}
     assert len(told) == len(found)
     assert found == expected
     for kind, name in NAMED.items():
-        of_kind = {key(one.fields, name) for one in lines if one.fate == ROW and one.fields["kind"] == kind}
+        of_kind = {key(one.fields, name) for one in lines if one.expected == ROW and one.fields["kind"] == kind}
         assert stored(spark, warehouse, KINDS[kind].table, _COLUMN[name]) == of_kind
 
 

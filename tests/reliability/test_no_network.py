@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.release.environments import ALONE
+
 pytestmark = pytest.mark.reliability
 
-#: A network of its own, with the loopback interface and nothing else: Spark talks to itself there.
-_ALONE = ("unshare", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
 HOUR = "2026-11-21T02:00/2026-11-21T03:00"
 
 
 def alone(*command: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*_ALONE, *command], check=False, capture_output=True, text=True, cwd=folder, timeout=1800)
+    return subprocess.run([*ALONE, *command], check=False, capture_output=True, text=True, cwd=folder, timeout=1800)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -96,7 +96,7 @@ def test_the_whole_way(environment: dict[str, str], folder: Path) -> None:
     tell_no_secret(s3, folder)
 
 
-class Told(BaseHTTPRequestHandler):
+class NoticeReceiver(BaseHTTPRequestHandler):
     """Takes notices."""
 
     def do_POST(self) -> None:
@@ -110,7 +110,7 @@ class Told(BaseHTTPRequestHandler):
 
 def notify_once(s3: Commands, folder: Path) -> None:
     """Two processes at once send the notices once, and write them down."""
-    with HTTPServer(("127.0.0.1", 0), Told) as server:
+    with HTTPServer(("127.0.0.1", 0), NoticeReceiver) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         (folder / "target.url").touch(0o600)
         (folder / "target.url").write_text(f"json://127.0.0.1:{server.server_port}")

@@ -17,11 +17,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from benchmarks.fleet import START, Fleet
+from benchmarks.process import Watched, watched
 from benchmarks.snapshots import make
 from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, SOURCES
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.store.warehouse import Warehouse
-from tests.reliability.memory import Watched, watched
+from tests.reliability.killing import users_environment
 
 pytestmark = pytest.mark.reliability
 
@@ -55,9 +56,9 @@ SIZES = {
 
 
 def audited(command: str, warehouse: Warehouse, interval: Interval, *more: str) -> Watched:
-    """The command over an interval."""
+    """The command over an interval, with the Java that users have."""
     line = [sys.executable, "-m", "spark_jobs.cli", command, "--warehouse", warehouse.location]
-    return watched([*line, "--interval", str(interval), *more])
+    return watched([*line, "--interval", str(interval), *more], users_environment())
 
 
 @pytest.mark.parametrize("name", SIZES)

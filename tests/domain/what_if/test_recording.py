@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schemas import Table
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.config.file import load
 from spark_jobs.domain.kernel.audited_step import AuditedStep
@@ -24,9 +22,7 @@ from spark_jobs.domain.what_if.outcome import compare
 from spark_jobs.domain.what_if.pace import members_of
 from spark_jobs.domain.what_if.recorded import Recorded, recorded, within
 from spark_jobs.domain.what_if.simulation import assignments_in, simulate
-from spark_jobs.ingest.files import read_lines
-from spark_jobs.ingest.recording import Row, outcomes
-from tests.kernel import audited_steps, group_histories
+from tests.kernel import audited_steps, group_histories, recorded_rows
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 HOUR = Interval.parse("2026-11-21T02:00/2026-11-21T03:00")
@@ -37,10 +33,7 @@ CONFIGURATION: Configuration = load(EXAMPLES / "demo.yaml")
 
 @pytest.fixture(scope="module")
 def groups() -> Mapping[str, GroupHistory]:
-    rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
-    for one in outcomes(read_lines(EXAMPLES / "recording.jsonl.gz")):
-        if isinstance(one, Row):
-            rows[one.table].append(one.values)
+    rows = recorded_rows(EXAMPLES / "recording.jsonl.gz")
     return {history.consumer_group: history for history in group_histories(rows)}
 
 

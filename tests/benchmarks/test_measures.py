@@ -1,4 +1,4 @@
-"""How long the tests took, as their log says."""
+"""What single measures compute: the times of several sizes, and how long the tests took, as their log says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,22 @@ import pytest
 from benchmarks.bench import Bench
 from benchmarks.fleet import Fleet
 from benchmarks.measure import NotMeasuredError
-from benchmarks.measures.start import test_suite as suite_minutes
+from benchmarks.measures.commands import test_suite as suite_minutes
+from benchmarks.process import Outcome
+
+
+@pytest.mark.parametrize(
+    ("seconds", "sizes", "expected"),
+    [([[7.0], [1.0], [5.0]], (0.1, 1.0), {0.1: 1.0, 1.0: 5.0}), ([[5.0]], (1.0,), {1.0: 5.0})],
+)
+def test_every_size_has_its_own_time(
+    tmp_path: Path, seconds: list[list[float]], sizes: tuple[float, ...], expected: dict[float, float]
+) -> None:
+    """Of several sizes, what is audited first is the empty step."""
+    bench = Bench(tmp_path, Fleet(), 1, lambda _: None, sizes)
+    bench.__dict__["audits"] = Outcome({"seconds": seconds}, 0)
+    assert {part: bench.audit_seconds(part) for part in sizes} == expected
+    assert len(sizes) == 1 or bench.empty_seconds == 7.0
 
 
 def bench(log: Path | None) -> Bench:

@@ -8,10 +8,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from benchmarks.counts import Counts, counts
 from schemas import MEMBERSHIP_SNAPSHOTS
 from spark_jobs.store.warehouse import Warehouse
-from tests.counted import counted
+from tests.counted import Counts, counted, counts
 from tests.snapshots import load, membership
 
 SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
