@@ -24,7 +24,7 @@ from spark_jobs.pipeline.gather.fold import Sources
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.judged import Gathered, over_groups
 from spark_jobs.pipeline.gather.packed import PACKED
-from spark_jobs.pipeline.gather.rows import packed, rows_of
+from spark_jobs.pipeline.gather.rows import packed, tables
 
 #: The inputs of a group's allocations, one per rebalance interval of every step, and how its strategy is configured.
 GroupInputs = tuple[StrategySettings, Sequence[Inputs]]
@@ -38,7 +38,7 @@ def replayed_rows(sources: Sources, run: Interval, configuration: Configuration)
     def replayed(states: pa.Table, readings: pa.Table) -> pa.Table:
         steps = _steps(states, readings, run, configuration)
         judged = [JudgedStep(step, [], None) for _, of_group in steps for step in of_group]
-        return packed(judged, rows_of(judged))
+        return packed(judged, tables(judged))
 
     return over_groups(Gathered.of(sources), replayed, PACKED)
 

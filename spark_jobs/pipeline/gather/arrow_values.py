@@ -40,6 +40,11 @@ def from_values(values: Iterable[Any], data_type: pa.DataType) -> pa.Array:
     return pa.array([plain(value, data_type) for value in values], type=data_type)
 
 
+def columns_of(rows: Sequence[Mapping[str, Any]], fields: Iterable[pa.Field]) -> dict[str, pa.Array]:
+    """A column per field, an entry per row; what a row does not have is null."""
+    return {field.name: from_values((row.get(field.name) for row in rows), field.type) for field in fields}
+
+
 def from_numbers(numbers: NDArray[np.int64], data_type: pa.DataType) -> pa.Array:
     """One entry per number, `UNKNOWN` is null; times are microseconds since 1970."""
     return pa.array(numbers, mask=numbers == UNKNOWN).cast(data_type)

@@ -23,7 +23,7 @@ from spark_jobs.pipeline.gather.gather import KEY, Partitioning, group_topics, r
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.kinds import READABLE
 from spark_jobs.pipeline.gather.packed import PACKED, STEP_KEY, own_columns
-from spark_jobs.pipeline.gather.rows import packed, packed_facts, rows_of, tables, tables_of
+from spark_jobs.pipeline.gather.rows import packed, packed_facts, tables, tables_of
 from spark_jobs.pipeline.gather.sightings import sighted_states
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.quality.facts import facts_of_outputs
@@ -125,11 +125,10 @@ def _judged(
             end,
         )
     ]
-    rows = rows_of(judged, request.topic)
-    written = tables(judged, rows)
+    written = tables(judged, request.topic)
     facts = [*found.facts, *facts_of_outputs(written, settings)]
     checks = packed_facts(facts, found.rejected, written[REBALANCE_INTERVALS.name])
-    return pa.concat_tables([packed(judged, rows), checks])
+    return pa.concat_tables([packed(judged, written), checks])
 
 
 def _is_asked(request: RunRequest, history: GroupHistory) -> bool:

@@ -16,13 +16,14 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 
 from expectations import SUITES
 from schemas import FINDINGS, OUTPUTS, Table
+from schemas.common import OF_GROUP
 from schemas.types import BOOLEAN, LONG, STRING, Array, Field, Struct, Type, array_of
 from spark_jobs.pipeline.quality.facts import Fact, Facts, by_name, counted
 from spark_jobs.store.columns import union_of
 from spark_jobs.store.spark_types import spark_type
 
 #: What all rows of a step of a group share.
-STEP_KEY = ("step_start", "cluster", "consumer_group")
+STEP_KEY = OF_GROUP.names
 
 
 def own_columns(table: Table) -> tuple[str, ...]:
