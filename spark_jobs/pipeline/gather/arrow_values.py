@@ -67,12 +67,16 @@ def list_offsets(sizes: NDArray[np.int64], is_null: pa.Array) -> pa.Array:
     return pa.array(offsets_of(sizes), type=pa.int32(), mask=mask)
 
 
+def sizes_of(lists: pa.ListArray) -> NDArray[np.int64]:
+    """How many elements each list has; one that is null has none."""
+    sizes: NDArray[np.int64] = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
+    return sizes
+
+
 def structs_of(lists: Sequence[pa.ListArray], names: Sequence[str]) -> pa.ListArray:
     """Lists of equal sizes as one of structs with these fields; null where the first is."""
-    first = lists[0]
-    sizes = pc.fill_null(pc.list_value_length(first), 0).to_numpy()
-    values = pa.StructArray.from_arrays([one.flatten() for one in lists], names=list(names))
-    return pa.ListArray.from_arrays(list_offsets(sizes, pc.is_null(first)), values)
+    values = pa.StructArray.from_arrays([of_field.flatten() for of_field in lists], names=list(names))
+    return pa.ListArray.from_arrays(list_offsets(sizes_of(lists[0]), pc.is_null(lists[0])), values)
 
 
 def lists_of(structs: pa.ListArray, name: str) -> pa.ListArray:

@@ -17,7 +17,7 @@ from expectations.rows import CheckSettings, Flags, Numbers, Rows, codes, first_
 from expectations.suite import KEYS_ARE_UNIQUE, Expectation
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, TOPIC_SNAPSHOTS, Table
 from spark_jobs.domain.model.window import from_micros, to_micros
-from spark_jobs.pipeline.gather.arrow_values import list_offsets, ranges, structs_of
+from spark_jobs.pipeline.gather.arrow_values import list_offsets, ranges, sizes_of, structs_of
 from spark_jobs.pipeline.gather.kinds import KIND_OF, MEASURED, MEMBERSHIP, NAME_OF, PROXY, ROUTE, TOPIC_QUEUES, VALUES
 from spark_jobs.pipeline.quality.facts import CheckCounts, Fact, any_of, broken_by, repeats, unknown_in
 
@@ -228,10 +228,10 @@ def _content(table: Table, states: pa.Array) -> dict[str, pa.Array]:
         return fields
     array, _ = MEASURED[table]
     missing = fields.pop("missing").flatten()
-    sizes = pc.fill_null(pc.list_value_length(fields["broker_name"]), 0).to_numpy()
+    sizes = sizes_of(fields["broker_name"])
     structs = structs_of([*fields.values()], tuple(fields))
     if len(missing):  # of the lists that have null elements
-        is_there = np.ones(int(sizes.sum()), bool)
+        is_there = np.ones(sizes.sum(), bool)
         with_missing = _flags(pc.is_valid(pc.struct_field(states, "missing")))
         is_there[np.repeat(with_missing, sizes)] = ~_flags(missing)
         values = structs.flatten()
