@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -53,6 +53,18 @@ class Cases:
             yield from ((f"breaks {expectation} ({number})", {expectation}, case) for number, case in enumerate(cases))
         yield from ((f"is kept ({number})", set(), case) for number, case in enumerate(self.keeps))
         yield from ((f"{_IN_PART} ({number})", set(), case) for number, case in enumerate(self.keeps_in_part))
+
+
+def of_every_source(good: Callable[..., Rows], *names: str) -> dict[str, list[Rows]]:
+    """What breaks the rules of names, and of the time of a snapshot."""
+    cases = {f"{column}_is_a_name": [good(**{column: name}) for name in (None, "", "x" * 256)] for column in names}
+    return cases | {"captured_at_is_of_the_run": [good(captured_at=time) for time in (None, at(-300.001), at(3600))]}
+
+
+def at_the_edge(good: Callable[..., Rows], *names: str) -> list[Rows]:
+    """What just keeps them."""
+    longest = [good(**{column: "x" * 255}) for column in names]
+    return [*longest, good(captured_at=at(-300)), good(captured_at=at(3599.999999))]
 
 
 def broken_by_case(cases: Cases) -> dict[str, set[str]]:
