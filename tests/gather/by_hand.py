@@ -9,65 +9,62 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
 from spark_jobs.domain.model.window import to_micros
+from spark_jobs.store.spark_types import spark_schema
 
 Row = Mapping[str, Any]
 
 
-def _struct(text: str, **others: pa.DataType) -> pa.StructType:
-    """`name type, …`, then the fields of other types."""
-    named = dict(field.split() for field in text.split(", "))
-    return pa.struct({name: pa.type_for_alias(alias) for name, alias in named.items()} | others)
+def _type(table: Table, column: str) -> pa.DataType:
+    return to_arrow_schema(spark_schema(table)).field(column).type
+
+
+def _state(table: Table, *columns: str, **others: pa.DataType) -> pa.StructType:
+    """Columns of a source, and other fields."""
+    return pa.struct({column: _type(table, column) for column in columns} | others)
 
 
 _LONGS = pa.list_(pa.int64())
-_SUBSCRIPTIONS = pa.list_(_struct("topic string, expression_type string, sub_string string"))
-_CONNECTIONS = pa.list_(_struct("client_id string, client_addr string, language string, version int32"))
-_REQUEST_MODES = pa.list_(_struct("topic string, mode string, pop_share_queue_num int32"))
-_OWNED = pa.list_(_struct("topic string, broker_name string, queue_id int32, locked bool, dropped bool"))
-_HOSTS = pa.list_(_struct("broker_name string, perm int32, read_queue_nums int32, write_queue_nums int32"))
-_ADDRESSES = pa.list_(_struct("broker_name string, broker_id int64, address string"))
-_ROUTE = pa.struct({"queues": _HOSTS, "addresses": _ADDRESSES, "message_type": pa.string(), "is_static": pa.bool_()})
-_CLIENT = _struct(
-    "answered bool, in_group bool, strategy_class string, message_model string, consume_orderly bool, "
-    "client_rebalance bool, consume_threads int32, consume_batch_size int32, pull_batch_size int32, "
-    "pull_interval_ms int32, pull_threshold_for_queue int32, pull_threshold_size_for_queue int32, "
-    "consume_max_span int32",
-    subscriptions=_SUBSCRIPTIONS,
-    owned_queues=_OWNED,
+_MEMBERSHIP = _state(
+    MEMBERSHIP_SNAPSHOTS,
+    *("message_model", "consume_type", "consume_from_where", "connections", "subscriptions", "request_modes"),
+)
+_ROUTE = _state(ROUTE_SNAPSHOTS, "queues", "addresses", "message_type", "is_static")
+_CLIENT = _state(
+    CLIENT_SNAPSHOTS,
+    *("answered", "in_group", "strategy_class", "message_model", "consume_orderly", "client_rebalance"),
+    *("consume_threads", "consume_batch_size", "pull_batch_size", "pull_interval_ms", "pull_threshold_for_queue"),
+    *("pull_threshold_size_for_queue", "consume_max_span", "subscriptions", "owned_queues"),
     started_at=pa.bool_(),
     consume_status=pa.bool_(),
-)
-_STATUSES = pa.list_(
-    _struct(
-        "topic string, consume_rt_ms double, consume_ok_tps double, consume_failed_tps double, pull_rt_ms double, "
-        "pull_tps double"
-    )
 )
 _QUEUES = pa.struct(
     {"broker_name": pa.list_(pa.string()), "queue_id": pa.list_(pa.int32()), "missing": pa.list_(pa.bool_())}
 )
 STATES = pa.schema(
-    _struct(
-        "cluster string, consumer_group string, kind string, name string, fingerprint int64",
-        times=_LONGS,
-        membership=_struct(
-            "message_model string, consume_type string, consume_from_where string",
-            connections=_CONNECTIONS,
-            subscriptions=_SUBSCRIPTIONS,
-            request_modes=_REQUEST_MODES,
-        ),
-        route=_ROUTE,
-        client=_CLIENT,
-        offset_queues=_QUEUES,
-        topic_queues=_QUEUES,
-        readable=pa.string(),
-    )
+    {
+        **dict.fromkeys(("cluster", "consumer_group", "kind", "name"), pa.string()),
+        "fingerprint": pa.int64(),
+        "times": _LONGS,
+        "membership": _MEMBERSHIP,
+        "route": _ROUTE,
+        "client": _CLIENT,
+        "offset_queues": _QUEUES,
+        "topic_queues": _QUEUES,
+        "readable": pa.string(),
+    }
 )
 _VALUES = ("first", "second", "third", "fourth", "fifth", "sixth")
-READINGS = pa.schema(_struct("fingerprint int64, at int64", **dict.fromkeys(_VALUES, _LONGS), statuses=_STATUSES))
+READINGS = pa.schema(
+    {
+        **dict.fromkeys(("fingerprint", "at"), pa.int64()),
+        **dict.fromkeys(_VALUES, _LONGS),
+        "statuses": _type(CLIENT_SNAPSHOTS, "consume_status"),
+    }
+)
 _CACHED = ("cached_count", "cached_mib", "cached_min_offset", "cached_max_offset", "last_pull", "last_consume")
 _OFFSETS = ("broker_offset", "consumer_offset", "pull_offset", "last_timestamp")
 
@@ -93,27 +90,30 @@ def _snapshots(
     rows: Mapping[Table, Sequence[Row]], alone: Sequence[Mapping[str, None]]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
     for row in rows.get(MEMBERSHIP_SNAPSHOTS, ()):
-        yield _state(row, "membership", "broker_name", row, True), None
+        yield _state_row(row, "membership", "broker_name", row, True), None
         if row["consumer_group"] == "CID_DefaultHeartBeatSyncerTopic":
             for name in _groups_of(row["cluster"], rows):
-                state = _state({**row, "consumer_group": name}, "membership", "broker_name", row, True)
+                state = _state_row({**row, "consumer_group": name}, "membership", "broker_name", row, True)
                 yield state | {"kind": "proxy"}, None
     for row in rows.get(OFFSET_SNAPSHOTS, ()):
-        yield _state(row, "offset_queues", "topic", _queues(row["offsets"])), _reading(row, row["offsets"], _OFFSETS)
+        yield (
+            _state_row(row, "offset_queues", "topic", _queues(row["offsets"])),
+            _reading(row, row["offsets"], _OFFSETS),
+        )
     for row in rows.get(CLIENT_SNAPSHOTS, ()):
         owned = row.get("owned_queues")
         in_order = owned and sorted(owned, key=_of_client)
         reading = _reading(row, in_order, _CACHED) | {"statuses": row.get("consume_status")}
         known = {name: True if row.get(name) is not None else None for name in ("started_at", "consume_status")}
-        yield _state(row, "client", "client_id", {**row, **known, "owned_queues": in_order}), reading
+        yield _state_row(row, "client", "client_id", {**row, **known, "owned_queues": in_order}), reading
     for row in rows.get(ROUTE_SNAPSHOTS, ()):
         for group in [*_groups_with(row, rows), *alone]:
-            yield _state({**row, **group}, "route", "topic", row, True), None
+            yield _state_row({**row, **group}, "route", "topic", row, True), None
     for row in rows.get(TOPIC_SNAPSHOTS, ()):
         reading = _reading(row, row["queues"], ("min_offset", "max_offset"))
         # The copies of all groups, and the topic by itself, have one reading.
         for place, group in enumerate([*_groups_with(row, rows), *alone]):
-            state = _state({**row, **group}, "topic_queues", "topic", _queues(row["queues"]))
+            state = _state_row({**row, **group}, "topic_queues", "topic", _queues(row["queues"]))
             yield state, reading if place == 0 else None
 
 
@@ -155,7 +155,7 @@ def _groups_of(cluster: str, rows: Mapping[Table, Sequence[Row]]) -> list[str]:
     return sorted({row["consumer_group"] for one in tables for row in rows.get(one, ()) if row["cluster"] == cluster})
 
 
-def _state(row: Row, kind: str, name: str, state: Any, has_times: bool = False) -> dict[str, Any]:
+def _state_row(row: Row, kind: str, name: str, state: Any, has_times: bool = False) -> dict[str, Any]:
     key = {"cluster": row["cluster"], "consumer_group": row["consumer_group"], "kind": kind, "name": row[name]}
     return key | {kind: state, "times": [to_micros(row["captured_at"])] if has_times else None}
 
