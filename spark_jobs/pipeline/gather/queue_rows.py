@@ -37,8 +37,8 @@ MIXED = "MIXED"
 _Codes = NDArray[np.int64]
 
 
-class Placed(NamedTuple):
-    """An interval with its start and end inside one step."""
+class IntervalSpan(NamedTuple):
+    """An interval, and its span inside one step."""
 
     step: AuditedStep
     interval: RebalanceInterval
@@ -61,25 +61,25 @@ def step_key(step: AuditedStep) -> dict[str, Any]:
     return {"step_start": step.window.start, "cluster": history.cluster, "consumer_group": history.consumer_group}
 
 
-def interval_rows(placed: Sequence[Placed]) -> pa.Table:
+def interval_rows(spans: Sequence[IntervalSpan]) -> pa.Table:
     """One row per interval. Members and queues, which many intervals share, are converted once."""
-    columns = columns_of([one.key() | _about(one.interval) for one in placed], _INTERVALS)
+    columns = columns_of([span.key() | _about(span.interval) for span in spans], _INTERVALS)
     for name in ("members", "queues"):
         inputs = (
-            None if interval.status == Status.UNOBSERVED else getattr(interval, name) for _, interval, _, _ in placed
+            None if interval.status == Status.UNOBSERVED else getattr(interval, name) for _, interval, _, _ in spans
         )
         codes, distinct = coded(inputs, key=id)
         columns[name] = from_values(distinct, _INTERVALS.field(name).type).take(pa.array(codes))
     return pa.Table.from_pydict(columns, _INTERVALS)
 
 
-def allocation_rows(placed: Sequence[Placed]) -> pa.Table:
+def allocation_rows(spans: Sequence[IntervalSpan]) -> pa.Table:
     """One row per (interval with an allocation, queue)."""
-    replayed, owned = list[Placed](), list[tuple[Allocation, tuple[Member, ...]]]()
-    for one in placed:
-        if one.interval.allocation is not None:
-            replayed.append(one)
-            owned.append((one.interval.allocation, one.interval.members or ()))
+    replayed, owned = list[IntervalSpan](), list[tuple[Allocation, tuple[Member, ...]]]()
+    for span in spans:
+        if span.interval.allocation is not None:
+            replayed.append(span)
+            owned.append((span.interval.allocation, span.interval.members or ()))
     codes, distinct = coded(owned, key=lambda pair: (id(pair[0]), id(pair[1])))
     queues = [allocation.queues for allocation, _ in distinct]
     return pa.Table.from_pydict(_of_queues(replayed, codes, queues, _owners(distinct)), _ALLOCATIONS)
@@ -87,28 +87,28 @@ def allocation_rows(placed: Sequence[Placed]) -> pa.Table:
 
 def progress_rows(steps: Sequence[AuditedStep]) -> pa.Table:
     """One row per (interval with progress, queue that is measured)."""
-    progress = [one for step in steps for one in step.progress]
-    placed = [Placed(step, one.interval, one.start, one.end) for step in steps for one in step.progress]
-    codes, queues = coded((one.queues for one in progress), key=id)
-    columns = _of_queues(placed, codes, queues, {}) | {
-        "lag_quality": _texts(lag_qualities(one) for one in progress),
-        "verdict": _texts(one.verdicts for one in progress),
+    measured = [(step, progress) for step in steps for progress in step.progress]
+    spans = [IntervalSpan(step, progress.interval, progress.start, progress.end) for step, progress in measured]
+    codes, queues = coded((progress.queues for _, progress in measured), key=id)
+    columns = _of_queues(spans, codes, queues, {}) | {
+        "lag_quality": _texts(lag_qualities(progress) for _, progress in measured),
+        "verdict": _texts(progress.verdicts for _, progress in measured),
     }
     for name in _NUMBERS:
-        numbers = np.concatenate([np.empty(0, np.int64), *(getattr(one, name) for one in progress)])
+        numbers = np.concatenate([np.empty(0, np.int64), *(getattr(progress, name) for _, progress in measured)])
         columns[name] = from_numbers(numbers, _PROGRESS.field(name).type)
     return pa.Table.from_pydict(columns, _PROGRESS)
 
 
 def _of_queues(
-    placed: Sequence[Placed], codes: _Codes, queues: Sequence[Sequence[Place]], columns: dict[str, pa.Array]
+    spans: Sequence[IntervalSpan], codes: _Codes, queues: Sequence[Sequence[Place]], columns: dict[str, pa.Array]
 ) -> dict[str, pa.Array]:
     """What the queues of an interval share; broker and id of each, and further columns of it, from those of the
     distinct lists of queues, of which each interval has the one at the place of its code.
     """
     sizes = np.array([len(listed) for listed in queues], dtype=np.int64)
-    intervals = pa.array(np.repeat(np.arange(len(placed)), sizes[codes]))
-    shared = columns_of([one.key() for one in placed], _KEY)
+    intervals = pa.array(np.repeat(np.arange(len(spans)), sizes[codes]))
+    shared = columns_of([span.key() for span in spans], _KEY)
     places = {
         name: pa.array([place[number] for listed in queues for place in listed], _ALLOCATIONS.field(name).type)
         for number, name in enumerate(OF_QUEUE.names)
@@ -121,17 +121,17 @@ def _of_queues(
 
 def _owners(owned: Sequence[tuple[Allocation, tuple[Member, ...]]]) -> dict[str, pa.Array]:
     """What `allocations` says of every queue of these allocations."""
-    readable = [place < one.readable_count for one, _ in owned for place in range(len(one.queues))]
-    holders = [members[place] for one, members in owned for places in one.owners for place in places]
+    readable = [place < allocation.readable_count for allocation, _ in owned for place in range(len(allocation.queues))]
+    holders = [members[place] for allocation, members in owned for places in allocation.owners for place in places]
     connections = [_texts([[getattr(member, name) for member in holders]]) for name in _CONNECTION]
-    offsets = offsets_of([len(places) for one, _ in owned for places in one.owners])
+    offsets = offsets_of([len(places) for allocation, _ in owned for places in allocation.owners])
     structs = pa.StructArray.from_arrays(connections, names=list(_CONNECTION))
     return {
         "readable": pa.array(readable, type=pa.bool_()),
         "owners": pa.ListArray.from_arrays(pa.array(offsets, type=pa.int32()), structs),
-        "unassigned_cause": _texts(one.unassigned_causes for one, _ in owned),
-        "unassigned_client_id": _texts(one.unassigned_client_ids for one, _ in owned),
-        "double_owned_cause": _texts(one.double_owned_causes for one, _ in owned),
+        "unassigned_cause": _texts(allocation.unassigned_causes for allocation, _ in owned),
+        "unassigned_client_id": _texts(allocation.unassigned_client_ids for allocation, _ in owned),
+        "double_owned_cause": _texts(allocation.double_owned_causes for allocation, _ in owned),
     }
 
 

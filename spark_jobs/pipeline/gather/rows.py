@@ -26,7 +26,7 @@ from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.pipeline.gather.arrow_values import columns_of, from_values, offsets_of
 from spark_jobs.pipeline.gather.packed import FACTS, PACKED_ARROW, REJECTED, SEEN, STEP_KEY, TABLES_ARROW, own_columns
-from spark_jobs.pipeline.gather.queue_rows import Placed, allocation_rows, interval_rows, progress_rows, step_key
+from spark_jobs.pipeline.gather.queue_rows import IntervalSpan, allocation_rows, interval_rows, progress_rows, step_key
 
 #: Rows of one table that one packed row holds at most: Spark keeps a row in one piece of memory.
 PART = 50_000
@@ -36,11 +36,11 @@ def tables(judged: Sequence[JudgedStep], topic: str | None = None) -> dict[str, 
     """Each output table by its name, step after step, with all its columns; the rows of one topic, and findings about
     whole groups, where it is named.
     """
-    steps = [one.step for one in judged]
-    placed = [Placed(step, *interval) for step in steps for interval in step.inside()]
+    steps = [of_step.step for of_step in judged]
+    spans = [IntervalSpan(step, *span) for step in steps for span in step.inside()]
     rows = {
-        REBALANCE_INTERVALS: interval_rows(placed),
-        ALLOCATIONS: allocation_rows(placed),
+        REBALANCE_INTERVALS: interval_rows(spans),
+        ALLOCATIONS: allocation_rows(spans),
         QUEUE_PROGRESS: progress_rows(steps),
         GROUP_STATUS: _few(GROUP_STATUS, ((one.step, one.status) for one in judged if one.status is not None)),
         STRATEGY_COMPARISON: _few(STRATEGY_COMPARISON, ((one.step, row) for one in judged for row in one.strategies)),
