@@ -14,7 +14,7 @@ import expectations.rows
 from expectations.rows import CheckSettings
 from expectations.suite import KEYS_ARE_UNIQUE, Suite
 from schemas import OUTPUTS, SOURCES, Table
-from spark_jobs.pipeline.quality.facts import BROKEN, by_name, looked
+from spark_jobs.pipeline.quality.facts import BROKEN, by_name, counts_of
 from spark_jobs.store.spark_types import spark_schema
 from tests.snapshots import at
 
@@ -75,7 +75,7 @@ def broken_by_case(cases: Cases) -> dict[str, set[str]]:
 def _broken(suite: Suite, tables: Rows, name: str) -> set[str]:
     settings = replace(SETTINGS, whole_groups=not name.startswith(_IN_PART))
     rows = {table: arrow_rows(table, tables.get(table, ()), settings) for table in (*SOURCES, *OUTPUTS)}
-    (fact,) = looked(suite.prepare(rows[suite.table], rows), suite).facts()
+    (fact,) = counts_of(suite.prepare(rows[suite.table], rows), suite).facts()
     return {one for one, count in by_name(suite, fact)[BROKEN].items() if count}
 
 

@@ -69,8 +69,8 @@ def checked_snapshots(gathered: Gathered, settings: CheckSettings) -> DataFrame:
     """One row per part with what its checks counted and left out (`packed.PACKED`); nothing is judged."""
 
     def checked_part(states: pa.Table, readings: pa.Table) -> pa.Table:
-        found = checked(states, readings, settings)
-        return packed_facts(found.facts, found.rejected)
+        usable = checked(states, readings, settings)
+        return packed_facts(usable.facts, usable.rejected)
 
     return over_groups(gathered, checked_part, PACKED)
 
@@ -111,11 +111,11 @@ def _judged(
     states: pa.Table, readings: pa.Table, *, request: RunRequest, configuration: Configuration, settings: CheckSettings
 ) -> pa.Table:
     """The packed rows of some groups, checked before and after they are judged, and what was counted of some topics."""
-    found = checked(states, readings, settings)
+    usable = checked(states, readings, settings)
     start, end = to_micros(request.interval.start), to_micros(request.interval.end)
     judged = [
         step
-        for history in histories(found.states, found.readings)
+        for history in histories(usable.states, usable.readings)
         if _is_asked(request, history)
         for step in judge(
             history,
@@ -126,8 +126,8 @@ def _judged(
         )
     ]
     written = tables(judged, request.topic)
-    facts = [*found.facts, *facts_of_outputs(written, settings)]
-    checks = packed_facts(facts, found.rejected, written[REBALANCE_INTERVALS.name])
+    facts = [*usable.facts, *facts_of_outputs(written, settings)]
+    checks = packed_facts(facts, usable.rejected, written[REBALANCE_INTERVALS.name])
     return pa.concat_tables([packed(judged, written), checks])
 
 

@@ -53,14 +53,14 @@ def tables(judged: Sequence[JudgedStep], topic: str | None = None) -> dict[str, 
 
 def tables_of(rows: pa.Table) -> dict[str, pa.Table]:
     """Each output table by its name, of rows that have `STEP_KEY` and the rest in a struct named like their table."""
-    found = {}
+    tables = {}
     for table in OUTPUTS:
         own = rows.filter(rows[table.name].is_valid())
         structs = own[table.name].combine_chunks()
         columns = {name: own[name] for name in STEP_KEY}
         columns |= zip((field.name for field in structs.type), structs.flatten(), strict=True)
-        found[table.name] = pa.table({name: columns[name] for name in table.columns})
-    return found
+        tables[table.name] = pa.table({name: columns[name] for name in table.columns})
+    return tables
 
 
 def packed(judged: Sequence[JudgedStep], written: Mapping[str, pa.Table], part: int = PART) -> pa.Table:
