@@ -28,7 +28,7 @@ from spark_jobs.pipeline.gather.fold import Sources
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.judged import Gathered, over_groups
 from spark_jobs.pipeline.gather.packed import PACKED
-from spark_jobs.pipeline.gather.rows import packed, rows_of
+from spark_jobs.pipeline.gather.rows import packed, tables
 from spark_jobs.pipeline.run import RunRequest, run
 from spark_jobs.pipeline.sources import read_sources
 from spark_jobs.store.warehouse import Warehouse
@@ -143,7 +143,7 @@ def replayed_rows(spark: SparkSession, target: Target) -> DataFrame:
 
     def replayed(states: pa.Table, readings: pa.Table) -> pa.Table:
         judged = [JudgedStep(step, [], None) for _, steps in _steps(states, readings, target) for step in steps]
-        return packed(judged, rows_of(judged))
+        return packed(judged, tables(judged))
 
     return over_groups(Gathered.of(target.sources(spark)), replayed, PACKED)
 

@@ -4,16 +4,15 @@ from expectations.common import known_value
 from expectations.rows import Rows, Values, codes, first_places, taken
 from expectations.suite import Expectation, Suite, Tables
 from schemas import ALLOCATIONS, REBALANCE_INTERVALS
+from schemas.common import OF_INTERVAL
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.statuses import Status
-
-_INTERVAL = ("step_start", "cluster", "consumer_group", "topic", "membership_view", "interval_start")
 
 
 def with_interval(allocations: Rows, others: Tables) -> Rows:
     """Adds `status` and `known_end` of the interval that the row belongs to; null: there is none."""
     intervals = others[REBALANCE_INTERVALS]
-    places = first_places(*codes(_INTERVAL, allocations, intervals))
+    places = first_places(*codes(OF_INTERVAL.names, allocations, intervals))
     return allocations.adding(
         status=taken(intervals["status"], places), known_end=taken(intervals["interval_end"], places)
     )

@@ -6,12 +6,12 @@ from expectations.common import known_value
 from expectations.rows import Flags, Numbers, Rows, Values, codes, first_places, least
 from expectations.suite import Expectation, Suite, Tables
 from schemas import ALLOCATIONS, CLIENT_SNAPSHOTS, FINDINGS, REBALANCE_INTERVALS
+from schemas.common import OF_GROUP, OF_QUEUE
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.rules import consume_failing, pop_revive_stuck, unobserved
 from spark_jobs.domain.rules.catalog import RULES
 
-_GROUP = ("step_start", "cluster", "consumer_group")
-_QUEUE = (*_GROUP, "topic", "broker_name", "queue_id")
+_GROUP = OF_GROUP.names
 _RULES = [rule.name for rule in RULES]
 _CAUSES = {rule.name: [*rule.causes] for rule in RULES}
 #: What clients and brokers tell of themselves, and silence, may be about a group or topic of which too little is known
@@ -48,7 +48,9 @@ def _strangers(findings: Rows, allocations: Rows) -> Numbers:
     queues, of_row = findings.elements("queues")
     of_step = queues.adding(**{name: findings[name].array.take(of_row) for name in _GROUP})
     is_said = queues["role"].is_in(("UNASSIGNED", "DOUBLE_OWNED")).or_else(False).flags()
-    return np.bincount(of_row[is_said & ~_are_in(of_step, allocations, _QUEUE)], minlength=len(findings))
+    return np.bincount(
+        of_row[is_said & ~_are_in(of_step, allocations, (*_GROUP, "topic", *OF_QUEUE.names))], minlength=len(findings)
+    )
 
 
 def _cause_is_of_its_rule(rows: Rows) -> Values:

@@ -12,7 +12,6 @@ from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.status.capacity import Limit
 from spark_jobs.domain.status.utilisation import Bottleneck
 
-_GROUP = ("step_start", "cluster", "consumer_group")
 _UTILISATION = ("busiest_utilisation", "busiest_member", "busiest_limit", "headroom")
 #: The table has six decimals.
 _ROUNDING = 0.000001
@@ -23,7 +22,7 @@ def with_findings(groups: Rows, others: Tables) -> Rows:
     there are none.
     """
     findings = others[FINDINGS]
-    own, of_findings = codes(_GROUP, groups, findings)
+    own, of_findings = codes(GROUP_STATUS.key, groups, findings)
     found, worst = np.zeros((2, max(own.max(initial=-1), of_findings.max(initial=-1)) + 1), np.int64)
     np.add.at(found, of_findings, 1)
     told = np.where(findings["muted"].is_unknown().flags(), _ranks(findings["severity"]), 0)

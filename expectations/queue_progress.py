@@ -6,10 +6,10 @@ from expectations.common import known_value
 from expectations.rows import Rows, Values, codes, least, rows_before, taken
 from expectations.suite import Expectation, Severity, Suite, Tables
 from schemas import ALLOCATIONS, QUEUE_PROGRESS, REBALANCE_INTERVALS
+from schemas.common import OF_QUEUE, OF_TOPIC
 from spark_jobs.domain.model.statuses import WITHOUT_OFFSETS, LagQuality, Status, Verdict
 
-_OF_INTERVAL = ("step_start", "cluster", "consumer_group", "topic", "interval_start")
-_QUEUE = ("step_start", "cluster", "consumer_group", "topic", "broker_name", "queue_id")
+_QUEUE = (*OF_TOPIC.names, *OF_QUEUE.names)
 _MESSAGES = ("produced", "consumed", "rewinds", "rewound", "lag_first", "lag_last", "lag_max", "age_ms")
 
 
@@ -17,8 +17,7 @@ def with_allocation_and_lag_before(progress: Rows, others: Tables) -> Rows:
     """Adds `is_allocated`: a view's interval with this start has the queue, in its allocation, or among its own where
     owners are not known; `lag_before`: the queue's lag at the end of its interval before.
     """
-    key = (*_QUEUE, "interval_start")
-    own, allocated, unowned = codes(key, progress, others[ALLOCATIONS], _queues_without_owners(others))
+    own, allocated, unowned = codes(QUEUE_PROGRESS.key, progress, others[ALLOCATIONS], _queues_without_owners(others))
     (queue,) = codes(_QUEUE, progress)
     before = rows_before(queue, progress["interval_start"].numbers())
     return progress.adding(
@@ -34,7 +33,7 @@ def _queues_without_owners(others: Tables) -> Rows:
         WITHOUT_OFFSETS
     )
     queues, of_row = intervals.elements("queues")
-    found = queues.adding(**{name: intervals[name].array.take(of_row) for name in _OF_INTERVAL})
+    found = queues.adding(**{name: intervals[name].array.take(of_row) for name in (*OF_TOPIC.names, "interval_start")})
     return found.where(taken(known, of_row))
 
 

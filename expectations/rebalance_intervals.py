@@ -7,12 +7,10 @@ from expectations.common import Holds, known_value
 from expectations.rows import Rows, Values, all_of, codes, greatest_before, rows_before, taken
 from expectations.suite import Expectation, Suite, Tables
 from schemas import ALLOCATIONS, REBALANCE_INTERVALS
+from schemas.common import OF_TOPIC
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.statuses import Reason, Status, Trigger
 from spark_jobs.domain.rocketmq.strategies import StrategySource
-
-_TOPIC = ("step_start", "cluster", "consumer_group", "topic")
-_INTERVAL = (*_TOPIC, "membership_view", "interval_start")
 
 
 def with_neighbours_and_allocations(intervals: Rows, others: Tables) -> Rows:
@@ -21,7 +19,7 @@ def with_neighbours_and_allocations(intervals: Rows, others: Tables) -> Rows:
     together end; and, of its allocations, `allocated`, readable queues; `without`, those without an owner; `twice`,
     those with more, but those shared by POP; `owned`, owners of all queues together (null: it has no allocations).
     """
-    (topic,), (view,) = codes(_TOPIC, intervals), codes((*_TOPIC, "membership_view"), intervals)
+    (topic,), (view,) = codes(OF_TOPIC.names, intervals), codes((*OF_TOPIC.names, "membership_view"), intervals)
     start, end = intervals["interval_start"].numbers(), intervals["interval_end"].numbers()
     # Intervals of a split begin together: what the earlier ones cover is what reaches the present one's start.
     of_all = np.where((intervals["membership_view"] == "*").flags(), end, -1)
@@ -41,7 +39,7 @@ def _as_time(micros: Values) -> Values:
 
 
 def _allocated(intervals: Rows, allocations: Rows) -> dict[str, Values]:
-    own, of_allocations = codes(_INTERVAL, intervals, allocations)
+    own, of_allocations = codes(REBALANCE_INTERVALS.key, intervals, allocations)
     owners, readable = allocations["owners"].size().numbers(unknown=0), allocations["readable"].or_else(False).flags()
     is_shared = (allocations["double_owned_cause"] == DoubleOwnedCause.POP_SHARED).or_else(False).flags()
     counted = {

@@ -19,6 +19,15 @@ Flags = NDArray[np.bool_]
 ELEMENT = "(element)"
 
 
+def _operator(function: Callable[..., Any]) -> Callable[[Values, object], Values]:
+    """A method that computes a column from its own and another one, or one value for all rows."""
+
+    def method(self: Values, other: object) -> Values:
+        return Values(function(self.array, other.array if isinstance(other, Values) else other))
+
+    return method
+
+
 class Values:
     """A column, or what is computed of columns: an entry per row; what is computed of an unknown value is unknown."""
 
@@ -30,44 +39,20 @@ class Values:
     def __len__(self) -> int:
         return len(self.array)
 
-    def __eq__(self, other: object) -> Values:  # type: ignore[override]
-        return self._with(pc.equal, other)
-
-    def __ne__(self, other: object) -> Values:  # type: ignore[override]
-        return self._with(pc.not_equal, other)
-
-    def __lt__(self, other: object) -> Values:
-        return self._with(pc.less, other)
-
-    def __le__(self, other: object) -> Values:
-        return self._with(pc.less_equal, other)
-
-    def __gt__(self, other: object) -> Values:
-        return self._with(pc.greater, other)
-
-    def __ge__(self, other: object) -> Values:
-        return self._with(pc.greater_equal, other)
-
-    def __add__(self, other: object) -> Values:
-        return self._with(pc.add, other)
-
-    def __sub__(self, other: object) -> Values:
-        return self._with(pc.subtract, other)
-
-    def __mul__(self, other: object) -> Values:
-        return self._with(pc.multiply, other)
-
-    def __and__(self, other: Values) -> Values:
-        return self._with(pc.and_kleene, other)
-
-    def __or__(self, other: Values) -> Values:
-        return self._with(pc.or_kleene, other)
+    __eq__ = _operator(pc.equal)  # type: ignore[assignment]
+    __ne__ = _operator(pc.not_equal)  # type: ignore[assignment]
+    __lt__ = _operator(pc.less)
+    __le__ = _operator(pc.less_equal)
+    __gt__ = _operator(pc.greater)
+    __ge__ = _operator(pc.greater_equal)
+    __add__ = _operator(pc.add)
+    __sub__ = _operator(pc.subtract)
+    __mul__ = _operator(pc.multiply)
+    __and__ = _operator(pc.and_kleene)
+    __or__ = _operator(pc.or_kleene)
 
     def __invert__(self) -> Values:
         return Values(pc.invert(self.array))
-
-    def _with(self, function: Callable[..., Any], other: object) -> Values:
-        return Values(function(self.array, other.array if isinstance(other, Values) else other))
 
     def is_known(self) -> Values:
         """Whether it is not null."""
@@ -248,11 +233,9 @@ def codes(names: Iterable[str], *tables: Rows) -> list[Numbers]:
 
 def first_places(wanted: Numbers, given: Numbers) -> Numbers:
     """Where each wanted code is first among those given; −1: nowhere."""
-    order = np.argsort(given, kind="stable")
-    places = np.searchsorted(given[order], wanted)
-    found = np.where(places < len(given), order[np.minimum(places, len(given) - 1)] if len(given) else -1, -1)
-    is_there = (found >= 0) & (given[found] == wanted) if len(given) else np.zeros(len(wanted), bool)
-    return np.where(is_there, found, -1)
+    places = pc.index_in(pa.array(wanted), value_set=pa.array(given))
+    found: Numbers = pc.fill_null(places, -1).to_numpy().astype(np.int64)
+    return found
 
 
 def taken(column: Values, places: Numbers) -> Values:

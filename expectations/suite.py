@@ -35,17 +35,13 @@ class Expectation:
     of_readings: bool = False
 
 
-def _nothing_added(rows: Rows, _: Tables) -> Rows:
-    return rows
-
-
 @dataclass(frozen=True)
 class Suite:
     """The expectations of one table. `prepare` adds columns from other tables of the same group."""
 
     table: Table
     expectations: tuple[Expectation, ...]
-    prepare: Callable[[Rows, Tables], Rows] = _nothing_added
+    prepare: Callable[[Rows, Tables], Rows] = lambda rows, _: rows
 
     def severity_of(self, one: Expectation) -> Severity:
         """Rows of a source that break a rule are quarantined and the others audited: a warning."""

@@ -1,23 +1,23 @@
 """The warehouse's tables, one module each; this is the only list of them."""
 
-from schemas.allocations import ALLOCATIONS
-from schemas.audit_runs import AUDIT_RUNS
-from schemas.capture_calls import CAPTURE_CALLS
-from schemas.client_snapshots import CLIENT_SNAPSHOTS
-from schemas.findings import FINDINGS
-from schemas.group_status import GROUP_STATUS
-from schemas.membership_snapshots import MEMBERSHIP_SNAPSHOTS
-from schemas.notices import NOTICES
-from schemas.offset_snapshots import OFFSET_SNAPSHOTS
-from schemas.quality_results import QUALITY_RESULTS
-from schemas.quarantine import QUARANTINE
-from schemas.queue_progress import QUEUE_PROGRESS
-from schemas.rebalance_intervals import REBALANCE_INTERVALS
-from schemas.route_snapshots import ROUTE_SNAPSHOTS
-from schemas.sightings import SIGHTINGS
-from schemas.strategy_comparison import STRATEGY_COMPARISON
-from schemas.table import Table
-from schemas.topic_snapshots import TOPIC_SNAPSHOTS
+from schemas.allocations import ALLOCATIONS as ALLOCATIONS
+from schemas.audit_runs import AUDIT_RUNS as AUDIT_RUNS
+from schemas.capture_calls import CAPTURE_CALLS as CAPTURE_CALLS
+from schemas.client_snapshots import CLIENT_SNAPSHOTS as CLIENT_SNAPSHOTS
+from schemas.findings import FINDINGS as FINDINGS
+from schemas.group_status import GROUP_STATUS as GROUP_STATUS
+from schemas.membership_snapshots import MEMBERSHIP_SNAPSHOTS as MEMBERSHIP_SNAPSHOTS
+from schemas.notices import NOTICES as NOTICES
+from schemas.offset_snapshots import OFFSET_SNAPSHOTS as OFFSET_SNAPSHOTS
+from schemas.quality_results import QUALITY_RESULTS as QUALITY_RESULTS
+from schemas.quarantine import QUARANTINE as QUARANTINE
+from schemas.queue_progress import QUEUE_PROGRESS as QUEUE_PROGRESS
+from schemas.rebalance_intervals import REBALANCE_INTERVALS as REBALANCE_INTERVALS
+from schemas.route_snapshots import ROUTE_SNAPSHOTS as ROUTE_SNAPSHOTS
+from schemas.sightings import SIGHTINGS as SIGHTINGS
+from schemas.strategy_comparison import STRATEGY_COMPARISON as STRATEGY_COMPARISON
+from schemas.table import Table as Table
+from schemas.topic_snapshots import TOPIC_SNAPSHOTS as TOPIC_SNAPSHOTS
 
 SOURCES: tuple[Table, ...] = (
     MEMBERSHIP_SNAPSHOTS,
@@ -47,28 +47,3 @@ TABLES: tuple[Table, ...] = (
     AUDIT_RUNS,
     NOTICES,
 )
-
-__all__ = [
-    "ALLOCATIONS",
-    "AUDIT_RUNS",
-    "CAPTURE_CALLS",
-    "CLIENT_SNAPSHOTS",
-    "FINDINGS",
-    "GROUP_STATUS",
-    "MEMBERSHIP_SNAPSHOTS",
-    "NOTICES",
-    "OFFSET_SNAPSHOTS",
-    "OPTIONAL_SOURCES",
-    "OUTPUTS",
-    "QUALITY_RESULTS",
-    "QUARANTINE",
-    "QUEUE_PROGRESS",
-    "REBALANCE_INTERVALS",
-    "ROUTE_SNAPSHOTS",
-    "SIGHTINGS",
-    "SOURCES",
-    "STRATEGY_COMPARISON",
-    "TABLES",
-    "TOPIC_SNAPSHOTS",
-    "Table",
-]

@@ -1,30 +1,24 @@
 """What became of every call of the recorder: who answered, who did not, and how long it took."""
 
-from schemas.common import CAPTURED_AT, CAPTURED_DATE, CLUSTER, GENERATED_DATE
-from schemas.table import Table
-from schemas.types import INTEGER, STRING, Field, Struct, required
+from schemas.common import CLUSTER, recorded
+from schemas.types import INTEGER, STRING, Field, required
 
-CAPTURE_CALLS = Table(
-    name="capture_calls",
-    comment="One row per (cluster, who was called, request, subject, time): one call of the recorder and its fate",
-    schema=Struct(
+CAPTURE_CALLS = recorded(
+    "capture_calls",
+    "One row per (cluster, who was called, request, subject, time): one call of the recorder and its fate",
+    (
         CLUSTER,
         required("called", STRING, "broker name, `name server`, or `proxy host:port`"),
         required("request", STRING, "what was asked, such as connection, stats, route or running"),
         required("subject", STRING, "group, topic, client id that it was about; * for none"),
-        CAPTURED_AT,
-        CAPTURED_DATE,
-        required(
-            "fate",
-            STRING,
-            "ANSWERED, NOT_ONLINE (the group has no connection there), NOT_IN_GROUP (the client has no consumer of "
-            "the group), FAILED (another error answer), TIMED_OUT, REFUSED, or NOT_ASKED: not made, as the called "
-            "party had not answered a moment before",
-        ),
-        Field("took_ms", INTEGER, "milliseconds until the answer or error; null where the call was not made"),
-        Field("error", STRING, "class and message of the exception; null where there was none"),
     ),
-    key=("cluster", "called", "request", "subject", "captured_at"),
-    cluster_by=("captured_at",),
-    generated=GENERATED_DATE,
+    required(
+        "fate",
+        STRING,
+        "ANSWERED, NOT_ONLINE (the group has no connection there), NOT_IN_GROUP (the client has no consumer of "
+        "the group), FAILED (another error answer), TIMED_OUT, REFUSED, or NOT_ASKED: not made, as the called "
+        "party had not answered a moment before",
+    ),
+    Field("took_ms", INTEGER, "milliseconds until the answer or error; null where the call was not made"),
+    Field("error", STRING, "class and message of the exception; null where there was none"),
 )

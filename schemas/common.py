@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from schemas.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, Field, Struct, array_of, required
+from collections.abc import Mapping
+
+from schemas.table import Table
+from schemas.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, Field, Struct, array_of, fields, required
 
 CLUSTER = required("cluster", STRING, "the fleet, as the recorder names it; part of every key")
 CONSUMER_GROUP = required("consumer_group", STRING, "consumer group")
 TOPIC = required("topic", STRING, "topic; %RETRY%<group> is a topic like any other")
 BROKER_NAME = required("broker_name", STRING, "broker name (a master and its replicas share it)")
 QUEUE_ID = required("queue_id", INTEGER, "number of the queue on its broker, from 0")
-CAPTURED_AT = required("captured_at", TIMESTAMP, "when the answer came, UTC")
-CAPTURED_DATE = Field("captured_date", DATE, "UTC day of captured_at, generated")
-GENERATED_DATE = {"captured_date": "CAST(captured_at AS DATE)"}
 
 STEP_START = required("step_start", TIMESTAMP, "start of the audit step, UTC; a publish replaces whole steps")
 MEMBERSHIP_VIEW = required(
@@ -22,16 +22,32 @@ MEMBERSHIP_VIEW = required(
 INTERVAL_START = required("interval_start", TIMESTAMP, "start of the rebalance interval, UTC, inclusive")
 INTERVAL_END = required("interval_end", TIMESTAMP, "end of the rebalance interval, UTC, exclusive")
 
-CLIENT_ID = Field("client_id", STRING)
-CLIENT_ADDR = Field("client_addr", STRING)
-LANGUAGE = Field("language", STRING)
-VERSION = Field("version", INTEGER)
+#: What the rows of a group, of a topic and of an interval in a step begin with, and what those of a queue have further.
+OF_GROUP = Struct(STEP_START, CLUSTER, CONSUMER_GROUP)
+OF_TOPIC = Struct(*OF_GROUP, TOPIC)
+OF_INTERVAL = Struct(*OF_TOPIC, MEMBERSHIP_VIEW, INTERVAL_START)
+OF_QUEUE = Struct(BROKER_NAME, QUEUE_ID)
 
 #: One connection of a group: twins share `client_id` and differ in `client_addr` (host:port as the broker sees it);
 #: `version` is RocketMQ's version ordinal (493 is 5.4.0).
-CONNECTION = Struct(CLIENT_ID, CLIENT_ADDR, LANGUAGE, VERSION)
+CONNECTION = Struct(*fields(STRING, "client_id", "client_addr", "language"), Field("version", INTEGER))
 
 #: One topic a group or client subscribes; `sub_version` is the client's clock (ms) when it subscribed.
-SUBSCRIPTION = array_of(
-    Field("topic", STRING), Field("expression_type", STRING), Field("sub_string", STRING), Field("sub_version", LONG)
-)
+SUBSCRIPTION = array_of(*fields(STRING, "topic", "expression_type", "sub_string"), Field("sub_version", LONG))
+
+
+def recorded(
+    name: str, comment: str, key: tuple[Field, ...], *columns: Field, checks: Mapping[str, str] | None = None
+) -> Table:
+    """A table of answers, each with its time, which ends the key; laid out by time."""
+    captured_at = required("captured_at", TIMESTAMP, "when the answer came, UTC")
+    captured_date = Field("captured_date", DATE, "UTC day of captured_at, generated")
+    return Table(
+        name,
+        comment,
+        Struct(*key, captured_at, captured_date, *columns),
+        key=Struct(*key, captured_at).names,
+        cluster_by=("captured_at",),
+        checks=checks or {},
+        generated={"captured_date": "CAST(captured_at AS DATE)"},
+    )

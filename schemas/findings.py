@@ -2,27 +2,19 @@
 
 from schemas.common import CLUSTER, CONNECTION, CONSUMER_GROUP, STEP_START
 from schemas.table import Table
-from schemas.types import DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, Array, Field, Struct, array_of, required
+from schemas.types import DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, Array, Field, Struct, array_of, fields, required
 
-_BACKLOG = [
-    Field("backlog_start", LONG),
-    Field("backlog_end", LONG),
-    Field("backlog_max", LONG),
-    Field("produced", LONG),
-    Field("consumed", LONG),
-]
+_BACKLOG = fields(LONG, "backlog_start", "backlog_end", "backlog_max", "produced", "consumed")
 
-_CURE = Struct(Field("unassigned_queues", INTEGER), Field("double_owned_queues", INTEGER))
+_CURE = Struct(*fields(INTEGER, "unassigned_queues", "double_owned_queues"))
 
 #: One queue of a finding in one role, for a time without a gap (`start`, `end`), and what its readings of that time
 #: say. Messages; null is unknown (no reading, or the group never committed there).
 FINDING_QUEUE = array_of(
-    Field("topic", STRING),
-    Field("broker_name", STRING),
+    *fields(STRING, "topic", "broker_name"),
     Field("queue_id", INTEGER),
     Field("role", STRING),
-    Field("start", TIMESTAMP),
-    Field("end", TIMESTAMP),
+    *fields(TIMESTAMP, "start", "end"),
     *_BACKLOG,
 )
 
@@ -37,8 +29,7 @@ EVIDENCE = Struct(
     Field("persistence", STRING),
     Field("connections", Array(CONNECTION)),
     Field("client_ids", Array(STRING)),
-    Field("member_count", INTEGER),
-    Field("queue_count", INTEGER),
+    *fields(INTEGER, "member_count", "queue_count"),
     Field("queues", FINDING_QUEUE),
     *_BACKLOG,
     Field("unknown_queues", INTEGER),

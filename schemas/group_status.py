@@ -1,17 +1,15 @@
 """How each group fared in a step, in one row."""
 
-from schemas.common import CLUSTER, CONSUMER_GROUP, STEP_START
+from schemas.common import OF_GROUP
 from schemas.table import Table
-from schemas.types import BOOLEAN, DOUBLE, INTEGER, LONG, STRING, Field, Struct, array_of, required
+from schemas.types import BOOLEAN, DOUBLE, INTEGER, LONG, STRING, Field, Struct, array_of, fields, required
 
 GROUP_STATUS = Table(
     name="group_status",
     comment="One row per (cluster, consumer group, step): what needs attention, who was there, what the backlog did, "
     "and whether more consumers would have helped",
     schema=Struct(
-        STEP_START,
-        CLUSTER,
-        CONSUMER_GROUP,
+        *OF_GROUP,
         Field("worst_severity", STRING, "INFO, WARN or ERROR: of the worst finding that is not muted; null: of none"),
         required("finding_count", INTEGER, "findings of the group in this step"),
         Field("members", INTEGER, "connections when last replayed; null: never in this step"),
@@ -77,12 +75,7 @@ GROUP_STATUS = Table(
             "attribution",
             array_of(
                 Field("topic", STRING),
-                Field("growth", LONG),
-                Field("unassigned", LONG),
-                Field("stuck_owner", LONG),
-                Field("hand_over", LONG),
-                Field("producer_surge", LONG),
-                Field("residual", LONG),
+                *fields(LONG, "growth", "unassigned", "stuck_owner", "hand_over", "producer_surge", "residual"),
             ),
             "per topic: growth of the backlog in messages, and the parts that add up to it",
         ),
@@ -94,7 +87,7 @@ GROUP_STATUS = Table(
         Field("share_after", INTEGER, "the same with one more member"),
         required("advice", STRING, "whether more consumers would have helped, in words and numbers"),
     ),
-    key=("step_start", "cluster", "consumer_group"),
+    key=OF_GROUP.names,
     partition_by=("step_start",),
     checks={
         "known_severity": "worst_severity IS NULL OR worst_severity IN ('INFO', 'WARN', 'ERROR')",

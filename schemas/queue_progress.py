@@ -1,15 +1,6 @@
 """What went in and out of each queue, interval by interval, and whether its consumer gets on."""
 
-from schemas.common import (
-    BROKER_NAME,
-    CLUSTER,
-    CONSUMER_GROUP,
-    INTERVAL_START,
-    MEMBERSHIP_VIEW,
-    QUEUE_ID,
-    STEP_START,
-    TOPIC,
-)
+from schemas.common import OF_INTERVAL, OF_QUEUE, OF_TOPIC
 from schemas.table import Table
 from schemas.types import INTEGER, LONG, STRING, TIMESTAMP, Field, Struct, required
 
@@ -22,15 +13,9 @@ QUEUE_PROGRESS = Table(
     "moment then belongs to the interval that began last, of those that began together to a replayed one, of "
     "those to the first view, so that no reading counts twice; to none, once that one is over",
     schema=Struct(
-        STEP_START,
-        CLUSTER,
-        CONSUMER_GROUP,
-        TOPIC,
-        MEMBERSHIP_VIEW,
-        INTERVAL_START,
+        *OF_INTERVAL,
         required("interval_end", TIMESTAMP, "end of the interval, or where the next view's interval begins"),
-        BROKER_NAME,
-        QUEUE_ID,
+        *OF_QUEUE,
         required("readings", INTEGER, "offset readings inside the interval"),
         required(
             "lag_quality",
@@ -72,7 +57,7 @@ QUEUE_PROGRESS = Table(
             "null: fewer than two known readings, or the last one is not known",
         ),
     ),
-    key=("step_start", "cluster", "consumer_group", "topic", "interval_start", "broker_name", "queue_id"),
+    key=(*OF_TOPIC.names, "interval_start", *OF_QUEUE.names),
     partition_by=("step_start",),
     checks={
         "interval_not_empty": "interval_start < interval_end",

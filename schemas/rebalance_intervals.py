@@ -1,35 +1,18 @@
 """Spans in which nothing that an allocation depends on changed."""
 
-from schemas.common import (
-    CLIENT_ADDR,
-    CLIENT_ID,
-    CLUSTER,
-    CONSUMER_GROUP,
-    INTERVAL_END,
-    INTERVAL_START,
-    LANGUAGE,
-    MEMBERSHIP_VIEW,
-    STEP_START,
-    TOPIC,
-    VERSION,
-)
+from schemas.common import CONNECTION, INTERVAL_END, OF_INTERVAL
 from schemas.table import Table
 from schemas.types import BOOLEAN, INTEGER, STRING, TIMESTAMP, Array, Field, Struct, array_of, required
 
 #: A member as the replay saw it: position in the array is its position in the allocation.
-MEMBER = Struct(CLIENT_ID, CLIENT_ADDR, LANGUAGE, VERSION, Field("strategy", STRING), Field("subscribes", BOOLEAN))
+MEMBER = Struct(*CONNECTION, Field("strategy", STRING), Field("subscribes", BOOLEAN))
 
 REBALANCE_INTERVALS = Table(
     name="rebalance_intervals",
     comment="One row per (cluster, consumer group, topic, membership view, interval): the inputs of the allocation "
     "and its totals. For every broker that hosts the topic, the rows of '*' and of its own view tile the step",
     schema=Struct(
-        STEP_START,
-        CLUSTER,
-        CONSUMER_GROUP,
-        TOPIC,
-        MEMBERSHIP_VIEW,
-        INTERVAL_START,
+        *OF_INTERVAL,
         INTERVAL_END,
         required("status", STRING, "REPLAYED, UNOBSERVED, NOT_APPLICABLE or NOT_REPLAYABLE"),
         Field("reason", STRING, "why it was not replayed; null where it was"),
@@ -74,7 +57,7 @@ REBALANCE_INTERVALS = Table(
             "the fewest queues that any allocation with as many queues per owner would have moved",
         ),
     ),
-    key=("step_start", "cluster", "consumer_group", "topic", "membership_view", "interval_start"),
+    key=OF_INTERVAL.names,
     partition_by=("step_start",),
     checks={
         "interval_not_empty": "interval_start < interval_end",

@@ -1,6 +1,6 @@
 """What each allocation strategy would have made of the same members and queues."""
 
-from schemas.common import CLUSTER, CONSUMER_GROUP, STEP_START, TOPIC
+from schemas.common import OF_TOPIC
 from schemas.table import Table
 from schemas.types import DOUBLE, INTEGER, STRING, Struct, required
 
@@ -10,10 +10,7 @@ STRATEGY_COMPARISON = Table(
     "members and queues that were there, over the replayed intervals of the step in which all brokers agreed and "
     "some member was online; without retry topics. MACHINE_ROOM, MACHINE_ROOM_NEARBY and CONFIG only if configured",
     schema=Struct(
-        STEP_START,
-        CLUSTER,
-        CONSUMER_GROUP,
-        TOPIC,
+        *OF_TOPIC,
         required("strategy", STRING, "the strategy, whether the group runs it or not"),
         required("states", INTEGER, "different (members, queues) in the step"),
         required("queues", INTEGER, "readable queues, the most of any interval"),
@@ -27,7 +24,7 @@ STRATEGY_COMPARISON = Table(
         required("queues_moved", INTEGER, "queues that changed their owners, over all rebalances of the step"),
         required("least_moves", INTEGER, "of these: how many had to, whatever allocation gives the same shares"),
     ),
-    key=("step_start", "cluster", "consumer_group", "topic", "strategy"),
+    key=(*OF_TOPIC.names, "strategy"),
     partition_by=("step_start",),
     checks={"moves_are_not_too_few": "least_moves <= queues_moved"},
 )

@@ -61,6 +61,11 @@ class Struct:
 Type = str | Array | Map | Struct
 
 
+def fields(type: Type, *names: str) -> tuple[Field, ...]:
+    """Values of one type, without comments."""
+    return tuple(Field(name, type) for name in names)
+
+
 def required(name: str, type: Type, comment: str) -> Field:
     """A column that is never null."""
     return Field(name, type, comment, nullable=False)

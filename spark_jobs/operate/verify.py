@@ -13,7 +13,7 @@ from spark_jobs.pipeline.audit_run import AuditRun, Progress
 from spark_jobs.pipeline.check import usual_of
 from spark_jobs.pipeline.publish.content import NOTHING, contents_of
 from spark_jobs.pipeline.publish.runs import PublishedRun
-from spark_jobs.pipeline.quality.gate import raise_if_critical
+from spark_jobs.pipeline.quality.checks import raise_if_critical
 from spark_jobs.pipeline.run import judge
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.read.published import published_run

@@ -33,9 +33,8 @@ from spark_jobs.pipeline.publish.claims import check_claimed, claim
 from spark_jobs.pipeline.publish.publisher import publish
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.publish.turns import publishing
-from spark_jobs.pipeline.quality.checks import Result
+from spark_jobs.pipeline.quality.checks import Result, failures
 from spark_jobs.pipeline.quality.drift import Usual
-from spark_jobs.pipeline.quality.gate import failures
 from spark_jobs.pipeline.record import published_row, write
 from spark_jobs.pipeline.sightings import with_sightings
 from spark_jobs.pipeline.sources import read_sources

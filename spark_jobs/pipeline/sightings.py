@@ -19,13 +19,13 @@ from spark_jobs.pipeline.audit_run import AuditRun
 from spark_jobs.pipeline.gather.fold import folded, with_state
 from spark_jobs.pipeline.gather.judged import Gathered
 from spark_jobs.pipeline.gather.kinds import OFFSET_QUEUES
-from spark_jobs.pipeline.gather.sightings import gone_brokers, offsets_of_gone, route_brokers, sighted
+from spark_jobs.pipeline.gather.sightings import lost_brokers, offsets_of_lost, route_brokers, sighted
 from spark_jobs.pipeline.sources import during
 from spark_jobs.store.read.stored import Filter
 from spark_jobs.store.read.through_spark import stored_in
 
 _LOG = logging.getLogger(__name__)
-_GONE = "cluster string, topic string, brokers array<string>, hours array<bigint>"
+_LOST = "cluster string, topic string, brokers array<string>, hours array<bigint>"
 
 
 def with_sightings(run: AuditRun, gathered: Gathered) -> Gathered:
@@ -47,12 +47,12 @@ def with_sightings(run: AuditRun, gathered: Gathered) -> Gathered:
         return gathered
     seen = sighted(rows, run.read_window.start)
     gathered = replace(gathered, sightings=run.spark.createDataFrame(seen))
-    gone = gone_brokers(seen, _routes(gathered), run.read_window.start)
-    if not gone:
+    lost = lost_brokers(seen, _routes(gathered), run.read_window.start)
+    if not lost:
         return gathered
-    _LOG.info("%d topics lack a broker that their route named before: reading what it held", len(gone))
-    near = _offsets_around(run, {hour for broker in gone for hour in broker.hours})
-    queues = offsets_of_gone(near, run.spark.createDataFrame(gone, _GONE), run.configuration.audit_settings.max_gap)
+    _LOG.info("%d topics lack a broker that their route named before: reading what it held", len(lost))
+    near = _offsets_around(run, {hour for broker in lost for hour in broker.hours})
+    queues = offsets_of_lost(near, run.spark.createDataFrame(lost, _LOST), run.configuration.audit_settings.max_gap)
     return _with_queues(gathered, with_state(OFFSET_SNAPSHOTS, queues))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -14,7 +14,7 @@ import expectations.rows
 from expectations.rows import CheckSettings
 from expectations.suite import KEYS_ARE_UNIQUE, Suite
 from schemas import OUTPUTS, SOURCES, Table
-from spark_jobs.pipeline.quality.facts import BROKEN, by_name, looked
+from spark_jobs.pipeline.quality.facts import BROKEN, by_name, counts_of
 from spark_jobs.store.spark_types import spark_schema
 from tests.snapshots import at
 
@@ -55,6 +55,18 @@ class Cases:
         yield from ((f"{_IN_PART} ({number})", set(), case) for number, case in enumerate(self.keeps_in_part))
 
 
+def of_every_source(good: Callable[..., Rows], *names: str) -> dict[str, list[Rows]]:
+    """What breaks the rules of names, and of the time of a snapshot."""
+    cases = {f"{column}_is_a_name": [good(**{column: name}) for name in (None, "", "x" * 256)] for column in names}
+    return cases | {"captured_at_is_of_the_run": [good(captured_at=time) for time in (None, at(-300.001), at(3600))]}
+
+
+def at_the_edge(good: Callable[..., Rows], *names: str) -> list[Rows]:
+    """What just keeps them."""
+    longest = [good(**{column: "x" * 255}) for column in names]
+    return [*longest, good(captured_at=at(-300)), good(captured_at=at(3599.999999))]
+
+
 def broken_by_case(cases: Cases) -> dict[str, set[str]]:
     """The names of the broken expectations, by the name of the case: what the audit counts of whole rows."""
     return {name: _broken(cases.suite, tables, name) for name, _, tables in cases.named()}
@@ -63,7 +75,7 @@ def broken_by_case(cases: Cases) -> dict[str, set[str]]:
 def _broken(suite: Suite, tables: Rows, name: str) -> set[str]:
     settings = replace(SETTINGS, whole_groups=not name.startswith(_IN_PART))
     rows = {table: arrow_rows(table, tables.get(table, ()), settings) for table in (*SOURCES, *OUTPUTS)}
-    (fact,) = looked(suite.prepare(rows[suite.table], rows), suite).facts()
+    (fact,) = counts_of(suite.prepare(rows[suite.table], rows), suite).facts()
     return {one for one, count in by_name(suite, fact)[BROKEN].items() if count}
 
 

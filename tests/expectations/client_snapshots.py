@@ -6,7 +6,7 @@ from typing import Any
 
 from expectations.client_snapshots import SUITE
 from schemas import CLIENT_SNAPSHOTS
-from tests.expectations.cases import OWN, Cases, Row, Rows
+from tests.expectations.cases import OWN, Cases, Row, Rows, at_the_edge, of_every_source
 from tests.snapshots import at, membership
 
 KEY = {"cluster": OWN, "consumer_group": "g", "client_id": "c1", "captured_at": at(0)}
@@ -66,10 +66,7 @@ def silent(**changes: Any) -> Rows:
 CASES = Cases(
     SUITE,
     breaks={
-        "cluster_is_a_name": [good(cluster=name) for name in (None, "", "c" * 256)],
-        "consumer_group_is_a_name": [good(consumer_group=name) for name in (None, "", "g" * 256)],
-        "client_id_is_a_name": [good(client_id=name) for name in (None, "", "i" * 256)],
-        "captured_at_is_of_the_run": [good(captured_at=moment) for moment in (None, at(-300.001), at(3600))],
+        **of_every_source(good, "cluster", "consumer_group", "client_id"),
         "answered_is_known": [silent(answered=None)],
         "who_did_not_answer_says_nothing": [
             silent(**{name: value}) for name, value in ANSWER.items() if name != "answered"
@@ -121,9 +118,7 @@ CASES = Cases(
     keeps=[
         good(),
         silent(),
-        good(cluster="c" * 255, consumer_group="g" * 255, client_id="i" * 255),
-        good(captured_at=at(-300)),
-        good(captured_at=at(3599.999999)),
+        *at_the_edge(good, "cluster", "consumer_group", "client_id"),
         good(**(SILENCE | {"answered": True})),
         good(message_model="BROADCASTING", consume_threads=1),
         good(consume_threads=65535),

@@ -6,7 +6,7 @@ from typing import Any
 
 from expectations.membership_snapshots import SUITE
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS
-from tests.expectations.cases import OWN, Cases, Row, Rows
+from tests.expectations.cases import OWN, Cases, Row, Rows, at_the_edge, of_every_source
 from tests.snapshots import at, membership, route
 
 ID = "i" * 255
@@ -37,12 +37,10 @@ def subscription(**changes: Any) -> list[Row]:
 CASES = Cases(
     SUITE,
     breaks={
-        "cluster_is_a_name": [good(cluster=None), good(cluster=""), good(cluster="c" * 256)],
-        "consumer_group_is_a_name": [good(consumer_group=name) for name in (None, "", "g" * 256)],
+        **of_every_source(good, "cluster", "consumer_group"),
         # Answers of a broker without a name are no broker's: the host has not answered.
         "broker_name_is_a_name": [with_routes(["b"], answer("c1"), answer("c1", broker_name=name)) for name in (None,)]
         + [with_routes([name], answer("c1", broker_name=name)) for name in ("", "b" * 256)],
-        "captured_at_is_of_the_run": [good(captured_at=moment) for moment in (None, at(-300.001), at(3600))],
         "message_model_is_known": [good(message_model=model) for model in ("", "clustering", "BROADCAST")],
         "connections_are_there": [good(connections=None)],
         "connections_have_no_null": [good(connections=[None]), good(connections=[*connection(), None])],
@@ -66,10 +64,8 @@ CASES = Cases(
     },
     keeps=[
         good(),
-        good(consumer_group="g" * 255),
         with_routes(["b" * 255], answer("c1", broker="b" * 255)),
-        good(captured_at=at(-300)),
-        good(captured_at=at(3599.999999)),
+        *at_the_edge(good, "cluster", "consumer_group"),
         good(message_model="BROADCASTING"),
         good(message_model="LITE_SELECTIVE"),
         good(message_model=None),

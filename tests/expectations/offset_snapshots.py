@@ -6,7 +6,7 @@ from typing import Any
 
 from expectations.offset_snapshots import SUITE
 from schemas import OFFSET_SNAPSHOTS
-from tests.expectations.cases import OWN, Cases, Row, Rows
+from tests.expectations.cases import OWN, Cases, Row, Rows, at_the_edge, of_every_source
 from tests.snapshots import at, offsets
 
 
@@ -30,10 +30,7 @@ def with_reading(**changes: Any) -> Rows:
 CASES = Cases(
     SUITE,
     breaks={
-        "cluster_is_a_name": [good(cluster=name) for name in (None, "", "c" * 256)],
-        "consumer_group_is_a_name": [good(consumer_group=name) for name in (None, "", "g" * 256)],
-        "topic_is_a_name": [good(topic=name) for name in (None, "", "t" * 256)],
-        "captured_at_is_of_the_run": [good(captured_at=moment) for moment in (None, at(-300.001), at(3600))],
+        **of_every_source(good, "cluster", "consumer_group", "topic"),
         "offsets_are_there": [good(offsets=None)],
         "offsets_have_no_null": [good(offsets=[None]), good(offsets=[reading(), None])],
         "queues_are_named": [
@@ -59,9 +56,7 @@ CASES = Cases(
     },
     keeps=[
         good(),
-        good(cluster="c" * 255, consumer_group="g" * 255, topic="t" * 255),
-        good(captured_at=at(-300)),
-        good(captured_at=at(3599.999999)),
+        *at_the_edge(good, "cluster", "consumer_group", "topic"),
         good(offsets=[]),
         good(offsets=[reading(), reading(queue_id=1), reading(broker_name="b2")]),
         with_reading(broker_name="b" * 255, queue_id=65535),

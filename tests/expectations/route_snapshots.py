@@ -6,7 +6,7 @@ from typing import Any
 
 from expectations.route_snapshots import SUITE
 from schemas import ROUTE_SNAPSHOTS
-from tests.expectations.cases import OWN, Cases, Row, Rows
+from tests.expectations.cases import OWN, Cases, Row, Rows, at_the_edge, of_every_source
 from tests.snapshots import at, route
 
 
@@ -35,9 +35,7 @@ def at_address(*addresses: Any) -> Rows:
 CASES = Cases(
     SUITE,
     breaks={
-        "cluster_is_a_name": [good(cluster=name) for name in (None, "", "c" * 256)],
-        "topic_is_a_name": [good(topic=name) for name in (None, "", "t" * 256)],
-        "captured_at_is_of_the_run": [good(captured_at=moment) for moment in (None, at(-300.001), at(3600))],
+        **of_every_source(good, "cluster", "topic"),
         "queues_are_there": [good(queues=None)],
         "queues_have_no_null": [good(queues=[None]), good(queues=[entry(), None])],
         "brokers_are_names": [with_entry(broker_name=name) for name in (None, "", "b" * 256)],
@@ -59,10 +57,8 @@ CASES = Cases(
     },
     keeps=[
         good(),
-        good(cluster="c" * 255),
         good(topic="%RETRY%" + "t" * 248),
-        good(captured_at=at(-300)),
-        good(captured_at=at(3599.999999)),
+        *at_the_edge(good, "cluster", "topic"),
         good(queues=[]),
         good(queues=[entry(), entry(broker_name="b" * 255)]),
         good(addresses=None),

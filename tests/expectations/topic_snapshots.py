@@ -6,7 +6,7 @@ from typing import Any
 
 from expectations.topic_snapshots import SUITE
 from schemas import TOPIC_SNAPSHOTS
-from tests.expectations.cases import OWN, Cases, Row, Rows
+from tests.expectations.cases import OWN, Cases, Row, Rows, at_the_edge, of_every_source
 from tests.snapshots import at
 
 
@@ -29,9 +29,7 @@ def with_queue(**changes: Any) -> Rows:
 CASES = Cases(
     SUITE,
     breaks={
-        "cluster_is_a_name": [good(cluster=name) for name in (None, "", "c" * 256)],
-        "topic_is_a_name": [good(topic=name) for name in (None, "", "t" * 256)],
-        "captured_at_is_of_the_run": [good(captured_at=moment) for moment in (None, at(-300.001), at(3600))],
+        **of_every_source(good, "cluster", "topic"),
         "queues_are_there": [good(queues=None)],
         "queues_have_no_null": [good(queues=[None]), good(queues=[queue(), None])],
         "queues_are_named": [
@@ -50,9 +48,7 @@ CASES = Cases(
     },
     keeps=[
         good(),
-        good(cluster="c" * 255, topic="t" * 255),
-        good(captured_at=at(-300)),
-        good(captured_at=at(3599.999999)),
+        *at_the_edge(good, "cluster", "topic"),
         good(queues=[]),
         good(queues=[queue(), queue(queue_id=1), queue(broker_name="b2")]),
         with_queue(broker_name="b" * 255, queue_id=65535),

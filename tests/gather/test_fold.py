@@ -78,16 +78,16 @@ def test_what_is_listed_in_another_order_is_the_same_state_and_what_is_unknown_e
 
 def test_request_modes_tell_states_apart_and_their_order_does_not(spark: SparkSession) -> None:
     one, other = ("t", "POP", 1), ("u", "PULL", None)
-    told = [None, [], [one], [("t", "POP", 2)], [("t", "POP", None)], [one, other], [other, one]]
-    rows = [membership(20 * place) | {"request_modes": modes} for place, modes in enumerate(told)]
+    lists = [None, [], [one], [("t", "POP", 2)], [("t", "POP", None)], [one, other], [other, one]]
+    rows = [membership(20 * place) | {"request_modes": modes} for place, modes in enumerate(lists)]
     found = folded(spark, {MEMBERSHIP_SNAPSHOTS: rows}, "membership")
     assert sorted(len(row["times"]) for row in found) == [1, 1, 1, 1, 1, 2]
 
 
 def test_addresses_tell_routes_apart_and_their_order_does_not(spark: SparkSession) -> None:
     one, other = ("b", 0, "h:1"), ("b", 1, "h:2")
-    told = [None, [], [one], [("b", 0, "h:2")], [("b", None, "h:1")], [one, other], [other, one]]
-    rows = [route(20 * place, 4) | {"addresses": addresses} for place, addresses in enumerate(told)]
+    lists = [None, [], [one], [("b", 0, "h:2")], [("b", None, "h:1")], [one, other], [other, one]]
+    rows = [route(20 * place, 4) | {"addresses": addresses} for place, addresses in enumerate(lists)]
     found = folded(spark, {ROUTE_SNAPSHOTS: rows}, "route")
     assert sorted(len(row["times"]) for row in found) == [1, 1, 1, 1, 1, 2]
 

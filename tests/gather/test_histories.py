@@ -102,9 +102,9 @@ def test_the_times_of_one_folded_state_may_come_in_any_order() -> None:
 
 def test_who_serves_a_broker_is_the_lowest_id_and_changes_no_route() -> None:
     """The broker gets a slave, loses its master, and then nothing is recorded of it."""
-    told = [("b", 1, "h:2"), ("b", 0, "h:1")], [("b", 0, "h:1")], [("b", 1, "h:2")], None
+    recorded = [("b", 1, "h:2"), ("b", 0, "h:1")], [("b", 0, "h:1")], [("b", 1, "h:2")], None
     names = ("broker_name", "broker_id", "address")
-    given = [None if one is None else [dict(zip(names, each, strict=True)) for each in one] for one in told]
+    given = [None if one is None else [dict(zip(names, each, strict=True)) for each in one] for one in recorded]
     rows = [route(20 * place, 4) | {"addresses": addresses} for place, addresses in enumerate(given)]
     history = history_of({MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")], ROUTE_SNAPSHOTS: rows})
     serving = history.serving["t"]

@@ -76,9 +76,9 @@ def test_clients_are_the_same() -> None:
     cached = ("offsets", "cached_count", "cached_mib", "cached_min_offset", "cached_max_offset", "last_pull")
     for name in cached:
         np.testing.assert_array_equal(getattr(found.readings, name), getattr(expected.readings, name))
-    told = ConsumeStatus("t", 1.5, 2.0, 0.0, 3.0, 4.0)
+    measured = ConsumeStatus("t", 1.5, 2.0, 0.0, 3.0, 4.0)
     assert found.readings.statuses == expected.readings.statuses
-    assert found.readings.statuses == [None, None, (told, told._replace(topic="u", consume_rt_ms=None)), ()]
+    assert found.readings.statuses == [None, None, (measured, measured._replace(topic="u", consume_rt_ms=None)), ()]
 
 
 def test_readings_are_the_same() -> None:

@@ -29,7 +29,7 @@ from spark_jobs.domain.status.attribution import TopicGrowth
 from spark_jobs.domain.status.group_status import GroupStatus
 from spark_jobs.domain.status.strategy_comparison import StrategyComparison
 from spark_jobs.pipeline.gather.packed import STEP_KEY
-from spark_jobs.pipeline.gather.rows import packed, rows_of, tables
+from spark_jobs.pipeline.gather.rows import packed, tables
 
 START = to_micros(datetime(2026, 3, 1, 10, tzinfo=UTC))
 SETTINGS = AuditSettings(3600 * SECOND, 20 * SECOND, 60 * SECOND, Thresholds())
@@ -352,7 +352,7 @@ def test_what_other_strategies_would_have_done() -> None:
 
 @pytest.mark.parametrize("part", [1, 2, 50_000])
 def test_the_packed_rows_hold_the_same_in_parts_no_longer_than_asked_for(part: int) -> None:
-    found = packed(JUDGED, rows_of(JUDGED), part).to_pylist()
+    found = packed(JUDGED, tables(JUDGED), part).to_pylist()
     whole = tables(JUDGED)
     for table in OUTPUTS:
         rows = [{name: one[name] for name in STEP_KEY} | row for one in found for row in one[table.name]]
@@ -361,6 +361,6 @@ def test_the_packed_rows_hold_the_same_in_parts_no_longer_than_asked_for(part: i
 
 
 def test_nothing_judged_is_no_rows() -> None:
-    assert packed([], rows_of([])).num_rows == 0
+    assert packed([], tables([])).num_rows == 0
     assert {name: found.num_rows for name, found in tables([]).items()} == {table.name: 0 for table in OUTPUTS}
     assert all(isinstance(found, pa.Table) for found in tables([]).values())

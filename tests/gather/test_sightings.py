@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.domain.model.window import HOUR, SECOND, from_micros
-from spark_jobs.pipeline.gather.sightings import LostBrokers, gone_brokers, sighted
+from spark_jobs.pipeline.gather.sightings import LostBrokers, lost_brokers, sighted
 
 NAMES = ("cluster", "consumer_group", "topic", "broker_name", "times")
 TIMES, UTC = ("hour", "first_at", "last_at"), pa.timestamp("us", "UTC")
@@ -59,10 +59,10 @@ def test_a_broker_that_some_route_of_its_topic_lacks_is_gone() -> None:
         (None, "unseen", "b", early),
     )
     routes = [("c", "t", ["a", "b", "c"]), ("c", "t", ["a"]), ("other", "t", []), ("c", "u", [])]
-    assert gone_brokers(seen, routes, READ_FROM) == [LostBrokers("c", "t", ["b", "c"], [3 * HOUR, 10 * HOUR])]
-    assert gone_brokers(seen, routes[:1], READ_FROM) == []
+    assert lost_brokers(seen, routes, READ_FROM) == [LostBrokers("c", "t", ["b", "c"], [3 * HOUR, 10 * HOUR])]
+    assert lost_brokers(seen, routes[:1], READ_FROM) == []
 
 
 def test_what_was_first_seen_by_the_run_itself_is_not_gone() -> None:
     late = [minute(10, 30), minute(10, 31)]
-    assert gone_brokers(seen_at((None, "t", "b", late)), [("c", "t", [])], READ_FROM) == []
+    assert lost_brokers(seen_at((None, "t", "b", late)), [("c", "t", [])], READ_FROM) == []

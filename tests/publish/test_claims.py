@@ -1,23 +1,37 @@
-"""Who may publish what, and that a killed run blocks nobody."""
+"""Who may publish what, in a folder and in an object store (here in memory); and that a killed run blocks nobody."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 
 import pytest
 from filelock import FileLock
+from obstore.store import MemoryStore
 
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError
+from spark_jobs.pipeline.publish import claims, leases
 from spark_jobs.pipeline.publish.claims import claim, claim_notices, claim_task, claim_turn, claims_of, drop_dead_claims
 from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.store.location import Location
 from spark_jobs.store.warehouse import Warehouse
 
 TEN = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
 ELEVEN = Interval.parse("2026-03-01T11:00/2026-03-01T12:00")
 BOTH = Interval(TEN.start, ELEVEN.end)
+
+
+@pytest.fixture(params=["folder", "s3"])
+def place(request: pytest.FixtureRequest, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Location:
+    if request.param == "folder":
+        return warehouse
+    store = MemoryStore()
+    monkeypatch.setattr(leases, "object_store", lambda _: store)
+    monkeypatch.setattr(claims, "_AT_ONCE", 0.2)
+    return Location.parse("s3a://bucket/audit")
 
 
 @pytest.mark.parametrize(
@@ -32,15 +46,13 @@ BOTH = Interval(TEN.start, ELEVEN.end)
     ],
 )
 def test_overlapping_requests_exclude_each_other(
-    warehouse: Warehouse, first: RunRequest, second: RunRequest, refused: bool
+    place: Location, first: RunRequest, second: RunRequest, refused: bool
 ) -> None:
-    with claim(warehouse, first, "first"):
-        if refused:
-            with pytest.raises(PublishConflictError), claim(warehouse, second, "second"):
-                pass
-        else:
-            with claim(warehouse, second, "second"):
-                pass
+    refuses = pytest.raises(PublishConflictError, match="run first is auditing") if refused else nullcontext()
+    with claim(place, first, "first"), refuses, claim(place, second, "second"):
+        pass
+    with claim(place, second, "third"):
+        pass
 
 
 def test_who_looks_at_the_claims_sees_none_half_gone(warehouse: Warehouse) -> None:
@@ -118,27 +130,42 @@ def test_a_claim_that_cannot_be_written_is_none(warehouse: Warehouse) -> None:
         pass
 
 
-def test_one_process_at_a_time_does_a_task_of_a_run(warehouse: Warehouse) -> None:
-    with claim_task(warehouse, "scheduled__1", "staging"):
-        drop_dead_claims(warehouse)
+def test_one_process_at_a_time_does_a_task_of_a_run(place: Location) -> None:
+    with claim_task(place, "scheduled__1", "staging"):
+        drop_dead_claims(place)
         with (
             pytest.raises(PublishConflictError, match="still doing a task of run scheduled__1: try again"),
-            claim_task(warehouse, "scheduled__1", "staging"),
+            claim_task(place, "scheduled__1", "staging"),
         ):
             pass
-        with claim_task(warehouse, "scheduled__2", "other"):
+        with claim_task(place, "scheduled__2", "other"):
             pass
-    with claim_task(warehouse, "scheduled__1", "staging"):
+    with claim_task(place, "scheduled__1", "staging"):
         pass
 
 
-def test_turns_wait_and_notes_stay(warehouse: Warehouse) -> None:
-    claims = claims_of(warehouse)
-    assert claims is not None
-    with claim_turn(warehouse), claim_notices(warehouse), claim(warehouse, RunRequest(TEN), "first"):
-        claims.write_note("first", "text")
-    assert claims.notes() == {"first": "text"}
-    drop_dead_claims(warehouse)
-    assert claims.notes() == {"first": "text"}
-    claims.drop_note("first")
-    assert claims.notes() == {}
+def test_one_process_at_a_time_sends_notices(place: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "_NOTICES_TIMEOUT", 0.2)
+    with (
+        claim_notices(place),
+        claim(place, RunRequest(TEN), "beside"),
+        pytest.raises(PublishConflictError, match="has been sending notices"),
+        claim_notices(place),
+    ):
+        pass
+    with claim_notices(place):
+        pass
+
+
+def test_turns_wait_and_notes_stay(place: Location) -> None:
+    """A note is no claim."""
+    kept = claims_of(place)
+    assert kept is not None
+    with claim_turn(place), claim_notices(place), claim(place, RunRequest(TEN), "first"):
+        kept.write_note("first", "text")
+        assert kept.has("run-first")
+    assert not kept.has("run-first")
+    drop_dead_claims(place)
+    assert kept.notes() == {"first": "text"}
+    kept.drop_note("first")
+    assert kept.notes() == {}

@@ -14,7 +14,7 @@ from obstore.store import MemoryStore
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError, WarehouseError
 from spark_jobs.pipeline.publish import claims, leases
-from spark_jobs.pipeline.publish.claims import claim, claim_notices, claims_of, drop_dead_claims
+from spark_jobs.pipeline.publish.claims import claim, claims_of, drop_dead_claims
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.store.location import Location
 from spark_jobs.store.s3 import commits, objects
@@ -30,28 +30,11 @@ def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
     monkeypatch.setattr(leases, "object_store", lambda _: made)
     monkeypatch.setattr(objects, "object_store", lambda _: made)
     monkeypatch.setattr(claims, "_AT_ONCE", 0.2)
-    monkeypatch.setattr(claims, "_NOTICES_TIMEOUT", 0.2)
     return made
 
 
 def names(store: MemoryStore) -> list[str]:
     return sorted(entry["path"] for page in obstore.list(store) for entry in page)
-
-
-def take(request: RunRequest) -> None:
-    with claim(BUCKET, request, "taken"):
-        pass
-
-
-def test_the_same_steps_are_refused_and_other_ones_are_not(store: MemoryStore) -> None:
-    with claim(BUCKET, RunRequest(TEN), "first"):
-        with claim(BUCKET, RunRequest(ELEVEN), "second"):
-            assert names(store) == ["run-first", "run-second"]
-        with pytest.raises(PublishConflictError, match="run first is auditing"):
-            take(RunRequest(TEN))
-        assert names(store) == ["run-first"]
-    assert names(store) == []
-    take(RunRequest(TEN))
 
 
 def test_of_many_at_once_one_holds_the_steps(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,31 +72,13 @@ def test_what_is_renewed_stays_and_what_is_not_ends(store: MemoryStore, monkeypa
         assert names(store) == ["run-alive"]
 
 
-def test_one_process_at_a_time_tells(store: MemoryStore) -> None:
-    with (
-        claim_notices(BUCKET),
-        claim(BUCKET, RunRequest(TEN), "beside"),
-        pytest.raises(PublishConflictError, match="has been sending notices"),
-        claim_notices(BUCKET),
-    ):
-        pass
-    with claim_notices(BUCKET):
-        pass
-    assert names(store) == []
-
-
-def test_notes_are_no_claims_and_stay(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_note_outlives_its_process(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "LEASE", timedelta(0))
     kept = claims_of(BUCKET)
     assert kept is not None
     kept.write_note("killed", "text")
-    with claim(BUCKET, RunRequest(TEN), "first"):
-        assert kept.has("run-first")
-    assert not kept.has("run-first")
     drop_dead_claims(BUCKET)
     assert kept.notes() == {"killed": "text"}
-    kept.drop_note("killed")
-    assert kept.notes() == {}
 
 
 def test_a_store_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,8 +86,11 @@ def test_a_store_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch
         raise OSError("no credentials")
 
     monkeypatch.setattr(obstore, "put", fails)
-    with pytest.raises(WarehouseError, match="s3a://bucket/audit cannot be written: no credentials"):
-        take(RunRequest(TEN))
+    with (
+        pytest.raises(WarehouseError, match="s3a://bucket/audit cannot be written: no credentials"),
+        claim(BUCKET, RunRequest(TEN), "taken"),
+    ):
+        pass
     with pytest.raises(WarehouseError, match="s3a://bucket/audit cannot be written: no credentials"):
         commits.check_puts(BUCKET)
 

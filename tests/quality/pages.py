@@ -15,7 +15,7 @@ from expectations.suite import Severity
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.pipeline.quality.checks import QUARANTINED_PERCENT, Check, Result, StepsWithin
-from spark_jobs.pipeline.quality.facts import Facts, by_name, looked
+from spark_jobs.pipeline.quality.facts import Facts, by_name, counts_of
 from spark_jobs.pipeline.quality.validation import validate, write_pages
 from tests.expectations import cases
 from tests.expectations.cases import arrow_rows
@@ -47,7 +47,7 @@ def counted(snapshots: Sequence[Mapping[str, Any]]) -> Facts:
     found = arrow_rows(SUITE.table, [dict(row) for row in snapshots], SETTINGS)
     in_steps = found.adding(step_start=pa.array(step).cast(pa.timestamp("us", "UTC")))
     whole = SUITE.prepare(in_steps, {ROUTE_SNAPSHOTS: arrow_rows(ROUTE_SNAPSHOTS, [], SETTINGS)})
-    return {SUITE.table: [by_name(SUITE, fact) for fact in looked(whole, SUITE).facts()]}
+    return {SUITE.table: [by_name(SUITE, fact) for fact in counts_of(whole, SUITE).facts()]}
 
 
 def few_quarantined(percent: float) -> StepsWithin:

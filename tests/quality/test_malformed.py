@@ -18,8 +18,8 @@ from spark_jobs.pipeline.audit_run import AuditRun
 from spark_jobs.pipeline.check import check as check_tables
 from spark_jobs.pipeline.check import usual_of
 from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.quality.checks import raise_if_critical
 from spark_jobs.pipeline.quality.facts import LEFT_OUT, ROWS
-from spark_jobs.pipeline.quality.gate import raise_if_critical
 from spark_jobs.pipeline.run import judge
 from spark_jobs.store.warehouse import Warehouse
 from tests.quality.malformed import Row, good_row, malformed_rows

@@ -32,7 +32,7 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.errors import ExitCode, QualityError
 from spark_jobs.pipeline.gather import judged as judged_module
-from spark_jobs.pipeline.gather.rows import TableRows, rows_of, tables
+from spark_jobs.pipeline.gather.rows import tables
 from spark_jobs.pipeline.publish.content import content
 from spark_jobs.pipeline.quality.facts import BROKEN, by_name, facts_of_outputs
 from spark_jobs.pipeline.run import RunRequest, run
@@ -249,24 +249,14 @@ def break_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     really = judged_module._judged
 
     def broken(*given: Any, **named: Any) -> pa.Table:
-        def rows_in_reverse(steps: Sequence[JudgedStep], topic: str | None = None) -> Mapping[Table, TableRows]:
-            rows = dict(rows_of(steps, topic))
-            # A table that came to a worker is not the one of its module.
-            table = next(one for one in rows if one.name == REBALANCE_INTERVALS.name)
-            of_intervals = rows[table]
-            groups = [one.step.history.consumer_group for one in steps]
-            of_rows = [group for group, count in zip(groups, of_intervals.counts, strict=True) for _ in range(count)]
-            members = of_intervals.columns["members"]
-            listed = [
-                listed[::-1] if listed and group == "twins" else listed
-                for group, listed in zip(of_rows, members.to_pylist(), strict=True)
-            ]
-            columns = {**of_intervals.columns, "members": pa.array(listed, members.type)}
-            rows[table] = of_intervals._replace(columns=columns)
-            return rows
+        def rows_in_reverse(steps: Sequence[JudgedStep], topic: str | None = None) -> dict[str, pa.Table]:
+            written = tables(steps, topic)
+            rows = written[REBALANCE_INTERVALS.name].to_pylist()
+            changed = [reverse("members")(row) if row["consumer_group"] == "twins" else row for row in rows]
+            return _with(written, REBALANCE_INTERVALS, changed)
 
         # Of the function's own copy, which the worker was given.
-        really.__globals__["rows_of"] = rows_in_reverse
+        really.__globals__["tables"] = rows_in_reverse
         return really(*given, **named)
 
     monkeypatch.setattr(judged_module, "_judged", broken)

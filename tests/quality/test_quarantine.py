@@ -16,7 +16,7 @@ from spark_jobs.errors import QualityError
 from spark_jobs.pipeline.audit_run import AuditRun
 from spark_jobs.pipeline.check import usual_of
 from spark_jobs.pipeline.publish.request import RunRequest
-from spark_jobs.pipeline.quality.gate import raise_if_critical
+from spark_jobs.pipeline.quality.checks import raise_if_critical
 from spark_jobs.pipeline.run import JudgedRun, judge
 from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import at, load, membership, offsets, route

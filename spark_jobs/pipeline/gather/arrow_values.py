@@ -40,6 +40,11 @@ def from_values(values: Iterable[Any], data_type: pa.DataType) -> pa.Array:
     return pa.array([plain(value, data_type) for value in values], type=data_type)
 
 
+def columns_of(rows: Sequence[Mapping[str, Any]], fields: Iterable[pa.Field]) -> dict[str, pa.Array]:
+    """A column per field, an entry per row; what a row does not have is null."""
+    return {field.name: from_values((row.get(field.name) for row in rows), field.type) for field in fields}
+
+
 def from_numbers(numbers: NDArray[np.int64], data_type: pa.DataType) -> pa.Array:
     """One entry per number, `UNKNOWN` is null; times are microseconds since 1970."""
     return pa.array(numbers, mask=numbers == UNKNOWN).cast(data_type)
@@ -62,12 +67,16 @@ def list_offsets(sizes: NDArray[np.int64], is_null: pa.Array) -> pa.Array:
     return pa.array(offsets_of(sizes), type=pa.int32(), mask=mask)
 
 
+def sizes_of(lists: pa.ListArray) -> NDArray[np.int64]:
+    """How many elements each list has; one that is null has none."""
+    sizes: NDArray[np.int64] = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
+    return sizes
+
+
 def structs_of(lists: Sequence[pa.ListArray], names: Sequence[str]) -> pa.ListArray:
     """Lists of equal sizes as one of structs with these fields; null where the first is."""
-    first = lists[0]
-    sizes = pc.fill_null(pc.list_value_length(first), 0).to_numpy()
-    values = pa.StructArray.from_arrays([one.flatten() for one in lists], names=list(names))
-    return pa.ListArray.from_arrays(list_offsets(sizes, pc.is_null(first)), values)
+    values = pa.StructArray.from_arrays([of_field.flatten() for of_field in lists], names=list(names))
+    return pa.ListArray.from_arrays(list_offsets(sizes_of(lists[0]), pc.is_null(lists[0])), values)
 
 
 def lists_of(structs: pa.ListArray, name: str) -> pa.ListArray:

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expectations import BY_TABLE
-from expectations.rows import CheckSettings, Flags, Numbers, Rows, codes, first_places
+from expectations.rows import CheckSettings, Flags, Numbers, Rows, Values, codes, first_places
 from expectations.suite import KEYS_ARE_UNIQUE, Expectation
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, TOPIC_SNAPSHOTS, Table
 from spark_jobs.domain.model.window import from_micros, to_micros
-from spark_jobs.pipeline.gather.arrow_values import list_offsets, ranges, structs_of
+from spark_jobs.pipeline.gather.arrow_values import list_offsets, ranges, sizes_of, structs_of
 from spark_jobs.pipeline.gather.kinds import KIND_OF, MEASURED, MEMBERSHIP, NAME_OF, PROXY, ROUTE, TOPIC_QUEUES, VALUES
 from spark_jobs.pipeline.quality.facts import CheckCounts, Fact, any_of, broken_by, repeats, unknown_in
 
@@ -84,7 +84,7 @@ def _parts(states: pa.Table) -> Iterator[tuple[Table, str, bool, Numbers]]:
 
 
 def _places(condition: pa.Array) -> Numbers:
-    return np.flatnonzero(_flags(condition))
+    return np.flatnonzero(Values(condition).flags())
 
 
 class _SourceSnapshots:
@@ -116,8 +116,8 @@ class _SourceSnapshots:
         """State and position of every reading of these states."""
         fingerprints, wanted = self._states["fingerprint"].to_numpy(), self._readings["fingerprint"].to_numpy()
         places = first_places(wanted, fingerprints)
-        found = np.flatnonzero(places >= 0)
-        return places[found], found
+        readings = np.flatnonzero(places >= 0)
+        return places[readings], readings
 
     @cached_property
     def _folded(self) -> tuple[Rows, Numbers]:
@@ -176,13 +176,13 @@ class _SourceSnapshots:
         if not repeated.any():
             return repeated
         self.broken[KEYS_ARE_UNIQUE.name] = repeated
-        found = repeated.copy()
+        left_out = repeated.copy()
         places = np.flatnonzero(np.isin(keys, keys[repeated]) & ~self.breaking)
         places = places[np.argsort(keys[places], kind="stable")]
         for same in np.split(places, np.flatnonzero(np.diff(keys[places])) + 1):
             if len({self._content(place) for place in same.tolist()}) > 1:
-                found[same] = True
-        return found
+                left_out[same] = True
+        return left_out
 
     def _content(self, place: int) -> str:
         """All that the audit reads of a snapshot, as a text."""
@@ -214,10 +214,10 @@ class _SourceSnapshots:
         return {name: key[name] for name in self.table.key}
 
 
-def _routes(found: Sequence[_SourceSnapshots], settings: CheckSettings) -> Rows:
+def _routes(sources: Sequence[_SourceSnapshots], settings: CheckSettings) -> Rows:
     """The routes of all that were gathered, by step."""
     wanted = ("step_start", "cluster", "topic", "queues")
-    parts = [{name: one._folded[0][name].array for name in wanted} for one in found]
+    parts = [{name: source._folded[0][name].array for name in wanted} for source in sources]
     return Rows.of(pa.concat_tables([pa.table(part) for part in parts]), settings)
 
 
@@ -228,12 +228,12 @@ def _content(table: Table, states: pa.Array) -> dict[str, pa.Array]:
         return fields
     array, _ = MEASURED[table]
     missing = fields.pop("missing").flatten()
-    sizes = pc.fill_null(pc.list_value_length(fields["broker_name"]), 0).to_numpy()
+    sizes = sizes_of(fields["broker_name"])
     structs = structs_of([*fields.values()], tuple(fields))
     if len(missing):  # of the lists that have null elements
-        is_there = np.ones(int(sizes.sum()), bool)
-        with_missing = _flags(pc.is_valid(pc.struct_field(states, "missing")))
-        is_there[np.repeat(with_missing, sizes)] = ~_flags(missing)
+        is_there = np.ones(sizes.sum(), bool)
+        with_missing = Values(pc.is_valid(pc.struct_field(states, "missing"))).flags()
+        is_there[np.repeat(with_missing, sizes)] = ~Values(missing).flags()
         values = structs.flatten()
         whole = pa.StructArray.from_arrays(values.flatten(), fields=list(values.type), mask=pa.array(~is_there))
         structs = pa.ListArray.from_arrays(list_offsets(sizes, pc.is_null(structs)), whole)
@@ -247,19 +247,19 @@ def _of_times(states: pa.Table, places: Numbers) -> tuple[Numbers, Numbers]:
     return np.repeat(np.arange(len(places)), sizes), ranges(offsets[places], sizes)
 
 
-def _kept(states: pa.Table, readings: pa.Table, found: Sequence[_SourceSnapshots]) -> tuple[pa.Table, pa.Table]:
+def _kept(states: pa.Table, readings: pa.Table, sources: Sequence[_SourceSnapshots]) -> tuple[pa.Table, pa.Table]:
     """The states and readings of groups, without what is left out, and without states of which all is."""
     keep = states["consumer_group"].is_valid().to_numpy() & states["cluster"].is_valid().to_numpy()
-    if not any(one.left_out.any() for one in found):
+    if not any(source.left_out.any() for source in sources):
         return states.filter(pa.array(keep)), readings
     times = states["times"].combine_chunks()
     of_times, of_readings = np.ones(len(times.values), bool), np.ones(len(readings), bool)
-    for one in found:
-        kept = of_readings if one.is_measured else of_times
-        kept[one.position[one.left_out]] = False
-        if not one.is_measured:
-            left = np.bincount(one.every_state[kept[one.every_position]], minlength=len(one.places))
-            keep[one.places[left == 0]] = False
+    for source in sources:
+        kept = of_readings if source.is_measured else of_times
+        kept[source.position[source.left_out]] = False
+        if not source.is_measured:
+            left = np.bincount(source.every_state[kept[source.every_position]], minlength=len(source.places))
+            keep[source.places[left == 0]] = False
     there = readings.filter(pa.array(of_readings))
     measured = pc.is_in(states["kind"], value_set=pa.array([KIND_OF[table] for table in MEASURED]))
     is_read = pc.is_in(states["fingerprint"], value_set=there["fingerprint"].combine_chunks())
@@ -268,8 +268,3 @@ def _kept(states: pa.Table, readings: pa.Table, found: Sequence[_SourceSnapshots
     fewer = pa.ListArray.from_arrays(pa.array(behind, pa.int32()), times.values.filter(pa.array(of_times)))
     place = states.column_names.index("times")
     return states.set_column(place, "times", fewer).filter(pa.array(keep)), there
-
-
-def _flags(values: pa.Array) -> Flags:
-    found: Flags = values.to_numpy(zero_copy_only=False)
-    return found

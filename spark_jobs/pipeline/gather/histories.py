@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,8 @@ from spark_jobs.pipeline.gather.kinds import (
 )
 from spark_jobs.pipeline.gather.readings import Layout, Numbers, Readings
 
+Value = TypeVar("Value", Connection, OwnedQueue, RequestMode)
+
 
 class Folded(NamedTuple):
     """One state of one key, and when it was seen: `times`, or the readings of that `fingerprint`."""
@@ -55,30 +57,30 @@ _Group = Mapping[str, Mapping[str, Sequence[Folded]]]
 def histories(states: pa.Table, readings: pa.Table) -> list[GroupHistory]:
     """One per (cluster, consumer group) that the states name. A reading belongs to the states of its fingerprint."""
     measured = Readings(readings)
-    return [_history(*key, found, measured) for key, found in sorted(_by_group(states).items())]
+    return [_history(*key, by_kind, measured) for key, by_kind in sorted(_by_group(states).items())]
 
 
 def _by_group(states: pa.Table) -> dict[tuple[str, str], _Group]:
     times = states["times"].combine_chunks()
-    seen, offsets = times.values.to_numpy(), times.offsets.to_numpy()
+    every_time, offsets = times.values.to_numpy(), times.offsets.to_numpy()
     groups: dict[tuple[str, str], dict[str, dict[str, list[Folded]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
     for place, row in enumerate(states.drop_columns(["times"]).to_pylist()):
         column = {PROXY: MEMBERSHIP, CAPTURED: READABLE}.get(row["kind"], row["kind"])
-        folded = Folded(row["fingerprint"], row[column], seen[offsets[place] : offsets[place + 1]])
+        folded = Folded(row["fingerprint"], row[column], every_time[offsets[place] : offsets[place + 1]])
         groups[row["cluster"], row["consumer_group"]][row["kind"]][row["name"]].append(folded)
     return dict(groups)
 
 
-def _history(cluster: str, group: str, found: _Group, measured: Readings) -> GroupHistory:
+def _history(cluster: str, group: str, by_kind: _Group, measured: Readings) -> GroupHistory:
     def by_name(kind: str, value: Callable[[Sequence[Folded]], Any]) -> dict[str, Any]:
-        return {name: value(folded) for name, folded in sorted(found.get(kind, {}).items())}
+        return {name: value(folded) for name, folded in sorted(by_kind.get(kind, {}).items())}
 
     def layouts(folded: Iterable[Folded]) -> list[Layout]:
         return [
-            ([*zip(one.state["broker_name"], one.state["queue_id"], strict=True)], measured.of(one.fingerprint))
-            for one in folded
+            ([*zip(queues["broker_name"], queues["queue_id"], strict=True)], measured.of(fingerprint))
+            for fingerprint, queues, _ in folded
         ]
 
     return GroupHistory(
@@ -92,23 +94,23 @@ def _history(cluster: str, group: str, found: _Group, measured: Readings) -> Gro
         topics=by_name(TOPIC_QUEUES, lambda folded: measured.topics(layouts(folded))),
         proxies=by_name(PROXY, lambda folded: _series(folded, membership)),
         captured=by_name(CAPTURED, lambda folded: Sightings.of(folded[0].times)).get(group, NEVER),
-        readable=by_name(READABLE, lambda folded: {one.state: Sightings.of(one.times) for one in folded}),
+        readable=by_name(READABLE, lambda folded: {broker: Sightings.of(times) for _, broker, times in folded}),
     )
 
 
 def _series(folded: Sequence[Folded], value: Callable[[Any], State]) -> Series[State]:
     """States that are the same in their normal form have one code; of each time the gate let one snapshot through."""
-    codes, states = coded(value(one.state) for one in folded)
-    times, first = np.unique(np.concatenate([one.times for one in folded]), return_index=True)
-    return Series(times, np.repeat(codes, [len(one.times) for one in folded])[first], states)
+    codes, states = coded(value(state) for _, state, _ in folded)
+    times, first = np.unique(np.concatenate([times for _, _, times in folded]), return_index=True)
+    return Series(times, np.repeat(codes, [len(times) for _, _, times in folded])[first], states)
 
 
 def _client(folded: Sequence[Folded], measured: Readings) -> ClientHistory:
-    codes, states = coded(client_state(one.state) for one in folded)
-    found = [measured.of(one.fingerprint) for one in folded]
-    places = np.concatenate(found)
+    codes, states = coded(client_state(state) for _, state, _ in folded)
+    readings = [measured.of(fingerprint) for fingerprint, _, _ in folded]
+    places = np.concatenate(readings)
     order = measured.in_order(places)
-    of_readings = np.repeat(codes, [len(at) for at in found])
+    of_readings = np.repeat(codes, [len(of_state) for of_state in readings])
     series: Series[ClientState] = Series(measured.times[places[order]], of_readings[order], states)
     return ClientHistory(series, measured.clients(places[order]))
 
@@ -118,7 +120,7 @@ Struct = Mapping[str, Any]
 
 def membership(row: Struct) -> Membership:
     """One broker's answer: message model, consume type, connections, subscriptions, request modes."""
-    connections = [Connection(*(one[name] for name in Connection._fields)) for one in row["connections"]]
+    connections = _values(Connection, row["connections"])
     return Membership(
         tuple(sorted(connections, key=_unknown_first)),
         _topics(row["subscriptions"]),
@@ -132,8 +134,8 @@ def membership(row: Struct) -> Membership:
 def route(row: Struct) -> tuple[RouteEntry, ...]:
     """A topic's route, sorted as clients sort its brokers."""
     topic_type = STATIC if row["is_static"] else row["message_type"]
-    found = [RouteEntry(**one, topic_type=topic_type) for one in row["queues"]]
-    return tuple(sorted(found, key=lambda entry: java_order(entry.broker_name)))
+    entries = (RouteEntry(**entry, topic_type=topic_type) for entry in row["queues"])
+    return tuple(sorted(entries, key=lambda entry: java_order(entry.broker_name)))
 
 
 def serving(addresses: Sequence[Struct] | None) -> Serving | None:
@@ -155,14 +157,17 @@ def client_state(row: Struct) -> ClientState:
         **{name: row[name] for name in SETTINGS},
         topics=None if subscribed is None else _topics(subscribed),
         subscriptions=None if subscribed is None else _normal(subscribed),
-        owned=None if owned is None else tuple(OwnedQueue(*(one[n] for n in OwnedQueue._fields)) for one in owned),
+        owned=None if owned is None else _values(OwnedQueue, owned),
     )
 
 
 def _request_modes(given: Sequence[Struct] | None) -> tuple[RequestMode, ...] | None:
-    if given is None:
-        return None
-    return tuple(sorted((RequestMode(*(row[n] for n in RequestMode._fields)) for row in given), key=_unknown_first))
+    return None if given is None else tuple(sorted(_values(RequestMode, given), key=_unknown_first))
+
+
+def _values(kind: type[Value], structs: Iterable[Struct]) -> tuple[Value, ...]:
+    """A value of this kind, a named tuple, of the fields of each struct by the same names."""
+    return tuple(kind(*(struct[name] for name in kind._fields)) for struct in structs)
 
 
 def _topics(subscribed: Sequence[Struct]) -> frozenset[str]:

@@ -23,7 +23,7 @@ from spark_jobs.pipeline.gather.gather import KEY, Partitioning, group_topics, r
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.kinds import READABLE
 from spark_jobs.pipeline.gather.packed import PACKED, STEP_KEY, own_columns
-from spark_jobs.pipeline.gather.rows import packed, packed_facts, rows_of, tables, tables_of
+from spark_jobs.pipeline.gather.rows import packed, packed_facts, tables, tables_of
 from spark_jobs.pipeline.gather.sightings import sighted_states
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.quality.facts import facts_of_outputs
@@ -69,8 +69,8 @@ def checked_snapshots(gathered: Gathered, settings: CheckSettings) -> DataFrame:
     """One row per part with what its checks counted and left out (`packed.PACKED`); nothing is judged."""
 
     def checked_part(states: pa.Table, readings: pa.Table) -> pa.Table:
-        found = checked(states, readings, settings)
-        return packed_facts(found.facts, found.rejected)
+        usable = checked(states, readings, settings)
+        return packed_facts(usable.facts, usable.rejected)
 
     return over_groups(gathered, checked_part, PACKED)
 
@@ -111,11 +111,11 @@ def _judged(
     states: pa.Table, readings: pa.Table, *, request: RunRequest, configuration: Configuration, settings: CheckSettings
 ) -> pa.Table:
     """The packed rows of some groups, checked before and after they are judged, and what was counted of some topics."""
-    found = checked(states, readings, settings)
+    usable = checked(states, readings, settings)
     start, end = to_micros(request.interval.start), to_micros(request.interval.end)
     judged = [
         step
-        for history in histories(found.states, found.readings)
+        for history in histories(usable.states, usable.readings)
         if _is_asked(request, history)
         for step in judge(
             history,
@@ -125,11 +125,10 @@ def _judged(
             end,
         )
     ]
-    rows = rows_of(judged, request.topic)
-    written = tables(judged, rows)
-    facts = [*found.facts, *facts_of_outputs(written, settings)]
-    checks = packed_facts(facts, found.rejected, written[REBALANCE_INTERVALS.name])
-    return pa.concat_tables([packed(judged, rows), checks])
+    written = tables(judged, request.topic)
+    facts = [*usable.facts, *facts_of_outputs(written, settings)]
+    checks = packed_facts(facts, usable.rejected, written[REBALANCE_INTERVALS.name])
+    return pa.concat_tables([packed(judged, written), checks])
 
 
 def _is_asked(request: RunRequest, history: GroupHistory) -> bool:

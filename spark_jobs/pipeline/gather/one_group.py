@@ -47,8 +47,8 @@ def one_group(cluster: str, consumer_group: str, snapshots: Mapping[Table, pa.Ta
     ]
     key = {"cluster": pa.repeat(cluster, len(states)), "consumer_group": pa.repeat(consumer_group, len(states))}
     states = pa.table(key | dict(zip(states.column_names, states.columns, strict=True)))
-    found = histories(states, pa.concat_tables(readings, promote_options="default"))
-    return found[0] if found else GroupHistory(cluster, consumer_group)
+    gathered = histories(states, pa.concat_tables(readings, promote_options="default"))
+    return gathered[0] if gathered else GroupHistory(cluster, consumer_group)
 
 
 def _of(memberships: pa.Table, consumer_group: str) -> pa.Table:

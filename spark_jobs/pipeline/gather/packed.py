@@ -16,13 +16,14 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 
 from expectations import SUITES
 from schemas import FINDINGS, OUTPUTS, Table
+from schemas.common import OF_GROUP
 from schemas.types import BOOLEAN, LONG, STRING, Array, Field, Struct, Type, array_of
 from spark_jobs.pipeline.quality.facts import Fact, Facts, by_name, counted
 from spark_jobs.store.columns import union_of
 from spark_jobs.store.spark_types import spark_type
 
 #: What all rows of a step of a group share.
-STEP_KEY = ("step_start", "cluster", "consumer_group")
+STEP_KEY = OF_GROUP.names
 
 
 def own_columns(table: Table) -> tuple[str, ...]:
@@ -67,7 +68,7 @@ _CHECKED: Mapping[str, Type] = {
 PACKED = StructType(
     [
         *_struct(OUTPUTS[0], STEP_KEY),
-        *(StructField(one.name, ArrayType(_struct(one, own_columns(one)))) for one in OUTPUTS),
+        *(StructField(table.name, ArrayType(_struct(table, own_columns(table)))) for table in OUTPUTS),
         *(StructField(name, spark_type(type)) for name, type in _CHECKED.items()),
     ]
 )
@@ -110,16 +111,18 @@ def counted_in(packed: DataFrame) -> Counted:
     findings = unpacked(packed, FINDINGS).select(F.struct("*").alias(_FINDING))
     rows = union_of((_facts(packed), _seen(packed), findings)).collect()
     steps = sorted((row for row in rows if row.table_name is not None), key=lambda row: int(row.step_start))
-    found: dict[str, list[dict[str, Any]]] = {suite.table.name: [] for suite in SUITES}
-    suites = {suite.table.name: suite for suite in SUITES}
-    for row in steps:
-        fact = Fact(row.table_name, row.step_start, row.counts, [(one.name, one.key) for one in row.examples])
-        found[row.table_name].append(by_name(suites[row.table_name], fact))
-    (seen,) = (row[SEEN] for row in rows if row[SEEN] is not None)
-    facts = {suite.table: found[suite.table.name] for suite in SUITES}
-    told = [row[_FINDING].asDict(recursive=True) for row in rows if row[_FINDING] is not None]
-    told.sort(key=lambda one: (one["start"], one["finding_id"]))
-    return Counted(facts, bool(seen.observed), seen.assumed or 0, seen.skipped, told)
+    facts = {
+        suite.table: [
+            by_name(suite, Fact(suite.table.name, step.step_start, step.counts, step.examples))
+            for step in steps
+            if step.table_name == suite.table.name
+        ]
+        for suite in SUITES
+    }
+    (groups,) = (row[SEEN] for row in rows if row[SEEN] is not None)
+    reported = [row[_FINDING].asDict(recursive=True) for row in rows if row[_FINDING] is not None]
+    reported.sort(key=lambda finding: (finding["start"], finding["finding_id"]))
+    return Counted(facts, bool(groups.observed), groups.assumed or 0, groups.skipped, reported)
 
 
 def _facts(packed: DataFrame) -> DataFrame:

@@ -1,165 +1,148 @@
-"""The rows of `rebalance_intervals`, `allocations` and `queue_progress` as Arrow columns; of the latter two there is
-one per queue of an interval, so they are many.
+"""The rows of `rebalance_intervals`, `allocations` and `queue_progress`; of the latter two there is one per queue of an
+interval, so they are many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from schemas import ALLOCATIONS, QUEUE_PROGRESS, REBALANCE_INTERVALS
-from spark_jobs.domain.kernel.audited_step import Allocation, IntervalProgress, Member, RebalanceInterval
+from schemas.common import OF_INTERVAL, OF_QUEUE
+from spark_jobs.domain.kernel.audited_step import Allocation, AuditedStep, Member, RebalanceInterval
 from spark_jobs.domain.kernel.progress import lag_qualities
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.series import coded
 from spark_jobs.domain.model.statuses import Status
-from spark_jobs.pipeline.gather.arrow_values import from_numbers, from_values, offsets_of, ranges
-from spark_jobs.pipeline.gather.packed import TABLES_ARROW, own_columns
+from spark_jobs.pipeline.gather.arrow_values import columns_of, from_numbers, from_values, offsets_of, ranges
+from spark_jobs.pipeline.gather.packed import TABLES_ARROW
 
-_ALLOCATIONS, _PROGRESS = TABLES_ARROW[ALLOCATIONS.name], TABLES_ARROW[QUEUE_PROGRESS.name]
-_PLACE = ("broker_name", "queue_id")
+_INTERVALS, _ALLOCATIONS, _PROGRESS = (
+    TABLES_ARROW[table.name] for table in (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS)
+)
+#: What all queues of an interval share.
+_KEY = [_ALLOCATIONS.field(name) for name in (*OF_INTERVAL.names, "interval_end")]
 _CONNECTION = ("client_id", "client_addr")
 #: Columns of `queue_progress` that are numbers of `IntervalProgress` by the same name.
 _NUMBERS = (
     *("readings", "last_reading_at", "consumer_offset", "produced", "consumed", "rewinds", "rewound", "rewound_max"),
     *("rewound_at", "moved_at", "lag_first", "lag_last", "lag_max", "age_ms"),
 )
-_Owned = tuple[Allocation, tuple[Member, ...]]
-_Queues = Sequence[Place]
+MIXED = "MIXED"
 _Codes = NDArray[np.int64]
 
 
-def allocation_columns(placed: Sequence[Placed]) -> dict[str, pa.Array]:
+class IntervalSpan(NamedTuple):
+    """An interval, and its span inside one step."""
+
+    step: AuditedStep
+    interval: RebalanceInterval
+    start: int
+    end: int
+
+    def key(self) -> dict[str, Any]:
+        """The columns of its rows that say which interval they are of."""
+        return step_key(self.step) | {
+            "topic": self.interval.topic,
+            "membership_view": self.interval.view,
+            "interval_start": self.start,
+            "interval_end": self.end,
+        }
+
+
+def step_key(step: AuditedStep) -> dict[str, Any]:
+    """The columns that all rows of a step share: `packed.STEP_KEY`."""
+    history = step.history
+    return {"step_start": step.window.start, "cluster": history.cluster, "consumer_group": history.consumer_group}
+
+
+def interval_rows(spans: Sequence[IntervalSpan]) -> pa.Table:
+    """One row per interval. Members and queues, which many intervals share, are converted once."""
+    columns = columns_of([span.key() | _about(span.interval) for span in spans], _INTERVALS)
+    for name in ("members", "queues"):
+        inputs = (
+            None if interval.status == Status.UNOBSERVED else getattr(interval, name) for _, interval, _, _ in spans
+        )
+        codes, distinct = coded(inputs, key=id)
+        columns[name] = from_values(distinct, _INTERVALS.field(name).type).take(pa.array(codes))
+    return pa.Table.from_pydict(columns, _INTERVALS)
+
+
+def allocation_rows(spans: Sequence[IntervalSpan]) -> pa.Table:
     """One row per (interval with an allocation, queue)."""
-    replayed = [one for one in placed if one[0].allocation is not None]
-    owned = [
-        (interval.allocation, interval.members or ()) for interval, _, _ in replayed if interval.allocation is not None
-    ]
+    replayed, owned = list[IntervalSpan](), list[tuple[Allocation, tuple[Member, ...]]]()
+    for span in spans:
+        if span.interval.allocation is not None:
+            replayed.append(span)
+            owned.append((span.interval.allocation, span.interval.members or ()))
     codes, distinct = coded(owned, key=lambda pair: (id(pair[0]), id(pair[1])))
     queues = [allocation.queues for allocation, _ in distinct]
-    return _of_intervals(replayed, _sizes(queues, codes)) | _per_interval(queues, codes, _owners(distinct))
+    return pa.Table.from_pydict(_of_queues(replayed, codes, queues, _owners(distinct)), _ALLOCATIONS)
 
 
-def progress_columns(progress: Sequence[IntervalProgress]) -> dict[str, pa.Array]:
+def progress_rows(steps: Sequence[AuditedStep]) -> pa.Table:
     """One row per (interval with progress, queue that is measured)."""
-    codes, queues = coded((one.queues for one in progress), key=id)
-    placed = [(one.interval, one.start, one.end) for one in progress]
-    return (
-        _of_intervals(placed, _sizes(queues, codes))
-        | _per_interval(queues, codes, _places(queues))
-        | {name: _numbers(progress, name) for name in _NUMBERS}
-        | {"lag_quality": _quality(progress), "verdict": _verdicts(progress)}
-    )
-
-
-def _sizes(queues: Sequence[_Queues], codes: _Codes) -> NDArray[np.int64]:
-    """Number of queues of each interval, which has the queues at the place of its code."""
-    return np.array([len(queue) for queue in queues], dtype=np.int64)[codes]
-
-
-def _of_intervals(placed: Sequence[Placed], sizes: NDArray[np.int64]) -> dict[str, pa.Array]:
-    """What all queues of an interval share."""
-    rows = pa.array(np.repeat(np.arange(len(placed)), sizes))
-    shared: dict[str, list[str | int]] = {
-        "topic": [interval.topic for interval, _, _ in placed],
-        "membership_view": [interval.view for interval, _, _ in placed],
-        "interval_start": [start for _, start, _ in placed],
-        "interval_end": [end for _, _, end in placed],
+    measured = [(step, progress) for step in steps for progress in step.progress]
+    spans = [IntervalSpan(step, progress.interval, progress.start, progress.end) for step, progress in measured]
+    codes, queues = coded((progress.queues for _, progress in measured), key=id)
+    columns = _of_queues(spans, codes, queues, {}) | {
+        "lag_quality": _texts(lag_qualities(progress) for _, progress in measured),
+        "verdict": _texts(progress.verdicts for _, progress in measured),
     }
-    return {name: from_values(values, _ALLOCATIONS.field(name).type).take(rows) for name, values in shared.items()}
+    for name in _NUMBERS:
+        numbers = np.concatenate([np.empty(0, np.int64), *(getattr(progress, name) for _, progress in measured)])
+        columns[name] = from_numbers(numbers, _PROGRESS.field(name).type)
+    return pa.Table.from_pydict(columns, _PROGRESS)
 
 
-def _per_interval(queues: Sequence[_Queues], codes: _Codes, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
-    """The columns of each interval's queues, from those of the distinct lists of queues."""
-    starts = offsets_of([len(queue) for queue in queues])
-    rows = pa.array(ranges(starts[codes], _sizes(queues, codes)))
-    return {name: column.take(rows) for name, column in columns.items()}
-
-
-def _places(lists: Sequence[_Queues]) -> dict[str, pa.Array]:
-    """Broker and id of every queue of the distinct lists."""
-    places = [place for queues in lists for place in queues]
-    return {
-        name: pa.array([place[number] for place in places], type=_ALLOCATIONS.field(name).type)
-        for number, name in enumerate(_PLACE)
+def _of_queues(
+    spans: Sequence[IntervalSpan], codes: _Codes, queues: Sequence[Sequence[Place]], columns: dict[str, pa.Array]
+) -> dict[str, pa.Array]:
+    """What the queues of an interval share; broker and id of each, and further columns of it, from those of the
+    distinct lists of queues, of which each interval has the one at the place of its code.
+    """
+    sizes = np.array([len(listed) for listed in queues], dtype=np.int64)
+    intervals = pa.array(np.repeat(np.arange(len(spans)), sizes[codes]))
+    shared = columns_of([span.key() for span in spans], _KEY)
+    places = {
+        name: pa.array([place[number] for listed in queues for place in listed], _ALLOCATIONS.field(name).type)
+        for number, name in enumerate(OF_QUEUE.names)
+    }
+    rows = pa.array(ranges(offsets_of(sizes)[codes], sizes[codes]))
+    return {name: column.take(intervals) for name, column in shared.items()} | {
+        name: column.take(rows) for name, column in (places | columns).items()
     }
 
 
-def _owners(owned: Sequence[_Owned]) -> dict[str, pa.Array]:
-    """What `allocations` says of every queue of the distinct allocations."""
-
-    def texts(name: str) -> pa.Array:
-        return pa.array(chain.from_iterable(getattr(allocation, name) for allocation, _ in owned), type=pa.string())
-
-    readable = [place < one.readable_count for one, _ in owned for place in range(len(one.queues))]
-    holders = [members[place] for one, members in owned for places in one.owners for place in places]
-    ids, addresses = (pa.array([getattr(member, name) for member in holders], type=pa.string()) for name in _CONNECTION)
-    connections = pa.StructArray.from_arrays([ids, addresses], names=list(_CONNECTION))
-    offsets = offsets_of([len(places) for one, _ in owned for places in one.owners])
+def _owners(owned: Sequence[tuple[Allocation, tuple[Member, ...]]]) -> dict[str, pa.Array]:
+    """What `allocations` says of every queue of these allocations."""
+    readable = [place < allocation.readable_count for allocation, _ in owned for place in range(len(allocation.queues))]
+    holders = [members[place] for allocation, members in owned for places in allocation.owners for place in places]
+    connections = [_texts([[getattr(member, name) for member in holders]]) for name in _CONNECTION]
+    offsets = offsets_of([len(places) for allocation, _ in owned for places in allocation.owners])
+    structs = pa.StructArray.from_arrays(connections, names=list(_CONNECTION))
     return {
-        **_places([one.queues for one, _ in owned]),
         "readable": pa.array(readable, type=pa.bool_()),
-        "owners": pa.ListArray.from_arrays(pa.array(offsets, type=pa.int32()), connections),
-        "unassigned_cause": texts("unassigned_causes"),
-        "unassigned_client_id": texts("unassigned_client_ids"),
-        "double_owned_cause": texts("double_owned_causes"),
+        "owners": pa.ListArray.from_arrays(pa.array(offsets, type=pa.int32()), structs),
+        "unassigned_cause": _texts(allocation.unassigned_causes for allocation, _ in owned),
+        "unassigned_client_id": _texts(allocation.unassigned_client_ids for allocation, _ in owned),
+        "double_owned_cause": _texts(allocation.double_owned_causes for allocation, _ in owned),
     }
 
 
-def _numbers(progress: Sequence[IntervalProgress], name: str) -> pa.Array:
-    parts = [getattr(one, name) for one in progress]
-    return from_numbers(np.concatenate(parts) if parts else np.empty(0, np.int64), _PROGRESS.field(name).type)
+def _texts(parts: Iterable[Iterable[str | None]]) -> pa.Array:
+    """All texts of all parts, one after the other."""
+    return pa.array(chain.from_iterable(parts), type=pa.string())
 
 
-def _quality(progress: Sequence[IntervalProgress]) -> pa.Array:
-    qualities = [lag_qualities(one) for one in progress]
-    return pa.array(np.concatenate(qualities) if qualities else [], type=pa.string())
-
-
-def _verdicts(progress: Sequence[IntervalProgress]) -> pa.Array:
-    return pa.array(chain.from_iterable(one.verdicts for one in progress), type=pa.string())
-
-
-MIXED = "MIXED"
-#: An interval with its start and end inside its step.
-Placed = tuple[RebalanceInterval, int, int]
-_SCHEMA = TABLES_ARROW[REBALANCE_INTERVALS.name]
-
-
-def interval_columns(placed: Sequence[Placed]) -> dict[str, pa.Array]:
-    """One row per (interval, start, end). Members and queues, which many intervals share, are converted once."""
-    observed = [interval if interval.status != Status.UNOBSERVED else None for interval, _, _ in placed]
-    rows = [_row(*one) for one in placed]
-    found = {
-        "members": _shared([interval and interval.members for interval in observed], _SCHEMA.field("members").type),
-        "queues": _shared([interval and interval.queues for interval in observed], _SCHEMA.field("queues").type),
-    }
-    for name in own_columns(REBALANCE_INTERVALS):
-        if name not in found:
-            found[name] = from_values([row.get(name) for row in rows], _SCHEMA.field(name).type)
-    return found
-
-
-def _shared(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
-    """One entry per value; a value that several intervals share is converted once."""
-    codes, distinct = coded(values, key=id)
-    return from_values(distinct, data_type).take(pa.array(codes))
-
-
-def _row(interval: RebalanceInterval, start: int, end: int) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "topic": interval.topic,
-        "membership_view": interval.view,
-        "interval_start": start,
-        "interval_end": end,
-        "status": interval.status,
-        "reason": interval.reason,
-    }
+def _about(interval: RebalanceInterval) -> dict[str, Any]:
+    """The columns of its row beside the key, members and queues."""
+    row: dict[str, Any] = {"status": interval.status, "reason": interval.reason}
     if interval.status != Status.UNOBSERVED:
         row |= _known_inputs(interval)
     if interval.status == Status.REPLAYED:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -11,32 +11,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spark_jobs.domain.model.history import UNKNOWN, ClientReadings, ConsumeStatus, OffsetReadings, Place, TopicReadings
-from spark_jobs.pipeline.gather.arrow_values import offsets_of, ranges
+from spark_jobs.pipeline.gather.arrow_values import offsets_of, sizes_of
 from spark_jobs.pipeline.gather.kinds import VALUES
 
 Numbers = NDArray[np.int64]
-#: `client_snapshots.consume_status` as Arrow has it.
-STATUSES = pa.list_(pa.struct([("topic", pa.string()), *((name, pa.float64()) for name in ConsumeStatus._fields[1:])]))
 #: The queues of a snapshot, as it lists them, and the places of the readings that list the same.
 Layout = tuple[Sequence[tuple[str | None, int | None]], Numbers]
-
-
-class _Lists(NamedTuple):
-    """Lists of numbers in one flat array; a list that is null is empty, a number that is null `UNKNOWN`."""
-
-    starts: Numbers
-    sizes: Numbers
-    flat: Numbers
-
-    def matrix(self, lists: Numbers, columns: Numbers) -> Numbers:
-        """These columns of lists that are all as long."""
-        found: Numbers = self.flat[self.starts[lists][:, None] + columns]
-        return found
-
-    def joined(self, lists: Numbers) -> Numbers:
-        """These lists, one after the other."""
-        found: Numbers = self.flat[ranges(self.starts[lists], self.sizes[lists])]
-        return found
 
 
 class Readings:
@@ -45,7 +25,7 @@ class Readings:
     def __init__(self, table: pa.Table) -> None:
         self.times: Numbers = table["at"].to_numpy()
         self._statuses = table["statuses"].combine_chunks()
-        self._lists = [_lists(table[name].combine_chunks()) for name in VALUES]
+        self._numbers = [table[name].combine_chunks() for name in VALUES]
         fingerprints = table["fingerprint"].to_numpy()
         self._by_state = np.argsort(fingerprints, kind="stable")
         self._fingerprints = fingerprints[self._by_state]
@@ -72,10 +52,10 @@ class Readings:
 
     def clients(self, places: Numbers) -> ClientReadings:
         """What a client measured in the readings at these places, in their order."""
-        offsets = offsets_of(self._lists[0].sizes[places])
-        count, mib, smallest, largest, last_pull = (lists.joined(places) for lists in self._lists[:5])
-        told = statuses(self._statuses.take(pa.array(places)))
-        return ClientReadings(offsets, count, mib, smallest, largest, last_pull, told)
+        lists = [numbers.take(pa.array(places)) for numbers in self._numbers[:5]]
+        count, mib, smallest, largest, last_pull = map(_flat, lists)
+        statuses = _statuses(self._statuses.take(pa.array(places)))
+        return ClientReadings(offsets_of(sizes_of(lists[0])), count, mib, smallest, largest, last_pull, statuses)
 
     def _matrices(
         self, layouts: Sequence[Layout], count: int
@@ -87,17 +67,17 @@ class Readings:
         queues = sorted({queue for columns in known for queue in columns})
         column_of = {queue: column for column, queue in enumerate(queues)}
         places = np.concatenate([at for _, at in layouts])
-        found = [np.full((len(places), len(queues)), UNKNOWN) for _ in range(count)]
+        matrices = [np.full((len(places), len(queues)), UNKNOWN) for _ in range(count)]
         present = np.zeros((len(places), len(queues)), dtype=bool)
-        for columns, (_, at), behind in zip(
-            known, layouts, offsets_of([len(at) for _, at in layouts])[1:], strict=True
-        ):
-            rows, to = slice(behind - len(at), behind), [column_of[queue] for queue in columns]
+        row = 0
+        for columns, (listed, at) in zip(known, layouts, strict=True):
+            rows, to = slice(row, row := row + len(at)), [column_of[queue] for queue in columns]
             present[rows, to] = True
-            for matrix, lists in zip(found, self._lists[:count], strict=True):
-                matrix[rows, to] = lists.matrix(at, np.array([*columns.values()], dtype=np.int64))
+            for matrix, lists in zip(matrices, self._numbers[:count], strict=True):
+                as_listed = _flat(lists.take(pa.array(at))).reshape(len(at), len(listed))
+                matrix[rows, to] = as_listed[:, [*columns.values()]]
         order = self.in_order(places)
-        return self.times[places[order]], queues, [matrix[order] for matrix in found], present[order]
+        return self.times[places[order]], queues, [matrix[order] for matrix in matrices], present[order]
 
 
 def _first_columns(listed: Sequence[tuple[str | None, int | None]]) -> dict[Place, int]:
@@ -109,21 +89,15 @@ def _first_columns(listed: Sequence[tuple[str | None, int | None]]) -> dict[Plac
     return found
 
 
-def _lists(column: pa.ListArray) -> _Lists:
-    sizes = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
-    flat = pc.fill_null(column.flatten(), UNKNOWN).to_numpy()
-    return _Lists(np.cumsum(sizes) - sizes, sizes, flat)
+def _flat(lists: pa.ListArray) -> Numbers:
+    """The numbers of all lists, one after the other; one that is null is `UNKNOWN`."""
+    numbers: Numbers = pc.fill_null(lists.flatten(), UNKNOWN).to_numpy()
+    return numbers
 
 
-def statuses(column: pa.ListArray) -> list[tuple[ConsumeStatus, ...] | None]:
-    """What clients measured, an entry per snapshot; `column`: as `STATUSES`."""
-    flat = column.flatten()
-    found = [
-        ConsumeStatus(*one)
-        for one in zip(*(flat.field(name).to_pylist() for name in ConsumeStatus._fields), strict=True)
-    ]
-    sizes = pc.list_value_length(column).to_pylist()
-    behind = offsets_of([size or 0 for size in sizes]).tolist()
-    return [
-        None if size is None else tuple(found[first : first + size]) for size, first in zip(sizes, behind, strict=False)
-    ]
+def _statuses(lists: pa.ListArray) -> list[tuple[ConsumeStatus, ...] | None]:
+    """What clients measured, an entry per snapshot, from `client_snapshots.consume_status`."""
+    flat = lists.flatten()
+    statuses = map(ConsumeStatus, *(flat.field(name).to_pylist() for name in ConsumeStatus._fields))
+    sizes = pc.list_value_length(lists).to_pylist()
+    return [None if size is None else tuple(islice(statuses, size)) for size in sizes]

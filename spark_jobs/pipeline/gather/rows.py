@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,76 +21,67 @@ from schemas import (
     Table,
 )
 from spark_jobs.domain.judge import JudgedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.statuses import Status
-from spark_jobs.pipeline.gather.arrow_values import from_values, offsets_of
+from spark_jobs.domain.model.window import to_micros
+from spark_jobs.pipeline.gather.arrow_values import columns_of, from_values, offsets_of
 from spark_jobs.pipeline.gather.packed import FACTS, PACKED_ARROW, REJECTED, SEEN, STEP_KEY, TABLES_ARROW, own_columns
-from spark_jobs.pipeline.gather.queue_rows import allocation_columns, interval_columns, progress_columns
+from spark_jobs.pipeline.gather.queue_rows import IntervalSpan, allocation_rows, interval_rows, progress_rows, step_key
 
 #: Rows of one table that one packed row holds at most: Spark keeps a row in one piece of memory.
 PART = 50_000
 
 
-class TableRows(NamedTuple):
-    """The rows of one table without `STEP_KEY`, step after step: `counts` says how many belong to each."""
-
-    counts: Sequence[int]
-    columns: Mapping[str, pa.Array]
-
-
-def rows_of(judged: Sequence[JudgedStep], topic: str | None = None) -> Mapping[Table, TableRows]:
-    """The rows of every output table; those of one topic, and findings about whole groups, where it is named."""
-    inside = [list(one.step.inside()) for one in judged]
-    placed = [one for of_step in inside for one in of_step]
-    progress = [list(one.step.progress) for one in judged]
-    status = [[] if one.status is None else [one.status] for one in judged]
-    queues = [
-        [0 if interval.allocation is None else len(interval.allocation.queues) for interval, _, _ in step]
-        for step in inside
-    ]
-    measured = [[len(one.verdicts) for one in of_step] for of_step in progress]
-    found = {
-        REBALANCE_INTERVALS: TableRows([len(of_step) for of_step in inside], interval_columns(placed)),
-        ALLOCATIONS: TableRows([sum(of_step) for of_step in queues], allocation_columns(placed)),
-        QUEUE_PROGRESS: TableRows(
-            [sum(of_step) for of_step in measured],
-            progress_columns([one for of_step in progress for one in of_step]),
-        ),
-        GROUP_STATUS: _few(GROUP_STATUS, status),
-        STRATEGY_COMPARISON: _few(STRATEGY_COMPARISON, [one.strategies for one in judged]),
-        FINDINGS: _few(FINDINGS, [one.findings for one in judged]),
+def tables(judged: Sequence[JudgedStep], topic: str | None = None) -> dict[str, pa.Table]:
+    """Each output table by its name, step after step, with all its columns; the rows of one topic, and findings about
+    whole groups, where it is named.
+    """
+    steps = [of_step.step for of_step in judged]
+    spans = [IntervalSpan(step, *span) for step in steps for span in step.inside()]
+    rows = {
+        REBALANCE_INTERVALS: interval_rows(spans),
+        ALLOCATIONS: allocation_rows(spans),
+        QUEUE_PROGRESS: progress_rows(steps),
+        GROUP_STATUS: _few(GROUP_STATUS, ((one.step, one.status) for one in judged if one.status is not None)),
+        STRATEGY_COMPARISON: _few(STRATEGY_COMPARISON, ((one.step, row) for one in judged for row in one.strategies)),
+        FINDINGS: _few(FINDINGS, ((one.step, finding) for one in judged for finding in one.findings)),
     }
-    return found if topic is None else {table: _of_topic(table, rows, topic) for table, rows in found.items()}
-
-
-def tables(judged: Sequence[JudgedStep], rows: Mapping[Table, TableRows] | None = None) -> dict[str, pa.Table]:
-    """Each output table by its name, with all its columns; `rows`: those of the steps, where they are there already."""
-    rows = rows_of(judged) if rows is None else rows
-    return {table.name: _whole(judged, table, of_table) for table, of_table in rows.items()}
+    return {
+        table.name: of_table if topic is None else _of_topic(table, of_table, topic) for table, of_table in rows.items()
+    }
 
 
 def tables_of(rows: pa.Table) -> dict[str, pa.Table]:
     """Each output table by its name, of rows that have `STEP_KEY` and the rest in a struct named like their table."""
-    found = {}
+    tables = {}
     for table in OUTPUTS:
         own = rows.filter(rows[table.name].is_valid())
         structs = own[table.name].combine_chunks()
         columns = {name: own[name] for name in STEP_KEY}
         columns |= zip((field.name for field in structs.type), structs.flatten(), strict=True)
-        found[table.name] = pa.table({name: columns[name] for name in table.columns})
-    return found
+        tables[table.name] = pa.table({name: columns[name] for name in table.columns})
+    return tables
 
 
-def packed(judged: Sequence[JudgedStep], rows: Mapping[Table, TableRows], part: int = PART) -> pa.Table:
+def packed(judged: Sequence[JudgedStep], written: Mapping[str, pa.Table], part: int = PART) -> pa.Table:
     """The shape of `packed.PACKED`: per step as many rows as it takes for none to hold more than `part` of a table."""
-    most = np.max([of_table.counts for of_table in rows.values()], axis=0, initial=0) if judged else np.empty(0)
-    parts = np.maximum(1, -(-most // part)).astype(np.int64)
+    keys = [step_key(one.step) for one in judged]
+    counts = {name: _counts(rows, keys) for name, rows in written.items()}
+    most = np.max([*counts.values()], axis=0, initial=0)
+    parts = np.maximum(1, -(-most // part))
     steps = np.repeat(np.arange(len(judged)), parts)
     number = np.arange(len(steps)) - np.repeat(np.cumsum(parts) - parts, parts)
-    columns = _keys(judged, steps)
-    for table in OUTPUTS:
-        counts = np.asarray(rows[table].counts, dtype=np.int64)[steps]
-        columns[table.name] = _lists(table, rows[table], np.clip(counts - number * part, 0, part))
+    columns = columns_of([keys[step] for step in steps], [PACKED_ARROW.field(name) for name in STEP_KEY])
+    for name, rows in written.items():
+        columns[name] = _lists(name, rows, np.clip(counts[name][steps] - number * part, 0, part))
     return _packed(columns, len(steps))
+
+
+def _counts(rows: pa.Table, keys: Sequence[Mapping[str, Any]]) -> NDArray[np.int64]:
+    """How many of the rows are of each step."""
+    counted = rows.group_by(STEP_KEY, use_threads=False).aggregate([([], "count_all")]).to_pylist()
+    count = {(to_micros(row["step_start"]), row["cluster"], row["consumer_group"]): row["count_all"] for row in counted}
+    return np.array([count.get(tuple(key.values()), 0) for key in keys], dtype=np.int64)
 
 
 def packed_facts(facts: Sequence[object], rejected: Sequence[object], intervals: pa.Table | None = None) -> pa.Table:
@@ -124,46 +115,24 @@ def _packed(columns: Mapping[str, pa.Array], size: int) -> pa.Table:
     return pa.Table.from_arrays(every, schema=PACKED_ARROW)
 
 
-def _of_topic(table: Table, rows: TableRows, topic: str) -> TableRows:
+def _of_topic(table: Table, rows: pa.Table, topic: str) -> pa.Table:
     """As `RunRequest.replaces` says it of published rows."""
-    if "topic" not in rows.columns:
+    if "topic" not in rows.column_names:
         return rows
-    keep = pc.fill_null(pc.equal(rows.columns["topic"], topic), table is FINDINGS)
-    steps = np.repeat(np.arange(len(rows.counts)), np.asarray(rows.counts, dtype=np.int64))
-    counts = np.bincount(steps[keep.to_numpy(zero_copy_only=False)], minlength=len(rows.counts)).tolist()
-    return TableRows(counts, {name: column.filter(keep) for name, column in rows.columns.items()})
+    return rows.filter(pc.fill_null(pc.equal(rows["topic"], topic), table is FINDINGS))
 
 
-def _few(table: Table, values: Sequence[Sequence[object]]) -> TableRows:
+def _few(table: Table, values: Iterable[tuple[AuditedStep, object]]) -> pa.Table:
     """Rows from values with a field per column."""
-    flat = [one for of_step in values for one in of_step]
+    names = own_columns(table)
+    rows = [step_key(step) | {name: getattr(value, name) for name in names} for step, value in values]
     schema = TABLES_ARROW[table.name]
-    columns = {
-        name: from_values([getattr(one, name) for one in flat], schema.field(name).type) for name in own_columns(table)
-    }
-    return TableRows([len(of_step) for of_step in values], columns)
+    return pa.Table.from_pydict(columns_of(rows, schema), schema)
 
 
-def _keys(judged: Sequence[JudgedStep], steps: NDArray[np.int64]) -> dict[str, pa.Array]:
-    """The columns of `STEP_KEY` for rows of these steps, by their places."""
-    keys = [(one.step.window.start, one.step.history.cluster, one.step.history.consumer_group) for one in judged]
-    places = pa.array(steps)
-    return {
-        name: from_values([key[number] for key in keys], PACKED_ARROW.field(name).type).take(places)
-        for number, name in enumerate(STEP_KEY)
-    }
-
-
-def _whole(judged: Sequence[JudgedStep], table: Table, rows: TableRows) -> pa.Table:
-    steps = np.repeat(np.arange(len(judged)), np.asarray(rows.counts, dtype=np.int64))
-    columns = {**_keys(judged, steps), **rows.columns}
-    schema = TABLES_ARROW[table.name]
-    return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
-
-
-def _lists(table: Table, rows: TableRows, sizes: NDArray[np.int64]) -> pa.Array:
+def _lists(name: str, rows: pa.Table, sizes: NDArray[np.int64]) -> pa.Array:
     """The rows as lists of these sizes, one after the other."""
-    item = PACKED_ARROW.field(table.name).type.value_type
-    structs = pa.StructArray.from_arrays([rows.columns[field.name] for field in item], fields=list(item))
-    offsets = pa.array(offsets_of(sizes), type=pa.int32())
-    return pa.ListArray.from_arrays(offsets, structs, type=PACKED_ARROW.field(table.name).type)
+    data_type = PACKED_ARROW.field(name).type
+    item = data_type.value_type
+    structs = pa.StructArray.from_arrays([rows[field.name].combine_chunks() for field in item], fields=list(item))
+    return pa.ListArray.from_arrays(pa.array(offsets_of(sizes), type=pa.int32()), structs, type=data_type)

@@ -30,8 +30,8 @@ def sighted(sightings: pa.Table, read_from: datetime) -> pa.Table:
     parts = [last_before, since.select([*_THING, "first_at"]), since.select([*_THING, "last_at"])]
     # Made anew: Spark says of required columns that they have no nulls, an aggregation does not.
     named = pa.concat_tables(pa.Table.from_arrays(part.columns, [*_THING, "times"]) for part in parts)
-    found = named.group_by(_THING).aggregate([("times", "list")]).rename_columns([*_THING, "times"])
-    return found.set_column(len(_THING), "times", found["times"].cast(pa.list_(pa.int64())))
+    grouped = named.group_by(_THING).aggregate([("times", "list")]).rename_columns([*_THING, "times"])
+    return grouped.set_column(len(_THING), "times", grouped["times"].cast(pa.list_(pa.int64())))
 
 
 def sighted_states(sighted: DataFrame) -> DataFrame:
@@ -60,7 +60,7 @@ class LostBrokers(NamedTuple):
     hours: list[int]
 
 
-def gone_brokers(
+def lost_brokers(
     sighted: pa.Table, routes: Iterable[tuple[str, str, list[str]]], read_from: datetime
 ) -> list[LostBrokers]:
     """Of rows of `sighted`, and of the brokers that each route (cluster, topic) names: those that were last seen before
@@ -70,13 +70,13 @@ def gone_brokers(
     always: dict[tuple[str, str], set[str]] = {}
     for cluster, topic, named in routes if last else ():
         always.setdefault((cluster, topic), set(named)).intersection_update(named)
-    found: dict[tuple[str, str], LostBrokers] = {}
+    lost: dict[tuple[str, str], LostBrokers] = {}
     for (cluster, topic, broker), hour in last.items():
         if broker not in always.get((cluster, topic), {broker}):
-            gone = found.setdefault((cluster, topic), LostBrokers(cluster, topic, [], []))
-            gone.brokers.append(broker)
-            gone.hours.append(hour)
-    return list(found.values())
+            of_topic = lost.setdefault((cluster, topic), LostBrokers(cluster, topic, [], []))
+            of_topic.brokers.append(broker)
+            of_topic.hours.append(hour)
+    return list(lost.values())
 
 
 def _last_hours(sighted: pa.Table, until: int) -> dict[tuple[str, str, str], int]:
@@ -94,10 +94,10 @@ def route_brokers(folded: DataFrame) -> DataFrame:
     return folded.where(F.col("kind") == ROUTE).select("cluster", "name", F.col(f"{ROUTE}.queues")["broker_name"])
 
 
-def offsets_of_gone(offsets: DataFrame, gone: DataFrame, max_gap: int) -> DataFrame:
-    """The rows of `offset_snapshots` around the hours of `gone` (`LostBrokers`): queues of these brokers only."""
-    is_of_gone: Column = F.filter("offsets", lambda column: F.array_contains("brokers", column["broker_name"]))
+def offsets_of_lost(offsets: DataFrame, lost: DataFrame, max_gap: int) -> DataFrame:
+    """The rows of `offset_snapshots` around the hours of `lost` (`LostBrokers`): queues of these brokers only."""
+    is_lost: Column = F.filter("offsets", lambda column: F.array_contains("brokers", column["broker_name"]))
     at = F.unix_micros("captured_at")
     is_near = F.exists("hours", lambda hour: (at >= hour - max_gap) & (at < hour + HOUR + max_gap))
-    found = offsets.join(F.broadcast(gone), on=["cluster", "topic"], how="inner").where(is_near)
-    return found.withColumn("offsets", is_of_gone).where(F.size("offsets") > 0).select(*offsets.columns)
+    around = offsets.join(F.broadcast(lost), on=["cluster", "topic"], how="inner").where(is_near)
+    return around.withColumn("offsets", is_lost).where(F.size("offsets") > 0).select(*offsets.columns)

@@ -1,5 +1,5 @@
 """What is expected of the tables of a run, and what was observed: plain values, which Great Expectations is given and
-gives back.
+gives back; and whether the run may publish by them: not where a critical expectation failed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from expectations.rows import CheckSettings
 from expectations.suite import Severity, Suite
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, Table
 from spark_jobs.config import Configuration
-from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval, format_utc
+from spark_jobs.errors import QualityError
 from spark_jobs.pipeline.quality.drift import NULLS_ARE_USUAL, ROWS_ARE_USUAL, Subject, Usual
 
 #: What `StepsWithin` can look at; a column's nulls are `NULL_PERCENT` and its name.
@@ -144,3 +145,27 @@ def as_usual(table: Table, usual: Usual, steps: Sequence[datetime]) -> Iterator[
             fact=f"{NULL_PERCENT}{column}" if column else ROW_COUNT,
             bounds={step.isoformat(): list(bounds.get(step, (None, None))) for step in steps},
         )
+
+
+def failures(results: Iterable[Result], severity: Severity) -> list[str]:
+    """What failed, in words: table, expectation, observed value, and up to 5 keys."""
+    return [_words(result) for result in results if not result.success and result.severity == severity]
+
+
+def raise_if_critical(results: Sequence[Result]) -> None:
+    """Raises `QualityError` naming what failed critically; where that is about a step, what its rows break too."""
+    if failed := failures(results, Severity.CRITICAL):
+        critical = [result for result in results if not result.success and result.severity == Severity.CRITICAL]
+        steps = {(result.table_name, result.step_start) for result in critical if result.unexpected_count is None}
+        of_rows = [result for result in results if (result.table_name, result.step_start) in steps]
+        why = failures((result for result in of_rows if result.unexpected_count), Severity.WARNING)
+        lines = [*failed, *(f"  {words}" for words in why)]
+        raise QualityError("\n".join(["the data-quality gate is closed, nothing was published:", *lines]))
+
+
+def _words(result: Result) -> str:
+    column = f" ({result.column_name})" if result.column_name else ""
+    observed = f"{result.observed_value:g}" + (" rows" if result.unexpected_count else "")
+    keys = f", for example {', '.join(result.examples)}" if result.examples else ""
+    step = format_utc(result.step_start)
+    return f"{result.table_name}: {result.expectation}{column} failed in the step {step}: {observed}{keys}"

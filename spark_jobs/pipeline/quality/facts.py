@@ -109,7 +109,7 @@ class CheckCounts:
         return examples
 
 
-def looked(rows: Rows, suite: Suite) -> CheckCounts:
+def counts_of(rows: Rows, suite: Suite) -> CheckCounts:
     """What is seen in the rows of an output table, or in whole rows of a source, each with its `step_start`."""
     broken = broken_by(rows, suite.expectations)
     rejected = any_of(broken, suite.rejecting, len(rows))
@@ -127,7 +127,7 @@ def facts_of_outputs(tables: Mapping[str, pa.Table], settings: CheckSettings) ->
         fact
         for table in OUTPUTS
         if len(rows[table])
-        for fact in looked(BY_TABLE[table].prepare(rows[table], rows), BY_TABLE[table]).facts()
+        for fact in counts_of(BY_TABLE[table].prepare(rows[table], rows), BY_TABLE[table]).facts()
     ]
 
 

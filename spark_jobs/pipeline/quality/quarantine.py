@@ -35,8 +35,9 @@ def with_reasons(suite: Suite, rows: DataFrame, said: Column, settings: CheckSet
 
     def flag(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            broken = reasons_of(suite, Rows.of(pa.table(batch), settings))
-            yield batch.append_column("reasons", pa.array(broken, pa.list_(pa.string())))
+            broken = broken_by(Rows.of(pa.table(batch), settings), suite.rejecting)
+            names = [[name.upper() for name, flags in broken.items() if flags[row]] for row in range(len(batch))]
+            yield batch.append_column("reasons", pa.array(names, pa.list_(pa.string())))
 
     same_key = Window.partitionBy(*suite.table.key, "breaks_nothing")
     contents = F.size(F.collect_set("said").over(same_key))
@@ -49,12 +50,6 @@ def with_reasons(suite: Suite, rows: DataFrame, said: Column, settings: CheckSet
         .withColumn("breaks_nothing", F.size("reasons") == 0)
         .withColumn("reasons", F.array_compact(F.concat("reasons", F.array(is_repeat))))
     )
-
-
-def reasons_of(suite: Suite, rows: Rows) -> list[list[str]]:
-    """Of each row the expectations that it must keep to be used, and breaks."""
-    broken = broken_by(rows, suite.rejecting)
-    return [[name.upper() for name, flags in broken.items() if flags[place]] for place in range(len(rows))]
 
 
 def quarantined(suite: Suite, rows: DataFrame, run_id: str) -> DataFrame:
