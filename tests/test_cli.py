@@ -21,6 +21,7 @@ from deltalake import write_deltalake
 from rich.console import Console
 
 from schemas import FINDINGS
+from spark_jobs.cli.auditing import show_next_steps
 from spark_jobs.cli.commands import COMMANDS, Command, function_named
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code, run_exit_code
@@ -28,11 +29,10 @@ from spark_jobs.cli.main import build_parser, main, with_environment
 from spark_jobs.cli.show_backfill import bar_on, show_backfill
 from spark_jobs.cli.show_failures import show_failures
 from spark_jobs.cli.show_findings import show_findings
-from spark_jobs.cli.terminal import printable, progress_on, show_next, show_steps
+from spark_jobs.cli.terminal import printable, progress_on, show_next
 from spark_jobs.domain.model.intervals import Interval, StepGrid, duration_text
 from spark_jobs.errors import ExitCode, SetupError
 from spark_jobs.operate.backfill import Audited, Backfill, Failed
-from spark_jobs.operate.demo import next_steps
 from spark_jobs.pipeline.run import RunResult
 
 HOUR = "2026-11-21T02:00/2026-11-21T03:00"
@@ -229,7 +229,7 @@ def backfilled(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         progress(STEPS[2], "failed: it's\nheld", True)
         return Backfill({STEPS[1]: audited(ERROR=1, INFO=2)}, {STEPS[2]: HELD})
 
-    monkeypatch.setattr("spark_jobs.cli.scheduled.start_spark", lambda *_, **__: None)
+    monkeypatch.setattr("spark_jobs.cli.auditing.start_spark", lambda *_, **__: None)
     monkeypatch.setattr("spark_jobs.cli.scheduled.published_steps", lambda *_: {STEPS[0]})
     monkeypatch.setattr("spark_jobs.cli.scheduled.backfill", backfill)
     return asked
@@ -591,7 +591,7 @@ def test_times_have_units() -> None:
 
 
 def test_the_next_command_can_be_typed_as_it_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    show_next("explain", {"warehouse": "my tables", "group": "-2+3", "at": "2026-03-01", "topic": None})
+    show_next("explain", "my tables", group="-2+3", at="2026-03-01", topic=None)
     told = capsys.readouterr().err.removeprefix("Next: rebalance-audit ")
     assert told == "explain --warehouse 'my tables' --group=-2+3 --at 2026-03-01\n"
     arguments = build_parser(COMMANDS).parse_args(shlex.split(told))
@@ -599,7 +599,7 @@ def test_the_next_command_can_be_typed_as_it_is_told(capsys: pytest.CaptureFixtu
 
 
 def test_what_to_try_after_the_demo_can_be_copied(capsys: pytest.CaptureFixture[str]) -> None:
-    show_steps(Console(), next_steps("./my tables", "rebalance-audit"))
+    show_next_steps(Console(), "./my tables")
     first, title, *commands = capsys.readouterr().out.splitlines()
     assert (first, title, len(commands)) == ("", "Try next", 3)
     assert commands[0] == "rebalance-audit status --warehouse './my tables'  # what needs attention"
