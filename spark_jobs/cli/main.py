@@ -11,7 +11,6 @@ import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import copy_context
-from pathlib import Path
 from typing import Any, NoReturn
 
 from rich_argparse import RawDescriptionRichHelpFormatter
@@ -54,8 +53,6 @@ def _run(argv: Sequence[str]) -> int:
         return int(leaving.code or 0)
     except RebalanceAuditError as error:
         return _failed(error.exit_code, str(error))
-    except ImportError as error:
-        return _failed_import(error, arguments)
     except KeyboardInterrupt as interrupt:
         notes = getattr(interrupt, "__notes__", ["the published tables are as they were"])
         return _failed(INTERRUPTED, "; ".join(("interrupted", *notes)))
@@ -70,13 +67,9 @@ def _run(argv: Sequence[str]) -> int:
 def entry_point() -> NoReturn:
     """The `rebalance-audit` command."""
     code = main(sys.argv[1:])
-    if code in _AT_REST:
-        _leave(code)
-    sys.exit(code)
-
-
-def _leave(code: int) -> NoReturn:
-    """Ends this process, and its Java, at once: taking apart what was imported takes Python seconds."""
+    if code not in _AT_REST:
+        sys.exit(code)
+    # This process, and its Java, end at once: taking apart what was imported takes Python seconds.
     if "pyspark" in sys.modules:
         from spark_jobs.runtime.session import end_session
 
@@ -100,38 +93,30 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def _failed(code: int, message: str) -> int:
-    from spark_jobs.cli.terminal import printable
+    from spark_jobs.cli.terminal import complain
 
     for line in message.splitlines():
-        print(f"rebalance-audit: {printable(line)}", file=sys.stderr)
+        complain(line)
     return code
 
 
-def _failed_import(error: ImportError, arguments: Namespace) -> int:
-    from spark_jobs.runtime.extras import needed_extra
-
-    missing = needed_extra(error)
-    return _unexpected(error, arguments) if missing is None else _failed(missing.exit_code, str(missing))
-
-
 def _unexpected(error: Exception, arguments: Namespace) -> int:
-    """The exit code of what is no `RebalanceAuditError`: the machine's fault, if it can be told, else a bug."""
+    """The exit code of what is no `RebalanceAuditError`: a missing package, a fault of the machine, else a bug."""
+    from spark_jobs.runtime.extras import needed_extra
     from spark_jobs.runtime.faults import explained
+    from spark_jobs.store.location import Location
 
+    missing = needed_extra(error) if isinstance(error, ImportError) else None
+    if missing is not None:
+        return _failed(missing.exit_code, str(missing))
     if arguments.debug:
         traceback.print_exception(error)
-    message = explained(error, _local_warehouse(arguments))
+    warehouse = getattr(arguments, "warehouse", None)
+    message = explained(error, Location.parse(warehouse).local_path if warehouse else None)
     if message is None:
         first_line, hint = (str(error).splitlines() or [""])[0], "" if arguments.debug else "; --debug shows where"
         message = f"this is a bug: {type(error).__name__}: {first_line}{hint}"
     return _failed(ExitCode.NOT_PUBLISHED, "\n".join((message, *getattr(error, "__notes__", ()))))
-
-
-def _local_warehouse(arguments: Namespace) -> Path | None:
-    from spark_jobs.store.location import Location
-
-    named = getattr(arguments, "warehouse", None)
-    return Location.parse(named).local_path if named else None
 
 
 _SUMMARY = "Replays RocketMQ consumer load balancing from recorded snapshots and says what went wrong."
@@ -141,8 +126,6 @@ exit codes:
   0 clean; 1 findings at or above --fail-on, or a critical expectation failed; 2 warnings only;
   3 wrong usage, configuration or data; 4 nothing was published"""
 _STYLE: Mapping[str, Any] = {"formatter_class": RawDescriptionRichHelpFormatter, "allow_abbrev": False}
-
-
 _YES = ("1", "true", "yes")
 
 
