@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from pyarrow import parquet
-from rich.console import Console
 
 from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from spark_jobs.cli.documents import answered
@@ -20,6 +19,7 @@ from spark_jobs.cli.main import main
 from spark_jobs.cli.searching import show_clients, show_runs
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.show.clients import ClientSeen
+from tests.consoles import shown
 from tests.explain.rows import at, finding, interval, member
 from tests.published import STATUS
 from tests.recording.by_kernel import write_warehouse
@@ -229,25 +229,20 @@ def test_runs_are_listed_with_what_became_of_them(tmp_path: Path, capsys: pytest
     ]
     # What was rejected has nothing to verify.
     assert err.endswith(f"Next: rebalance-audit verify r1 --warehouse {tmp_path}\n")
-    one = ["runs", "--warehouse", str(tmp_path), "--interval"]
-    assert main([*one, "2026-03-01T11:30/2026-03-01T11:40"]) == 0
+    of_interval = ["runs", "--warehouse", str(tmp_path), "--interval"]
+    assert main([*of_interval, "2026-03-01T11:30/2026-03-01T11:40"]) == 0
     assert capsys.readouterr().out.startswith("published run=r1 ")
-    assert main([*one, "2025-03-01/2025-03-02"]) == 2
+    assert main([*of_interval, "2025-03-01/2025-03-02"]) == 2
     assert capsys.readouterr().out == "0 runs.\n"
 
 
 @pytest.mark.parametrize("width", [80, 160])
 def test_on_a_terminal_they_are_tables(width: int) -> None:
-    terminal = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
-    show_runs(terminal, [run(1, run_id="7c5df2e43f9942a9ab57cabff304f0bc")])
     name = "10.31.79.121@7177#1317818986079"
-    show_clients(
-        terminal,
-        [ClientSeen("c", "[red]g\x1b[2J", name, None, None, None, at(0), at(60), ["t"])],
-        Interval(at(0), at(60)),
-    )
-    assert isinstance(terminal.file, io.StringIO)
-    told = terminal.file.getvalue()
+    client = ClientSeen("c", "[red]g\x1b[2J", name, None, None, None, at(0), at(60), ["t"])
+    runs = [run(1, run_id="7c5df2e43f9942a9ab57cabff304f0bc")]
+    lines = shown(lambda console: show_runs(console, runs), width, on_terminal=True)
+    lines += shown(lambda console: show_clients(console, [client], Interval(at(0), at(60))), width, on_terminal=True)
     for text in ("7c5df2e43f9942a9ab57cabff304f0bc", name, "[red]g\\x1b[2J", "03-01 10:01:00", "everything"):
-        assert text in told
-    assert max(map(len, told.splitlines())) <= width
+        assert text in "\n".join(lines)
+    assert max(map(len, lines)) <= width

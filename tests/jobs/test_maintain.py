@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
@@ -18,7 +17,6 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
-from rich.console import Console
 
 from schemas import ALLOCATIONS, FINDINGS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SOURCES, TABLES, Table
 from spark_jobs.cli.main import main
@@ -36,6 +34,7 @@ from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
+from tests.consoles import cells, shown
 from tests.snapshots import HOUR, at, healthy_group, load, membership
 from tests.stored import arrow_table
 
@@ -232,16 +231,11 @@ MAINTAINED = Maintained("allocations", 12, 3, 4_200_000, 3_900_000, 7, 11, 30)
 
 
 def test_maintained_tables_are_lines_where_nobody_watches_and_a_table_on_a_terminal() -> None:
-    file = io.StringIO()
-    show_maintained(Console(file=file, width=40), [MAINTAINED])
-    assert file.getvalue().splitlines() == [
+    assert shown(lambda console: show_maintained(console, [MAINTAINED]), 40) == [
         "allocations files=12→3 MB=4.2→3.9 version=7→11 days_kept=30",
         "1 tables maintained; their constraints hold.",
     ]
-    terminal = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
-    show_maintained(terminal, [MAINTAINED])
-    assert isinstance(terminal.file, io.StringIO)
-    rows = [line.split() for line in terminal.file.getvalue().splitlines()]
+    rows = cells(lambda console: show_maintained(console, [MAINTAINED]))
     assert ["allocations", "12→3", "4.2→3.9", "7→11", "30"] in rows
 
 

@@ -13,11 +13,11 @@ from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.cli.main import main
 from spark_jobs.domain.rules.catalog import RULES
 from tests.explain.rows import at, finding, interval
+from tests.published import STATUS
 from tests.recording.by_kernel import write_warehouse
 
 HOUR, DAY = 3600, 24
 HOSTILE = 'a"b\\c\nd{e="f"} 1\u202e\x1b[2J,#'
-STATUS: dict[str, Any] = {"finding_count": 0, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
 KNOWN = {"members": 3, "queues": 8, "owned_once": 4, "owned_twice": 1, "owned_never": 3, "backlog_end": 0}
 BUSY = {
     "utilisation": 0.25,

@@ -15,10 +15,10 @@ from spark_jobs.show.trace import TraceRequest, trace
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from tests.explain.rows import allocation, at, finding, interval, member, progress
+from tests.published import STATUS
 from tests.recording.by_kernel import write_warehouse
 from tests.report.traces import tracks
 
-STATUS = {"finding_count": 0, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
 HOUR = Interval(at(0), at(3600))
 
 
