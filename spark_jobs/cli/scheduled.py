@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +17,7 @@ from spark_jobs.cli.auditing import spark_for
 from spark_jobs.cli.documents import answered, run_document
 from spark_jobs.cli.exit_codes import backfill_exit_code, run_exit_code, worst
 from spark_jobs.cli.show_backfill import bar_on, show_backfill
-from spark_jobs.cli.terminal import Column, complain, print_line, printable, progress_on, show_next, show_table
+from spark_jobs.cli.terminal import Column, complain, measure, print_line, printable, progress_on, show_next, show_table
 from spark_jobs.config.file import load
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import SEVERITIES
@@ -139,14 +139,10 @@ def show_maintained(console: Console, maintained: Sequence[Maintained]) -> None:
     show_table(console, "Maintained tables", _MAINTAINED, maintained, summary)
 
 
-def _measure(heading: str, text: Callable[[Maintained], str]) -> Column[Maintained]:
-    return Column(heading, text, f"{heading.replace(' ', '_')}={{}}", right=True, fixed=True)
-
-
 _MAINTAINED: tuple[Column[Maintained], ...] = (
     Column("table", lambda table: table.table, "{}", fold=True),
-    _measure("files", lambda table: f"{table.files_before}→{table.files_after}"),
-    _measure("MB", lambda table: f"{table.bytes_before / 1e6:.1f}→{table.bytes_after / 1e6:.1f}"),
-    _measure("version", lambda table: f"{table.version_before}→{table.version_after}"),
-    _measure("days kept", lambda table: str(table.retention_days)),
+    measure("files", "files", lambda table: f"{table.files_before}→{table.files_after}", fixed=True),
+    measure("MB", "MB", lambda table: f"{table.bytes_before / 1e6:.1f}→{table.bytes_after / 1e6:.1f}", fixed=True),
+    measure("version", "version", lambda table: f"{table.version_before}→{table.version_after}", fixed=True),
+    measure("days kept", "days_kept", lambda table: str(table.retention_days), fixed=True),
 )

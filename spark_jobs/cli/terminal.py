@@ -166,6 +166,11 @@ class Column(Generic[T]):
         return self.word.format(*cell) if isinstance(cell, tuple) else self.word.format(cell)
 
 
+def measure(heading: str, name: str, cell: Callable[[T], Text | str], *, fixed: bool = False) -> Column[T]:
+    """A number that is said of each row: at the right of its cell, and as `name=` in a plain line."""
+    return Column(heading, cell, f"{name}={{}}", right=True, fixed=fixed)
+
+
 def table(title: str, columns: Iterable[Column[T]], rows: Iterable[T], *, ruled: bool = False) -> Table:
     """The rows under the headings of the columns; `ruled` draws a line between any two."""
     drawn = Table(title=title, title_justify="left", box=HORIZONTALS, show_lines=ruled)
