@@ -74,7 +74,7 @@ def test_the_rows_stay_and_so_do_the_versions_of_the_last_runs(spark: SparkSessi
     stray.write_bytes(b"left behind by a writer that was killed")
     age(stray, 31)
 
-    by_name = {one.table: one for one in maintain(spark, warehouse, MONTH)}
+    by_name = {table.table: table for table in maintain(spark, warehouse, MONTH)}
     assert list(by_name) == [table.name for table in TABLES if warehouse.exists(spark, table)]
     assert not stray.exists()
     memberships, allocations = by_name["membership_snapshots"], by_name["allocations"]
@@ -156,15 +156,16 @@ def test_less_than_a_week_is_refused_and_so_is_no_warehouse(
 
 def test_the_second_time_nothing_is_to_be_done_and_no_java_is_needed(spark: SparkSession, small: Warehouse) -> None:
     first = maintain(spark, small, MONTH)
-    assert untouched(small, MONTH) == [as_left(one) for one in first] == maintain(spark, small, MONTH)
+    assert untouched(small, MONTH) == [as_left(maintained) for maintained in first] == maintain(spark, small, MONTH)
     command = [sys.executable, "-m", "spark_jobs.cli", "maintain", "--warehouse", small.location, "--json"]
     environment = os.environ | {"JAVA_HOME": "/nowhere"}
     answer = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    assert json.loads(answer.stdout)["tables"] == [asdict(as_left(one)) for one in first]
+    assert json.loads(answer.stdout)["tables"] == [asdict(as_left(maintained)) for maintained in first]
 
 
-def as_left(one: Maintained) -> Maintained:
-    return replace(one, files_before=one.files_after, bytes_before=one.bytes_after, version_before=one.version_after)
+def as_left(maintained: Maintained) -> Maintained:
+    files, size, version = maintained.files_after, maintained.bytes_after, maintained.version_after
+    return replace(maintained, files_before=files, bytes_before=size, version_before=version)
 
 
 def test_whatever_is_to_be_done_is_seen_without_spark(spark: SparkSession, small: Warehouse) -> None:
@@ -194,7 +195,7 @@ def test_whatever_is_to_be_done_is_seen_without_spark(spark: SparkSession, small
         spark.createDataFrame([membership(40)], columns()).write.format("delta").mode("append"), MEMBERSHIP_SNAPSHOTS
     )
     assert untouched(small, MONTH) is None
-    assert [one.table for one in maintain(spark, small, MONTH) if one.version_after > one.version_before] == [
+    assert [table.table for table in maintain(spark, small, MONTH) if table.version_after > table.version_before] == [
         MEMBERSHIP_SNAPSHOTS.name
     ]
     spark.sql(f"ALTER TABLE {small.identifier(ALLOCATIONS.name)} DROP CONSTRAINT unassigned_has_a_cause")
@@ -248,4 +249,5 @@ def test_a_command_leaves_neither_java_nor_its_files(small: Warehouse, tmp_path:
     assert "Spark is started for small work: 0.0 MB" in answer.stderr
     assert answer.stdout.endswith("2 tables maintained; their constraints hold.\n")
     assert [path.name for path in scratch.iterdir() if path.is_dir()] == []
-    assert [one.pid for one in psutil.process_iter(["cmdline"]) if str(scratch) in str(one.info["cmdline"])] == []
+    commands = [str(process.info["cmdline"]) for process in psutil.process_iter(["cmdline"])]
+    assert [command for command in commands if str(scratch) in command] == []

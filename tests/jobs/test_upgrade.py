@@ -67,11 +67,11 @@ def old(tmp_path: Path) -> str:
 
 def test_an_old_warehouse_is_refused_with_the_command_that_helps(old: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--warehouse", old, "--interval", HOUR]) == 3
-    told = [line.removeprefix("rebalance-audit: ") for line in capsys.readouterr().err.splitlines()]
+    lines = [line.removeprefix("rebalance-audit: ") for line in capsys.readouterr().err.splitlines()]
     helps = (
         f"It comes from an older version: `rebalance-audit maintain --upgrade --warehouse {old}` adds what is missing"
     )
-    assert [line for line in told if line.startswith("the table")] == [
+    assert [line for line in lines if line.startswith("the table")] == [
         f"the table {old}/membership_snapshots is not as schemas/membership_snapshots.py says: "
         "column request_modes[].mode (string) is missing; "
         "column request_modes[].pop_share_queue_num (int) is missing; "
@@ -121,7 +121,7 @@ def test_an_old_warehouse_is_upgraded_read_and_audited(
 @pytest.mark.slow
 def test_maintain_upgrades_first_and_says_so(spark: SparkSession, old: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["maintain", "--upgrade", "--warehouse", old, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["upgraded"] == [vars(one) for one in CHANGES]
+    assert json.loads(capsys.readouterr().out)["upgraded"] == [vars(change) for change in CHANGES]
     assert {row.hour.hour for row in Warehouse.parse(old).read(spark, SIGHTINGS).collect()} == {2}
     assert main(["maintain", "--upgrade", "--warehouse", old]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "All tables are up to date."
@@ -137,11 +137,11 @@ def test_what_no_upgrade_can_help_is_refused_before_anything_changes(
     _make(tmp_path, QUARANTINE, lacking=("run_id",))
     before = sorted(tmp_path.rglob("*"))
     assert main(["maintain", "--upgrade", "--warehouse", str(tmp_path)]) == 3
-    told = [line for line in capsys.readouterr().err.splitlines() if "the table" in line]
+    lines = [line for line in capsys.readouterr().err.splitlines() if "the table" in line]
     lost = "Nothing can bring it up to date: "
     again = "`rebalance-audit maintain --upgrade` creates it again"
     move = f"{lost}move it away; {again}, and `rebalance-audit backfill` fills "
-    assert [line.partition(f"{tmp_path}/")[2].partition(" says: ")[2] for line in told] == [
+    assert [line.partition(f"{tmp_path}/")[2].partition(" says: ")[2] for line in lines] == [
         "column queues[].broker_name (string) is missing; column queues[].perm (int) is missing; "
         "column queues[].read_queue_nums (int) is missing; column queues[].write_queue_nums (int) is missing. "
         f"{lost}point --warehouse at another one, and load the recordings there with `ingest`",
@@ -155,12 +155,12 @@ def test_what_no_upgrade_can_help_is_refused_before_anything_changes(
 
 def _make(folder: Path, table: Table, lacking: tuple[str, ...]) -> None:
     """The table without these columns, at the top or in a struct there."""
-    found = as_json(table.schema)
-    for field in found["fields"]:
+    schema = as_json(table.schema)
+    for field in schema["fields"]:
         if isinstance(field["type"], dict) and field["type"]["type"] == "struct":
-            field["type"]["fields"] = [one for one in field["type"]["fields"] if one["name"] not in lacking]
-    found["fields"] = [one for one in found["fields"] if one["name"] not in lacking]
-    DeltaTable.create(str(folder / table.name), Schema.from_json(json.dumps(found)))
+            field["type"]["fields"] = [nested for nested in field["type"]["fields"] if nested["name"] not in lacking]
+    schema["fields"] = [field for field in schema["fields"] if field["name"] not in lacking]
+    DeltaTable.create(str(folder / table.name), Schema.from_json(json.dumps(schema)))
 
 
 def test_constraints_come_to_say_what_they_say_today(spark: SparkSession, warehouse: Warehouse) -> None:
@@ -174,7 +174,8 @@ def test_constraints_come_to_say_what_they_say_today(spark: SparkSession, wareho
         Upgraded("membership_snapshots", "column request_modes added"),
         Upgraded("membership_snapshots", "constraint known_message_model set"),
     ]
-    assert [one.table for one in done[2:]] == [table.name for table in TABLES if table is not MEMBERSHIP_SNAPSHOTS]
+    others = [table.name for table in TABLES if table is not MEMBERSHIP_SNAPSHOTS]
+    assert [change.table for change in done[2:]] == others
     properties = warehouse.detail(spark, MEMBERSHIP_SNAPSHOTS)["properties"]
     # As ADD CONSTRAINT spaces it.
     assert properties["delta.constraints.known_message_model"] == (
