@@ -10,14 +10,13 @@ from pathlib import Path
 from spark_jobs.capture.jars import TOOLS_DIR
 from spark_jobs.cli.terminal import printable
 from spark_jobs.errors import ExitCode, OutputError
-from spark_jobs.installation import places
-from spark_jobs.setup.dags import copy_dags
+from spark_jobs.installation import ROOT, places
 from spark_jobs.setup.jars import fetch_jars, fetch_s3, fetch_tools
 from spark_jobs.setup.java import check_java
 
 
 def setup_command(arguments: Namespace) -> int:
-    """Says where it is what was fetched, or was there already."""
+    """Says where that is which was fetched, or was there already."""
     if arguments.remove:
         return _remove()
     check_java()
@@ -42,11 +41,24 @@ def setup_command(arguments: Namespace) -> int:
 def dags_command(arguments: Namespace) -> int:
     """Raises `OutputError` where the files cannot be written."""
     try:
-        files = copy_dags(Path(arguments.to))
+        files = _copy_dags(Path(arguments.to))
     except OSError as error:
         raise OutputError(f"the DAGs cannot be written to {arguments.to}: {error.strerror}") from error
     print(*(printable(str(file)) for file in files), sep="\n")
     return ExitCode.CLEAN
+
+
+def _copy_dags(folder: Path) -> list[Path]:
+    """Puts the DAG files into the folder, in place of older ones, and what Airflow is to ignore of them into its
+    .airflowignore, which keeps its other lines; the files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [Path(shutil.copy(file, folder)) for file in sorted((ROOT / "dags").glob("*.py"))]
+    ignored = folder / ".airflowignore"
+    lines = ignored.read_text(encoding="utf-8").splitlines() if ignored.is_file() else []
+    lines += (ROOT / "dags" / ignored.name).read_text(encoding="utf-8").splitlines()
+    ignored.write_text("".join(f"{line}\n" for line in dict.fromkeys(lines)), encoding="utf-8")
+    return [*files, ignored]
 
 
 def _remove() -> int:
