@@ -34,6 +34,7 @@ from spark_jobs.errors import ExitCode, SetupError
 from spark_jobs.operate.backfill import Audited, Backfill, Failed
 from spark_jobs.pipeline.run import RunResult
 from tests.consoles import cells, shown
+from tests.explain.rows import finding as published_finding
 
 HOUR = "2026-11-21T02:00/2026-11-21T03:00"
 
@@ -303,10 +304,8 @@ def test_a_backfill_is_a_table_on_a_terminal() -> None:
 
 def finding(**values: Any) -> dict[str, Any]:
     start = datetime(2026, 11, 21, 2, 7, 1, tzinfo=UTC)
-    return {
-        "severity": "ERROR",
+    unassigned = {
         "rule": "UNASSIGNED_QUEUE",
-        "cluster": "demo",
         "consumer_group": "payment-service",
         "topic": "payments",
         "subject": "broker-a:4-7",
@@ -315,11 +314,9 @@ def finding(**values: Any) -> dict[str, Any]:
         "cause": "DUPLICATE_CLIENT_ID",
         "evidence": {"backlog_max": 12345},
         "advice": "Give every client its own name.",
-        "muted": None,
         "team": None,
-        "finding_id": "f",
-        "root_finding_id": None,
-    } | values
+    }
+    return published_finding(**unassigned | values)
 
 
 def findings_shown(*findings: dict[str, Any]) -> list[str]:

@@ -29,35 +29,38 @@ from tests.jobs.old_warehouses import BEFORE_MUTES, unpack
 from tests.snapshots import load, membership
 
 HOUR = "2026-11-21T02:00/2026-11-21T03:00"
+
+
+def columns_added(table: str, names: str) -> list[Upgraded]:
+    return [Upgraded(table, f"column {name} added") for name in names.split()]
+
+
 CHANGES = [
-    Upgraded("membership_snapshots", "column request_modes added"),
+    *columns_added("membership_snapshots", "request_modes"),
     Upgraded("membership_snapshots", "constraint known_message_model set"),
-    Upgraded("route_snapshots", "column addresses added"),
-    Upgraded("route_snapshots", "column is_static added"),
-    Upgraded("route_snapshots", "column message_type added"),
-    Upgraded("client_snapshots", "column in_group added"),
-    Upgraded("client_snapshots", "column consume_batch_size added"),
-    Upgraded("client_snapshots", "column pull_batch_size added"),
-    Upgraded("client_snapshots", "column pull_interval_ms added"),
-    Upgraded("client_snapshots", "column pull_threshold_for_queue added"),
-    Upgraded("client_snapshots", "column pull_threshold_size_for_queue added"),
-    Upgraded("client_snapshots", "column consume_max_span added"),
+    *columns_added("route_snapshots", "addresses is_static message_type"),
+    *columns_added("client_snapshots", "in_group consume_batch_size pull_batch_size pull_interval_ms"),
+    *columns_added("client_snapshots", "pull_threshold_for_queue pull_threshold_size_for_queue consume_max_span"),
     Upgraded("queue_progress", "constraint known_lag_quality set"),
     Upgraded("queue_progress", "constraint unknown_stays_unknown set"),
-    *(
-        Upgraded("group_status", f"column {name} added")
-        for name in (
-            *("lag_quality", "utilisation", "busiest_utilisation", "busiest_member", "busiest_limit", "headroom"),
-            *("catches_up", "catch_up_seconds", "retention_left_seconds"),
-        )
-    ),
-    Upgraded("findings", "column muted added"),
-    Upgraded("findings", "column root_finding_id added"),
-    Upgraded("sightings", "created"),
-    Upgraded("strategy_comparison", "created"),
-    Upgraded("capture_calls", "created"),
-    Upgraded("notices", "created"),
+    *columns_added("group_status", "lag_quality utilisation busiest_utilisation busiest_member busiest_limit headroom"),
+    *columns_added("group_status", "catches_up catch_up_seconds retention_left_seconds"),
+    *columns_added("findings", "muted root_finding_id"),
+    *(Upgraded(table, "created") for table in ("sightings", "strategy_comparison", "capture_calls", "notices")),
 ]
+#: Columns that the old tables lack.
+LACKING = {
+    "membership_snapshots": "request_modes[].mode (string), request_modes[].pop_share_queue_num (int), "
+    "request_modes[].topic (string)",
+    "route_snapshots": "addresses[].address (string), addresses[].broker_id (bigint), "
+    "addresses[].broker_name (string), is_static (boolean), message_type (string)",
+    "client_snapshots": "consume_batch_size (int), consume_max_span (int), in_group (boolean), pull_batch_size (int), "
+    "pull_interval_ms (int), pull_threshold_for_queue (int), pull_threshold_size_for_queue (int)",
+    "group_status": "busiest_limit (string), busiest_member (string), busiest_utilisation (double), "
+    "catch_up_seconds (double), catches_up (boolean), headroom (double), lag_quality (string), "
+    "retention_left_seconds (double), utilisation (double)",
+    "findings": "muted (string), root_finding_id (string)",
+}
 
 
 @pytest.fixture
@@ -68,33 +71,12 @@ def old(tmp_path: Path) -> str:
 def test_an_old_warehouse_is_refused_with_the_command_that_helps(old: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--warehouse", old, "--interval", HOUR]) == 3
     lines = [line.removeprefix("rebalance-audit: ") for line in capsys.readouterr().err.splitlines()]
-    helps = (
-        f"It comes from an older version: `rebalance-audit maintain --upgrade --warehouse {old}` adds what is missing"
-    )
+    helps = f"`rebalance-audit maintain --upgrade --warehouse {old}` adds what is missing"
     assert [line for line in lines if line.startswith("the table")] == [
-        f"the table {old}/membership_snapshots is not as schemas/membership_snapshots.py says: "
-        "column request_modes[].mode (string) is missing; "
-        "column request_modes[].pop_share_queue_num (int) is missing; "
-        f"column request_modes[].topic (string) is missing. {helps}",
-        f"the table {old}/route_snapshots is not as schemas/route_snapshots.py says: "
-        "column addresses[].address (string) is missing; column addresses[].broker_id (bigint) is missing; "
-        "column addresses[].broker_name (string) is missing; column is_static (boolean) is missing; "
-        f"column message_type (string) is missing. {helps}",
-        f"the table {old}/client_snapshots is not as schemas/client_snapshots.py says: "
-        "column consume_batch_size (int) is missing; column consume_max_span (int) is missing; "
-        "column in_group (boolean) is missing; column pull_batch_size (int) is missing; "
-        "column pull_interval_ms (int) is missing; "
-        "column pull_threshold_for_queue (int) is missing; "
-        f"column pull_threshold_size_for_queue (int) is missing. {helps}",
-        f"the table {old}/group_status is not as schemas/group_status.py says: "
-        "column busiest_limit (string) is missing; column busiest_member (string) is missing; "
-        "column busiest_utilisation (double) is missing; column catch_up_seconds (double) is missing; "
-        "column catches_up (boolean) is missing; column headroom (double) is missing; "
-        "column lag_quality (string) is missing; "
-        "column retention_left_seconds (double) is missing; "
-        f"column utilisation (double) is missing. {helps}",
-        f"the table {old}/findings is not as schemas/findings.py says: column muted (string) is missing; "
-        f"column root_finding_id (string) is missing. {helps}",
+        f"the table {old}/{table} is not as schemas/{table}.py says: "
+        f"{'; '.join(f'column {column} is missing' for column in columns.split(', '))}. "
+        f"It comes from an older version: {helps}"
+        for table, columns in LACKING.items()
     ]
 
 
