@@ -201,8 +201,8 @@ WRONG = Failed("WarehouseError", "no table", ExitCode.USAGE)
     ],
 )
 def test_exit_code_of_a_backfill(steps: list[Audited], failed: list[Failed], fail_on: str, code: ExitCode) -> None:
-    found = Backfill(dict(zip(STEPS, steps, strict=False)), dict(zip(STEPS, failed, strict=False)))
-    assert backfill_exit_code(found, fail_on) is code
+    result = Backfill(dict(zip(STEPS, steps, strict=False)), dict(zip(STEPS, failed, strict=False)))
+    assert backfill_exit_code(result, fail_on) is code
 
 
 @pytest.fixture

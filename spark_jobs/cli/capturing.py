@@ -73,11 +73,11 @@ def _leave_there(_: Path) -> None:
 def _until_told(stop: Callable[[], None]) -> Iterator[None]:
     """SIGTERM and Ctrl-C end the recording; a second Ctrl-C ends the process."""
 
-    def told(_number: int, _frame: object) -> None:
+    def on_signal(_number: int, _frame: object) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         stop()
 
-    before = {number: signal.signal(number, told) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:

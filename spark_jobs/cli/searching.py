@@ -182,8 +182,8 @@ _RUN_COLUMNS: tuple[Column[Run], ...] = (
 def show_clients(console: Console, clients: Sequence[ClientSeen], interval: Interval) -> None:
     """The connections in the order given, and where they were searched."""
     groups = len({(client.cluster, client.consumer_group) for client in clients})
-    found = f"{count(len(clients), 'connection')} in {count(groups, 'group')}"
-    summary = f"{found if clients else 'no such client id or address'}, as audited in {interval}."
+    connections = f"{count(len(clients), 'connection')} in {count(groups, 'group')}"
+    summary = f"{connections if clients else 'no such client id or address'}, as audited in {interval}."
     show_table(console, f"Members of groups ({zone_name()})", _CLIENT_COLUMNS, clients, summary, ruled=True)
 
 

@@ -8,9 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
-from spark_jobs.cli.terminal import SEVERITY_STYLES, Column, known, local, print_line, show_table, zone_name
+from spark_jobs.cli.terminal import Column, known, local, print_line, severity_text, show_table, zone_name
 from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.statuses import LagQuality
@@ -75,7 +74,7 @@ def _state(group: Group, statuses: Statuses) -> str:
 
 
 def _columns(statuses: Statuses) -> Iterator[Column[Group]]:
-    yield Column("", _severity, "{}", fixed=True)
+    yield Column("", lambda group: severity_text(group["worst_severity"]), "{}", fixed=True)
     yield Column("rule", _rule, "{}", fixed=True, least_width=_WIDE)
     if len({group["cluster"] for group in statuses.groups}) > 1:
         yield Column("cluster", lambda group: group["cluster"], "cluster={}", fold=True)
@@ -85,11 +84,6 @@ def _columns(statuses: Statuses) -> Iterator[Column[Group]]:
     yield from _COLUMNS
     if any(group["busiest_utilisation"] is not None for group in statuses.groups):
         yield _BUSIEST
-
-
-def _severity(group: Group) -> Text:
-    severity = group["worst_severity"]
-    return Text(severity or "-", SEVERITY_STYLES.get(severity, "dim"))
 
 
 def _rule(group: Group) -> str:

@@ -184,6 +184,11 @@ def table(title: str, columns: Iterable[Column[T]], rows: Iterable[T], *, ruled:
     return drawn
 
 
+def severity_text(severity: str | None) -> Text:
+    """A cell; `-` where there is none."""
+    return Text(severity or "-", SEVERITY_STYLES.get(severity or "", "dim"))
+
+
 def known(text: str) -> Text:
     """A cell that is dim where its text says that it is unknown."""
     return Text(text, style="dim" if text == phrases.UNKNOWN else "")

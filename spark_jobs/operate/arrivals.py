@@ -45,5 +45,5 @@ def _times(stored: StoredTables, table: Table, start: datetime) -> list[datetime
     """The different times of the table's snapshots since then, in order."""
     if table in OPTIONAL_SOURCES and not stored.exists(table):
         return []
-    found = stored.read(table, ["captured_at"], [Filter("captured_at", ">=", start)])
-    return sorted({at for (at,) in tuples(found)})
+    snapshots = stored.read(table, ["captured_at"], [Filter("captured_at", ">=", start)])
+    return sorted({at for (at,) in tuples(snapshots)})

@@ -126,12 +126,12 @@ def messages(
         until={cluster: to_micros(moment) for cluster, moment in until.items()},
         least=request.least,
     )
-    targets = {incident.incident_id: targets_of(request.routes, incident, request.target) for incident in incidents}
     sent_before = _sent(stored, request.targets)
     by_cluster = attrgetter("cluster")
     new = []
     for target in request.targets:
-        ids = frozenset(incident_id for incident_id, told in targets.items() if target in told)
+        routed = (incident for incident in incidents if target in targets_of(request.routes, incident, request.target))
+        ids = frozenset(incident.incident_id for incident in routed)
         of_target = sorted(notices(incidents, sent_before[target], scope._replace(only=ids)), key=by_cluster)
         for cluster, of_cluster in groupby(of_target, key=by_cluster):
             unsent = tuple(of_cluster)
