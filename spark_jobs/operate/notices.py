@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -90,7 +90,8 @@ def tell(
             except Exception as error:  # whatever it is, it is this target's
                 failed[message.target] = error
                 continue
-            stored.append(NOTICES, [*_rows(message, datetime.now(UTC))])
+            sending = {"audited_until": message.audited_until, "told_at": datetime.now(UTC), "target": message.target}
+            stored.append(NOTICES, [notice_row(notice) | sending for notice in message.notices])
             sent.append(message)
     if failed:
         raise _why(failed, request.target)
@@ -167,13 +168,6 @@ def _notice(values: Iterable[Any]) -> Notice:
     return Notice(**row | times | {name: tuple(row[name]) for name in ("groups", "root_finding_ids")})
 
 
-def _rows(message: Message, told_at: datetime) -> Iterable[dict[str, Any]]:
-    """As `notices` has them."""
-    for notice in message.notices:
-        at = {"audited_until": message.audited_until, "told_at": told_at}
-        yield {"target": message.target} | notice_row(notice) | at
-
-
 def notice_row(notice: Notice) -> dict[str, Any]:
     """Its fields, with times as such."""
     times = {name: None if (at := getattr(notice, name)) is None else from_micros(at) for name in _TIMES}
@@ -196,14 +190,11 @@ def _title(cluster: str, notices: Sequence[Notice]) -> str:
 
 def _text(warehouse: str, notices: Sequence[Notice]) -> str:
     """A line for each in the order given, and below them how to see one in full."""
-    return "\n".join(map(printable, _lines(warehouse, notices)))
-
-
-def _lines(warehouse: str, notices: Sequence[Notice]) -> Iterator[str]:
-    yield from map(_line, notices[:_NAMED])
+    lines = [*map(_line, notices[:_NAMED])]
     if notices[_NAMED:]:
-        yield f"... and {len(notices) - _NAMED} more"
-    yield f"In full: rebalance-audit incidents --warehouse {shlex.quote(warehouse)} --id ID"
+        lines.append(f"... and {len(notices) - _NAMED} more")
+    lines.append(f"In full: rebalance-audit incidents --warehouse {shlex.quote(warehouse)} --id ID")
+    return "\n".join(map(printable, lines))
 
 
 def _line(notice: Notice) -> str:
