@@ -24,7 +24,7 @@ def setup_command(arguments: Namespace) -> int:
     source = Path(folder) if folder else None
     if arguments.capture:
         fetch_tools(TOOLS_DIR, arguments.capture, source)
-        return _said("RocketMQ's admin client is in", TOOLS_DIR)
+        return _print_place("RocketMQ's admin client is in", TOOLS_DIR)
     # They import pyspark, which `capture` does not need.
     from spark_jobs.runtime.session import ARCHIVE, JARS_DIR
     from spark_jobs.setup.class_archive import make_archive
@@ -32,10 +32,10 @@ def setup_command(arguments: Namespace) -> int:
 
     if arguments.s3:
         fetch_s3(S3_DIR, JARS_DIR, source)
-        return _said("Hadoop's S3A is in", S3_DIR)
+        return _print_place("Hadoop's S3A is in", S3_DIR)
     fetch_jars(JARS_DIR, source)
     make_archive(ARCHIVE)
-    return _said("Delta's jars are in", JARS_DIR)
+    return _print_place("Delta's jars are in", JARS_DIR)
 
 
 def dags_command(arguments: Namespace) -> int:
@@ -66,10 +66,10 @@ def _remove() -> int:
     for place in places():
         if place.exists() and os.access(place, os.W_OK):
             shutil.rmtree(place)
-            _said("removed", place)
+            _print_place("removed", place)
     return ExitCode.CLEAN
 
 
-def _said(sentence: str, place: Path) -> int:
+def _print_place(sentence: str, place: Path) -> int:
     print(sentence, printable(str(place)))
     return ExitCode.CLEAN

@@ -21,7 +21,6 @@ from schemas import (
     TABLES,
     Table,
 )
-from spark_jobs.cli.before import table_named
 from spark_jobs.cli.exit_codes import quality_exit_code
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
@@ -109,8 +108,6 @@ def test_a_run_of_one_topic_leaves_groups_in_part(spark: SparkSession, copied: W
 
 
 def test_bad_use_is_told_in_words(spark: SparkSession, twins_hour: Warehouse, tmp_path: Path) -> None:
-    with pytest.raises(WarehouseError, match=r"no expectations for a table alocations; the tables with expectations"):
-        table_named("alocations")
     with pytest.raises(WarehouseError, match="there is no table membership_snapshots in the warehouse"):
         validate(spark, Warehouse.parse(str(tmp_path / "nothing")), CONFIGURATION)
     assert not (tmp_path / "nothing").exists()
