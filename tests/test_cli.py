@@ -49,7 +49,7 @@ def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFi
     examples = re.findall(r"^  rebalance-audit (.*)$", help_of(command, capsys), re.MULTILINE)
     assert examples, "a command without an example"
     for example in examples:
-        assert build_parser(COMMANDS).parse_args(shlex.split(example)).name == command
+        assert build_parser().parse_args(shlex.split(example)).name == command
 
 
 @pytest.mark.parametrize(
@@ -463,7 +463,7 @@ def test_the_demo_says_which_file_it_misses(
 def test_what_is_not_typed_comes_from_the_environment(
     line: str, environment: dict[str, str], expected: dict[str, Any]
 ) -> None:
-    arguments = build_parser(COMMANDS).parse_args(with_environment(line.split(), COMMANDS, environment))
+    arguments = build_parser().parse_args(with_environment(line.split(), environment))
     assert {name: getattr(arguments, name) for name in expected} == expected
 
 
@@ -542,7 +542,7 @@ def test_capture_says_what_it_misses(
 
 
 def test_times_have_units() -> None:
-    arguments = build_parser(COMMANDS).parse_args(["capture", "--namesrv", "n:1", "--cadence", "500s", "--for", "1.5h"])
+    arguments = build_parser().parse_args(["capture", "--namesrv", "n:1", "--cadence", "500s", "--for", "1.5h"])
     times = arguments.cadence, getattr(arguments, "for")
     assert (*times, arguments.rate, arguments.out) == (500, 5400, 300, "recordings")
 
@@ -551,7 +551,7 @@ def test_the_next_command_can_be_typed_as_it_is_told(capsys: pytest.CaptureFixtu
     show_next("explain", "my tables", group="-2+3", at="2026-03-01", topic=None)
     line = capsys.readouterr().err.removeprefix("Next: rebalance-audit ")
     assert line == "explain --warehouse 'my tables' --group=-2+3 --at 2026-03-01\n"
-    arguments = build_parser(COMMANDS).parse_args(shlex.split(line))
+    arguments = build_parser().parse_args(shlex.split(line))
     assert (arguments.warehouse, arguments.group) == ("my tables", "-2+3")
 
 
@@ -560,7 +560,7 @@ def test_what_to_try_after_the_demo_can_be_copied(capsys: pytest.CaptureFixture[
     first, title, *commands = capsys.readouterr().out.splitlines()
     assert (first, title, len(commands)) == ("", "Try next", 3)
     assert commands[0] == "rebalance-audit status --warehouse './my tables'  # what needs attention"
-    parsed = [build_parser(COMMANDS).parse_args(shlex.split(line, comments=True)[1:]) for line in commands[:2]]
+    parsed = [build_parser().parse_args(shlex.split(line, comments=True)[1:]) for line in commands[:2]]
     assert [(arguments.name, arguments.warehouse) for arguments in parsed] == [
         ("status", "./my tables"),
         ("explain", "./my tables"),

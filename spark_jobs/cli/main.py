@@ -36,12 +36,12 @@ def main(argv: Sequence[str]) -> int:
 def _run(argv: Sequence[str]) -> int:
     arguments = Namespace(debug=False)
     try:
-        parser = build_parser(COMMANDS)
+        parser = build_parser()
         if "_ARGCOMPLETE" in os.environ:
             import argcomplete
 
             argcomplete.autocomplete(parser)  # answers the shell, and ends this process
-        arguments = parser.parse_args(with_environment(argv, COMMANDS, os.environ))
+        arguments = parser.parse_args(with_environment(argv, os.environ))
         _configure_logging(logging.INFO if arguments.verbose else logging.WARNING)
         if zone := getattr(arguments, "tz", None):
             from spark_jobs.cli.terminal import show_times_in
@@ -135,11 +135,11 @@ class _Parser(ArgumentParser):
         self.exit(ExitCode.USAGE, f"{self.prog}: {message}\n")
 
 
-def build_parser(commands: Mapping[str, Command]) -> ArgumentParser:
-    """The parser of these commands; each takes the options that it names, and the common ones."""
+def build_parser() -> ArgumentParser:
+    """The parser of all commands; each takes the options that it names, and the common ones."""
     parser = _Parser("rebalance-audit", description=_SUMMARY, epilog=_EXIT_CODES, **_STYLE)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", dest="name")
-    for name, command in commands.items():
+    for name, command in COMMANDS.items():
         examples = (f"  {parser.prog} {name} {example}".rstrip() for example in command.examples)
         epilog = "\n".join(("examples:", *examples, "", _EXIT_CODES))
         summary = command.summary
@@ -167,11 +167,11 @@ def _add_options(parser: ArgumentParser, command: Command) -> None:
         groups.get(option, parser).add_argument(option, **settings)
 
 
-def with_environment(argv: Sequence[str], commands: Mapping[str, Command], environment: Mapping[str, str]) -> list[str]:
+def with_environment(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """The arguments, behind the command's name those options of it that the environment gives: what is typed comes
     later, and so counts. An option without a value is given by 1, true or yes.
     """
-    command = commands.get(argv[0]) if argv else None
+    command = COMMANDS.get(argv[0]) if argv else None
     options = []
     for option in command.options if command else ():
         value = environment.get(VARIABLE + option.strip("-").replace("-", "_").upper(), "")
