@@ -16,7 +16,7 @@ from spark_jobs.setup.java import check_java
 
 
 def setup_command(arguments: Namespace) -> int:
-    """Says where that is which was fetched, or was there already."""
+    """Exit code 0 where everything was fetched, or was there already."""
     if arguments.remove:
         return _remove()
     check_java()
