@@ -21,7 +21,7 @@ def os_error(number: int, file: str | None = "/w/_claims/all.lock") -> OSError:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "sentence"),
     [
         (os_error(errno.ENOSPC), "no space left for the warehouse {w} (/w/_claims/all.lock), or for Spark's scratch"),
         (os_error(errno.EDQUOT), "no space left"),
@@ -39,8 +39,8 @@ def os_error(number: int, file: str | None = "/w/_claims/all.lock") -> OSError:
         (RuntimeError("java.lang.OutOfMemoryError: Java heap space"), "not enough memory. Give it more with PYSPARK_"),
     ],
 )
-def test_what_is_said(error: Exception, told: str, tmp_path: Path) -> None:
-    assert told.format(w=tmp_path) in (explained(error, tmp_path) or "")
+def test_what_is_said(error: Exception, sentence: str, tmp_path: Path) -> None:
+    assert sentence.format(w=tmp_path) in (explained(error, tmp_path) or "")
 
 
 def test_a_cause_is_looked_at_too(tmp_path: Path) -> None:
@@ -57,8 +57,8 @@ def test_what_is_not_said_is_looked_for(tmp_path: Path) -> None:
 
 def test_files_that_java_names_are_looked_at(tmp_path: Path) -> None:
     """The kernel's own files are on a file system of their own, in which nobody may make any."""
-    told = explained(RuntimeError("Mkdirs failed to create file:/proc/self/none/step_start=1 10%3A00"), tmp_path) or ""
-    assert f"the warehouse {tmp_path} (/proc/self/none/step_start=1)" in told
+    error = RuntimeError("Mkdirs failed to create file:/proc/self/none/step_start=1 10%3A00")
+    assert f"the warehouse {tmp_path} (/proc/self/none/step_start=1)" in (explained(error, tmp_path) or "")
 
 
 def test_a_bug_stays_one(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_bug_stays_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "told"), [("kill -9 $$", "by signal 9"), ("exit 52", "enough memory"), ("exit 1", "code 1")]
+    ("code", "sentence"), [("kill -9 $$", "by signal 9"), ("exit 52", "enough memory"), ("exit 1", "code 1")]
 )
 @pytest.mark.parametrize(
     "error",
@@ -77,10 +77,10 @@ def test_a_bug_stays_one(tmp_path: Path) -> None:
         Py4JError("org.apache.spark.sql.functions.explode does not exist in the JVM"),
     ],
 )
-def test_java_that_has_ended(code: str, told: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_that_has_ended(code: str, sentence: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     with subprocess.Popen(["sh", "-c", f"sleep 0.2; {code}"]) as java:
         monkeypatch.setattr(pyspark.SparkContext, "_gateway", SimpleNamespace(proc=java))
-        assert told in (explained(error, None) or "")
+        assert sentence in (explained(error, None) or "")
 
 
 def test_java_that_is_alive_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,8 +28,8 @@ def with_prefix() -> Callable[[str], str]:
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found: Callable[[str], str] = module.with_prefix
-    return found
+    function: Callable[[str], str] = module.with_prefix
+    return function
 
 
 def test_imports_get_the_name_of_the_package_and_nothing_else_does() -> None:

@@ -7,12 +7,12 @@ import io
 import json
 import re
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyarrow import parquet
-from rich.console import Console
 
 from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from spark_jobs.cli.documents import answered
@@ -20,6 +20,7 @@ from spark_jobs.cli.main import main
 from spark_jobs.cli.searching import show_clients, show_runs
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.show.clients import ClientSeen
+from tests.consoles import shown
 from tests.explain.rows import at, finding, interval, member
 from tests.published import STATUS
 from tests.recording.by_kernel import write_warehouse
@@ -35,29 +36,29 @@ def row(group: str, topic: str, start: float, end: float, *members: dict[str, An
 
 def hung(group: str, hour: int, minutes: tuple[int, int], **values: Any) -> dict[str, Any]:
     start, end = (at(hour * HOUR + 60 * minute) for minute in minutes)
-    told = {"rule": "CLIENT_HUNG", "cause": "NO_ANSWER", "cluster": "c", "consumer_group": group, "subject": "h1@7"}
-    named = values.get("subject", "h1@7")
+    named = {"rule": "CLIENT_HUNG", "cause": "NO_ANSWER", "cluster": "c", "consumer_group": group, "subject": "h1@7"}
+    subject = values.get("subject", "h1@7")
     evidence = {
-        "client_ids": [] if named == group else [named],
+        "client_ids": [] if subject == group else [subject],
         "connections": [],
         "backlog_max": values.pop("most", None),
     }
     times = {"start": start, "end": end, "step_start": at(hour * HOUR), "finding_id": f"{group}{hour}{minutes}"}
-    return finding(**(told | times | values), evidence=evidence)
+    return finding(**(named | times | values), evidence=evidence)
 
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
     """Two groups and two hours: h1 is in both groups, in G for the first hour, and hung there twice."""
-    one, other = member("h1@7", "10.0.0.1:5"), member("h2@7", None)
+    first, second = member("h1@7", "10.0.0.1:5"), member("h2@7", None)
     intervals = [
-        row("G", "T", 0, HOUR, one, other),
-        row("G", "%RETRY%G", 0, HOUR, one, other),
-        row("G", "U", 600, HOUR, one),
-        row("G", "T", HOUR, 2 * HOUR, other),
+        row("G", "T", 0, HOUR, first, second),
+        row("G", "%RETRY%G", 0, HOUR, first, second),
+        row("G", "U", 600, HOUR, first),
+        row("G", "T", HOUR, 2 * HOUR, second),
         row("H", "T", HOUR, 2 * HOUR, member("H1@8", "10.0.0.1:6")),
     ]
-    found = [
+    findings = [
         hung("G", 0, (10, 20), most=7),
         hung("G", 0, (40, 45), severity="WARN", subject="h2@7", most=90),
         hung("H", 1, (0, 30), rule="GROUP_OFFLINE", cause="NOBODY_CONNECTED", subject="H", severity="ERROR"),
@@ -68,35 +69,46 @@ def warehouse(tmp_path: Path) -> Path:
     ]
     steps[1] |= {"worst_severity": "WARN", "backlog_end": 5}
     steps[2] |= {"backlog_end": 90}
-    filled = {FINDINGS: found, GROUP_STATUS: steps, REBALANCE_INTERVALS: intervals}
+    filled = {FINDINGS: findings, GROUP_STATUS: steps, REBALANCE_INTERVALS: intervals}
     write_warehouse(tmp_path, filled | {ALLOCATIONS: [], QUEUE_PROGRESS: []}, HOUR)
     return tmp_path
 
 
-def said(capsys: pytest.CaptureFixture[str], warehouse: Path, line: str, code: int = 0) -> list[str]:
-    capsys.readouterr()
-    assert main([*line.split(), "--warehouse", str(warehouse)]) == code, line
-    return capsys.readouterr().out.splitlines()
+Ask = Callable[..., list[str]]
 
 
-def test_a_client_is_found_in_all_its_groups(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def ask(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
+    """Runs a command on the warehouse, and returns the lines that it prints."""
+
+    def lines(command: str, code: int = 0) -> list[str]:
+        assert main([*command.split(), "--warehouse", str(warehouse)]) == code, command
+        return capsys.readouterr().out.splitlines()
+
+    return lines
+
+
+def documents(ask: Ask, command: str, name: str) -> list[dict[str, Any]]:
+    """What stands under that name in the JSON that the command prints."""
+    rows: list[dict[str, Any]] = json.loads("".join(ask(f"{command} --json")))[name]
+    return rows
+
+
+def test_a_client_is_found_in_all_its_groups(ask: Ask) -> None:
     """By a part of its id, in whatever case, or of its address; retry topics are left out."""
     first = "cluster=c group=G client=h1@7 address=10.0.0.1:5 2026-03-01T10:00Z/2026-03-01T11:00Z topics=T,U"
     second = "cluster=c group=H client=H1@8 address=10.0.0.1:6 2026-03-01T11:00Z/2026-03-01T12:00Z topics=T"
     day = "as audited in 2026-02-28T12:00Z/2026-03-01T12:00Z."
     both = [first, second, f"2 connections in 2 groups, {day}"]
-    assert said(capsys, warehouse, "clients h1@") == both
-    assert said(capsys, warehouse, "clients 10.0.0.1") == both
-    assert said(capsys, warehouse, "clients 10.0.0.1:6") == [second, f"1 connection in 1 group, {day}"]
-    assert said(capsys, warehouse, "clients h1 --group G")[:-1] == [first]
-    assert said(capsys, warehouse, "clients h1 --last 1h")[:-1] == [second]
-    assert said(capsys, warehouse, "clients nobody", code=2) == [f"no such client id or address, {day}"]
-    (seen,) = json.loads("".join(said(capsys, warehouse, "clients h2 --json")))["clients"]
-    assert (seen["client_addr"], seen["first_seen"], seen["last_seen"]) == (
-        None,
-        "2026-03-01T10:00Z",
-        "2026-03-01T12:00Z",
-    )
+    assert ask("clients h1@") == both
+    assert ask("clients 10.0.0.1") == both
+    assert ask("clients 10.0.0.1:6") == [second, f"1 connection in 1 group, {day}"]
+    assert ask("clients h1 --group G")[:-1] == [first]
+    assert ask("clients h1 --last 1h")[:-1] == [second]
+    assert ask("clients nobody", code=2) == [f"no such client id or address, {day}"]
+    (client,) = documents(ask, "clients h2", "clients")
+    assert (client["first_seen"], client["last_seen"]) == ("2026-03-01T10:00Z", "2026-03-01T12:00Z")
+    assert client["client_addr"] is None
 
 
 @pytest.mark.parametrize(
@@ -115,30 +127,26 @@ def test_a_client_is_found_in_all_its_groups(warehouse: Path, capsys: pytest.Cap
         ("--sort piled-up", ["G h2@7", "G h1@7", "H"]),
     ],
 )
-def test_incidents_by_what_they_are_about(
-    options: str, expected: list[str], warehouse: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    of_h = json.loads("".join(said(capsys, warehouse, "incidents --group H --json")))["incidents"]
+def test_incidents_by_what_they_are_about(options: str, expected: list[str], ask: Ask) -> None:
+    of_h = documents(ask, "incidents --group H", "incidents")
     options = options.format(beginning=of_h[0]["incident_id"][:8])
-    found = json.loads("".join(said(capsys, warehouse, f"incidents {options} --json")))["incidents"]
-    assert [" ".join((*one["groups"], *one["members"])) for one in found] == expected
+    incidents = documents(ask, f"incidents {options}", "incidents")
+    assert [" ".join((*incident["groups"], *incident["members"])) for incident in incidents] == expected
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [("", ["G"]), ("--all", ["G", "H"]), ("--all --sort backlog", ["H", "G"]), ("--group H", ["H"])],
 )
-def test_groups_that_are_asked_for(
-    options: str, expected: list[str], warehouse: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines = said(capsys, warehouse, f"status {options}")
+def test_groups_that_are_asked_for(options: str, expected: list[str], ask: Ask) -> None:
+    lines = ask(f"status {options}")
     assert re.findall(r"^\S+ .*?(?:group=)?([GH]) ", "\n".join(lines), re.MULTILINE) == expected
-    rows = said(capsys, warehouse, "status --sort backlog --format logfmt")
+    rows = ask("status --sort backlog --format logfmt")
     assert [line.split()[2] for line in rows] == ["consumer_group=H", "consumer_group=G"]
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("status --sort newest", "argument --sort: invalid choice: 'newest' (choose from"),
         ("incidents --sort backlog", "argument --sort: invalid choice: 'backlog' (choose from"),
@@ -150,29 +158,30 @@ def test_groups_that_are_asked_for(
         ("report", "one of the arguments --interval --last is required"),
     ],
 )
-def test_what_cannot_be_asked(line: str, told: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_asked(line: str, message: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*line.split(), "--warehouse", str(warehouse)]) == 3
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_times_are_shown_in_another_zone(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_times_are_shown_in_another_zone(ask: Ask) -> None:
     """Winter in Berlin is an hour ahead. For a program it stays UTC, and the next command says it as well."""
-    (line, _) = said(capsys, warehouse, "incidents --client h1 --tz Europe/Berlin")
+    (line, _) = ask("incidents --client h1 --tz Europe/Berlin")
     assert "since=2026-03-01T11:10+01:00 (10 min 00 s)" in line
-    assert "2026-03-01T10:10Z" in "".join(said(capsys, warehouse, "incidents --client h1 --tz Europe/Berlin --json"))
-    assert "2026-03-01T10:10Z" in "".join(said(capsys, warehouse, "incidents --client h1"))
-    told = said(capsys, warehouse, "explain --group G --at 2026-03-01T10:15 --tz Asia/Kolkata")
-    assert told[0] == "G (cluster c) at 2026-03-01T15:45+05:30"
-    assert "All times are Asia/Kolkata; the audited step is 2026-03-01T15:30+05:30/2026-03-01T16:30+05:30." in told[1]
+    assert "2026-03-01T10:10Z" in "".join(ask("incidents --client h1 --tz Europe/Berlin --json"))
+    assert "2026-03-01T10:10Z" in "".join(ask("incidents --client h1"))
+    lines = ask("explain --group G --at 2026-03-01T10:15 --tz Asia/Kolkata")
+    assert lines[0] == "G (cluster c) at 2026-03-01T15:45+05:30"
+    assert "All times are Asia/Kolkata; the audited step is 2026-03-01T15:30+05:30/2026-03-01T16:30+05:30." in lines[1]
 
 
 def test_rows_for_programs(
     warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     assert main(["incidents", "--warehouse", str(warehouse), "--client", "h1", "--format", "csv"]) == 0
-    (one,) = csv.DictReader(io.StringIO(capsysbinary.readouterr().out.decode()))
-    assert (one["severity"], one["opened_at"], json.loads(one["members"])) == ("ERROR", "2026-03-01T10:10Z", ["h1@7"])
-    assert (one["piled_up"], json.loads(one["costs"])[0]["consumer_group"]) == ("7", "G")
+    (incident,) = csv.DictReader(io.StringIO(capsysbinary.readouterr().out.decode()))
+    assert (incident["severity"], incident["opened_at"]) == ("ERROR", "2026-03-01T10:10Z")
+    assert json.loads(incident["members"]) == ["h1@7"]
+    assert (incident["piled_up"], json.loads(incident["costs"])[0]["consumer_group"]) == ("7", "G")
     for command, rows in (("incidents", 3), ("status", 2), ("trends", 10), ("runs", 1), ("clients h1", 2)):
         assert main([*command.split(), "--warehouse", str(warehouse), "--format", "parquet"]) == 0
         assert parquet.read_table(io.BytesIO(capsysbinary.readouterr().out)).num_rows == rows
@@ -204,9 +213,9 @@ def test_csv_steers_no_terminal(
     assert next(csv.DictReader(io.StringIO(first)))["client_id"] == "a\x1b[2J\nb"
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert answered(arguments, {}, [row])
-    shown = capsys.readouterr().out
-    assert "a\\x1b[2J" in shown
-    assert all(one.isprintable() or one == "\n" for one in shown)
+    text = capsys.readouterr().out
+    assert "a\\x1b[2J" in text
+    assert all(character.isprintable() or character == "\n" for character in text)
 
 
 def run(number: int, **values: Any) -> dict[str, Any]:
@@ -229,25 +238,20 @@ def test_runs_are_listed_with_what_became_of_them(tmp_path: Path, capsys: pytest
     ]
     # What was rejected has nothing to verify.
     assert err.endswith(f"Next: rebalance-audit verify r1 --warehouse {tmp_path}\n")
-    one = ["runs", "--warehouse", str(tmp_path), "--interval"]
-    assert main([*one, "2026-03-01T11:30/2026-03-01T11:40"]) == 0
+    of_interval = ["runs", "--warehouse", str(tmp_path), "--interval"]
+    assert main([*of_interval, "2026-03-01T11:30/2026-03-01T11:40"]) == 0
     assert capsys.readouterr().out.startswith("published run=r1 ")
-    assert main([*one, "2025-03-01/2025-03-02"]) == 2
+    assert main([*of_interval, "2025-03-01/2025-03-02"]) == 2
     assert capsys.readouterr().out == "0 runs.\n"
 
 
 @pytest.mark.parametrize("width", [80, 160])
 def test_on_a_terminal_they_are_tables(width: int) -> None:
-    terminal = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
-    show_runs(terminal, [run(1, run_id="7c5df2e43f9942a9ab57cabff304f0bc")])
     name = "10.31.79.121@7177#1317818986079"
-    show_clients(
-        terminal,
-        [ClientSeen("c", "[red]g\x1b[2J", name, None, None, None, at(0), at(60), ["t"])],
-        Interval(at(0), at(60)),
-    )
-    assert isinstance(terminal.file, io.StringIO)
-    told = terminal.file.getvalue()
+    client = ClientSeen("c", "[red]g\x1b[2J", name, None, None, None, at(0), at(60), ["t"])
+    runs = [run(1, run_id="7c5df2e43f9942a9ab57cabff304f0bc")]
+    lines = shown(lambda console: show_runs(console, runs), width, on_terminal=True)
+    lines += shown(lambda console: show_clients(console, [client], Interval(at(0), at(60))), width, on_terminal=True)
     for text in ("7c5df2e43f9942a9ab57cabff304f0bc", name, "[red]g\\x1b[2J", "03-01 10:01:00", "everything"):
-        assert text in told
-    assert max(map(len, told.splitlines())) <= width
+        assert text in "\n".join(lines)
+    assert max(map(len, lines)) <= width

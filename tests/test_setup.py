@@ -35,40 +35,38 @@ def java_that_says(directory: Path, version: str) -> Path:
     return program(directory, "java", f"echo 'openjdk version \"{version}\" 2026-01-01' >&2")
 
 
-@pytest.mark.parametrize("version", ["17.0.15", "17", "21.0.2", "21-ea"])
-def test_java_17_and_21_will_do(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    java_that_says(tmp_path, version)
-    monkeypatch.setenv("PATH", str(tmp_path))
+@pytest.fixture
+def on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder of PATH; JAVA_HOME is not set."""
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.delenv("JAVA_HOME", raising=False)
+    return tmp_path / "path"
+
+
+@pytest.mark.parametrize("version", ["17.0.15", "17", "21.0.2", "21-ea"])
+def test_java_17_and_21_will_do(version: str, on_path: Path) -> None:
+    java_that_says(on_path, version)
     check_java()
 
 
 @pytest.mark.parametrize(("version", "major"), [("1.8.0_392", 8), ("11.0.1", 11), ("25.0.1", 25), ("170", 170)])
-def test_another_java_is_named(version: str, major: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    java = java_that_says(tmp_path, version)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
+def test_another_java_is_named(version: str, major: int, on_path: Path) -> None:
+    java = java_that_says(on_path, version)
     with pytest.raises(SetupError) as raised:
         check_java()
     assert str(raised.value) == f"{java} is version {major}: {INSTALL}"
 
 
-def test_java_home_comes_before_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    java_that_says(tmp_path / "path", "17.0.1")
+def test_java_home_comes_before_the_path(on_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SetupError, match=re.escape(f"no Java on the PATH: {INSTALL}")):
+        check_java()
+    java_that_says(on_path, "17.0.1")
     java = java_that_says(tmp_path / "home" / "bin", "11.0.1")
-    monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
     with pytest.raises(SetupError, match=re.escape(f"{java} is version 11: {INSTALL}")):
         check_java()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
     with pytest.raises(SetupError, match=re.escape(f"no Java in JAVA_HOME ({tmp_path}/nowhere): {INSTALL}")):
-        check_java()
-
-
-def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(SetupError, match=re.escape(f"no Java on the PATH: {INSTALL}")):
         check_java()
 
 
@@ -107,6 +105,8 @@ def test_make_wants_another_java(tmp_path: Path) -> None:
 def test_missing_jars_are_an_error_that_says_how_to_get_them(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=rf"{tmp_path} has no io.delta_delta-spark.*rebalance-audit setup` once"):
         check_jars(tmp_path)
+    with pytest.raises(SetupError, match=rf"{tmp_path} has no rocketmq-tools.*rebalance-audit setup --capture` once"):
+        check_tools(tmp_path)
 
 
 def test_an_archive_of_classes_is_made_once_and_its_absence_is_no_error(
@@ -213,11 +213,6 @@ def test_the_admin_client_comes_in_the_place_of_another_version(
     monkeypatch.setenv("PATH", "")  # nothing can be resolved now
     fetch_tools(target, "5.5.0")
     check_tools(target)
-
-
-def test_a_missing_admin_client_is_an_error_that_says_how_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match=rf"{tmp_path} has no rocketmq-tools.*rebalance-audit setup --capture` once"):
-        check_tools(tmp_path)
 
 
 def test_the_lock_pins_everything_and_names_no_host() -> None:

@@ -22,7 +22,7 @@ C1 = member("c1")
 
 
 @pytest.mark.parametrize(
-    ("hours", "asked", "told"),
+    ("hours", "intervals", "text"),
     [
         # Ten o'clock and twelve o'clock were audited.
         ("", [], "No incidents."),
@@ -37,17 +37,17 @@ C1 = member("c1")
     ],
 )
 def test_incidents_of_time_that_was_not_audited(
-    hours: str, asked: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    hours: str, intervals: list[str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     publish_hours(tmp_path, [0, 2])
-    words = ["incidents", "--warehouse", str(tmp_path), *(f"--interval={one}" for one in asked)]
+    words = ["incidents", "--warehouse", str(tmp_path), *(f"--interval={interval_text}" for interval_text in intervals)]
     code = 2 if hours else 0
     assert main(words) == code
-    assert capsys.readouterr().out == (f"unknown: nothing was audited in {told}\n" if hours else f"{told}\n")
+    assert capsys.readouterr().out == (f"unknown: nothing was audited in {text}\n" if hours else f"{text}\n")
     assert main([*words, "--json"]) == code
     assert json.loads(capsys.readouterr().out) == {
         "incidents": [],
-        "not_audited": told.split(", ") if hours else [],
+        "not_audited": text.split(", ") if hours else [],
         "not_recorded": [],
     }
 
@@ -66,7 +66,7 @@ def test_the_incidents_of_the_audited_part_are_told(tmp_path: Path, capsys: pyte
 
 
 @pytest.mark.parametrize(
-    ("minutes", "code", "told"),
+    ("minutes", "code", "text"),
     [
         ((0, 10), 2, "unknown: nothing was recorded in 2026-03-01T10:00Z/2026-03-01T10:10Z"),
         ((5, 11), 0, "No incidents."),
@@ -74,7 +74,7 @@ def test_the_incidents_of_the_audited_part_are_told(tmp_path: Path, capsys: pyte
     ],
 )
 def test_time_before_a_recording_begins(
-    minutes: tuple[int, int], code: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    minutes: tuple[int, int], code: int, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """At ten past ten, in an hour that was audited."""
     key = {"cluster": "c", "consumer_group": "G", "step_start": at(0)}
@@ -82,7 +82,7 @@ def test_time_before_a_recording_begins(
     write_warehouse(tmp_path, {FINDINGS: [], GROUP_STATUS: [key | STATUS], REBALANCE_INTERVALS: rows}, 3600)
     start, end = (at(60 * minute).isoformat() for minute in minutes)
     assert main(["incidents", "--warehouse", str(tmp_path), "--interval", f"{start}/{end}"]) == code
-    assert capsys.readouterr().out == f"{told}\n"
+    assert capsys.readouterr().out == f"{text}\n"
 
 
 @pytest.mark.parametrize("command", ["incidents", "status"])
@@ -106,7 +106,7 @@ OWNED = interval(0, 3600, C1)
 
 
 @pytest.mark.parametrize(
-    ("row", "queues", "told"),
+    ("row", "queues", "sentence"),
     [
         (OWNED, [progress(OWNED, "a:0")], "Nothing was wrong then."),
         (OWNED, [progress(OWNED, "a:0"), unread(OWNED)], "No finding, but unknown: the backlog of 1 queue of T."),
@@ -117,13 +117,13 @@ OWNED = interval(0, 3600, C1)
     ],
 )
 def test_an_explanation_says_what_it_does_not_know(
-    row: dict[str, Any], queues: list[dict[str, Any]], told: str
+    row: dict[str, Any], queues: list[dict[str, Any]], sentence: str
 ) -> None:
     """It is the answer, and stands first."""
     step = group_step(60, row, allocations=[allocation(row, "a:0", C1)], progress=queues)
-    assert all_lines(step)[3] == told
+    assert all_lines(step)[3] == sentence
     harmless = replace(step, findings=[finding(severity="INFO")])
-    assert all_lines(harmless)[3] == told.replace("No finding,", "No finding above INFO,").replace(
+    assert all_lines(harmless)[3] == sentence.replace("No finding,", "No finding above INFO,").replace(
         "Nothing was wrong then.", "No finding above INFO."
     )
 
@@ -135,9 +135,9 @@ def test_a_file_without_snapshots_is_nothing_to_audit(
     for content in (b"", b"{broken\n"):
         (tmp_path / "file.jsonl").write_bytes(content)
         assert main(words) == 2
-        said = capsys.readouterr().err
-        assert "rebalance-audit: warning: the files hold no snapshot: there is nothing to audit\n" in said
-        assert "Next:" not in said
+        err = capsys.readouterr().err
+        assert "rebalance-audit: warning: the files hold no snapshot: there is nothing to audit\n" in err
+        assert "Next:" not in err
     # One that is right beside the broken one, of 02:02:27.799.
     (tmp_path / "file.jsonl").write_bytes(b'{"kind":"meta","cluster":"c"}\n{broken\n' + line("route"))
     assert main(words) == 2

@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import sys
+import shlex
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from pyspark.sql import SparkSession
 from rich.console import Console
+from rich.text import Text
 
-from schemas import OUTPUTS, SOURCES, Table
+from schemas import OUTPUTS, SOURCES
 from spark_jobs.api.start import is_small, snapshots_of, start_spark
 from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
 from spark_jobs.cli.before import table_named
-from spark_jobs.cli.documents import as_json, run_document
+from spark_jobs.cli.documents import answered, as_json, run_document
 from spark_jobs.cli.exit_codes import quality_exit_code, run_exit_code
 from spark_jobs.cli.reading import opened
 from spark_jobs.cli.show_failures import show_failures
 from spark_jobs.cli.show_findings import show_findings
 from spark_jobs.cli.show_incidents import show_incidents
-from spark_jobs.cli.terminal import from_here, own_command, printable, progress_on, show_next, show_steps
+from spark_jobs.cli.terminal import complain, from_here, own_command, printable, progress_on, show_next
 from spark_jobs.config.file import load
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid
 from spark_jobs.errors import ExitCode, NothingPublishedError
 from spark_jobs.ingest.load import ingest
-from spark_jobs.operate.demo import INTERVAL, demo, example_files, next_steps
+from spark_jobs.operate.demo import INTERVAL, demo, example_files
 from spark_jobs.operate.validate import Validation, validate
 from spark_jobs.operate.verify import verify
 from spark_jobs.pipeline.quality.checks import Result
@@ -41,20 +43,25 @@ from spark_jobs.store.read.published import published_run
 from spark_jobs.store.warehouse import Warehouse
 
 
+def spark_for(
+    arguments: Namespace, say: Callable[[str], None], amount: Callable[[DeltaTables], int], *, checks: bool = True
+) -> SparkSession:
+    """A session for work on so many bytes, as `start_spark` starts it."""
+    return start_spark(say, is_small(Location.parse(arguments.warehouse), arguments.scale, amount), checks=checks)
+
+
 def ingest_command(arguments: Namespace) -> int:
     """Exit code 2 where lines were quarantined, or nothing was there to be loaded."""
     warehouse = Warehouse.parse(arguments.warehouse)
     with progress_on() as say:
-        spark = start_spark(
-            say, is_small(warehouse, arguments.scale, lambda _: sum(map(os.path.getsize, arguments.FILE)))
-        )
+        spark = spark_for(arguments, say, lambda _: sum(map(os.path.getsize, arguments.FILE)), checks=False)
         report = ingest(spark, warehouse, arguments.FILE, arguments.cluster_name, progress=say)
     lines = [as_json(vars(report))] if arguments.json else map(printable, str(report).splitlines())
     print(*lines, sep="\n")
     if report.span is None:
-        print("rebalance-audit: warning: the files hold no snapshot: there is nothing to audit", file=sys.stderr)
+        complain("warning: the files hold no snapshot: there is nothing to audit")
     elif not arguments.json:
-        show_next("run", {"warehouse": arguments.warehouse, "interval": str(_hours(*report.span))})
+        show_next("run", arguments.warehouse, interval=str(_hours(*report.span)))
     return ExitCode.WARNINGS if report.quarantined or report.span is None else ExitCode.CLEAN
 
 
@@ -70,9 +77,11 @@ def run_command(arguments: Namespace) -> int:
     with opened(arguments) as warehouse:
         result = warehouse.run(arguments.interval, **names, topic=arguments.topic, scale=arguments.scale)
         incidents = None if arguments.findings or arguments.json else _incidents(warehouse, arguments.interval, **names)
-    _show(result, warehouse.location, incidents, as_document=arguments.json)
+    if not answered(arguments, run_document(result)):
+        _show(result, warehouse.location, incidents)
+    _warn(result)
     if not arguments.json:
-        show_next("report", {"warehouse": arguments.warehouse, "interval": str(arguments.interval)})
+        show_next("report", arguments.warehouse, interval=str(arguments.interval))
     return run_exit_code(result, arguments.fail_on)
 
 
@@ -80,57 +89,39 @@ def validate_command(arguments: Namespace) -> int:
     """The `quality_exit_code` of the expectations that failed."""
     configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
     table = table_named(arguments.table) if arguments.table is not None else None
-    if arguments.interval:
-        configuration.grid.check_whole_steps(arguments.interval)
+    tables = [table] if table else [*SOURCES, *OUTPUTS]
     with progress_on() as say:
-        spark = start_spark(
-            say,
-            is_small(warehouse, arguments.scale, lambda tables: _bytes_to_validate(tables, table, arguments.interval)),
-            checks=True,
-        )
+        spark = spark_for(arguments, say, lambda stored: bytes_in(stored, tables, arguments.interval or EVER))
         validation = validate(spark, warehouse, configuration, table, arguments.interval, say)
     failed = [result for result in validation.results if not result.success]
-    if arguments.json:
-        print(as_json(_document(validation, failed)))
-    else:
+    if not answered(arguments, _validation_document(validation, failed)):
         show_failures(Console(), [result._asdict() for result in failed], len(validation.results))
         if validation.pages:
             print(f"The pages are in {printable(str(validation.pages))}")
     if not any(result.unexpected_count is not None for result in validation.results):
-        print(f"rebalance-audit: warning: there is nothing in {validation.interval or 'the tables'}", file=sys.stderr)
+        complain(f"warning: there is nothing in {validation.interval or 'the tables'}")
     if not arguments.json:
-        show_next("status", {"warehouse": arguments.warehouse})
+        show_next("status", arguments.warehouse)
     return quality_exit_code(failed)
 
 
-def _document(validation: Validation, failed: Sequence[Result]) -> dict[str, Any]:
-    checked = Counter(result.table_name for result in validation.results)
+def _validation_document(validation: Validation, failed: Sequence[Result]) -> dict[str, Any]:
     return {
         "run_id": validation.run_id,
         "interval": str(validation.interval) if validation.interval else None,
-        "checked": dict(checked),
+        "checked": Counter(result.table_name for result in validation.results),
         "failed": [result._asdict() for result in failed],
         "pages": str(validation.pages) if validation.pages else None,
     }
-
-
-def _bytes_to_validate(tables: DeltaTables, table: Table | None, interval: Interval | None) -> int:
-    return bytes_in(tables, [table] if table else (*SOURCES, *OUTPUTS), interval or EVER)
 
 
 def verify_command(arguments: Namespace) -> int:
     """Exit code 0 where everything is as it was published, else 1."""
     warehouse = Warehouse.parse(arguments.warehouse)
     with progress_on() as say:
-        spark = start_spark(
-            say,
-            is_small(warehouse, arguments.scale, lambda tables: _bytes_to_verify(tables, arguments.RUN_ID)),
-            checks=True,
-        )
+        spark = spark_for(arguments, say, lambda tables: _bytes_to_verify(tables, arguments.RUN_ID))
         result = verify(spark, warehouse, arguments.RUN_ID, say)
-    if arguments.json:
-        print(as_json(dataclasses.asdict(result)))
-    else:
+    if not answered(arguments, dataclasses.asdict(result)):
         same_code = (
             "the same code" if result.code_then == result.code_now else f"{result.code_then}, now {result.code_now}"
         )
@@ -139,7 +130,7 @@ def verify_command(arguments: Namespace) -> int:
             print(f"{name} differs: published were {', now it is '.join(texts)}")
         outcome = "not as it was published" if result.differs else "as it was published, row by row"
         print(f"The run {printable(result.run_id)} of {result.interval} is {outcome}; {same_code}.")
-        show_next("report", {"warehouse": arguments.warehouse, "interval": result.interval})
+        show_next("report", arguments.warehouse, interval=result.interval)
     return ExitCode.FINDINGS if result.differs else ExitCode.CLEAN
 
 
@@ -152,14 +143,27 @@ def demo_command(arguments: Namespace) -> int:
     """Exit code 0 also with findings: the recording is full of them, and the demo has worked."""
     warehouse, files = Warehouse.parse(arguments.warehouse), example_files()
     with progress_on() as say:
-        spark = start_spark(say, is_small(warehouse, arguments.scale, snapshots_of(INTERVAL)), checks=True)
-        outcome = demo(spark, warehouse, files, say)
+        spark = spark_for(arguments, say, snapshots_of(INTERVAL))
+        result, report = demo(spark, warehouse, files, say)
         audited = open_warehouse(arguments.warehouse, progress=say)
         incidents = None if arguments.findings else _incidents(audited, INTERVAL)
-    _show(outcome.result, warehouse, incidents, as_document=False)
-    print(f"The report is in {printable(from_here(outcome.report))}: open it in a browser")
-    show_steps(Console(), next_steps(arguments.warehouse, own_command()))
+    _show(result, warehouse, incidents)
+    _warn(result)
+    print(f"The report is in {printable(from_here(report))}: open it in a browser")
+    show_next_steps(Console(), arguments.warehouse)
     return ExitCode.CLEAN
+
+
+def show_next_steps(console: Console, warehouse: str) -> None:
+    """What to try after the demo: a line for each command, ready to be copied, with what it is for."""
+    of_warehouse = f"--warehouse {shlex.quote(warehouse)}"
+    console.print(Text("\nTry next", style="bold"))
+    for command, purpose in (
+        (f"status {of_warehouse}", "what needs attention"),
+        (f"explain {of_warehouse} --group payment-service --at 2026-11-21T02:10", "one group at one moment"),
+        ("--help", "everything else"),
+    ):
+        console.print(Text.assemble(f"{own_command()} {command}", (f"  # {purpose}", "dim")), soft_wrap=True)
 
 
 def _incidents(
@@ -172,14 +176,14 @@ def _incidents(
         return []  # of a name that nothing was recorded of
 
 
-def _show(result: RunResult, warehouse: Location, incidents: Sequence[Incident] | None, *, as_document: bool) -> None:
-    if as_document:
-        print(as_json(run_document(result)))
+def _show(result: RunResult, warehouse: Location, incidents: Sequence[Incident] | None) -> None:
+    if incidents is None:
+        show_findings(Console(), result.findings)
     else:
-        if incidents is None:
-            show_findings(Console(), result.findings)
-        else:
-            show_incidents(Console(), incidents)
-        print(f"The tables are in {printable(warehouse.location)}")
+        show_incidents(Console(), incidents)
+    print(f"The tables are in {printable(warehouse.location)}")
+
+
+def _warn(result: RunResult) -> None:
     for warning in result.warnings + result.quality_warnings:
-        print(f"rebalance-audit: warning: {printable(warning)}", file=sys.stderr)
+        complain(f"warning: {warning}")

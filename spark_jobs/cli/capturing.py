@@ -7,7 +7,7 @@ import shlex
 import signal
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,19 +33,14 @@ def capture_command(arguments: Namespace) -> int:
     settings = _settings(arguments)
     loading = _loading(arguments.warehouse, settings.folder) if arguments.warehouse else None
     tls_config = Path(arguments.tls_config) if arguments.tls_config else None
-    admin = start(
-        ClusterAddress(settings.namesrv, keys, arguments.tls or tls_config is not None, tls_config), TOOLS_DIR
-    )
-    try:
-        with loading or nullcontext():
-            capture = Capture(settings, admin, loading.load if loading else _ignore)
-            with _until_told(capture.stop), _rounds_on(Console(stderr=True)) as say:
-                capture.run(say)
-    finally:
-        admin.close()
+    address = ClusterAddress(settings.namesrv, keys, arguments.tls or tls_config is not None, tls_config)
+    with closing(start(address, TOOLS_DIR)) as admin, loading or nullcontext():
+        capture = Capture(settings, admin, loading.load if loading else _leave_there)
+        with _until_told(capture.stop), _rounds_on(Console(stderr=True)) as say:
+            capture.run(say)
     if loading is None:
         print(f"The recording is in {printable(str(settings.folder))}")
-        show_next(f"ingest {shlex.quote(str(settings.folder))}/*.jsonl.gz", {"warehouse": "./warehouse"})
+        show_next(f"ingest {shlex.quote(str(settings.folder))}/*.jsonl.gz", "./warehouse")
     return ExitCode.CLEAN
 
 
@@ -70,19 +65,19 @@ def _settings(arguments: Namespace) -> Settings:
     )
 
 
-def _ignore(_: Path) -> None:
-    """A file that is closed stays where it is."""
+def _leave_there(_: Path) -> None:
+    """Does nothing with a file that is closed."""
 
 
 @contextmanager
 def _until_told(stop: Callable[[], None]) -> Iterator[None]:
     """SIGTERM and Ctrl-C end the recording; a second Ctrl-C ends the process."""
 
-    def told(_number: int, _frame: object) -> None:
+    def on_signal(_number: int, _frame: object) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         stop()
 
-    before = {number: signal.signal(number, told) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:

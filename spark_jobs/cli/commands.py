@@ -88,7 +88,7 @@ COMMANDS: Mapping[str, Command] = {
         "auditing:ingest_command",
         required="FILE --warehouse",
         optional="--cluster-name --scale --json",
-        check="before:check_ingest",
+        check="before:check_inputs",
         examples=(
             "examples/recording.jsonl.gz --warehouse ./warehouse",
             "day1.jsonl.gz day2.jsonl.gz --warehouse s3a://lake/audit --cluster-name eu",
@@ -154,7 +154,7 @@ COMMANDS: Mapping[str, Command] = {
         "auditing:validate_command",
         required="--warehouse",
         optional="--table --interval --config --scale --json",
-        check="before:check_validate",
+        check="before:check_inputs",
         examples=(
             "--warehouse ./warehouse",
             "--warehouse /data/audit --interval 2026-11-21/2026-11-22 --config audit.yaml",
@@ -166,7 +166,7 @@ COMMANDS: Mapping[str, Command] = {
         "auditing:verify_command",
         required="RUN_ID --warehouse",
         optional="--scale --json",
-        check="before:check_verify",
+        check="before:check_inputs",
         examples=("7f3a0c5e6b4d41a9 --warehouse ./warehouse", "7f3a0c5e6b4d41a9 --warehouse lake.audit --json"),
     ),
     "status": Command(
@@ -277,7 +277,7 @@ COMMANDS: Mapping[str, Command] = {
         "scheduled:maintain_command",
         required="--warehouse",
         optional="--retention-days --upgrade --scale --json",
-        check="before:check_maintain",
+        check="before:check_inputs",
         examples=(
             "--warehouse ./warehouse",
             "--warehouse ./warehouse --upgrade",
@@ -300,7 +300,7 @@ COMMANDS: Mapping[str, Command] = {
         "Load the recording of a real cluster that ships with the project, audit it, and show the incidents.",
         "auditing:demo_command",
         optional="--warehouse=./warehouse --findings --scale",
-        check="before:check_warehouse",
+        check="before:check_inputs",
         examples=("", "--warehouse /data/demo"),
     ),
     "setup": Command(

@@ -27,13 +27,14 @@ def as_json(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=2, default=_json_value)
 
 
-def answered(arguments: Namespace, document: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> bool:
+def answered(arguments: Namespace, document: Mapping[str, Any], rows: Iterable[Mapping[str, Any]] = ()) -> bool:
     """Prints what a program asked for: the document as JSON, or its rows in a format; False: a person asked."""
+    wanted = vars(arguments).get("format")
     if arguments.json:
         print(as_json(document))
-    elif arguments.format:
-        _FORMATS[arguments.format]([*map(_flat, rows)])
-    return bool(arguments.json or arguments.format)
+    elif wanted:
+        _FORMATS[wanted]([*map(_flat, rows)])
+    return bool(arguments.json or wanted)
 
 
 def _write_csv(rows: Sequence[Mapping[str, Any]]) -> None:

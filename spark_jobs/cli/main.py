@@ -11,7 +11,6 @@ import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import copy_context
-from pathlib import Path
 from typing import Any, NoReturn
 
 from rich_argparse import RawDescriptionRichHelpFormatter
@@ -37,12 +36,12 @@ def main(argv: Sequence[str]) -> int:
 def _run(argv: Sequence[str]) -> int:
     arguments = Namespace(debug=False)
     try:
-        parser = build_parser(COMMANDS)
+        parser = build_parser()
         if "_ARGCOMPLETE" in os.environ:
             import argcomplete
 
             argcomplete.autocomplete(parser)  # answers the shell, and ends this process
-        arguments = parser.parse_args(with_environment(argv, COMMANDS, os.environ))
+        arguments = parser.parse_args(with_environment(argv, os.environ))
         _configure_logging(logging.INFO if arguments.verbose else logging.WARNING)
         if zone := getattr(arguments, "tz", None):
             from spark_jobs.cli.terminal import show_times_in
@@ -54,8 +53,6 @@ def _run(argv: Sequence[str]) -> int:
         return int(leaving.code or 0)
     except RebalanceAuditError as error:
         return _failed(error.exit_code, str(error))
-    except ImportError as error:
-        return _failed_import(error, arguments)
     except KeyboardInterrupt as interrupt:
         notes = getattr(interrupt, "__notes__", ["the published tables are as they were"])
         return _failed(INTERRUPTED, "; ".join(("interrupted", *notes)))
@@ -70,13 +67,9 @@ def _run(argv: Sequence[str]) -> int:
 def entry_point() -> NoReturn:
     """The `rebalance-audit` command."""
     code = main(sys.argv[1:])
-    if code in _AT_REST:
-        _leave(code)
-    sys.exit(code)
-
-
-def _leave(code: int) -> NoReturn:
-    """Ends this process, and its Java, at once: taking apart what was imported takes Python seconds."""
+    if code not in _AT_REST:
+        sys.exit(code)
+    # This process, and its Java, end at once: taking apart what was imported takes Python seconds.
     if "pyspark" in sys.modules:
         from spark_jobs.runtime.session import end_session
 
@@ -100,38 +93,30 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def _failed(code: int, message: str) -> int:
-    from spark_jobs.cli.terminal import printable
+    from spark_jobs.cli.terminal import complain
 
     for line in message.splitlines():
-        print(f"rebalance-audit: {printable(line)}", file=sys.stderr)
+        complain(line)
     return code
 
 
-def _failed_import(error: ImportError, arguments: Namespace) -> int:
-    from spark_jobs.runtime.extras import needed_extra
-
-    missing = needed_extra(error)
-    return _unexpected(error, arguments) if missing is None else _failed(missing.exit_code, str(missing))
-
-
 def _unexpected(error: Exception, arguments: Namespace) -> int:
-    """The exit code of what is no `RebalanceAuditError`: the machine's fault, if it can be told, else a bug."""
+    """The exit code of what is no `RebalanceAuditError`: a missing package, a fault of the machine, else a bug."""
+    from spark_jobs.runtime.extras import needed_extra
     from spark_jobs.runtime.faults import explained
+    from spark_jobs.store.location import Location
 
+    missing = needed_extra(error) if isinstance(error, ImportError) else None
+    if missing is not None:
+        return _failed(missing.exit_code, str(missing))
     if arguments.debug:
         traceback.print_exception(error)
-    message = explained(error, _local_warehouse(arguments))
+    warehouse = getattr(arguments, "warehouse", None)
+    message = explained(error, Location.parse(warehouse).local_path if warehouse else None)
     if message is None:
         first_line, hint = (str(error).splitlines() or [""])[0], "" if arguments.debug else "; --debug shows where"
         message = f"this is a bug: {type(error).__name__}: {first_line}{hint}"
     return _failed(ExitCode.NOT_PUBLISHED, "\n".join((message, *getattr(error, "__notes__", ()))))
-
-
-def _local_warehouse(arguments: Namespace) -> Path | None:
-    from spark_jobs.store.location import Location
-
-    named = getattr(arguments, "warehouse", None)
-    return Location.parse(named).local_path if named else None
 
 
 _SUMMARY = "Replays RocketMQ consumer load balancing from recorded snapshots and says what went wrong."
@@ -141,8 +126,6 @@ exit codes:
   0 clean; 1 findings at or above --fail-on, or a critical expectation failed; 2 warnings only;
   3 wrong usage, configuration or data; 4 nothing was published"""
 _STYLE: Mapping[str, Any] = {"formatter_class": RawDescriptionRichHelpFormatter, "allow_abbrev": False}
-
-
 _YES = ("1", "true", "yes")
 
 
@@ -152,11 +135,11 @@ class _Parser(ArgumentParser):
         self.exit(ExitCode.USAGE, f"{self.prog}: {message}\n")
 
 
-def build_parser(commands: Mapping[str, Command]) -> ArgumentParser:
-    """The parser of these commands; each takes the options that it names, and the common ones."""
+def build_parser() -> ArgumentParser:
+    """The parser of all commands; each takes the options that it names, and the common ones."""
     parser = _Parser("rebalance-audit", description=_SUMMARY, epilog=_EXIT_CODES, **_STYLE)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", dest="name")
-    for name, command in commands.items():
+    for name, command in COMMANDS.items():
         examples = (f"  {parser.prog} {name} {example}".rstrip() for example in command.examples)
         epilog = "\n".join(("examples:", *examples, "", _EXIT_CODES))
         summary = command.summary
@@ -184,11 +167,11 @@ def _add_options(parser: ArgumentParser, command: Command) -> None:
         groups.get(option, parser).add_argument(option, **settings)
 
 
-def with_environment(argv: Sequence[str], commands: Mapping[str, Command], environment: Mapping[str, str]) -> list[str]:
+def with_environment(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """The arguments, behind the command's name those options of it that the environment gives: what is typed comes
     later, and so counts. An option without a value is given by 1, true or yes.
     """
-    command = commands.get(argv[0]) if argv else None
+    command = COMMANDS.get(argv[0]) if argv else None
     options = []
     for option in command.options if command else ():
         value = environment.get(VARIABLE + option.strip("-").replace("-", "_").upper(), "")

@@ -35,7 +35,7 @@ def notify_command(arguments: Namespace) -> int:
         # A URL that is missing, or that others can read, is said before something is to be sent to it.
         for target in [route.to for route in request.routes] or [request.target]:
             notify_url(os.environ, files[target])
-    show_next("incidents", {"warehouse": arguments.warehouse})
+    show_next("incidents", arguments.warehouse)
     return ExitCode.CLEAN
 
 

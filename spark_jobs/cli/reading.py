@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from rich.text import Text
 
 from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
 from spark_jobs.cli import show_status
-from spark_jobs.cli.documents import answered, as_json, incidents_document, trends_document
+from spark_jobs.cli.documents import answered, incidents_document, trends_document
 from spark_jobs.cli.show_incidents import ORDERS, show_incidents
 from spark_jobs.cli.show_trends import show_trends
 from spark_jobs.cli.terminal import SEVERITY_STYLES, printable, progress_on, show_next, zone_name
@@ -59,15 +60,13 @@ def explain_command(arguments: Namespace) -> int:
         group, named = arguments.group or "", {"cluster": arguments.cluster, "topic": arguments.topic}
         story = warehouse.explain(group, arguments.at, **named).facts
     unknown = unknowns(story)
-    if arguments.json:
-        print(as_json(dataclasses.asdict(story) | {"unknown": unknown}))
-    else:
+    if not answered(arguments, dataclasses.asdict(story) | {"unknown": unknown}):
         text_lines = [*lines(story, zone_name())]
         for row in story.findings:
             text_lines += _recorder(warehouse.stored, row["rule"], story.cluster, row["start"], row["end"])
         show_explanation(Console(), text_lines)
         names = {"interval": story.step, "group": story.consumer_group, "cluster": story.cluster}
-        show_next("report", {"warehouse": arguments.warehouse, **names})
+        show_next("report", arguments.warehouse, **names)
     severities = {row["severity"] for row in story.findings} - {INFO}
     return ExitCode.WARNINGS if unknown and not severities else ExitCode.CLEAN
 
@@ -86,7 +85,7 @@ def status_command(arguments: Namespace) -> int:
             names = {"group": group["consumer_group"], "cluster": group["cluster"]}
             worst = group["worst"]
             moment = {"at": middle(worst["start"], worst["end"])} if worst else {}
-            show_next("explain" if worst else "incidents", {"warehouse": arguments.warehouse, **names, **moment})
+            show_next("explain" if worst else "incidents", arguments.warehouse, **names, **moment)
     return ExitCode.CLEAN if statuses.groups else ExitCode.WARNINGS
 
 
@@ -113,27 +112,21 @@ def incidents_command(arguments: Namespace) -> int:
     incidents = replace(incidents, incidents=sorted(incidents, key=ORDERS[arguments.sort], reverse=True))
     unknown = unknown_text(incidents.not_audited, incidents.not_recorded)
     document = incidents_document(incidents)
-    if not answered(arguments, document, document["incidents"]):
-        _show_incidents(arguments, warehouse.stored, incidents.incidents, unknown)
+    if answered(arguments, document, document["incidents"]):
+        pass
+    elif arguments.id is not None:
+        for incident in incidents.incidents:
+            show_explanation(Console(), _in_full(warehouse.stored, incident))
+    else:
+        show_incidents(Console(), incidents.incidents, unknown)
+        for incident in incidents.incidents[:1]:
+            show_next("incidents", arguments.warehouse, id=incident.incident_id)
     return ExitCode.WARNINGS if unknown else ExitCode.CLEAN
 
 
-def _show_incidents(
-    arguments: Namespace, stored: StoredTables, incidents: Sequence[Incident], unknown: str | None
-) -> None:
-    if arguments.id is not None:
-        show_explanation(Console(), (line for incident in incidents for line in _in_full(stored, incident)))
-        return
-    show_incidents(Console(), incidents, unknown)
-    for incident in incidents[:1]:
-        show_next("incidents", {"warehouse": arguments.warehouse, "id": incident.incident_id})
-
-
 def _in_full(stored: StoredTables, incident: Incident) -> Iterator[TextLine]:
-    yield from incident_lines(incident)
-    yield from _recorder(
-        stored, incident.rule, incident.cluster, from_micros(incident.opened_at), from_micros(incident.last_seen_at)
-    )
+    start, end = from_micros(incident.opened_at), from_micros(incident.last_seen_at)
+    return chain(incident_lines(incident), _recorder(stored, incident.rule, incident.cluster, start, end))
 
 
 def _recorder(stored: StoredTables, rule: str, cluster: str, start: datetime, end: datetime) -> Iterator[TextLine]:
@@ -149,8 +142,7 @@ def trends_command(arguments: Namespace) -> int:
     if not answered(arguments, trends_document(trends), trends.rows()):
         show_trends(Console(), trends.groups)
         for trend in trends.groups[:1]:
-            named = {"cluster": trend.cluster, "group": trend.consumer_group}
-            show_next("incidents", {"warehouse": arguments.warehouse, **named})
+            show_next("incidents", arguments.warehouse, cluster=trend.cluster, group=trend.consumer_group)
     return ExitCode.CLEAN
 
 
@@ -171,17 +163,16 @@ def report_command(arguments: Namespace) -> int:
     page.save(arguments.out)
     print(f"The report is in {printable(arguments.out)}: open it in a browser")
     if arguments.trace is not None:
-        _write_trace(arguments, time)
-    show_next("status", {"warehouse": arguments.warehouse})
+        _write_trace(arguments, Path(arguments.trace))
+    show_next("status", arguments.warehouse)
     return ExitCode.CLEAN
 
 
-def _write_trace(arguments: Namespace, time: Mapping[str, Any]) -> None:
-    file = Path(arguments.trace)
+def _write_trace(arguments: Namespace, file: Path) -> None:
     with opened(arguments) as warehouse:
         from spark_jobs.show.trace import TraceRequest, trace
 
-        request = TraceRequest(warehouse.time(**time) or EVER, arguments.cluster, arguments.group)
+        request = TraceRequest(warehouse.time(**time_of(arguments)) or EVER, arguments.cluster, arguments.group)
         left_out = trace(warehouse.stored, request, file, warehouse.progress)
     print(f"The trace is in {printable(str(file))}: open it in ui.perfetto.dev, or with trace_processor")
     for note in left_out:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any
 
 from rich.console import Console
@@ -13,16 +14,7 @@ from rich.text import Text
 
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.reading import middle, opened, time_of
-from spark_jobs.cli.terminal import (
-    Column,
-    local,
-    print_line,
-    show_next,
-    show_rows,
-    show_table,
-    table,
-    zone_name,
-)
+from spark_jobs.cli.terminal import Column, local, print_line, show_next, show_rows, show_table, table, zone_name
 from spark_jobs.domain.model.intervals import Interval, duration_text, format_utc
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import UNKNOWN, count, names_text, number_text, rate_text
@@ -43,7 +35,7 @@ def runs_command(arguments: Namespace) -> int:
     if not answered(arguments, {"runs": runs}, runs):
         show_runs(Console(), runs)
         for row in [run for run in runs if run["outcome"] == "published"][:1]:
-            show_next(f"verify {row['run_id']}", {"warehouse": arguments.warehouse})
+            show_next(f"verify {row['run_id']}", arguments.warehouse)
     return ExitCode.CLEAN if runs else ExitCode.WARNINGS
 
 
@@ -59,8 +51,7 @@ def clients_command(arguments: Namespace) -> int:
         show_clients(Console(), clients, interval)
         for client in clients[:1]:
             at = middle(client.first_seen, client.last_seen)
-            named = {"group": client.consumer_group, "cluster": client.cluster, "at": at}
-            show_next("explain", {"warehouse": arguments.warehouse, **named})
+            show_next("explain", arguments.warehouse, group=client.consumer_group, cluster=client.cluster, at=at)
     return ExitCode.CLEAN if clients else ExitCode.WARNINGS
 
 
@@ -73,26 +64,34 @@ def compare_command(arguments: Namespace) -> int:
     if not answered(arguments, {"compared": rows}, rows):
         show_compared(Console(), times)
         names = {"interval": str(arguments.AFTER), "group": times[0].consumer_group, "cluster": times[0].cluster}
-        show_next("incidents", {"warehouse": arguments.warehouse, **names})
+        show_next("incidents", arguments.warehouse, **names)
     return ExitCode.CLEAN if all(group_time.happened for group_time in times) else ExitCode.WARNINGS
 
 
-#: By measure, as a program reads it: what a person reads.
-_MEASURES: Mapping[str, str] = {
-    "replayed_seconds": "time in which owners are known",
-    "incidents": "incidents that began",
-    "rebalances": "rebalances",
-    "queues_moved": "queues moved",
-    "members": "members (mean)",
-    "idle_members": "idle members (mean)",
-    "unowned_queues": "queues without owner (mean)",
-    "double_owned_queues": "queues owned twice (mean)",
-    "busiest_member": "queues of the busiest member",
-    "in_rate": "messages in, per second",
-    "out_rate": "messages out, per second",
-    "highest_backlog": "highest backlog (messages)",
-    "last_backlog": "backlog at the end (messages)",
-    "consumed_twice": "messages consumed twice",
+def _recorded(name: str) -> Callable[[GroupTime], Any]:
+    """The value of that name in what happened; None is unknown."""
+    return lambda group_time: group_time.happened and attrgetter(name)(group_time.happened)
+
+
+#: By the name that a program reads: what a person reads, and the value.
+_MEASURES: Mapping[str, tuple[str, Callable[[GroupTime], Any]]] = {
+    "replayed_seconds": (
+        "time in which owners are known",
+        lambda time: time.happened.replayed if time.happened else 0.0,
+    ),
+    "incidents": ("incidents that began", lambda time: len(time.incidents)),
+    "rebalances": ("rebalances", _recorded("outcome.rebalances")),
+    "queues_moved": ("queues moved", _recorded("outcome.moves")),
+    "members": ("members (mean)", _recorded("outcome.members")),
+    "idle_members": ("idle members (mean)", _recorded("outcome.idle")),
+    "unowned_queues": ("queues without owner (mean)", _recorded("outcome.unowned")),
+    "double_owned_queues": ("queues owned twice (mean)", _recorded("outcome.owned_twice")),
+    "busiest_member": ("queues of the busiest member", _recorded("outcome.busiest")),
+    "in_rate": ("messages in, per second", _recorded("in_rate")),
+    "out_rate": ("messages out, per second", _recorded("out_rate")),
+    "highest_backlog": ("highest backlog (messages)", _recorded("outcome.highest")),
+    "last_backlog": ("backlog at the end (messages)", _recorded("outcome.last")),
+    "consumed_twice": ("messages consumed twice", _recorded("outcome.consumed_twice")),
 }
 
 
@@ -107,46 +106,21 @@ def show_compared(console: Console, times: Sequence[GroupTime]) -> None:
 
 
 def _table(title: str, times: Sequence[GroupTime]) -> Table:
-    def measured(group_time: GroupTime) -> Column[tuple[str, str]]:
-        values = measures(group_time)
+    def measured(group_time: GroupTime) -> Column[str]:
         heading = str(group_time.interval).replace("/", " –\n")
-        return Column(heading, lambda measure: _text(measure[0], values[measure[0]]), right=True)
+        return Column(heading, lambda name: _text(name, group_time), right=True)
 
-    named = Column[tuple[str, str]]("", lambda measure: measure[1], fold=True)
-    return table(title, (named, *map(measured, times)), _MEASURES.items())
+    named = Column[str]("", lambda name: _MEASURES[name][0], fold=True)
+    return table(title, (named, *map(measured, times)), _MEASURES)
 
 
 def _line(group_time: GroupTime) -> str:
-    measured = (f"{name}={_text(name, value)}" for name, value in measures(group_time).items())
-    return " ".join(
-        (str(group_time.interval), f"cluster={group_time.cluster}", f"group={group_time.consumer_group}", *measured)
-    )
+    names = f"{group_time.interval} cluster={group_time.cluster} group={group_time.consumer_group}"
+    return " ".join((names, *(f"{name}={_text(name, group_time)}" for name in _MEASURES)))
 
 
-def measures(group_time: GroupTime) -> dict[str, Any]:
-    """What is compared; None is unknown."""
-    values = dict.fromkeys(_MEASURES) | {"incidents": len(group_time.incidents)}
-    if group_time.happened is None:
-        return values | {"replayed_seconds": 0.0}
-    outcome = group_time.happened.outcome
-    return values | {
-        "replayed_seconds": group_time.happened.replayed,
-        "rebalances": outcome.rebalances,
-        "queues_moved": outcome.moves,
-        "members": outcome.members,
-        "idle_members": outcome.idle,
-        "unowned_queues": outcome.unowned,
-        "double_owned_queues": outcome.owned_twice,
-        "busiest_member": outcome.busiest,
-        "in_rate": group_time.happened.in_rate,
-        "out_rate": group_time.happened.out_rate,
-        "highest_backlog": outcome.highest,
-        "last_backlog": outcome.last,
-        "consumed_twice": outcome.consumed_twice,
-    }
-
-
-def _text(name: str, value: Any) -> str:
+def _text(name: str, group_time: GroupTime) -> str:
+    value = _MEASURES[name][1](group_time)
     if value is None:
         return UNKNOWN
     if name == "replayed_seconds":
@@ -162,7 +136,7 @@ def compared_rows(times: Sequence[GroupTime]) -> list[dict[str, Any]]:
             "consumer_group": group_time.consumer_group,
             "start": group_time.interval.start,
             "end": group_time.interval.end,
-            **measures(group_time),
+            **{name: value(group_time) for name, (_, value) in _MEASURES.items()},
             "incident_ids": [incident.incident_id for incident in group_time.incidents],
         }
         for group_time in times
@@ -192,33 +166,29 @@ def _audited(run: Run) -> tuple[str, str]:
     return str(Interval(run["interval_start"], run["interval_end"])), of
 
 
-def _made_with(run: Run) -> tuple[str, str]:
-    """The version of the code, and the beginning of the configuration's hash."""
-    return run["code_version"], run["configuration_hash"][:16]
-
-
 _RUN_COLUMNS: tuple[Column[Run], ...] = (
     Column("run\noutcome", _outcome, lambda run: f"{run['outcome']} run={run['run_id']}", fixed=True),
     Column("audited\nof", _audited, "interval={} of={}", fold=True),
     Column("finished", lambda run: format_utc(run["finished_at"]), "finished={}", fold=True),
-    Column("code\nconfiguration", _made_with, "code={} configuration={}", fold=True),
+    Column(
+        "code\nconfiguration",
+        lambda run: (run["code_version"], run["configuration_hash"][:16]),
+        "code={} configuration={}",
+        fold=True,
+    ),
 )
 
 
 def show_clients(console: Console, clients: Sequence[ClientSeen], interval: Interval) -> None:
     """The connections in the order given, and where they were searched."""
     groups = len({(client.cluster, client.consumer_group) for client in clients})
-    summary_text = (
-        f"{count(len(clients), 'connection')} in {count(groups, 'group')}"
-        if clients
-        else "no such client id or address"
-    )
-    title, summary = f"Members of groups ({zone_name()})", f"{summary_text}, as audited in {interval}."
-    show_table(console, title, _CLIENT_COLUMNS, clients, summary, ruled=True)
+    connections = f"{count(len(clients), 'connection')} in {count(groups, 'group')}"
+    summary = f"{connections if clients else 'no such client id or address'}, as audited in {interval}."
+    show_table(console, f"Members of groups ({zone_name()})", _CLIENT_COLUMNS, clients, summary, ruled=True)
 
 
-def _seen(client: ClientSeen) -> str:
-    return "\n".join(f"{local(moment):%m-%d %H:%M:%S}" for moment in (client.first_seen, client.last_seen))
+def _seen(client: ClientSeen) -> Text:
+    return Text("\n".join(f"{local(moment):%m-%d %H:%M:%S}" for moment in (client.first_seen, client.last_seen)))
 
 
 _CLIENT_COLUMNS: tuple[Column[ClientSeen], ...] = (
@@ -233,7 +203,7 @@ _CLIENT_COLUMNS: tuple[Column[ClientSeen], ...] = (
     ),
     Column(
         "from\nto",
-        lambda client: Text(_seen(client)),
+        _seen,
         lambda client: f"{format_utc(client.first_seen)}/{format_utc(client.last_seen)}",
         fixed=True,
     ),

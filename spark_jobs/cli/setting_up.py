@@ -10,14 +10,13 @@ from pathlib import Path
 from spark_jobs.capture.jars import TOOLS_DIR
 from spark_jobs.cli.terminal import printable
 from spark_jobs.errors import ExitCode, OutputError
-from spark_jobs.installation import places
-from spark_jobs.setup.dags import copy_dags
+from spark_jobs.installation import ROOT, places
 from spark_jobs.setup.jars import fetch_jars, fetch_s3, fetch_tools
 from spark_jobs.setup.java import check_java
 
 
 def setup_command(arguments: Namespace) -> int:
-    """Says where it is what was fetched, or was there already."""
+    """Exit code 0 where everything was fetched, or was there already."""
     if arguments.remove:
         return _remove()
     check_java()
@@ -25,7 +24,7 @@ def setup_command(arguments: Namespace) -> int:
     source = Path(folder) if folder else None
     if arguments.capture:
         fetch_tools(TOOLS_DIR, arguments.capture, source)
-        return _said("RocketMQ's admin client is in", TOOLS_DIR)
+        return _print_place("RocketMQ's admin client is in", TOOLS_DIR)
     # They import pyspark, which `capture` does not need.
     from spark_jobs.runtime.session import ARCHIVE, JARS_DIR
     from spark_jobs.setup.class_archive import make_archive
@@ -33,20 +32,33 @@ def setup_command(arguments: Namespace) -> int:
 
     if arguments.s3:
         fetch_s3(S3_DIR, JARS_DIR, source)
-        return _said("Hadoop's S3A is in", S3_DIR)
+        return _print_place("Hadoop's S3A is in", S3_DIR)
     fetch_jars(JARS_DIR, source)
     make_archive(ARCHIVE)
-    return _said("Delta's jars are in", JARS_DIR)
+    return _print_place("Delta's jars are in", JARS_DIR)
 
 
 def dags_command(arguments: Namespace) -> int:
     """Raises `OutputError` where the files cannot be written."""
     try:
-        files = copy_dags(Path(arguments.to))
+        files = _copy_dags(Path(arguments.to))
     except OSError as error:
         raise OutputError(f"the DAGs cannot be written to {arguments.to}: {error.strerror}") from error
     print(*(printable(str(file)) for file in files), sep="\n")
     return ExitCode.CLEAN
+
+
+def _copy_dags(folder: Path) -> list[Path]:
+    """Puts the DAG files into the folder, in place of older ones, and what Airflow is to ignore of them into its
+    .airflowignore, which keeps its other lines; the files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [Path(shutil.copy(file, folder)) for file in sorted((ROOT / "dags").glob("*.py"))]
+    ignored = folder / ".airflowignore"
+    lines = ignored.read_text(encoding="utf-8").splitlines() if ignored.is_file() else []
+    lines += (ROOT / "dags" / ignored.name).read_text(encoding="utf-8").splitlines()
+    ignored.write_text("".join(f"{line}\n" for line in dict.fromkeys(lines)), encoding="utf-8")
+    return [*files, ignored]
 
 
 def _remove() -> int:
@@ -54,10 +66,10 @@ def _remove() -> int:
     for place in places():
         if place.exists() and os.access(place, os.W_OK):
             shutil.rmtree(place)
-            _said("removed", place)
+            _print_place("removed", place)
     return ExitCode.CLEAN
 
 
-def _said(sentence: str, place: Path) -> int:
+def _print_place(sentence: str, place: Path) -> int:
     print(sentence, printable(str(place)))
     return ExitCode.CLEAN

@@ -7,9 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
-from spark_jobs.cli.terminal import SEVERITY_STYLES, Column, known, local, show_table, zone_name
+from spark_jobs.cli.terminal import Column, known, local, severity_text, show_table, zone_name
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.window import from_micros
@@ -40,23 +39,22 @@ def show_incidents(console: Console, incidents: Sequence[Incident], unknown: str
 
 
 def _columns(incidents: Sequence[Incident]) -> Iterator[Column[Incident]]:
-    yield Column("", lambda incident: Text(incident.severity, SEVERITY_STYLES[incident.severity]), "{}", fixed=True)
+    yield Column("", lambda incident: severity_text(incident.severity), "{}", fixed=True)
     yield Column("rule", lambda incident: incident.rule, _rule, fixed=True, least_width=_WIDE)
     if len({incident.cluster for incident in incidents}) > 1:
         yield Column("cluster", lambda incident: incident.cluster, "cluster={}", fold=True)
     if any(incident.teams for incident in incidents):
-        yield Column(
-            "team",
-            lambda incident: ",".join(incident.teams),
-            lambda incident: _named("team", incident.teams),
-            fold=True,
-        )
+        yield Column("team", lambda incident: ",".join(incident.teams), _teams, fold=True)
     yield from _COLUMNS
 
 
 def _rule(incident: Incident) -> str:
     group_count = f"groups={len(incident.groups)}"
     return f"{incident.rule} {_named('group', incident.groups) if len(incident.groups) <= _NAMED else group_count}"
+
+
+def _teams(incident: Incident) -> str:
+    return _named("team", incident.teams)
 
 
 def _named(name: str, names: Sequence[str]) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from spark_jobs.cli.terminal import Column, show_table
+from spark_jobs.cli.show_what_if import backlog_text, drained_text
+from spark_jobs.cli.terminal import Column, measure, show_table
 from spark_jobs.domain.model.intervals import Interval, duration_text
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
 from spark_jobs.domain.what_if.fleet_size import FleetNeed, SizeVerdict
@@ -20,7 +21,6 @@ _NOTE = (
     "Sized with client ids and subscriptions in order. Busiest member: what came into its queues over five minutes, of "
     "what it can consume. More queues than today help if their messages can be spread. See docs/what-if.md."
 )
-_NONE = "No number of members is enough"
 
 
 def show_size(console: Console, group: GroupSteps, needed: Size) -> None:
@@ -44,8 +44,8 @@ def _wanted(goal: GoalSize) -> str:
 _SizeRow = tuple[str, SizeOutcome | None]
 
 
-def _size_column(heading: str, text: Callable[[SizeOutcome], str], name: str, none: str = "") -> Column[_SizeRow]:
-    return Column(heading, lambda row: none if row[1] is None else text(row[1]), f"{name}={{}}", right=True)
+def _of_size(heading: str, name: str, text: Callable[[SizeOutcome], str], none: str = "") -> Column[_SizeRow]:
+    return measure(heading, name, lambda row: none if row[1] is None else text(row[1]))
 
 
 def _queues(outcome: SizeOutcome) -> str:
@@ -57,23 +57,13 @@ def _busiest(outcome: SizeOutcome) -> str:
     return _percent(outcome.utilisation) + by
 
 
-def _drained(outcome: SizeOutcome) -> str:
-    if outcome.drained is None:
-        return UNKNOWN if outcome.backlog is None else "not by the end"
-    return duration_text(timedelta(seconds=outcome.drained))
-
-
 _COLUMNS = (
     Column[_SizeRow]("wanted", lambda row: row[0], "{}:", fold=True),
-    _size_column("members", lambda outcome: str(outcome.members), "members", _NONE),
-    _size_column("queues", _queues, "queues"),
-    _size_column("busiest\nmember", _busiest, "busiest_member"),
-    _size_column(
-        "highest\nbacklog",
-        lambda outcome: f"{'≤ ' if outcome.at_most else ''}{number_text(outcome.backlog)}",
-        "highest",
-    ),
-    _size_column("drained\nafter", _drained, "drained_after"),
+    _of_size("members", "members", lambda outcome: str(outcome.members), "No number of members is enough"),
+    _of_size("queues", "queues", _queues),
+    _of_size("busiest\nmember", "busiest_member", _busiest),
+    _of_size("highest\nbacklog", "highest", lambda outcome: backlog_text(outcome.backlog, at_most=outcome.at_most)),
+    _of_size("drained\nafter", "drained_after", lambda outcome: drained_text(outcome.drained, outcome.backlog)),
 )
 
 
@@ -122,13 +112,11 @@ def _percent(part: float | None) -> str:
 _FLEET_COLUMNS: tuple[Column[_FleetRow], ...] = (
     Column("group\ncluster", lambda row: (row[1], row[0]), "cluster={1} group={0}", fold=True),
     Column("verdict", lambda row: row[2].verdict.value, "verdict={}", fixed=True),
-    Column("members", lambda row: number_text(row[2].members), "members={}", right=True),
-    Column("queues", lambda row: number_text(row[2].queues), "queues={}", right=True),
-    Column("all\nmembers", lambda row: _percent(row[2].utilisation), "all_members={}", right=True),
-    Column("busiest\nmember", _busiest_of_fleet, "busiest_member={}", right=True),
-    Column(
-        "members\nneeded", lambda row: "-" if row[2].needed is None else f"{row[2].needed:,}", "needed={}", right=True
-    ),
+    measure("members", "members", lambda row: number_text(row[2].members)),
+    measure("queues", "queues", lambda row: number_text(row[2].queues)),
+    measure("all\nmembers", "all_members", lambda row: _percent(row[2].utilisation)),
+    measure("busiest\nmember", "busiest_member", _busiest_of_fleet),
+    measure("members\nneeded", "needed", lambda row: "-" if row[2].needed is None else f"{row[2].needed:,}"),
 )
 
 

@@ -8,9 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
-from spark_jobs.cli.terminal import SEVERITY_STYLES, Column, known, local, print_line, show_table, zone_name
+from spark_jobs.cli.terminal import Column, known, local, print_line, severity_text, show_table, zone_name
 from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.statuses import LagQuality
@@ -46,17 +45,12 @@ def _or_less(value: float | None) -> float:
 def show_statuses(console: Console, statuses: Statuses, *, every: bool = False) -> None:
     """A line for each group that needs attention, or for `every` one, in the order given; the others are counted."""
     shown = [group for group in statuses.groups if every or _state(group, statuses) == _ATTENTION]
-    title = f"Newest step of every group ({zone_name()})"
-    show_table(
-        console, title, [*_columns(statuses)], shown, _counts(statuses, is_all=len(shown) == len(statuses.groups))
-    )
-
-
-def _counts(statuses: Statuses, *, is_all: bool) -> str:
     newest = f"newest step {format_utc(statuses.newest_step)}" if statuses.newest_step else "nothing was audited"
     counts = Counter(_state(group, statuses) for group in statuses.groups)
     states = ", ".join(f"{counts[state]:,} {state}" for state in _STATES if counts[state]) or "none"
-    return f"{count(len(statuses.groups), 'group')}; {newest}: {states}{'' if is_all else '; --all shows them'}"
+    others = "" if len(shown) == len(statuses.groups) else "; --all shows them"
+    summary = f"{count(len(statuses.groups), 'group')}; {newest}: {states}{others}"
+    show_table(console, f"Newest step of every group ({zone_name()})", [*_columns(statuses)], shown, summary)
 
 
 _STATES = _ATTENTION, _OLD, _UNSEEN, _INFO, _CALM = (
@@ -80,7 +74,7 @@ def _state(group: Group, statuses: Statuses) -> str:
 
 
 def _columns(statuses: Statuses) -> Iterator[Column[Group]]:
-    yield Column("", _severity, lambda group: group["worst_severity"] or "-", fixed=True)
+    yield Column("", lambda group: severity_text(group["worst_severity"]), "{}", fixed=True)
     yield Column("rule", _rule, "{}", fixed=True, least_width=_WIDE)
     if len({group["cluster"] for group in statuses.groups}) > 1:
         yield Column("cluster", lambda group: group["cluster"], "cluster={}", fold=True)
@@ -90,11 +84,6 @@ def _columns(statuses: Statuses) -> Iterator[Column[Group]]:
     yield from _COLUMNS
     if any(group["busiest_utilisation"] is not None for group in statuses.groups):
         yield _BUSIEST
-
-
-def _severity(group: Group) -> Text:
-    severity = group["worst_severity"]
-    return Text(severity or "-", SEVERITY_STYLES.get(severity, "dim"))
 
 
 def _rule(group: Group) -> str:

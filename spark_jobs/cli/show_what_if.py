@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from spark_jobs.cli.terminal import Column, print_line, printable, show_table
+from spark_jobs.cli.terminal import Column, measure, print_line, printable, show_table
 from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.model.window import from_micros
@@ -61,34 +61,33 @@ def _pace(pace: MemberPace) -> str:
     return f"{pace.client_id}: {listener} by its listener ({by}), {pulls}{seen}"
 
 
-def _messages(outcome: CaseOutcome, number: int | None) -> str:
-    return f"{'≤ ' if outcome.at_most else ''}{number_text(number)}"
+def backlog_text(messages: int | None, *, at_most: bool) -> str:
+    """The number of messages, or its upper bound."""
+    return f"{'≤ ' if at_most else ''}{number_text(messages)}"
 
 
-def _drained(outcome: CaseOutcome) -> str:
-    if outcome.highest is None:
+def drained_text(seconds: float | None, backlog: int | None) -> str:
+    """After what time the highest backlog was drained."""
+    if backlog is None:
         return UNKNOWN
-    return (
-        "not by the end" if outcome.drained_after is None else duration_text(timedelta(seconds=outcome.drained_after))
-    )
+    return "not by the end" if seconds is None else duration_text(timedelta(seconds=seconds))
+
+
+def _moves(outcome: CaseOutcome) -> str:
+    return f"{outcome.moves / outcome.rebalances:.1f}" if outcome.rebalances else "-"
 
 
 _COLUMNS: tuple[Column[CaseOutcome], ...] = (
     Column("case", lambda outcome: outcome.label, "{}:", fold=True),
-    Column("queues\nwithout owner", lambda outcome: f"{outcome.unowned:.1f}", "unowned={}", right=True),
-    Column("queues\nowned twice", lambda outcome: f"{outcome.owned_twice:.1f}", "owned_twice={}", right=True),
-    Column("idle\nmembers", lambda outcome: f"{outcome.idle:.1f}", "idle={}", right=True),
-    Column("busiest\nmember", lambda outcome: count(outcome.busiest, "queue"), "busiest={}", right=True),
-    Column(
-        "moves per\nrebalance",
-        lambda outcome: f"{outcome.moves / outcome.rebalances:.1f}" if outcome.rebalances else "-",
-        "moves_per_rebalance={}",
-        right=True,
-    ),
-    Column("highest\nbacklog", lambda outcome: _messages(outcome, outcome.highest), "highest={}", right=True),
-    Column("last\nbacklog", lambda outcome: _messages(outcome, outcome.last), "last={}", right=True),
-    Column("drained\nafter", _drained, "drained_after={}", right=True),
-    Column("consumed\ntwice", lambda outcome: number_text(outcome.consumed_twice), "consumed_twice={}", right=True),
+    measure("queues\nwithout owner", "unowned", lambda outcome: f"{outcome.unowned:.1f}"),
+    measure("queues\nowned twice", "owned_twice", lambda outcome: f"{outcome.owned_twice:.1f}"),
+    measure("idle\nmembers", "idle", lambda outcome: f"{outcome.idle:.1f}"),
+    measure("busiest\nmember", "busiest", lambda outcome: count(outcome.busiest, "queue")),
+    measure("moves per\nrebalance", "moves_per_rebalance", _moves),
+    measure("highest\nbacklog", "highest", lambda outcome: backlog_text(outcome.highest, at_most=outcome.at_most)),
+    measure("last\nbacklog", "last", lambda outcome: backlog_text(outcome.last, at_most=outcome.at_most)),
+    measure("drained\nafter", "drained_after", lambda outcome: drained_text(outcome.drained_after, outcome.highest)),
+    measure("consumed\ntwice", "consumed_twice", lambda outcome: number_text(outcome.consumed_twice)),
 )
 
 
@@ -117,11 +116,8 @@ def _member_document(pace: MemberPace) -> dict[str, Any]:
 
 def _outcome(outcome: CaseOutcome) -> dict[str, Any]:
     fields = {field.name: getattr(outcome, field.name) for field in dataclasses.fields(outcome)}
-    curve = (
-        None
-        if outcome.curve is None
-        else [None if isnan(value) else round(value, 1) for value in outcome.curve.tolist()]
-    )
+    values = None if outcome.curve is None else outcome.curve.tolist()
+    curve = values and [None if isnan(value) else round(value, 1) for value in values]
     return fields | {"curve": curve, "scaled": outcome.scaled and outcome.scaled._asdict()}
 
 
@@ -147,11 +143,11 @@ def _member(member: PlannedMember) -> str:
 
 
 _PLAN_COLUMNS: tuple[Column[PlannedSize], ...] = (
-    Column("change", lambda planned: f"{planned.change:+}", "change={}", right=True),
-    Column("members", lambda planned: str(len(planned.members)), "members={}", right=True),
-    Column("idle", lambda planned: str(planned.idle), "idle={}", right=True),
-    Column("without\nowner", lambda planned: str(planned.unowned), "unowned={}", right=True),
-    Column("owned\ntwice", lambda planned: str(planned.owned_twice), "owned_twice={}", right=True),
+    measure("change", "change", lambda planned: f"{planned.change:+}"),
+    measure("members", "members", lambda planned: str(len(planned.members))),
+    measure("idle", "idle", lambda planned: str(planned.idle)),
+    measure("without\nowner", "unowned", lambda planned: str(planned.unowned)),
+    measure("owned\ntwice", "owned_twice", lambda planned: str(planned.owned_twice)),
     Column(
         "queues of each member: in/s of known pace/s",
         lambda planned: Text("\n".join(printable(_member(member)) for member in planned.members)),

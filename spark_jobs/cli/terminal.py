@@ -9,7 +9,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -28,13 +28,7 @@ from spark_jobs.domain.model.intervals import parse_utc
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 
 _NAME = "rebalance-audit"
-SEVERITY_STYLES: dict[str, str] = {
-    ERROR: "bold red",
-    WARN: "yellow",
-    INFO: "cyan",
-}
-
-
+SEVERITY_STYLES: dict[str, str] = {ERROR: "bold red", WARN: "yellow", INFO: "cyan"}
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{3})?)?Z")
 #: The zone in which times are shown, of the command that runs.
 _zone: ContextVar[tzinfo] = ContextVar("_zone", default=UTC)
@@ -116,22 +110,21 @@ def from_here(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def show_next(command: str, options: Mapping[str, str | None]) -> None:
+def complain(message: str) -> None:
+    """Says on stderr, in one line, what a person should know who pipes on the answer."""
+    print(f"{_NAME}: {printable(message)}", file=sys.stderr)
+
+
+def show_next(command: str, warehouse: str, **options: str | None) -> None:
     """The command to type next, ready to be copied, on stderr: what is piped on is the answer alone."""
-    words = "".join(f" --{name}{_joined(value)}" for name, value in options.items() if value)
+    given = {"warehouse": warehouse, **options}
+    words = "".join(f" --{name}{_joined(value)}" for name, value in given.items() if value)
     print(f"Next: {own_command()} {command}{printable(words)}", file=sys.stderr)
 
 
 def _joined(value: str) -> str:
     """The value after its option; one that begins like an option must not be taken for one."""
     return f"{'=' if value.startswith('-') else ' '}{shlex.quote(value)}"
-
-
-def show_steps(console: Console, steps: Iterable[tuple[str, str]]) -> None:
-    """What to try next: a line for each command, ready to be copied, with what it is for."""
-    console.print(Text("\nTry next", style="bold"))
-    for purpose, command in steps:
-        console.print(Text.assemble(command, (f"  # {purpose}", "dim")), soft_wrap=True)
 
 
 T = TypeVar("T")
@@ -160,7 +153,10 @@ class Column(Generic[T]):
         cell = self.cell(row)
         if isinstance(cell, Text):
             return cell
-        return stacked(*cell) if isinstance(cell, tuple) else Text(printable(cell), no_wrap=self.cut or None)
+        if isinstance(cell, str):
+            return Text(printable(cell), no_wrap=self.cut or None)
+        first, *below = cell
+        return Text.assemble(printable(first or ""), *(("\n" + printable(text), "dim") for text in below if text))
 
     def worded(self, row: T) -> str:
         """The word of the plain line."""
@@ -168,6 +164,11 @@ class Column(Generic[T]):
             return self.word(row)
         cell = self.cell(row)
         return self.word.format(*cell) if isinstance(cell, tuple) else self.word.format(cell)
+
+
+def measure(heading: str, name: str, cell: Callable[[T], Text | str], *, fixed: bool = False) -> Column[T]:
+    """A number that is said of each row: at the right of its cell, and as `name=` in a plain line."""
+    return Column(heading, cell, f"{name}={{}}", right=True, fixed=fixed)
 
 
 def table(title: str, columns: Iterable[Column[T]], rows: Iterable[T], *, ruled: bool = False) -> Table:
@@ -183,19 +184,14 @@ def table(title: str, columns: Iterable[Column[T]], rows: Iterable[T], *, ruled:
     return drawn
 
 
-def stacked(top: str | None, *below: str | None) -> Text:
-    """A cell: the first line, and below it, dim, the others."""
-    return Text.assemble(printable(top or ""), *(("\n" + printable(text), "dim") for text in below if text))
+def severity_text(severity: str | None) -> Text:
+    """A cell; `-` where there is none."""
+    return Text(severity or "-", SEVERITY_STYLES.get(severity or "", "dim"))
 
 
 def known(text: str) -> Text:
     """A cell that is dim where its text says that it is unknown."""
     return Text(text, style="dim" if text == phrases.UNKNOWN else "")
-
-
-def plain_line(columns: Iterable[Column[T]], row: T) -> str:
-    """What the columns say of the row, in words."""
-    return " ".join(word for word in (column.worded(row) for column in columns) if word)
 
 
 def show_table(
@@ -206,7 +202,7 @@ def show_table(
         console,
         rows,
         lambda: table(title, [column for column in columns if console.width >= column.least_width], rows, ruled=ruled),
-        lambda row: plain_line(columns, row),
+        lambda row: " ".join(filter(None, (column.worded(row) for column in columns))),
         summary,
     )
 

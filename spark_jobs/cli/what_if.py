@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from rich.console import Console
 
 from spark_jobs.api.answers import Report
-from spark_jobs.cli.documents import as_json
+from spark_jobs.cli.documents import answered
 from spark_jobs.cli.reading import opened, time_of
 from spark_jobs.cli.show_size import fleet_document, show_fleet, show_size, size_document
 from spark_jobs.cli.show_what_if import comparison_document, plan_document, show_comparison, show_plan
@@ -30,49 +31,43 @@ def what_if_command(arguments: Namespace) -> int:
     request: dict[str, Any] = {"cluster": arguments.cluster, **time_of(arguments)}
     if arguments.size:
         return _size(arguments, request)
-    check_goals(arguments)
+    _check_goals(arguments)
     if not arguments.group:
         raise CaseError("name the group with --group; --size alone is for all groups")
     if arguments.plan is not None:
-        check_plan(arguments)
+        _check_alone("--plan shows the group as it is, with members less and more", vars(arguments) | {"plan": None})
         return _plan(arguments, request)
     options = {name: getattr(arguments, name) for name in CASE_OPTIONS}
     with opened(arguments) as warehouse:
         answer = warehouse.what_if(arguments.group, *(arguments.case or ()), **request, **options)
     if arguments.html:
         Report(answer.page()).save(arguments.html)
-    if arguments.json:
-        print(as_json(comparison_document(answer.group, answer.comparison)))
-        return ExitCode.CLEAN
-    show_comparison(Console(), answer.group, answer.comparison)
-    _note(answer.group)
-    if arguments.html:
-        print(f"The chart of the backlogs is in {printable(arguments.html)}: open it in a browser")
-    names = {"warehouse": arguments.warehouse, "group": answer.group.consumer_group, "cluster": answer.group.cluster}
-    show_next("what-if", {**names, "plan": "3"})
+    if not answered(arguments, comparison_document(answer.group, answer.comparison)):
+        show_comparison(Console(), answer.group, answer.comparison)
+        _note(answer.group)
+        if arguments.html:
+            print(f"The chart of the backlogs is in {printable(arguments.html)}: open it in a browser")
+        names = {"group": answer.group.consumer_group, "cluster": answer.group.cluster}
+        show_next("what-if", arguments.warehouse, **names, plan="3")
     return ExitCode.CLEAN
 
 
 def _plan(arguments: Namespace, request: dict[str, Any]) -> int:
     with opened(arguments) as warehouse:
         answer = warehouse.plan(arguments.group, arguments.plan, **request)
-    if arguments.json:
-        print(as_json(plan_document(answer.group, answer.plan)))
-    else:
+    if not answered(arguments, plan_document(answer.group, answer.plan)):
         show_plan(Console(), answer.group, answer.plan)
         _note(answer.group)
     return ExitCode.CLEAN
 
 
 def _size(arguments: Namespace, request: dict[str, Any]) -> int:
-    goals, load = sizing_of(arguments)
+    goals, load = _sizing_of(arguments)
     if not arguments.group:
         return _fleet_size(arguments, request, goals, load)
     with opened(arguments) as warehouse:
         answer = warehouse.size(arguments.group, **goals._asdict(), load=load, **request)
-    if arguments.json:
-        print(as_json(size_document(answer.group, answer.size)))
-    else:
+    if not answered(arguments, size_document(answer.group, answer.size)):
         show_size(Console(), answer.group, answer.size)
         _note(answer.group)
     return ExitCode.CLEAN
@@ -91,46 +86,28 @@ def _fleet_size(arguments: Namespace, request: dict[str, Any], goals: Goals, loa
         raise CaseError("--backlog-below and --drained-within are played for one group: add --group")
     with opened(arguments) as warehouse:
         answer = warehouse.fleet_size(goals.utilisation or 1.0, load=load, **request)
-    if arguments.json:
-        print(as_json(fleet_document(answer.interval, answer.needs)))
-    else:
+    if not answered(arguments, fleet_document(answer.interval, answer.needs)):
         show_fleet(Console(), answer.interval, answer.needs)
     return ExitCode.CLEAN
 
 
-def check_plan(arguments: Namespace) -> None:
-    """Raises `CaseError` where `--plan`, which shows the group as it is, was typed with something that it ignores."""
-    _check_alone(
-        "--plan shows the group as it is, with members less and more", [*_typed(arguments), *_case_and_html(arguments)]
-    )
-
-
-def sizing_of(arguments: Namespace) -> tuple[Goals, float]:
-    """What is wanted of a group, and so many times the messages; raises `CaseError` as `check_plan` for `--size`."""
-    typed = [*_typed(arguments), *_case_and_html(arguments), *words_of("--plan", arguments.plan)]
-    load = words_of("--load", arguments.load)
-    _check_alone("--size tries groups of other sizes", [word for word in typed if word not in load])
+def _sizing_of(arguments: Namespace) -> tuple[Goals, float]:
+    """What is wanted of a group, and so many times the messages; raises `CaseError` as `_check_alone`."""
+    _check_alone("--size tries groups of other sizes", vars(arguments) | {"load": None})
     utilisation = arguments.utilisation_below or _USUAL_UTILISATION
     goals = Goals(utilisation / 100, arguments.backlog_below, arguments.drained_within)
     return goals, load_of(arguments.load) if arguments.load else 1.0
 
 
-def check_goals(arguments: Namespace) -> None:
+def _check_goals(arguments: Namespace) -> None:
     """Raises `CaseError` where a goal was typed without `--size`."""
     for name in ("utilisation_below", "backlog_below", "drained_within"):
         if getattr(arguments, name) is not None:
             raise CaseError(f"--{name.replace('_', '-')} is a goal of --size: add --size, or leave it out")
 
 
-def _check_alone(does: str, words: Sequence[str]) -> None:
-    if words:
+def _check_alone(does: str, options: Mapping[str, Any]) -> None:
+    """Raises `CaseError` where a case, or what goes with one, is among the options: what `does` that ignores them."""
+    others = (words_of(f"--{name}", options[name]) for name in ("case", "html", "plan"))
+    if words := [*case_words(options), *chain.from_iterable(others)]:
         raise CaseError(f"{does}: leave out {shlex.join(words)}")
-
-
-def _case_and_html(arguments: Namespace) -> list[str]:
-    return [*words_of("--case", arguments.case), *words_of("--html", arguments.html)]
-
-
-def _typed(arguments: Namespace) -> list[str]:
-    """The words that describe a case without `--case`."""
-    return case_words(vars(arguments))

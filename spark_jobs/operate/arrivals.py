@@ -6,7 +6,6 @@ from datetime import datetime
 from itertools import pairwise
 
 from schemas import OPTIONAL_SOURCES, SOURCES, Table
-from spark_jobs.config import Configuration
 from spark_jobs.config.file import load
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.store.location import Location
@@ -18,39 +17,33 @@ def missing_sources(warehouse: str, config: str | None, interval: str) -> list[s
     """What of the interval has not come yet, a sentence per source table; None where nothing tells what should come:
     the tables are where only Spark reads them, or the step before the interval has no snapshots.
 
-    Raises as `missing` does, and `ConfigurationError`, `IntervalError` or `WarehouseError` for what it is given.
+    A source has come once a snapshot is as close to the interval's end as the cadence, or as the longest time between
+    two of its snapshots in the step before, if that is longer: some are recorded less often. One that had none in the
+    step before is not waited for.
+
+    Raises `WarehouseError` where a table that an audit needs is not there or cannot be read, and `ConfigurationError`,
+    `IntervalError` or `WarehouseError` for what it is given.
     """
     location = Location.parse(warehouse)
     if not is_reached(location):
         return None
-    return missing(DeltaTables(location), load(config or None), Interval.parse(interval))
-
-
-def missing(stored: StoredTables, configuration: Configuration, interval: Interval) -> list[str] | None:
-    """A source has come once a snapshot is as close to the interval's end as the cadence, or as the longest time
-    between two of its snapshots in the step before, if that is longer: some are recorded less often. One that had none
-    in the step before is not waited for; None where that is so of all.
-
-    Raises `WarehouseError` where a table that an audit needs is not there or cannot be read.
-    """
-    before = Interval(interval.start - configuration.grid.length, interval.start)
-    found = {table: _times(stored, table, before.start) for table in SOURCES}
-    usual = {table: [at for at in times if at < before.end] for table, times in found.items()}
+    stored, configuration, wanted = DeltaTables(location), load(config or None), Interval.parse(interval)
+    times_per_source = {table: _times(stored, table, wanted.start - configuration.grid.length) for table in SOURCES}
+    usual = {table: [at for at in times if at < wanted.start] for table, times in times_per_source.items()}
     if not any(usual.values()):
         return None
-    told = []
-    for table, times in found.items():
+    missing = []
+    for table, times in times_per_source.items():
         if usual[table]:
             gaps = [later - at for at, later in pairwise(usual[table])]
-            expected = interval.end - max([configuration.cadence, *gaps])
-            if times[-1] < expected:
-                told.append(f"{table.name}: the newest snapshot is of {format_utc(times[-1])}")
-    return told
+            if times[-1] < wanted.end - max([configuration.cadence, *gaps]):
+                missing.append(f"{table.name}: the newest snapshot is of {format_utc(times[-1])}")
+    return missing
 
 
 def _times(stored: StoredTables, table: Table, start: datetime) -> list[datetime]:
     """The different times of the table's snapshots since then, in order."""
     if table in OPTIONAL_SOURCES and not stored.exists(table):
         return []
-    found = stored.read(table, ["captured_at"], [Filter("captured_at", ">=", start)])
-    return sorted({at for (at,) in tuples(found)})
+    snapshots = stored.read(table, ["captured_at"], [Filter("captured_at", ">=", start)])
+    return sorted({at for (at,) in tuples(snapshots)})

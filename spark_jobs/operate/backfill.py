@@ -71,12 +71,12 @@ def published_steps(
     stored = stored_in(spark, warehouse)
     if not stored.exists(AUDIT_RUNS):
         return published
-    for one in map(PublishedRun.of, reversed(runs_of(stored, interval))):
-        touched = {step for step in steps if one.request.interval.intersect(step)}
-        if one.configuration_hash != configuration.hash():
-            published -= touched
-        elif one.request.is_of_everything:
-            published |= touched
+    for earlier in map(PublishedRun.of, reversed(runs_of(stored, interval))):
+        replaced = {step for step in steps if earlier.request.interval.intersect(step)}
+        if earlier.configuration_hash != configuration.hash():
+            published -= replaced
+        elif earlier.request.is_of_everything:
+            published |= replaced
     return published
 
 
@@ -113,9 +113,9 @@ def backfill(
         try:
             futures = {pool.submit(outcome, step): step for step in steps}
             for future in as_completed(futures):
-                step, found = futures[future], future.result()
-                outcomes[step] = found
-                progress(step, f"failed: {found.reason}" if isinstance(found, Failed) else "audited", True)
+                step, ended = futures[future], future.result()
+                outcomes[step] = ended
+                progress(step, f"failed: {ended.reason}" if isinstance(ended, Failed) else "audited", True)
         except BaseException as error:
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -123,6 +123,6 @@ def backfill(
             raise
     in_order = [(step, outcomes[step]) for step in sorted(outcomes)]
     return Backfill(
-        {step: found for step, found in in_order if isinstance(found, Audited)},
-        {step: found for step, found in in_order if isinstance(found, Failed)},
+        {step: ended for step, ended in in_order if isinstance(ended, Audited)},
+        {step: ended for step, ended in in_order if isinstance(ended, Failed)},
     )

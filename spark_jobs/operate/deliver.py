@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,39 +38,31 @@ def notify_url(environment: Mapping[str, str], file: Path | None) -> str:
 
 
 def deliver(environment: Mapping[str, str], file: Path | None, title: str, text: str) -> None:
-    """Sends a message to the URL of the file, else of the environment; raises as `notify_url` and `sender`."""
-    sender(notify_url(environment, file))(title, text)
+    """Sends a message to the URL of the file, else of the environment.
 
-
-def sender(url: str) -> Callable[[str, str], None]:
-    """What sends a title and a text; raises `NoticeTargetError` for what is no URL of Apprise.
-
-    What it gives raises `NotDeliveredError` where the service was not reached or refused.
+    Raises as `notify_url`; `NoticeTargetError` for what is no URL of Apprise; `NotDeliveredError` where the service was
+    not reached or refused.
     """
+    url = notify_url(environment, file)
     from apprise import Apprise, AppriseAsset, NotifyFormat
 
-    with _apprise_says():
+    with _apprise_log() as records:
         service = Apprise.instantiate(url, asset=AppriseAsset(app_id="rebalance-audit", async_mode=False))
-    if service is None:
-        raise NoticeTargetError(
-            "Apprise does not know this kind of URL, or the URL is incomplete: compare it with Apprise's list"
-        )
-    # Names come from clients: nothing in them is markup, whatever the service takes by default.
-    service.notify_format = NotifyFormat.TEXT
-    told = Apprise()
-    told.add(service)
-
-    def send(title: str, text: str) -> None:
-        with _apprise_says() as said:
-            if told.notify(body=text, title=title, body_format=NotifyFormat.TEXT):
-                return
-        raise NotDeliveredError(_why(service, said))
-
-    return send
+        if service is None:
+            raise NoticeTargetError(
+                "Apprise does not know this kind of URL, or the URL is incomplete: compare it with Apprise's list"
+            )
+        # Names come from clients: nothing in them is markup, whatever the service takes by default.
+        service.notify_format = NotifyFormat.TEXT
+        target = Apprise()
+        target.add(service)
+        if not target.notify(body=text, title=title, body_format=NotifyFormat.TEXT):
+            raise NotDeliveredError(_why(service, records))
 
 
-def _why(service: NotifyBase, said: list[str]) -> str:
-    status = next((found[1] for one in said if (found := _STATUS.search(one))), None)
+def _why(service: NotifyBase, records: Iterable[logging.LogRecord]) -> str:
+    statuses = filter(None, (_STATUS.search(record.getMessage()) for record in records))
+    status = next((status[1] for status in statuses), None)
     reason = f"the service answered {status}" if status else "the service could not be reached, or refused the message"
     return (
         f"{service.service_name}: {reason}; the message was not recorded as sent, so the next attempt sends it "
@@ -76,26 +70,15 @@ def _why(service: NotifyBase, said: list[str]) -> str:
     )
 
 
-class _Kept(logging.Handler):
-    """Keeps what is logged."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.said: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.said.append(record.getMessage())
-
-
 @contextmanager
-def _apprise_says() -> Iterator[list[str]]:
+def _apprise_log() -> Iterator[list[logging.LogRecord]]:
     """What Apprise logs meanwhile, which may hold parts of the URL: it goes into the list, and nowhere else."""
-    logger, kept = logging.getLogger("apprise"), _Kept()
+    logger, kept = logging.getLogger("apprise"), BufferingHandler(capacity=sys.maxsize)
     before = logger.propagate, logger.level, logger.handlers
     logger.propagate, logger.handlers = False, [kept]
     logger.setLevel(logging.WARNING)
     try:
-        yield kept.said
+        yield kept.buffer
     finally:
         logger.propagate, level, logger.handlers = before
         logger.setLevel(level)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -43,33 +42,18 @@ def example_files() -> ExampleFiles:
     return files
 
 
-class Demo(NamedTuple):
-    """What the demo has found, and where its report is."""
-
-    result: RunResult
-    report: Path
-
-
-def demo(spark: SparkSession, warehouse: Warehouse, files: ExampleFiles, progress: Callable[[str], None]) -> Demo:
-    """Load the recording into the warehouse, audit its hour, and write the report: beside the tables, or in the working
-    directory where they are in a catalog or a remote store. A second time changes nothing.
+def demo(
+    spark: SparkSession, warehouse: Warehouse, files: ExampleFiles, progress: Callable[[str], None]
+) -> tuple[RunResult, Path]:
+    """Loads the recording into the warehouse, audits its hour, and writes the report: beside the tables, or in the
+    working directory where they are in a catalog or a remote store. A second time changes nothing.
     """
     from spark_jobs.show.report import ReportRequest, report, write_page  # the chart library takes a second
 
     configuration = load(files.configuration)
     ingest(spark, warehouse, [files.recording], progress=progress)
-    result = run(spark, warehouse, RunRequest(INTERVAL, None, None, None), configuration, progress)
+    result = run(spark, warehouse, RunRequest(INTERVAL), configuration, progress)
     page = report(SparkTables(spark, warehouse), ReportRequest(RECORDED), progress)
     file = (warehouse.local_path or Path.cwd()) / "report.html"
     write_page(page, file)
-    return Demo(result, file)
-
-
-def next_steps(warehouse: str, command: str) -> list[tuple[str, str]]:
-    """What to try after the demo: (what it is for, shell command); the warehouse is named as it was typed."""
-    of_warehouse = f"--warehouse {shlex.quote(warehouse)}"
-    return [
-        ("what needs attention", f"{command} status {of_warehouse}"),
-        ("one group at one moment", f"{command} explain {of_warehouse} --group payment-service --at 2026-11-21T02:10"),
-        ("everything else", f"{command} --help"),
-    ]
+    return result, file

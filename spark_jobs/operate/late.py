@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
-from typing import NamedTuple
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -76,20 +75,14 @@ def reaudit_late(
     Raises what `late_steps` raises.
     """
     progress("looking for late snapshots")
-    return [
-        Reaudit(step, _audited(spark, warehouse, configuration, step, progress))
-        for step in late_steps(spark, warehouse, configuration, interval)
-    ]
-
-
-def _audited(
-    spark: SparkSession, warehouse: Warehouse, configuration: Configuration, step: Interval, progress: Progress
-) -> RunResult | RebalanceAuditError:
-    progress(f"auditing {step} again")
-    try:
-        return run(spark, warehouse, RunRequest(step), configuration, progress)
-    except RebalanceAuditError as error:
-        return error
+    reaudits = []
+    for step in late_steps(spark, warehouse, configuration, interval):
+        progress(f"auditing {step} again")
+        try:
+            reaudits.append(Reaudit(step, run(spark, warehouse, RunRequest(step), configuration, progress)))
+        except RebalanceAuditError as error:
+            reaudits.append(Reaudit(step, error))
+    return reaudits
 
 
 def late_steps(
@@ -102,8 +95,9 @@ def late_steps(
     cannot be read, `ConfigurationError` for another step than the warehouse was audited with.
     """
     late: set[Interval] = set()
-    for table, found in _rewritten_sources(stored_in(spark, warehouse), configuration, interval).items():
-        late |= _changed(spark, warehouse, table, found.steps, found.present, configuration)
+    rewritten = _rewritten_sources(stored_in(spark, warehouse), configuration, interval)
+    for table, (steps_per_version, present) in rewritten.items():
+        late |= _changed(spark, warehouse, table, steps_per_version, present, configuration)
     return sorted(late)
 
 
@@ -124,28 +118,23 @@ def is_nothing_late(location: Location, configuration: Configuration, interval: 
 _Steps = Mapping[int | None, list[Interval]]
 
 
-class _Rewritten(NamedTuple):
-    """A source whose rows may differ from those that steps have read, and its present version (None: it is gone)."""
-
-    steps: _Steps
-    present: int | None
-
-
 def _rewritten_sources(
     stored: StoredTables, configuration: Configuration, interval: Interval
-) -> dict[Table, _Rewritten]:
-    """The sources that may make steps of the interval late, as far as `audit_runs` and Delta's log tell."""
+) -> dict[Table, tuple[_Steps, int | None]]:
+    """The sources whose rows may differ from those that steps of the interval have read, as far as `audit_runs` and
+    Delta's log tell: these steps, and the source's present version (None: it is gone).
+    """
     configuration.grid.check_whole_steps(interval)
     versions = _versions_read(stored, configuration, interval)
-    found = {}
+    rewritten: dict[Table, tuple[_Steps, int | None]] = {}
     for table in SOURCES if versions else ():
         by_version: dict[int | None, list[Interval]] = {}
         for step, read in versions.items():
             by_version.setdefault(read.get(table.name), []).append(step)
         present = None if table in OPTIONAL_SOURCES and not stored.exists(table) else stored.version(table)
         if steps := _rewritten(stored, table, by_version, present):
-            found[table] = _Rewritten(steps, present)
-    return found
+            rewritten[table] = steps, present
+    return rewritten
 
 
 def _versions_read(
@@ -157,11 +146,11 @@ def _versions_read(
     runs = [PublishedRun.of(row) for row in runs_of(stored, interval)]
     check_step(runs, configuration)
     versions: dict[Interval, Mapping[str, int]] = {}
-    for one in runs:  # newest first
-        asked = one.request.interval.intersect(interval)
-        if asked and one.request.is_of_everything:
-            for step in configuration.grid.steps(asked):
-                versions.setdefault(step, one.source_versions)
+    for published in runs:  # newest first
+        audited = published.request.interval.intersect(interval)
+        if audited and published.request.is_of_everything:
+            for step in configuration.grid.steps(audited):
+                versions.setdefault(step, published.source_versions)
     return versions
 
 
@@ -169,10 +158,10 @@ def _rewritten(stored: StoredTables, table: Table, steps: _Steps, present: int |
     """Without the versions that hold the same rows as the present one, as far as Delta's history tells."""
     earlier = [version for version in steps if version is not None and present is not None and version < present]
     if present is None or not earlier:
-        return {version: found for version, found in steps.items() if version != present}
+        return {version: readers for version, readers in steps.items() if version != present}
     commits = stored.operations(table, present - min(earlier))
     same = {v for v in earlier if all(commits.get(later) in _SAME_ROWS for later in range(v + 1, present + 1))}
-    return {version: found for version, found in steps.items() if version not in {present, *same}}
+    return {version: readers for version, readers in steps.items() if version not in {present, *same}}
 
 
 def _changed(
@@ -188,13 +177,13 @@ def _changed(
     def contents(versions: _Steps) -> dict[datetime, Content]:
         """Of every step that has rows; one job."""
         frames = [
-            _rows(spark, warehouse, table, version, found, configuration)
-            for version, found in versions.items()
+            _rows(spark, warehouse, table, version, readers, configuration)
+            for version, readers in versions.items()
             if version is not None
         ]
         return content_of_steps(reduce(DataFrame.union, frames)) if frames else {}
 
-    everything = [step for found in steps.values() for step in found]
+    everything = [step for readers in steps.values() for step in readers]
     if present is None:
         return set(everything)
     try:
@@ -203,8 +192,8 @@ def _changed(
         if not any(name in str(error) for name in _GONE):
             raise
         if len(steps) > 1:  # which of them is gone?
-            parts = (_changed(spark, warehouse, table, dict([one]), present, configuration) for one in steps.items())
-            return set().union(*parts)
+            parts = ({version: readers} for version, readers in steps.items())
+            return set().union(*(_changed(spark, warehouse, table, part, present, configuration) for part in parts))
         _LOG.warning("%s: version %s is gone, the steps that read it count as late", table.name, *steps)
         return set(everything)
     return {step for step in everything if before.get(step.start) != now.get(step.start)}

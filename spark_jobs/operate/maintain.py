@@ -113,9 +113,8 @@ def _made(spark: SparkSession, warehouse: Warehouse, table: Table, version: int 
 def _upkeep(spark: SparkSession, warehouse: Warehouse, table: Table, days: int) -> Upkeep:
     if is_surely_reached(warehouse):
         return upkeep_of(DeltaTables(warehouse), table, days)
-    found = warehouse.detail(spark, table)
-    version = warehouse.version(spark, table)
-    return Upkeep(version, found["numFiles"], found["sizeInBytes"], found["properties"])
+    detail = warehouse.detail(spark, table)
+    return Upkeep(warehouse.version(spark, table), detail["numFiles"], detail["sizeInBytes"], detail["properties"])
 
 
 def _properties(spark: SparkSession, warehouse: Warehouse, table: Table) -> Mapping[str, str]:
@@ -138,9 +137,7 @@ def _maintained(spark: SparkSession, warehouse: Warehouse, table: Table, days: i
         unless_outrun(delta.vacuum, f"remove the old files of {table.name}")
     if wanted or before.compact or before.vacuum:
         after = _upkeep(spark, warehouse, table, days)
-    return Maintained(
-        table.name, before.files, after.files, before.bytes, after.bytes, before.version, after.version, days
-    )
+    return Maintained.of(table, before, after, days)
 
 
 def _broken_constraints(spark: SparkSession, warehouse: Warehouse, table: Table) -> Iterator[str]:
@@ -153,8 +150,8 @@ def _broken_constraints(spark: SparkSession, warehouse: Warehouse, table: Table)
     breaking = (F.count_if(~keeps(table.checks[name])).alias(name) for name in wrong)
     row = warehouse.read(spark, table).agg(*breaking).head()
     assert row is not None  # an aggregate without groups has exactly one row
-    for name, found in wrong.items():
+    for name, present in wrong.items():
         check = table.checks[name]
-        yield f"{table.name}: the constraint {name} is {found or 'missing'}, and should be {check}"
+        yield f"{table.name}: the constraint {name} is {present or 'missing'}, and should be {check}"
         if row[name]:
             yield f"{table.name}: {row[name]} rows break the constraint {name}: {check}"

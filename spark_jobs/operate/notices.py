@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from schemas import NOTICES
@@ -45,7 +46,7 @@ class NoticeRequest:
     @property
     def targets(self) -> tuple[str, ...]:
         """The files of the routes, each once, and the name of the default."""
-        return tuple(dict.fromkeys((*(one.to for one in self.routes), self.target)))
+        return tuple(dict.fromkeys((*(route.to for route in self.routes), self.target)))
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,8 @@ def tell(
             except Exception as error:  # whatever it is, it is this target's
                 failed[message.target] = error
                 continue
-            stored.append(NOTICES, [*_rows(message, datetime.now(UTC))])
+            sending = {"audited_until": message.audited_until, "told_at": datetime.now(UTC), "target": message.target}
+            stored.append(NOTICES, [notice_row(notice) | sending for notice in message.notices])
             sent.append(message)
     if failed:
         raise _why(failed, request.target)
@@ -118,23 +120,24 @@ def messages(
     if not until:
         return []
     end = max(until.values())
-    found = published_incidents(tables, IncidentQuery(Interval(end - FOLLOWED, end)))
+    incidents = published_incidents(tables, IncidentQuery(Interval(end - FOLLOWED, end)))
     scope = NoticeScope(
         since=to_micros(end - FOLLOWED),
         recent=to_micros(end - RECENT),
         until={cluster: to_micros(moment) for cluster, moment in until.items()},
         least=request.least,
     )
-    targets = {incident.incident_id: targets_of(request.routes, incident, request.target) for incident in found}
-    told_before = _told(stored, request.targets)
+    sent_before = _sent(stored, request.targets)
+    by_cluster = attrgetter("cluster")
     new = []
     for target in request.targets:
-        of_target = scope._replace(only=frozenset(name for name, of_one in targets.items() if target in of_one))
-        told = sorted(notices(found, told_before[target], of_target), key=lambda notice: notice.cluster)
-        new += [
-            _message(stored.location.location, target, cluster, tuple(of_cluster), until.get(cluster, end))
-            for cluster, of_cluster in groupby(told, key=lambda notice: notice.cluster)
-        ]
+        routed = (incident for incident in incidents if target in targets_of(request.routes, incident, request.target))
+        ids = frozenset(incident.incident_id for incident in routed)
+        of_target = sorted(notices(incidents, sent_before[target], scope._replace(only=ids)), key=by_cluster)
+        for cluster, of_cluster in groupby(of_target, key=by_cluster):
+            unsent = tuple(of_cluster)
+            title, text = _title(cluster, unsent), _text(stored.location.location, unsent)
+            new.append(Message(target, cluster, title, text, unsent, until.get(cluster, end)))
     return new
 
 
@@ -146,16 +149,16 @@ def _audited_until(tables: PublishedTables) -> dict[str, datetime]:
     return until
 
 
-def _told(stored: StoredTables, targets: Sequence[str]) -> dict[str, list[Notice]]:
-    """What each target was told, in the order that `notices` asks for."""
-    told: dict[str, list[tuple[datetime, Notice]]] = {target: [] for target in targets}
+def _sent(stored: StoredTables, targets: Sequence[str]) -> dict[str, list[Notice]]:
+    """What was sent to each target, in the order that `notices` asks for."""
+    sent: dict[str, list[tuple[datetime, Notice]]] = {target: [] for target in targets}
     if stored.exists(NOTICES):
         columns = ("target", "told_at", *Notice._fields)
         for target, at, *values in tuples(stored.read(NOTICES, columns, [Filter("target", "IN", [*targets])])):
-            told[target].append((at, _notice(values)))
+            sent[target].append((at, _notice(values)))
     return {
         target: [notice for _, notice in sorted(of_target, key=lambda pair: (pair[0], not pair[1].is_over))]
-        for target, of_target in told.items()
+        for target, of_target in sent.items()
     }
 
 
@@ -163,17 +166,6 @@ def _notice(values: Iterable[Any]) -> Notice:
     row = Notice(*values)._asdict()
     times = {name: None if row[name] is None else to_micros(row[name]) for name in _TIMES}
     return Notice(**row | times | {name: tuple(row[name]) for name in ("groups", "root_finding_ids")})
-
-
-def _message(warehouse: str, target: str, cluster: str, new: tuple[Notice, ...], until: datetime) -> Message:
-    return Message(target, cluster, notice_title(cluster, new), notice_text(warehouse, new), new, until)
-
-
-def _rows(message: Message, told_at: datetime) -> Iterable[dict[str, Any]]:
-    """As `notices` has them."""
-    for notice in message.notices:
-        at = {"audited_until": message.audited_until, "told_at": told_at}
-        yield {"target": message.target} | notice_row(notice) | at
 
 
 def notice_row(notice: Notice) -> dict[str, Any]:
@@ -188,24 +180,21 @@ _NAMED = 50
 _NEWS = {OPENED: "opened", WORSE: "got worse", RESOLVED: "resolved", WITHDRAWN: "withdrawn"}
 
 
-def notice_title(cluster: str, notices: Sequence[Notice]) -> str:
+def _title(cluster: str, notices: Sequence[Notice]) -> str:
     """Such as `rebalance-audit eu: 2 incidents opened, 1 resolved`."""
     counts = Counter(notice.told for notice in notices)
-    first, *others = ((counts[told], words) for told, words in _NEWS.items() if counts[told])
-    told = [f"{count(first[0], 'incident')} {first[1]}", *(f"{number} {words}" for number, words in others)]
-    return printable(f"rebalance-audit {cluster}: {', '.join(told)}")
+    (number, words), *others = ((counts[news], words) for news, words in _NEWS.items() if counts[news])
+    parts = [f"{count(number, 'incident')} {words}", *(f"{number} {words}" for number, words in others)]
+    return printable(f"rebalance-audit {cluster}: {', '.join(parts)}")
 
 
-def notice_text(warehouse: str, notices: Sequence[Notice]) -> str:
+def _text(warehouse: str, notices: Sequence[Notice]) -> str:
     """A line for each in the order given, and below them how to see one in full."""
-    return "\n".join(map(printable, _lines(warehouse, notices)))
-
-
-def _lines(warehouse: str, notices: Sequence[Notice]) -> Iterator[str]:
-    yield from map(_line, notices[:_NAMED])
+    lines = [*map(_line, notices[:_NAMED])]
     if notices[_NAMED:]:
-        yield f"... and {len(notices) - _NAMED} more"
-    yield f"In full: rebalance-audit incidents --warehouse {shlex.quote(warehouse)} --id ID"
+        lines.append(f"... and {len(notices) - _NAMED} more")
+    lines.append(f"In full: rebalance-audit incidents --warehouse {shlex.quote(warehouse)} --id ID")
+    return "\n".join(map(printable, lines))
 
 
 def _line(notice: Notice) -> str:

@@ -45,13 +45,13 @@ def upgrade(spark: SparkSession, warehouse: Warehouse, progress: Progress = lamb
     if not there:
         raise warehouse.without(SOURCES[0])
     schemas = {table: warehouse.delta_table(spark, table).toDF().schema.jsonValue() for table in there}
-    check_all(partial(warehouse.check_schema, found, table, older=True) for table, found in schemas.items())
+    check_all(partial(warehouse.check_schema, schema, table, older=True) for table, schema in schemas.items())
     missing = [table for table in TABLES if table not in there]
     changes: list[Upgraded] = []
     with _marked(spark):
-        for table, found in schemas.items():
+        for table, schema in schemas.items():
             progress(f"upgrading {table.name}")
-            changes += _columns(spark, warehouse, table, found)
+            changes += _columns(spark, warehouse, table, schema)
             changes += _constraints(spark, warehouse, table)
         warehouse.create(spark, missing)
     return changes + [Upgraded(table.name, "created") for table in missing]
@@ -67,11 +67,10 @@ def _marked(spark: SparkSession) -> Iterator[None]:
         spark.conf.unset(_MARK)
 
 
-def _columns(spark: SparkSession, warehouse: Warehouse, table: Table, found: Any) -> Iterable[Upgraded]:
-    missing = missing_columns(found, table)
+def _columns(spark: SparkSession, warehouse: Warehouse, table: Table, schema: Any) -> Iterable[Upgraded]:
+    missing = missing_columns(schema, table)
     if missing:
-        added = ", ".join(map(_definition, missing))
-        _alter(spark, warehouse, table, f"ADD COLUMNS ({added})")
+        _alter(spark, warehouse, table, f"ADD COLUMNS ({', '.join(map(_definition, missing))})")
     return [Upgraded(table.name, f"column {field.name} added") for field in missing]
 
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,22 +24,6 @@ from spark_jobs.store.sql import is_same_check
 
 #: Delta's own `delta.logRetentionDuration`, which must not be shorter than that of files.
 _LOG_RETENTION = timedelta(days=30)
-
-
-@dataclass(frozen=True)
-class Maintained:
-    """What became of one table: data files and their bytes in the newest version, the newest version before and after,
-    and for how many days versions stay readable.
-    """
-
-    table: str
-    files_before: int
-    files_after: int
-    bytes_before: int
-    bytes_after: int
-    version_before: int
-    version_after: int
-    retention_days: int
 
 
 @dataclass(frozen=True)
@@ -66,10 +51,33 @@ class Upkeep:
         return {} if wanted.items() <= self.properties.items() else wanted
 
 
+@dataclass(frozen=True)
+class Maintained:
+    """What became of one table: data files and their bytes in the newest version, the newest version before and after,
+    and for how many days versions stay readable.
+    """
+
+    table: str
+    files_before: int
+    files_after: int
+    bytes_before: int
+    bytes_after: int
+    version_before: int
+    version_after: int
+    retention_days: int
+
+    @classmethod
+    def of(cls, table: Table, before: Upkeep, after: Upkeep, days: int) -> Self:
+        """What became of the table between the two."""
+        return cls(
+            table.name, before.files, after.files, before.bytes, after.bytes, before.version, after.version, days
+        )
+
+
 def wrong_constraints(table: Table, properties: Mapping[str, str]) -> dict[str, str | None]:
     """By name, what Delta keeps instead of a constraint of the table's module; None: nothing."""
     kept = {name: properties.get(f"delta.constraints.{name}") for name in table.checks}
-    return {name: found for name, found in kept.items() if not is_same_check(found, table.checks[name])}
+    return {name: check for name, check in kept.items() if not is_same_check(check, table.checks[name])}
 
 
 def _duration(length: timedelta) -> str:
@@ -126,22 +134,20 @@ def untouched(location: Location, retention: timedelta) -> list[Maintained] | No
     root, claims = location.local_path, claims_of(location)
     if root is None or claims is None or claims.notes() or any(root.glob("_staging/*")):
         return None
-    tables, found = DeltaTables(location), []
-    there = [table for table in TABLES if tables.exists(table)] or [SOURCES[0]]
+    tables, maintained = DeltaTables(location), []
     oldest = oldest_versions(tables, datetime.now(UTC) - retention)
-    for table in there:
+    for table in [table for table in TABLES if tables.exists(table)] or [SOURCES[0]]:
         kept = oldest.get(table.name)
         made = None if kept is None else LocalLog(root / table.name).made(kept)
         days = days_to_keep(made, retention)
-        one = upkeep_of(tables, table, days)
-        if one.lacks(days) or one.compact or one.vacuum or wrong_constraints(table, one.properties):
+        upkeep = upkeep_of(tables, table, days)
+        if upkeep.lacks(days) or upkeep.compact or upkeep.vacuum or wrong_constraints(table, upkeep.properties):
             return None
-        told = (one.files, one.files, one.bytes, one.bytes, one.version, one.version, days)
-        found.append(Maintained(table.name, *told))
+        maintained.append(Maintained.of(table, upkeep, upkeep, days))
     if not is_remembered(tables):
         return None
     drop_dead_claims(location)
-    return found
+    return maintained
 
 
 def is_remembered(tables: DeltaTables) -> bool:

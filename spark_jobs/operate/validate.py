@@ -24,7 +24,7 @@ from spark_jobs.pipeline.check import record_results, validated
 from spark_jobs.pipeline.gather.judged import IN_PART, Gathered, checked_outputs, checked_snapshots
 from spark_jobs.pipeline.gather.packed import counted_in
 from spark_jobs.pipeline.publish.claims import claim
-from spark_jobs.pipeline.publish.content import Content, content_of_steps, together
+from spark_jobs.pipeline.publish.content import NOTHING, Content, content_of_steps, together
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.publish.runs import PublishedRun, of_one_topic, published_runs
 from spark_jobs.pipeline.quality.checks import AsPublished, Check, Result, checks_of, settings_of
@@ -64,15 +64,15 @@ def validate(
     """
     if interval:
         configuration.grid.check_whole_steps(interval)
-    wanted = [table] if table else [one for one in BY_TABLE if warehouse.exists(spark, one)] or [SOURCES[0]]
-    for one in wanted:
-        warehouse.delta_table(spark, one)
+    wanted = [table] if table else [known for known in BY_TABLE if warehouse.exists(spark, known)] or [SOURCES[0]]
+    for wanted_table in wanted:
+        warehouse.delta_table(spark, wanted_table)
     run_id = uuid.uuid4().hex
     with claim(warehouse.folder(spark), RunRequest(interval or EVER), run_id):
-        frames = {one: _rows(spark, warehouse, one, interval) for one in BY_TABLE}
+        frames = {known: _rows(spark, warehouse, known, interval) for known in BY_TABLE}
         runs = _runs(spark, warehouse, interval or EVER)
     check_step(runs, configuration)
-    interval = interval or _hull((frames[one] for one in wanted), runs, configuration)
+    interval = interval or _hull({table: frames[table] for table in wanted}, runs, configuration)
     if interval is None:
         return Validation(run_id, None, [], None)
     usual = usual_values(stored_in(spark, warehouse), interval, configuration.quality)
@@ -86,9 +86,7 @@ def _rows(spark: SparkSession, warehouse: Warehouse, table: Table, interval: Int
     if not warehouse.exists(spark, table):
         return spark.createDataFrame([], spark_schema(table))
     rows = warehouse.read(spark, table, warehouse.version(spark, table))
-    if interval is None:
-        return rows
-    return rows.where(during(interval, _time(table)))
+    return rows if interval is None else rows.where(during(interval, _time(table)))
 
 
 def _time(table: Table) -> str:
@@ -111,13 +109,14 @@ def check_step(runs: Iterable[PublishedRun], configuration: Configuration) -> No
             )
 
 
-def _hull(frames: Iterable[DataFrame], runs: Iterable[PublishedRun], configuration: Configuration) -> Interval | None:
+def _hull(
+    frames: Mapping[Table, DataFrame], runs: Iterable[PublishedRun], configuration: Configuration
+) -> Interval | None:
     """The whole steps that hold every row, and every step that was published: one that lost all its rows counts."""
     floor, length = configuration.grid.floor, configuration.grid.length
     starts = [moment for run in runs for moment in (run.request.interval.start, run.request.interval.end - length)]
-    for frame in frames:
-        time = "captured_at" if "captured_at" in frame.columns else "step_start"
-        row = frame.agg(F.min(time), F.max(time)).head()
+    for table, frame in frames.items():
+        row = frame.agg(F.min(_time(table)), F.max(_time(table))).head()
         starts += [floor(moment.replace(tzinfo=UTC)) for moment in row or () if moment is not None]
     return Interval(min(starts), max(starts) + length) if starts else None
 
@@ -156,24 +155,23 @@ def _checks(
     yield from checks_of(SOURCES, interval, configuration, usual)
     for check in checks_of(OUTPUTS, interval, configuration, usual):
         table = check.suite.table
-        found = content_of_steps(frames[table].select(*table.columns))
-        published = as_published(table, found, runs, interval, configuration.grid)
+        contents = content_of_steps(frames[table].select(*table.columns))
+        published = _as_published(table, contents, runs, interval, configuration.grid)
         yield replace(check, of_steps=(*check.of_steps, published))
 
 
-def as_published(
-    table: Table, found: Mapping[datetime, Content], runs: Sequence[PublishedRun], interval: Interval, grid: StepGrid
+def _as_published(
+    table: Table, contents: Mapping[datetime, Content], runs: Sequence[PublishedRun], interval: Interval, grid: StepGrid
 ) -> AsPublished:
     """Compares the content of a table's steps with that of the runs (newest first) that published them, if they were
     of everything, lie inside the interval, and no later run has published there.
     """
-    nothing = together([])
     unchanged: dict[str, bool] = {}
     for run in _last_word(runs, interval):
         if (published := run.contents.get(table.name)) is not None:
             steps = [step.start for step in grid.steps(run.request.interval)]
-            is_so = together(found.get(step, nothing) for step in steps) == published
-            unchanged |= {step.isoformat(): is_so for step in steps}
+            is_same = together(contents.get(step, NOTHING) for step in steps) == published
+            unchanged |= {step.isoformat(): is_same for step in steps}
     return AsPublished(
         name="content_is_as_published",
         says="Number and content of the rows are what audit_runs says of the last run of the step.",

@@ -49,11 +49,10 @@ def verify(spark: SparkSession, warehouse: Warehouse, run_id: str, progress: Pro
     judged = judge(again, usual_of(again))
     raise_if_critical(judged.results)
     progress("comparing")
-    found = contents_of(judged.outputs())
-    now = {table.name: content for table, content in found.items()}
-    differs = {}
-    for name, then in published.contents.items():
-        content = now.get(name, NOTHING)
-        if content != then:
-            differs[name] = {"published": asdict(then), "now": asdict(content)}
+    contents = {table.name: content for table, content in contents_of(judged.outputs()).items()}
+    differs = {
+        name: {"published": asdict(then), "now": asdict(now)}
+        for name, then in published.contents.items()
+        if (now := contents.get(name, NOTHING)) != then
+    }
     return Verified(run_id, str(request.interval), differs, run["code_version"], code_version())

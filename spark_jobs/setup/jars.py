@@ -64,12 +64,9 @@ def fetch_jars(directory: Path, source: Path | None = None) -> None:
     delta_jar = jar_names()[0].removesuffix(".jar").removeprefix("io.delta_")
     artifact, _, version = delta_jar.rpartition("-")
     package = _Package("Delta's jars", f"io.delta:{artifact}:{version}", _EXCLUDES, jar_names())
-    with _found(package, directory, source) as jars:
-        complete = jars.with_name("complete")
-        complete.mkdir()
-        for name in jar_names():
-            (jars / name).rename(complete / name)
-        _replace(directory, complete)
+    with _replaced(package, directory, source) as jars:
+        for other in {file.name for file in jars.iterdir()} - {*jar_names()}:
+            (jars / other).unlink()
 
 
 def fetch_tools(directory: Path, version: str, source: Path | None = None) -> None:
@@ -82,8 +79,8 @@ def fetch_tools(directory: Path, version: str, source: Path | None = None) -> No
         return
     coordinates = f"org.apache.rocketmq:rocketmq-tools:{version}"
     package = _Package("RocketMQ's admin client", coordinates, _CAPTURE_EXCLUDES, (name,))
-    with _found(package, directory, source) as jars:
-        _replace(directory, jars)
+    with _replaced(package, directory, source):
+        pass  # all that it needs lies beside it
 
 
 def fetch_s3(directory: Path, delta: Path, source: Path | None = None) -> None:
@@ -98,19 +95,13 @@ def fetch_s3(directory: Path, delta: Path, source: Path | None = None) -> None:
         return
     check_jars(delta)
     package = _Package("Hadoop's S3A", s3.packages(), s3.EXCLUDES, (s3.module_jar(),))
-    with _found(package, directory, source) as jars:
+    with _replaced(package, directory, source) as jars:
         s3.compile_log_store(jars, delta)
-        _replace(directory, jars)
-
-
-def _replace(directory: Path, complete: Path) -> None:
-    shutil.rmtree(directory, ignore_errors=True)
-    complete.rename(directory)
 
 
 @contextmanager
-def _found(package: _Package, directory: Path, source: Path | None) -> Iterator[Path]:
-    """A folder beside the directory, soon gone, with the jars of the package and what they need."""
+def _replaced(package: _Package, directory: Path, source: Path | None) -> Iterator[Path]:
+    """A folder with the jars of the package and what they need, which takes the directory's place at the end."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".jars-") as scratch:
         jars = Path(scratch, "jars")
@@ -119,6 +110,8 @@ def _found(package: _Package, directory: Path, source: Path | None) -> Iterator[
         else:
             _copy(package, source / directory.name if (source / directory.name).is_dir() else source, jars)
         yield jars
+        shutil.rmtree(directory, ignore_errors=True)
+        jars.rename(directory)
 
 
 def _copy(package: _Package, source: Path, jars: Path) -> None:

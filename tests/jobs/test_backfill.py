@@ -47,7 +47,7 @@ def contents(spark: SparkSession, warehouse: Warehouse) -> dict[str, Content]:
 
 
 def severities(audited: Iterable[Audited]) -> list[dict[str, int]]:
-    return [dict(one.findings) for one in audited]
+    return [dict(step.findings) for step in audited]
 
 
 @pytest.fixture(scope="module")
@@ -63,18 +63,18 @@ def test_two_steps_at_a_time_publish_what_one_run_does(
     spark: SparkSession, warehouse: Warehouse, in_one_run: dict[str, Content]
 ) -> None:
     load(spark, warehouse, history())
-    told: list[tuple[Interval, str, bool]] = []
-    found = backfill(spark, warehouse, STEPS, TEN_MINUTES, jobs=2, progress=lambda *words: told.append(words))
+    messages: list[tuple[Interval, str, bool]] = []
+    result = backfill(spark, warehouse, STEPS, TEN_MINUTES, jobs=2, progress=lambda *words: messages.append(words))
     assert contents(spark, warehouse) == in_one_run
-    assert (list(found.audited), found.failed) == (STEPS, {})
-    assert severities(found.audited.values()) == [{}, TWINS, {}]
+    assert (list(result.audited), result.failed) == (STEPS, {})
+    assert severities(result.audited.values()) == [{}, TWINS, {}]
     runs = {row.run_id for row in warehouse.read(spark, AUDIT_RUNS).collect()}
-    assert runs == {one.run_id for one in found.audited.values()}
-    begun = [step for step, message, _ in told if message == "reading the snapshots"]
-    ended = [step for step, message, has_ended in told if has_ended and message == "audited"]
+    assert runs == {step.run_id for step in result.audited.values()}
+    begun = [step for step, message, _ in messages if message == "reading the snapshots"]
+    ended = [step for step, message, has_ended in messages if has_ended and message == "audited"]
     assert (sorted(begun), sorted(ended)) == (STEPS, STEPS)
     assert set(begun[:2]) == {FIRST, SECOND}
-    assert told.index((begun[1], "reading the snapshots", False)) < told.index((ended[0], "audited", True))
+    assert messages.index((begun[1], "reading the snapshots", False)) < messages.index((ended[0], "audited", True))
 
 
 @pytest.mark.slow
@@ -87,20 +87,20 @@ def test_steps_that_fail_fail_alone_and_are_what_is_missing(
     rows[MEMBERSHIP_SNAPSHOTS].append(membership(705, "", group="broken"))
     load(spark, warehouse, rows)
     with claim(warehouse, RunRequest(THIRD), "other"):
-        found = backfill(spark, warehouse, STEPS, TEN_MINUTES)
-    assert list(found.audited) == [FIRST]
-    assert [(step, one.error, one.exit_code) for step, one in found.failed.items()] == [
+        result = backfill(spark, warehouse, STEPS, TEN_MINUTES)
+    assert list(result.audited) == [FIRST]
+    assert [(step, failure.error, failure.exit_code) for step, failure in result.failed.items()] == [
         (SECOND, "QualityError", ExitCode.FINDINGS),
         (THIRD, "PublishConflictError", ExitCode.NOT_PUBLISHED),
     ]
-    assert "few_rows_are_quarantined failed in the step 2026-03-01T10:10Z" in found.failed[SECOND].reason
-    assert found.failed[THIRD].reason.startswith("run other is auditing 2026-03-01T10:20Z/2026-03-01T10:30Z")
+    assert "few_rows_are_quarantined failed in the step 2026-03-01T10:10Z" in result.failed[SECOND].reason
+    assert result.failed[THIRD].reason.startswith("run other is auditing 2026-03-01T10:20Z/2026-03-01T10:30Z")
 
     assert published_steps(spark, warehouse, WHOLE, OTHER) == set()
     assert published_steps(spark, warehouse, WHOLE, TEN_MINUTES) == {FIRST}
     warehouse.delta_table(spark, MEMBERSHIP_SNAPSHOTS).delete("consumer_group = 'broken'")
-    found = backfill(spark, warehouse, [SECOND, THIRD], TEN_MINUTES)
-    assert severities(found.audited.values()) == [TWINS, {}]
+    result = backfill(spark, warehouse, [SECOND, THIRD], TEN_MINUTES)
+    assert severities(result.audited.values()) == [TWINS, {}]
     assert contents(spark, warehouse) == in_one_run
     assert published_steps(spark, warehouse, WHOLE, TEN_MINUTES) == set(STEPS)
 
@@ -198,6 +198,6 @@ def test_outcomes_are_in_the_order_of_time_whichever_step_ends_first(
 
     running(act)
     fourth = Interval(THIRD.start + timedelta(seconds=600), THIRD.end + timedelta(seconds=600))
-    found = backfill(spark, Warehouse.parse(str(tmp_path)), [*STEPS, fourth], TEN_MINUTES, jobs=2)
-    assert list(found.audited) == [FIRST, THIRD, fourth]
-    assert found.failed == {SECOND: Failed("PublishConflictError", "held", ExitCode.NOT_PUBLISHED)}
+    result = backfill(spark, Warehouse.parse(str(tmp_path)), [*STEPS, fourth], TEN_MINUTES, jobs=2)
+    assert list(result.audited) == [FIRST, THIRD, fourth]
+    assert result.failed == {SECOND: Failed("PublishConflictError", "held", ExitCode.NOT_PUBLISHED)}

@@ -39,9 +39,9 @@ def python(tmp_path: Path) -> Path:
     packages = tmp_path / "packages"
     packages.mkdir()
     for name in listed():
-        for found in (SITE / name, SITE / f"{name}.py", SITE / f"{name}.libs"):
-            if found.exists():
-                (packages / found.name).symlink_to(found)
+        for path in (SITE / name, SITE / f"{name}.py", SITE / f"{name}.libs"):
+            if path.exists():
+                (packages / path.name).symlink_to(path)
     wrapper = tmp_path / "python"
     wrapper.write_text(
         "#!/bin/sh\n"
@@ -59,8 +59,8 @@ def test_workers_that_lack_the_project_find_what_a_local_run_finds(
     elsewhere = os.environ | {"PYTHONPATH": ""}
     for package, missing in (("numpy", False), ("spark_jobs", True), ("yaml", True)):
         command = [str(python), "-c", f"import {package}"]
-        asked = subprocess.run(command, check=False, cwd=tmp_path, env=elsewhere, capture_output=True, text=True)
-        assert (f"No module named '{package}'" in asked.stderr, asked.returncode) == (missing, int(missing))
+        answer = subprocess.run(command, check=False, cwd=tmp_path, env=elsewhere, capture_output=True, text=True)
+        assert (f"No module named '{package}'" in answer.stderr, answer.returncode) == (missing, int(missing))
     (tmp_path / "starts").unlink()
     settings = {
         "spark.driver.memory": "1g",

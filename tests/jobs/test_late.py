@@ -52,7 +52,7 @@ def copied(audited: Warehouse, warehouse: Warehouse) -> Warehouse:
     return warehouse
 
 
-def look(spark: SparkSession, warehouse: Warehouse) -> list[Interval]:
+def late_in_day(spark: SparkSession, warehouse: Warehouse) -> list[Interval]:
     return late_steps(spark, warehouse, CONFIGURATION, DAY)
 
 
@@ -85,13 +85,13 @@ def test_nothing_is_late_after_a_run_and_nothing_is_read_to_see_it(
     spark: SparkSession, copied: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(late, "content_of_steps", None)
-    assert look(spark, copied) == []
+    assert late_in_day(spark, copied) == []
     for table in SOURCES:
         copied.delta_table(spark, table).optimize().executeCompaction()
     copied.delta_table(spark, MEMBERSHIP_SNAPSHOTS).vacuum()
     newest = copied.delta_table(spark, MEMBERSHIP_SNAPSHOTS).history(3).select("operation").collect()
     assert [row.operation for row in newest] == ["VACUUM END", "VACUUM START", "OPTIMIZE"]
-    assert look(spark, copied) == []
+    assert late_in_day(spark, copied) == []
 
 
 @pytest.mark.parametrize(
@@ -109,14 +109,14 @@ def test_a_snapshot_makes_the_steps_late_that_read_it(
     spark: SparkSession, copied: Warehouse, seconds: float, late: list[Interval]
 ) -> None:
     add(spark, copied, seconds)
-    assert look(spark, copied) == late
+    assert late_in_day(spark, copied) == late
 
 
 def test_rows_that_changed_or_went_are_late_too(spark: SparkSession, copied: Warehouse) -> None:
     name = copied.identifier(MEMBERSHIP_SNAPSHOTS.name)
     spark.sql(f"DELETE FROM {name} WHERE captured_at = TIMESTAMP '2026-03-01 10:00:20'")
     spark.sql(f"UPDATE {name} SET consume_type = 'X' WHERE captured_at = TIMESTAMP '2026-03-01 12:00:20'")
-    assert look(spark, copied) == [TEN, TWELVE]
+    assert late_in_day(spark, copied) == [TEN, TWELVE]
     assert late_steps(spark, copied, CONFIGURATION, ELEVEN) == []
 
 
@@ -124,9 +124,9 @@ def test_a_table_that_was_not_there_is_late_where_it_has_rows(spark: SparkSessio
     without = F.expr("map_filter(source_versions, (name, version) -> name <> 'client_snapshots')")
     rows = copied.read(spark, AUDIT_RUNS).withColumn("source_versions", without).localCheckpoint()
     copied.save(rows.write.format("delta").mode("overwrite"), AUDIT_RUNS)
-    assert look(spark, copied) == []
+    assert late_in_day(spark, copied) == []
     load(spark, copied, client(HOUR + 100))
-    assert look(spark, copied) == [ELEVEN]
+    assert late_in_day(spark, copied) == [ELEVEN]
 
 
 def test_the_last_run_of_everything_counts(spark: SparkSession, copied: Warehouse) -> None:
@@ -134,9 +134,9 @@ def test_the_last_run_of_everything_counts(spark: SparkSession, copied: Warehous
     versions = present(spark, copied)
     add_run(spark, copied, run_id="of one group", consumer_group="g", source_versions=versions)
     add_run(spark, copied, run_id="rejected", outcome="rejected", source_versions=versions)
-    assert look(spark, copied) == [TEN, TWELVE]
+    assert late_in_day(spark, copied) == [TEN, TWELVE]
     add_run(spark, copied, run_id="again", interval_end=TEN.end, source_versions=versions)
-    assert look(spark, copied) == [TWELVE]
+    assert late_in_day(spark, copied) == [TWELVE]
 
 
 def test_the_age_of_a_version_does_not_matter(spark: SparkSession, copied: Warehouse) -> None:
@@ -146,7 +146,7 @@ def test_the_age_of_a_version_does_not_matter(spark: SparkSession, copied: Wareh
         month_ago = time.time() - 30 * 86400 + place
         os.utime(commit, (month_ago, month_ago))
     add(spark, copied, 100)
-    assert look(spark, copied) == [TEN]
+    assert late_in_day(spark, copied) == [TEN]
 
 
 def test_a_version_that_is_gone_makes_its_steps_late(
@@ -159,7 +159,7 @@ def test_a_version_that_is_gone_makes_its_steps_late(
     spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
     add_run(spark, copied, run_id="later", interval_start=TWELVE.start, source_versions=present(spark, copied))
     add(spark, copied, 100)
-    assert look(spark, copied) == [TEN, ELEVEN]
+    assert late_in_day(spark, copied) == [TEN, ELEVEN]
     assert "membership_snapshots: version 1 is gone, the steps that read it count as late" in caplog.text
 
 
@@ -175,7 +175,7 @@ def test_late_steps_are_audited_again_and_one_that_fails_does_not_keep_the_other
     assert ten["step"] == str(TEN)
     assert ten["error"].startswith(f"run other is auditing {TEN} in this warehouse")
     assert (eleven["step"], eleven["run"]["interval_start"]) == (str(ELEVEN), "2026-03-01T11:00Z")
-    assert look(spark, copied) == [TEN]
+    assert late_in_day(spark, copied) == [TEN]
     after = content_of_steps(copied.read(spark, REBALANCE_INTERVALS))
     assert [start for start in before if before[start] != after[start]] == [ELEVEN.start]
     # c1 and c2, c1 alone from 310 s to 320 s, both again, and from 640 s nobody looked.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
@@ -18,7 +17,6 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
-from rich.console import Console
 
 from schemas import ALLOCATIONS, FINDINGS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SOURCES, TABLES, Table
 from spark_jobs.cli.main import main
@@ -36,6 +34,7 @@ from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
+from tests.consoles import cells, shown
 from tests.snapshots import HOUR, at, healthy_group, load, membership
 from tests.stored import arrow_table
 
@@ -75,7 +74,7 @@ def test_the_rows_stay_and_so_do_the_versions_of_the_last_runs(spark: SparkSessi
     stray.write_bytes(b"left behind by a writer that was killed")
     age(stray, 31)
 
-    by_name = {one.table: one for one in maintain(spark, warehouse, MONTH)}
+    by_name = {table.table: table for table in maintain(spark, warehouse, MONTH)}
     assert list(by_name) == [table.name for table in TABLES if warehouse.exists(spark, table)]
     assert not stray.exists()
     memberships, allocations = by_name["membership_snapshots"], by_name["allocations"]
@@ -157,15 +156,16 @@ def test_less_than_a_week_is_refused_and_so_is_no_warehouse(
 
 def test_the_second_time_nothing_is_to_be_done_and_no_java_is_needed(spark: SparkSession, small: Warehouse) -> None:
     first = maintain(spark, small, MONTH)
-    assert untouched(small, MONTH) == [as_left(one) for one in first] == maintain(spark, small, MONTH)
+    assert untouched(small, MONTH) == [as_left(maintained) for maintained in first] == maintain(spark, small, MONTH)
     command = [sys.executable, "-m", "spark_jobs.cli", "maintain", "--warehouse", small.location, "--json"]
     environment = os.environ | {"JAVA_HOME": "/nowhere"}
     answer = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    assert json.loads(answer.stdout)["tables"] == [asdict(as_left(one)) for one in first]
+    assert json.loads(answer.stdout)["tables"] == [asdict(as_left(maintained)) for maintained in first]
 
 
-def as_left(one: Maintained) -> Maintained:
-    return replace(one, files_before=one.files_after, bytes_before=one.bytes_after, version_before=one.version_after)
+def as_left(maintained: Maintained) -> Maintained:
+    files, size, version = maintained.files_after, maintained.bytes_after, maintained.version_after
+    return replace(maintained, files_before=files, bytes_before=size, version_before=version)
 
 
 def test_whatever_is_to_be_done_is_seen_without_spark(spark: SparkSession, small: Warehouse) -> None:
@@ -195,7 +195,7 @@ def test_whatever_is_to_be_done_is_seen_without_spark(spark: SparkSession, small
         spark.createDataFrame([membership(40)], columns()).write.format("delta").mode("append"), MEMBERSHIP_SNAPSHOTS
     )
     assert untouched(small, MONTH) is None
-    assert [one.table for one in maintain(spark, small, MONTH) if one.version_after > one.version_before] == [
+    assert [table.table for table in maintain(spark, small, MONTH) if table.version_after > table.version_before] == [
         MEMBERSHIP_SNAPSHOTS.name
     ]
     spark.sql(f"ALTER TABLE {small.identifier(ALLOCATIONS.name)} DROP CONSTRAINT unassigned_has_a_cause")
@@ -232,16 +232,11 @@ MAINTAINED = Maintained("allocations", 12, 3, 4_200_000, 3_900_000, 7, 11, 30)
 
 
 def test_maintained_tables_are_lines_where_nobody_watches_and_a_table_on_a_terminal() -> None:
-    file = io.StringIO()
-    show_maintained(Console(file=file, width=40), [MAINTAINED])
-    assert file.getvalue().splitlines() == [
+    assert shown(lambda console: show_maintained(console, [MAINTAINED]), 40) == [
         "allocations files=12→3 MB=4.2→3.9 version=7→11 days_kept=30",
         "1 tables maintained; their constraints hold.",
     ]
-    terminal = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
-    show_maintained(terminal, [MAINTAINED])
-    assert isinstance(terminal.file, io.StringIO)
-    rows = [line.split() for line in terminal.file.getvalue().splitlines()]
+    rows = cells(lambda console: show_maintained(console, [MAINTAINED]))
     assert ["allocations", "12→3", "4.2→3.9", "7→11", "30"] in rows
 
 
@@ -254,4 +249,5 @@ def test_a_command_leaves_neither_java_nor_its_files(small: Warehouse, tmp_path:
     assert "Spark is started for small work: 0.0 MB" in answer.stderr
     assert answer.stdout.endswith("2 tables maintained; their constraints hold.\n")
     assert [path.name for path in scratch.iterdir() if path.is_dir()] == []
-    assert [one.pid for one in psutil.process_iter(["cmdline"]) if str(scratch) in str(one.info["cmdline"])] == []
+    commands = [str(process.info["cmdline"]) for process in psutil.process_iter(["cmdline"])]
+    assert [command for command in commands if str(scratch) in command] == []

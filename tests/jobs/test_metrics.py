@@ -13,11 +13,11 @@ from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.cli.main import main
 from spark_jobs.domain.rules.catalog import RULES
 from tests.explain.rows import at, finding, interval
+from tests.published import STATUS
 from tests.recording.by_kernel import write_warehouse
 
 HOUR, DAY = 3600, 24
 HOSTILE = 'a"b\\c\nd{e="f"} 1\u202e\x1b[2J,#'
-STATUS: dict[str, Any] = {"finding_count": 0, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
 KNOWN = {"members": 3, "queues": 8, "owned_once": 4, "owned_twice": 1, "owned_never": 3, "backlog_end": 0}
 BUSY = {
     "utilisation": 0.25,
@@ -39,10 +39,10 @@ def key(group: str, hour: int) -> dict[str, Any]:
 
 def observed(group: str, hour: int, seconds: float) -> list[dict[str, Any]]:
     """So much of the hour is observed."""
-    seen = [interval(hour * HOUR, hour * HOUR + seconds)] if seconds else []
+    observed_rows = [interval(hour * HOUR, hour * HOUR + seconds)] if seconds else []
     unknown: dict[str, Any] = {"status": "UNOBSERVED", "unassigned_queues": None, "double_owned_queues": None}
     rest = [interval(hour * HOUR + seconds, (hour + 1) * HOUR, **unknown)] if seconds < HOUR else []
-    return [row | key(group, hour) for row in seen + rest]
+    return [row | key(group, hour) for row in observed_rows + rest]
 
 
 def offline(group: str, hour: int, start: float, end: float, **values: Any) -> dict[str, Any]:
@@ -83,18 +83,18 @@ def warehouse(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def told(text: str) -> dict[str, dict[tuple[str, ...], float]]:
+def metrics_in(text: str) -> dict[str, dict[tuple[str, ...], float]]:
     """By metric its values by those of its labels but the cluster, which is eu; of incidents only what is not 0."""
-    found: dict[str, dict[tuple[str, ...], float]] = {}
+    metrics: dict[str, dict[tuple[str, ...], float]] = {}
     for family in text_string_to_metric_families(text):
         assert family.type == "gauge"
-        of_family = found.setdefault(family.name.removeprefix("rebalance_audit_"), {})
+        of_family = metrics.setdefault(family.name.removeprefix("rebalance_audit_"), {})
         for sample in family.samples:
             assert (sample.name, sample.timestamp, sample.exemplar) == (family.name, None, None)
             assert sample.labels.pop("cluster") == "eu"
             if "rule" not in sample.labels or sample.value:
                 of_family[tuple(sample.labels[name] for name in sorted(sample.labels))] = sample.value
-    return found
+    return metrics
 
 
 #: 2026-03-11T11:00Z and 2026-03-04T12:00Z.
@@ -126,14 +126,14 @@ def test_the_newest_step_of_every_group(warehouse: Path, tmp_path: Path, capsys:
     routes = tmp_path / "made" / "routes.yaml"
     routes.parent.mkdir()
     routes.write_text("routes: [{team: core, to: f, group: g|gone}]")
-    asked = ["metrics", "--warehouse", str(warehouse), "--textfile", str(file), "--config", str(routes)]
-    assert main(asked) == 0
+    command = ["metrics", "--warehouse", str(warehouse), "--textfile", str(file), "--config", str(routes)]
+    assert main(command) == 0
     text = file.read_text(encoding="utf-8")
-    assert told(text) == BY_HAND
+    assert metrics_in(text) == BY_HAND
     assert text.count("\nrebalance_audit_open_incidents{") == 3 * len(RULES)
     assert "EOF" not in text
     assert text.endswith("\n")
-    assert [one.name for one in tmp_path.iterdir() if one.is_file()] == ["audit.prom"]
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["audit.prom"]
     assert capsys.readouterr().out == ""
 
 
@@ -143,20 +143,20 @@ def test_without_a_file_they_are_printed(warehouse: Path, capsys: pytest.Capture
         name: {labels: value for labels, value in values.items() if HOSTILE in labels}
         for name, values in BY_HAND.items()
     }
-    assert told(capsys.readouterr().out) == of_group
+    assert metrics_in(capsys.readouterr().out) == of_group
 
 
 def test_what_cannot_be_told(warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["metrics", "--warehouse", str(warehouse)]
-    assert main([*asked, "--group", "G"]) == 3
+    command = ["metrics", "--warehouse", str(warehouse)]
+    assert main([*command, "--group", "G"]) == 3
     assert "there is no consumer group G" in capsys.readouterr().err
-    assert main([*asked, "--textfile", str(tmp_path / "no" / "audit.prom")]) == 4
+    assert main([*command, "--textfile", str(tmp_path / "no" / "audit.prom")]) == 4
     assert "the metrics cannot be written to" in capsys.readouterr().err
-    assert main([*asked, "--textfile", str(tmp_path / "audit.txt")]) == 0
+    assert main([*command, "--textfile", str(tmp_path / "audit.txt")]) == 0
     assert "node_exporter reads only files that end in .prom" in capsys.readouterr().err
 
 
 def test_a_warehouse_without_groups_has_no_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_warehouse(tmp_path, {FINDINGS: [], GROUP_STATUS: [], REBALANCE_INTERVALS: []}, HOUR)
     assert main(["metrics", "--warehouse", str(tmp_path)]) == 0
-    assert told(capsys.readouterr().out) == {name: {} for name in BY_HAND}
+    assert metrics_in(capsys.readouterr().out) == {name: {} for name in BY_HAND}

@@ -34,18 +34,18 @@ def call(second: float, called: str, fate: str, request: str = "connection", clu
     }
 
 
-def found(folder: Path, *calls: dict[str, Any]) -> Counter[tuple[str, str]] | None:
+def calls_of(folder: Path, *calls: dict[str, Any]) -> Counter[tuple[str, str]] | None:
     write(folder, CAPTURE_CALLS, list(calls))
     return calls_in(DeltaTables(Location.parse(str(folder))), "c", GAP)
 
 
-def told(calls: Mapping[tuple[str, str], int] | None) -> list[str]:
+def sentences(calls: Mapping[tuple[str, str], int] | None) -> list[str]:
     return [line.text for line in recorder_lines(calls)][2:]
 
 
 def test_calls_are_those_of_the_first_ten_minutes_and_none_to_clients(tmp_path: Path) -> None:
     assert calls_in(DeltaTables(Location.parse(str(tmp_path))), "c", GAP) is None
-    assert found(
+    assert calls_of(
         tmp_path,
         call(99, "broker-a", "ANSWERED"),
         call(100, "broker-b", "TIMED_OUT"),
@@ -68,7 +68,7 @@ def test_who_was_silent_is_named_with_what_became_of_the_calls() -> None:
         ("broker-a", "NOT_ONLINE"): 1,
         ("name server", "FAILED"): 1,
     }
-    assert told(calls) == [
+    assert sentences(calls) == [
         "broker-b did not answer: of 1,204 calls 3 timed out and 1,200 not made, as it had been silent before.",
         "proxy 10.0.0.1:8080 did not answer: of 1 call 1 refused.",
         "broker-a and name server answered.",
@@ -76,5 +76,5 @@ def test_who_was_silent_is_named_with_what_became_of_the_calls() -> None:
 
 
 def test_a_recorder_that_was_not_there_and_a_table_that_is_not() -> None:
-    assert told({}) == ["Nobody: the recorder was not running, or what it recorded is not loaded."]
+    assert sentences({}) == ["Nobody: the recorder was not running, or what it recorded is not loaded."]
     assert list(recorder_lines(None)) == []

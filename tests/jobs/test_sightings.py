@@ -48,8 +48,8 @@ def stats_body(**consumed: int) -> str:
 def connections_body() -> str:
     members = [{"clientAddr": "10.0.0.1:5000", "clientId": "c1", "language": "JAVA", "version": 493}]
     subscribed = {"t": {"expressionType": "TAG", "subString": "*", "subVersion": 1, "topic": "t"}}
-    said = {"consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING"}
-    return json.dumps({"connectionSet": members, "subscriptionTable": subscribed, **said})
+    kinds = {"consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING"}
+    return json.dumps({"connectionSet": members, "subscriptionTable": subscribed, **kinds})
 
 
 def recorded() -> Iterator[str]:
@@ -75,11 +75,11 @@ def hour(number: int) -> Interval:
     return Interval(at(number * HOUR), at((number + 1) * HOUR))
 
 
-def told(findings: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
+def hits(findings: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
     """Rule, group, severity, subject, second at which it begins."""
     begins = at(0).replace(tzinfo=None)
     named = ("rule", "consumer_group", "severity", "subject")
-    return {(*(one[name] for name in named), (one["start"] - begins).total_seconds()) for one in findings}
+    return {(*(row[name] for name in named), (row["start"] - begins).total_seconds()) for row in findings}
 
 
 def sightings(spark: SparkSession, warehouse: Warehouse) -> list[tuple[str, float, float]]:
@@ -101,7 +101,7 @@ def test_what_was_seen_hours_ago_is_missed(spark: SparkSession, loaded: Warehous
     result = run(spark, loaded, RunRequest(Interval(at(2 * HOUR), at(4 * HOUR))), Configuration())
     # From 12:00 to 13:00 nobody was captured at all. After that group h still says nothing since 10:30; broker b held
     # 7 messages then, and g is back without it.
-    assert told(result.findings) == {
+    assert hits(result.findings) == {
         ("UNOBSERVED", "g", "INFO", "g", 2 * HOUR),
         ("UNOBSERVED", "h", "INFO", "h", 2 * HOUR),
         ("UNOBSERVED", "g", "WARN", "g", 3 * HOUR),
@@ -118,14 +118,14 @@ def test_what_was_seen_hours_ago_is_missed(spark: SparkSession, loaded: Warehous
 
 @pytest.mark.slow
 def test_one_group_alone_is_told_the_same(spark: SparkSession, loaded: Warehouse) -> None:
-    found = run(spark, loaded, RunRequest(hour(3), "c", "g"), Configuration()).findings
-    assert {rule for rule, *_ in told(found)} == {"UNOBSERVED", "BROKER_NOT_READABLE"}
-    assert {one["consumer_group"] for one in found} == {"g"}
+    findings = run(spark, loaded, RunRequest(hour(3), "c", "g"), Configuration()).findings
+    assert {rule for rule, *_ in hits(findings)} == {"UNOBSERVED", "BROKER_NOT_READABLE"}
+    assert {row["consumer_group"] for row in findings} == {"g"}
 
 
 @pytest.mark.slow
 def test_all_hours_in_one_run_publish_the_same(spark: SparkSession, loaded: Warehouse) -> None:
-    alone = [one for n in range(4) for one in run(spark, loaded, RunRequest(hour(n)), Configuration()).findings]
+    alone = [row for n in range(4) for row in run(spark, loaded, RunRequest(hour(n)), Configuration()).findings]
     together = run(spark, loaded, RunRequest(Interval(at(0), at(4 * HOUR))), Configuration()).findings
     assert together == alone
 
@@ -144,5 +144,5 @@ def test_maintain_brings_what_the_sources_tell(spark: SparkSession, warehouse: W
     load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: healthy_group([-20, 600], "c1")[MEMBERSHIP_SNAPSHOTS]})
     maintain(spark, warehouse, timedelta(days=30))
     assert sightings(spark, warehouse) == [("g", -20, -20), ("t b", 0, 580), ("g", 0, 600)]
-    found = told(run(spark, warehouse, RunRequest(hour(1)), Configuration()).findings)
-    assert found == {("UNOBSERVED", "g", "INFO", "g", HOUR)}
+    findings = hits(run(spark, warehouse, RunRequest(hour(1)), Configuration()).findings)
+    assert findings == {("UNOBSERVED", "g", "INFO", "g", HOUR)}

@@ -15,10 +15,10 @@ from spark_jobs.show.trace import TraceRequest, trace
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from tests.explain.rows import allocation, at, finding, interval, member, progress
+from tests.published import STATUS
 from tests.recording.by_kernel import write_warehouse
 from tests.report.traces import tracks
 
-STATUS = {"finding_count": 0, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
 HOUR = Interval(at(0), at(3600))
 
 
@@ -27,15 +27,15 @@ def warehouse(tmp_path: Path) -> Path:
     """One hour. After half of it nobody owns one of the two queues of `bad`; `good` is well."""
     m = member("m")
     first, second = interval(0, 1800, m), interval(1800, 3600, m)
-    of_bad = [allocation(one, f"a:{queue}", m) for one in (first, second) for queue in (0, 1)]
+    of_bad = [allocation(row, f"a:{queue}", m) for row in (first, second) for queue in (0, 1)]
     of_bad[3] |= {"owners": [], "unassigned_cause": "CONFIG_HOLE"}
-    lags = [progress(one, f"a:{queue}") for one in (first, second) for queue in (0, 1)]
+    lags = [progress(row, f"a:{queue}") for row in (first, second) for queue in (0, 1)]
     lags[0]["lag_first"] = None
     unowned = {"rule": "UNASSIGNED_QUEUE", "cause": "CONFIG_HOLE", "topic": "T", "subject": "a:1"}
-    found = finding(**key("bad"), **unowned, start=at(1800), end=at(3600), finding_id="f")
+    unowned_finding = finding(**key("bad"), **unowned, start=at(1800), end=at(3600), finding_id="f")
     bad, good = ([row | key(group) for row in (first, second)] for group in ("bad", "good"))
     published = {
-        FINDINGS: [found],
+        FINDINGS: [unowned_finding],
         GROUP_STATUS: [key("good") | STATUS, key("bad") | STATUS | {"worst_severity": "ERROR"}],
         REBALANCE_INTERVALS: bad + good,
         ALLOCATIONS: [row | key("bad") for row in of_bad] + [of_bad[0] | key("good")],
@@ -59,13 +59,13 @@ BAD = {
 
 def test_a_trace_beside_the_page(warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, file = tmp_path / "r.html", tmp_path / "r.pftrace"
-    asked = ["report", "--warehouse", str(warehouse), "--interval", str(HOUR)]
-    assert main([*asked, "--out", str(page), "--trace", str(file)]) == 0
+    command = ["report", "--warehouse", str(warehouse), "--interval", str(HOUR)]
+    assert main([*command, "--out", str(page), "--trace", str(file)]) == 0
     assert page.read_text(encoding="utf-8").startswith("<!")
-    found = tracks(file.read_bytes())
-    assert found.pop(("c", "incidents")) == [(1800, None, "No consumer of bad owns its queues")]
-    assert found == {("c",): []} | BAD | {("c", "good"): [], ("c", "good", "T a:0"): [(0, 1800, "m")]}
-    assert list(found)[1] == ("c", "bad")
+    found_tracks = tracks(file.read_bytes())
+    assert found_tracks.pop(("c", "incidents")) == [(1800, None, "No consumer of bad owns its queues")]
+    assert found_tracks == {("c",): []} | BAD | {("c", "good"): [], ("c", "good", "T a:0"): [(0, 1800, "m")]}
+    assert list(found_tracks)[1] == ("c", "bad")
     assert f"The trace is in {file}: open it in ui.perfetto.dev" in capsys.readouterr().out
 
 

@@ -29,35 +29,38 @@ from tests.jobs.old_warehouses import BEFORE_MUTES, unpack
 from tests.snapshots import load, membership
 
 HOUR = "2026-11-21T02:00/2026-11-21T03:00"
+
+
+def columns_added(table: str, names: str) -> list[Upgraded]:
+    return [Upgraded(table, f"column {name} added") for name in names.split()]
+
+
 CHANGES = [
-    Upgraded("membership_snapshots", "column request_modes added"),
+    *columns_added("membership_snapshots", "request_modes"),
     Upgraded("membership_snapshots", "constraint known_message_model set"),
-    Upgraded("route_snapshots", "column addresses added"),
-    Upgraded("route_snapshots", "column is_static added"),
-    Upgraded("route_snapshots", "column message_type added"),
-    Upgraded("client_snapshots", "column in_group added"),
-    Upgraded("client_snapshots", "column consume_batch_size added"),
-    Upgraded("client_snapshots", "column pull_batch_size added"),
-    Upgraded("client_snapshots", "column pull_interval_ms added"),
-    Upgraded("client_snapshots", "column pull_threshold_for_queue added"),
-    Upgraded("client_snapshots", "column pull_threshold_size_for_queue added"),
-    Upgraded("client_snapshots", "column consume_max_span added"),
+    *columns_added("route_snapshots", "addresses is_static message_type"),
+    *columns_added("client_snapshots", "in_group consume_batch_size pull_batch_size pull_interval_ms"),
+    *columns_added("client_snapshots", "pull_threshold_for_queue pull_threshold_size_for_queue consume_max_span"),
     Upgraded("queue_progress", "constraint known_lag_quality set"),
     Upgraded("queue_progress", "constraint unknown_stays_unknown set"),
-    *(
-        Upgraded("group_status", f"column {name} added")
-        for name in (
-            *("lag_quality", "utilisation", "busiest_utilisation", "busiest_member", "busiest_limit", "headroom"),
-            *("catches_up", "catch_up_seconds", "retention_left_seconds"),
-        )
-    ),
-    Upgraded("findings", "column muted added"),
-    Upgraded("findings", "column root_finding_id added"),
-    Upgraded("sightings", "created"),
-    Upgraded("strategy_comparison", "created"),
-    Upgraded("capture_calls", "created"),
-    Upgraded("notices", "created"),
+    *columns_added("group_status", "lag_quality utilisation busiest_utilisation busiest_member busiest_limit headroom"),
+    *columns_added("group_status", "catches_up catch_up_seconds retention_left_seconds"),
+    *columns_added("findings", "muted root_finding_id"),
+    *(Upgraded(table, "created") for table in ("sightings", "strategy_comparison", "capture_calls", "notices")),
 ]
+#: Columns that the old tables lack.
+LACKING = {
+    "membership_snapshots": "request_modes[].mode (string), request_modes[].pop_share_queue_num (int), "
+    "request_modes[].topic (string)",
+    "route_snapshots": "addresses[].address (string), addresses[].broker_id (bigint), "
+    "addresses[].broker_name (string), is_static (boolean), message_type (string)",
+    "client_snapshots": "consume_batch_size (int), consume_max_span (int), in_group (boolean), pull_batch_size (int), "
+    "pull_interval_ms (int), pull_threshold_for_queue (int), pull_threshold_size_for_queue (int)",
+    "group_status": "busiest_limit (string), busiest_member (string), busiest_utilisation (double), "
+    "catch_up_seconds (double), catches_up (boolean), headroom (double), lag_quality (string), "
+    "retention_left_seconds (double), utilisation (double)",
+    "findings": "muted (string), root_finding_id (string)",
+}
 
 
 @pytest.fixture
@@ -67,34 +70,13 @@ def old(tmp_path: Path) -> str:
 
 def test_an_old_warehouse_is_refused_with_the_command_that_helps(old: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--warehouse", old, "--interval", HOUR]) == 3
-    told = [line.removeprefix("rebalance-audit: ") for line in capsys.readouterr().err.splitlines()]
-    helps = (
-        f"It comes from an older version: `rebalance-audit maintain --upgrade --warehouse {old}` adds what is missing"
-    )
-    assert [line for line in told if line.startswith("the table")] == [
-        f"the table {old}/membership_snapshots is not as schemas/membership_snapshots.py says: "
-        "column request_modes[].mode (string) is missing; "
-        "column request_modes[].pop_share_queue_num (int) is missing; "
-        f"column request_modes[].topic (string) is missing. {helps}",
-        f"the table {old}/route_snapshots is not as schemas/route_snapshots.py says: "
-        "column addresses[].address (string) is missing; column addresses[].broker_id (bigint) is missing; "
-        "column addresses[].broker_name (string) is missing; column is_static (boolean) is missing; "
-        f"column message_type (string) is missing. {helps}",
-        f"the table {old}/client_snapshots is not as schemas/client_snapshots.py says: "
-        "column consume_batch_size (int) is missing; column consume_max_span (int) is missing; "
-        "column in_group (boolean) is missing; column pull_batch_size (int) is missing; "
-        "column pull_interval_ms (int) is missing; "
-        "column pull_threshold_for_queue (int) is missing; "
-        f"column pull_threshold_size_for_queue (int) is missing. {helps}",
-        f"the table {old}/group_status is not as schemas/group_status.py says: "
-        "column busiest_limit (string) is missing; column busiest_member (string) is missing; "
-        "column busiest_utilisation (double) is missing; column catch_up_seconds (double) is missing; "
-        "column catches_up (boolean) is missing; column headroom (double) is missing; "
-        "column lag_quality (string) is missing; "
-        "column retention_left_seconds (double) is missing; "
-        f"column utilisation (double) is missing. {helps}",
-        f"the table {old}/findings is not as schemas/findings.py says: column muted (string) is missing; "
-        f"column root_finding_id (string) is missing. {helps}",
+    lines = [line.removeprefix("rebalance-audit: ") for line in capsys.readouterr().err.splitlines()]
+    helps = f"`rebalance-audit maintain --upgrade --warehouse {old}` adds what is missing"
+    assert [line for line in lines if line.startswith("the table")] == [
+        f"the table {old}/{table} is not as schemas/{table}.py says: "
+        f"{'; '.join(f'column {column} is missing' for column in columns.split(', '))}. "
+        f"It comes from an older version: {helps}"
+        for table, columns in LACKING.items()
     ]
 
 
@@ -121,7 +103,7 @@ def test_an_old_warehouse_is_upgraded_read_and_audited(
 @pytest.mark.slow
 def test_maintain_upgrades_first_and_says_so(spark: SparkSession, old: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["maintain", "--upgrade", "--warehouse", old, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["upgraded"] == [vars(one) for one in CHANGES]
+    assert json.loads(capsys.readouterr().out)["upgraded"] == [vars(change) for change in CHANGES]
     assert {row.hour.hour for row in Warehouse.parse(old).read(spark, SIGHTINGS).collect()} == {2}
     assert main(["maintain", "--upgrade", "--warehouse", old]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "All tables are up to date."
@@ -137,11 +119,11 @@ def test_what_no_upgrade_can_help_is_refused_before_anything_changes(
     _make(tmp_path, QUARANTINE, lacking=("run_id",))
     before = sorted(tmp_path.rglob("*"))
     assert main(["maintain", "--upgrade", "--warehouse", str(tmp_path)]) == 3
-    told = [line for line in capsys.readouterr().err.splitlines() if "the table" in line]
+    lines = [line for line in capsys.readouterr().err.splitlines() if "the table" in line]
     lost = "Nothing can bring it up to date: "
     again = "`rebalance-audit maintain --upgrade` creates it again"
     move = f"{lost}move it away; {again}, and `rebalance-audit backfill` fills "
-    assert [line.partition(f"{tmp_path}/")[2].partition(" says: ")[2] for line in told] == [
+    assert [line.partition(f"{tmp_path}/")[2].partition(" says: ")[2] for line in lines] == [
         "column queues[].broker_name (string) is missing; column queues[].perm (int) is missing; "
         "column queues[].read_queue_nums (int) is missing; column queues[].write_queue_nums (int) is missing. "
         f"{lost}point --warehouse at another one, and load the recordings there with `ingest`",
@@ -155,12 +137,12 @@ def test_what_no_upgrade_can_help_is_refused_before_anything_changes(
 
 def _make(folder: Path, table: Table, lacking: tuple[str, ...]) -> None:
     """The table without these columns, at the top or in a struct there."""
-    found = as_json(table.schema)
-    for field in found["fields"]:
+    schema = as_json(table.schema)
+    for field in schema["fields"]:
         if isinstance(field["type"], dict) and field["type"]["type"] == "struct":
-            field["type"]["fields"] = [one for one in field["type"]["fields"] if one["name"] not in lacking]
-    found["fields"] = [one for one in found["fields"] if one["name"] not in lacking]
-    DeltaTable.create(str(folder / table.name), Schema.from_json(json.dumps(found)))
+            field["type"]["fields"] = [nested for nested in field["type"]["fields"] if nested["name"] not in lacking]
+    schema["fields"] = [field for field in schema["fields"] if field["name"] not in lacking]
+    DeltaTable.create(str(folder / table.name), Schema.from_json(json.dumps(schema)))
 
 
 def test_constraints_come_to_say_what_they_say_today(spark: SparkSession, warehouse: Warehouse) -> None:
@@ -174,7 +156,8 @@ def test_constraints_come_to_say_what_they_say_today(spark: SparkSession, wareho
         Upgraded("membership_snapshots", "column request_modes added"),
         Upgraded("membership_snapshots", "constraint known_message_model set"),
     ]
-    assert [one.table for one in done[2:]] == [table.name for table in TABLES if table is not MEMBERSHIP_SNAPSHOTS]
+    others = [table.name for table in TABLES if table is not MEMBERSHIP_SNAPSHOTS]
+    assert [change.table for change in done[2:]] == others
     properties = warehouse.detail(spark, MEMBERSHIP_SNAPSHOTS)["properties"]
     # As ADD CONSTRAINT spaces it.
     assert properties["delta.constraints.known_message_model"] == (

@@ -21,7 +21,6 @@ from schemas import (
     TABLES,
     Table,
 )
-from spark_jobs.cli.before import table_named
 from spark_jobs.cli.exit_codes import quality_exit_code
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
@@ -35,29 +34,30 @@ from tests.snapshots import HOUR, at, load, membership
 CONFIGURATION = Configuration()
 
 
-def failed(found: Validation) -> list[tuple[str, str, str]]:
-    return [(one.severity, one.table_name, one.expectation) for one in found.results if not one.success]
+def failed(validation: Validation) -> list[tuple[str, str, str]]:
+    broken = (result for result in validation.results if not result.success)
+    return [(result.severity, result.table_name, result.expectation) for result in broken]
 
 
-def look_at(spark: SparkSession, warehouse: Warehouse, table: Table) -> list[tuple[str, str, str]]:
+def failed_of(spark: SparkSession, warehouse: Warehouse, table: Table) -> list[tuple[str, str, str]]:
     return failed(validate(spark, warehouse, CONFIGURATION, table))
 
 
 def test_what_a_run_published_holds_and_nothing_else_is_written(spark: SparkSession, copied: Warehouse) -> None:
     there = [table for table in TABLES if copied.exists(spark, table)]
     before = {table.name: copied.version(spark, table) for table in there}
-    said: list[str] = []
-    found = validate(spark, copied, CONFIGURATION, progress=said.append)
-    assert failed(found) == []
-    assert found.interval == HOUR
-    assert said == ["checking the sources", "checking the outputs"]
+    messages: list[str] = []
+    validation = validate(spark, copied, CONFIGURATION, progress=messages.append)
+    assert failed(validation) == []
+    assert validation.interval == HOUR
+    assert messages == ["checking the sources", "checking the outputs"]
     after = {table.name: copied.version(spark, table) for table in there}
     assert {name for name in before if after[name] != before[name]} == {"quality_results"}
-    recorded = copied.read(spark, QUALITY_RESULTS).where(F.col("run_id") == found.run_id)
-    assert recorded.count() == len(found.results)
+    recorded = copied.read(spark, QUALITY_RESULTS).where(F.col("run_id") == validation.run_id)
+    assert recorded.count() == len(validation.results)
     assert recorded.where("expectation = 'content_is_as_published'").count() == 6
-    assert found.pages is not None
-    assert found.run_id in found.pages.read_text(encoding="utf-8")
+    assert validation.pages is not None
+    assert validation.run_id in validation.pages.read_text(encoding="utf-8")
 
 
 def test_the_documented_reader_sees_a_run_whole_while_another_is_publishing(
@@ -101,15 +101,13 @@ def test_a_run_of_one_topic_leaves_groups_in_part(spark: SparkSession, copied: W
     later = F.expr("finished_at + INTERVAL 1 MINUTE")
     of_a_topic = copied.read(spark, AUDIT_RUNS).withColumn("finished_at", later).withColumn("topic", F.lit("t"))
     copied.save(of_a_topic.localCheckpoint().write.format("delta").mode("append"), AUDIT_RUNS)
-    assert look_at(spark, copied, GROUP_STATUS) == []
+    assert failed_of(spark, copied, GROUP_STATUS) == []
     again = of_a_topic.withColumn("finished_at", later).withColumn("topic", F.lit(None).cast("string"))
     copied.save(again.localCheckpoint().write.format("delta").mode("append"), AUDIT_RUNS)
-    assert look_at(spark, copied, GROUP_STATUS) == [("critical", "group_status", "findings_are_counted")]
+    assert failed_of(spark, copied, GROUP_STATUS) == [("critical", "group_status", "findings_are_counted")]
 
 
 def test_bad_use_is_told_in_words(spark: SparkSession, twins_hour: Warehouse, tmp_path: Path) -> None:
-    with pytest.raises(WarehouseError, match=r"no expectations for a table alocations; the tables with expectations"):
-        table_named("alocations")
     with pytest.raises(WarehouseError, match="there is no table membership_snapshots in the warehouse"):
         validate(spark, Warehouse.parse(str(tmp_path / "nothing")), CONFIGURATION)
     assert not (tmp_path / "nothing").exists()

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from spark_jobs.cli.commands import COMMANDS
 from spark_jobs.cli.main import build_parser, with_environment
 from tests.release.conftest import HOUR
 from tests.release.environments import ROOT, UV, Environment, environment, must
@@ -96,4 +95,4 @@ def test_the_deployed_commands_are_known() -> None:
     assert {line.split()[0] for line in lines} == {"backfill", "maintain", "notify"}
     for line in lines:
         words = shlex.split(re.sub(r'"\$.*?"(?= |$)', HOUR, line))
-        build_parser(COMMANDS).parse_args(with_environment(words, COMMANDS, image))
+        build_parser().parse_args(with_environment(words, image))
