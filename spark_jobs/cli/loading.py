@@ -48,6 +48,13 @@ class Loading:
             except Exception:
                 _LOG.exception("%s is not loaded yet", file)
             else:
-                loaded = self._folder / "loaded"
-                loaded.mkdir(exist_ok=True)
-                file.rename(loaded / file.name)
+                self._put_away(file)
+
+    def _put_away(self, file: Path) -> None:
+        """A file that stays is loaded again with the next one, which changes nothing."""
+        loaded = self._folder / "loaded"
+        try:
+            loaded.mkdir(exist_ok=True)
+            file.rename(loaded / file.name)
+        except OSError as error:
+            _LOG.error("%s is loaded, but cannot be moved into %s: %s", file, loaded, error)
