@@ -41,7 +41,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         made.admin("topics", "orders:4")
         made.admin("topics", "singles:4", brokers=["broker-b"])
         made.consumers("consumers", [f"{ON_BOTH},orders,10.9.1.1,1,avg", f"{ON_B},singles,10.9.1.2,1,avg"])
-        time.sleep(10)
+        # Clients poll routes every 30 s: until then they do not have the queues of their new retry topics, and while a
+        # broker hangs they cannot take its.
+        time.sleep(45)
         yield made
 
 
