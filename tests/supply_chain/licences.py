@@ -41,6 +41,7 @@ _LONGEST = 60
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
 #: By the beginning of a jar's name, of RocketMQ's admin client: group_artifact-version, as set-up names them.
 CAPTURE_JARS: Mapping[str, str] = {
+    "at.yawk.lz4": "Apache-2.0",
     "com.alibaba": "Apache-2.0",
     "com.fasterxml.jackson": "Apache-2.0",
     "com.github.ben-manes.caffeine": "Apache-2.0",
