@@ -40,14 +40,15 @@ REBALANCE_INTERVALS = Table(
         Field(
             "trigger",
             STRING,
-            "what began it: the first of `triggers`; null: it began before the step's window, was not replayed, or "
-            "has the inputs of the last replayed interval",
+            "what began it: the first of `triggers`; null: it began before the step's window, its members are not "
+            "known, or it has the inputs of the interval that it is compared with",
         ),
         Field("trigger_subject", STRING, "who or what the trigger is about: client ids, brokers, queues"),
         Field(
             "triggers",
             array_of(Field("trigger", STRING), Field("subject", STRING)),
-            "everything that differs from the last replayed interval, the rarer and wider first",
+            "everything that differs from the last replayed interval, the rarer and wider first; where nothing was "
+            "replayed, the queues and members that differ from the last interval with known members",
         ),
         Field("queues_moved", INTEGER, "queues of both intervals whose set of owners (client ids) differs"),
         Field("queues_preserved", INTEGER, "queues of both intervals with the same set of owners"),

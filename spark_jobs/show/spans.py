@@ -85,14 +85,16 @@ def _without_gaps(rows: Iterable[Row], key: Callable[[Row], Key]) -> Iterator[li
 def states(intervals: Iterable[Row]) -> list[Row]:
     """One row per (topic, membership view, maximal time without a rebalance): `start`, `end`, facts and the trigger.
 
-    An interval without a trigger that follows one with the same facts (only a new step began) prolongs it.
+    An interval without a trigger that follows one with the same facts (only a new step began) prolongs it. So does one
+    that is not replayed, whoever joined or left; facts that changed meanwhile are null.
     """
     spans: list[dict[str, Any]] = []
     for view_intervals in by_key(intervals, itemgetter(*TOPIC, "membership_view")).values():
         previous = None
         for row in sorted(view_intervals, key=itemgetter("interval_start")):
             if previous is not None and _continues(previous, row):
-                spans[-1]["end"] = row["interval_end"]
+                changed = (name for name in _FACTS if row[name] != spans[-1][name])
+                spans[-1] |= {"end": row["interval_end"]} | dict.fromkeys(changed)
             else:
                 spans.append(_picked(row, _STATE) | _time(row))
             previous = row
@@ -101,7 +103,8 @@ def states(intervals: Iterable[Row]) -> list[Row]:
 
 def _continues(previous: Row, row: Row) -> bool:
     follows = previous["interval_end"] == row["interval_start"]
-    return follows and row["trigger"] is None and _facts(previous) == _facts(row)
+    is_rebalance = row["status"] == Status.REPLAYED and row["trigger"] is not None
+    return follows and not is_rebalance and _facts(previous) == _facts(row)
 
 
 def _facts(row: Row) -> Key:

@@ -130,6 +130,7 @@ def _columns(intervals: pa.Table, groups: Sequence[Group]) -> IntervalColumns:
     group_numbers = {group: number for number, group in enumerate(groups)}
     distinct, group_index = _distinct_groups(intervals)
     statuses, status_index = _encoded(intervals["status"])
+    is_replayed = np.array([status == Status.REPLAYED for status in statuses], dtype=np.bool_)[status_index]
     wrong = (_numbers(intervals["unassigned_queues"]) > 0) | (_numbers(intervals["double_owned_queues"]) > 0)
     return IntervalColumns(
         group=np.array([group_numbers[group] for group in distinct], dtype=np.int64)[group_index],
@@ -137,7 +138,7 @@ def _columns(intervals: pa.Table, groups: Sequence[Group]) -> IntervalColumns:
         end=_numbers(intervals["interval_end"]),
         is_wrong=wrong,
         is_observed=np.array([status != Status.UNOBSERVED for status in statuses], dtype=np.bool_)[status_index],
-        is_rebalance=_known(intervals["trigger"]),
+        is_rebalance=_known(intervals["trigger"]) & is_replayed,
         queues_moved=_numbers(intervals["queues_moved"]),
     )
 

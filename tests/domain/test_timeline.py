@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from spark_jobs.domain.judge import judge
-from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.history import Connection, GroupHistory, Membership
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.statuses import Reason, Status
@@ -153,8 +153,9 @@ def test_an_answer_without_members_says_no_message_model() -> None:
     """A broker that was restarted, and a group that went: what it last was, or first is afterwards."""
     empty = [snapshot._replace(client_ids=(), message_model=None) for snapshot in ASKED]
     model = [snapshot._replace(message_model="BROADCASTING") for snapshot in ASKED]
-    assert rows(calm(memberships=(*model[:30], *empty[30:]))) == ["0-300 * BROADCASTING"]
-    assert rows(calm(memberships=(*empty[:30], *model[30:]))) == ["0-300 * BROADCASTING"]
+    halves = ["0-90 * BROADCASTING", "90-300 * BROADCASTING"]
+    assert rows(calm(memberships=(*model[:30], *empty[30:]))) == halves
+    assert rows(calm(memberships=(*empty[:30], *model[30:]))) == halves
     assert rows(calm(memberships=(*ASKED[:30], *empty[30:40], *model[40:]))) == [
         "0-90 * DEFAULT c1 c2",
         "90-190 * DEFAULT",
@@ -293,9 +294,62 @@ def test_unobserved_is_not_empty() -> None:
     assert [interval.queues for interval in clipped(calm(routes=()))] == [None]
 
 
-def test_a_change_of_members_does_not_cut_what_is_not_replayed() -> None:
-    history = calm(memberships=listed("a", {-210: "c1", 100: "c1 c2"}), configured=StrategySettings(POP))
-    assert rows(history) == ["0-300 * BROKER_REBALANCE"]
+@pytest.mark.parametrize("reason", ["BROKER_REBALANCE", "BROADCASTING", "UNKNOWN_STRATEGY", "NO_READABLE_QUEUE"])
+def test_a_change_of_members_begins_an_interval_where_nothing_is_replayed_and_is_no_rebalance(reason: str) -> None:
+    lists = listed("a", {-210: "c1", 100: "c1 c2", 200: "c2 c2"})
+    if reason == "BROADCASTING":
+        lists = tuple(snapshot._replace(message_model="BROADCASTING") for snapshot in lists)
+    history = calm(
+        memberships=lists,
+        routes=routed({-210: (NOT_READABLE if reason == "NO_READABLE_QUEUE" else A,)}),
+        clients=(client("c1", 0, OWN), client("c2", 0, OWN)) if reason == "UNKNOWN_STRATEGY" else (),
+        configured=StrategySettings(POP) if reason == "BROKER_REBALANCE" else NOTHING,
+    )
+    expected = [
+        (f"0-100 * {reason}", "c1", []),
+        (f"100-200 * {reason}", "c1 c2", ["MEMBER_JOINED c2"]),
+        (f"200-300 * {reason}", "c2 c2", ["MEMBER_LEFT c1", "MEMBER_JOINED c2"]),
+    ]
+    assert [why_begun(interval) for interval in clipped(history)] == expected
+    recorded = by_kernel.history_of(history.group)
+    (judged,) = judge(recorded, history.configured, SETTINGS, START, START + SETTINGS.step)
+    assert judged.step.rebalances == []
+
+
+def why_begun(interval: RebalanceInterval) -> tuple[str, str, list[str]]:
+    """The interval, its members, and what began it."""
+    triggers = interval.moves.triggers if interval.moves else ()
+    members = " ".join(member.client_id for member in interval.members or ())
+    return as_row(interval), members, [f"{trigger} {subject}" for trigger, subject in triggers]
+
+
+def test_a_change_of_queues_begins_an_interval_where_nothing_is_replayed() -> None:
+    broadcasting = tuple(snapshot._replace(message_model="BROADCASTING") for snapshot in ASKED)
+    routes = routed({-210: (A,), 100: (A._replace(read_queue_nums=5),), 200: ()})
+    assert [why_begun(interval) for interval in clipped(calm(memberships=broadcasting, routes=routes))] == [
+        ("0-100 * BROADCASTING", "c1 c2", []),
+        ("100-200 * BROADCASTING", "c1 c2", ["QUEUES_ADDED a:4"]),
+        ("200-300 * NO_ROUTE", "", []),
+    ]
+
+
+def test_what_is_not_replayed_says_what_differs_from_the_last_that_was_known() -> None:
+    lists = listed("a", {-210: "c1 c2", 0: None, 100: "c1"})
+    pop = calm(memberships=lists, configured=StrategySettings(POP))
+    assert [why_begun(interval) for interval in clipped(pop)] == [
+        ("0-20 * BROKER_REBALANCE", "c1 c2", []),
+        ("20-100 * NO_MEMBERSHIP_SNAPSHOT", "", []),
+        ("100-300 * BROKER_REBALANCE", "c1", ["MEMBER_LEFT c2"]),
+    ]
+    first = calm(memberships=listed("a", {-210: None, 100: "c1"}), configured=StrategySettings(POP))
+    assert [why_begun(interval) for interval in clipped(first)][1:] == [
+        ("100-300 * BROKER_REBALANCE", "c1", ["FIRST_OBSERVATION None"])
+    ]
+
+
+def test_a_route_that_changes_cuts_no_time_in_which_the_members_are_unknown() -> None:
+    routes = routed({-210: (A,), 100: (A, B)})
+    assert rows(calm(memberships=(), routes=routes, offset_times=(at(0),))) == ["0-300 * NO_MEMBERSHIP_SNAPSHOT"]
 
 
 def seen(broker: str, lists: Mapping[float, str]) -> tuple[MembershipSnapshot, ...]:

@@ -188,7 +188,9 @@ def _moved(before: Owners, after: Owners) -> int:
 
 
 def test_what_an_interval_is_compared_with() -> None:
-    """The last replayed one of its own list or of all hosts; after a split, what all hosts last agreed on."""
+    """The last replayed one of its own list or of all hosts; after a split, what all hosts last agreed on. One that is
+    not replayed with the last whose members are known.
+    """
     history = [
         # start, view, status, the broker with queues, the start of what it is compared with
         (0, "*", "REPLAYED", "x", None),
@@ -199,19 +201,36 @@ def test_what_an_interval_is_compared_with() -> None:
         (40, "*", "REPLAYED", "a", 10),
         (50, "b", "REPLAYED", "a", 40),
         (60, "*", "UNOBSERVED", "u", None),
-        (70, "*", "NOT_REPLAYABLE", "n", None),
+        (70, "*", "NOT_REPLAYABLE", "n", 40),
+        (75, "*", "NOT_REPLAYABLE", "n", 70),
         (80, "*", "REPLAYED", "a", 40),
     ]
     timeline = [
         interval(Held("m", {(broker, 0): ("m",)}), start, view, status == "REPLAYED", seen_at=start)
         for start, view, status, broker, _ in history
     ]
+    timeline[7] = replace(timeline[7], members=None)
     found = with_moves(timeline, START, nobody_expired, no_switch)
     compared = [
         None if interval.moves is None else ((interval.moves.before_seen_at or 0) - START) // SECOND
         for interval in found
     ]
     assert compared == [before for *_, before in history]
+
+
+def test_what_is_not_replayed_moves_nothing_whatever_its_members_run() -> None:
+    before, after = Held("p q", {("a", 0): ("p",)}), Held("p/X r!", {("a", 0): ("r",)})
+    timeline = [interval(before, 10), interval(after, 20, is_replayed=False), interval(after, 30, is_replayed=False)]
+    _, changed, unchanged = (interval.moves for interval in with_moves(timeline, START, nobody_expired, no_switch))
+    assert changed is not None
+    assert [(trigger.value, subject) for trigger, subject in changed.triggers] == [
+        ("MEMBER_LEFT", "q"),
+        ("MEMBER_JOINED", "r"),
+    ]
+    assert (changed.joined, changed.left) == (("r",), ("q",))
+    assert (changed.moved, changed.least, changed.handed_over) == (None, None, frozenset())
+    assert unchanged is not None
+    assert unchanged.triggers == ()
 
 
 def test_the_lists_of_one_moment_do_not_see_each_other_s_brokers() -> None:

@@ -7,12 +7,14 @@ Readings every 10 s; a window spans 40 s and has three readings, what is further
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
 
 from spark_jobs.domain.kernel.progress import topic_progress
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
 from tests.domain.audited import START, at, offsets, replayed
@@ -155,6 +157,28 @@ def test_a_rebalance_that_leaves_a_queue_its_owner_cuts_no_window() -> None:
     told = [[(span.place, seconds(span.start), seconds(span.end)) for span in progress.spans] for progress in found]
     assert told == [[(0, 0, 60), (1, 0, 60)], [(0, 0, 80), (1, 60, 80)], [(0, 0, 130), (1, 80, 130)]]
     assert {span.verdict for progress in found for span in progress.spans} == {"WARN"}
+
+
+def test_a_change_of_members_cuts_no_window_where_the_broker_hands_out_the_messages() -> None:
+    """B joins at 60 s, and at 90 s a queue is new; with an unknown strategy the members own the queues."""
+    places: list[tuple[float, float, str, dict[tuple[str, int], tuple[int, ...]]]] = [
+        (-100, 60, "A", {("b", 0): (0,)}),
+        (60, 90, "A B", {("b", 0): (0,)}),
+        (90, 200, "A B", {("b", 0): (0,), ("b", 1): (0,)}),
+    ]
+    read = offsets([("b", 0), ("b", 1)], {10 * number: ["9/0"] * 2 for number in range(13)})
+
+    def stalled(*reasons: Reason) -> list[list[float]]:
+        course = [
+            replace(replayed(start, end, owners, ids), allocation=None, reason=reason)
+            for (start, end, ids, owners), reason in zip(places, reasons, strict=True)
+        ]
+        found = topic_progress(course, read, WINDOW, SETTINGS)
+        return [[seconds(span.start) for span in progress.spans] for progress in found]
+
+    assert stalled(*[Reason.POP_ALL_QUEUES] * 3) == [[0], [0], [0, 90]]
+    assert stalled(Reason.POP_ALL_QUEUES, *[Reason.BROKER_REBALANCE] * 2) == [[0], [60], [60, 90]]
+    assert stalled(*[Reason.UNKNOWN_STRATEGY] * 3) == [[0], [60], [90, 90]]
 
 
 def test_the_same_owner_after_a_gap_or_another_owner_begins_anew() -> None:

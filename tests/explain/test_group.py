@@ -184,10 +184,12 @@ def test_brokers_that_disagree_are_told_one_by_one() -> None:
 
 
 def test_what_waits_is_told_also_where_owners_are_not_known() -> None:
-    """With its verdicts, which are told of nobody's queues else."""
-    unknown: dict[str, Any] = {"strategy": None, "strategy_source": None, "triggers": None, "queues_moved": None}
+    """With its verdicts, which are told of nobody's queues else, and who joined."""
+    joined = [{"trigger": "MEMBER_JOINED", "subject": "c1"}]
+    unknown: dict[str, Any] = {"strategy": None, "strategy_source": None, "triggers": joined, "queues_moved": None}
     row = interval(0, 60, C1, status="NOT_APPLICABLE", reason="BROKER_REBALANCE", **unknown)
     text = topic_lines(group_step(30, row, progress=[progress(row, "a:0"), progress(row, "a:1", verdict="STALL")]))
+    assert "It began because c1 joined." in text[2]
     assert text[-1] == (
         "  Whole topic: backlog 20 → 8; 2,000 produced, 2,012 consumed; verdicts STALL on 1 queue, OK on 1 queue."
     )

@@ -51,7 +51,7 @@ def warehouse(tmp_path: Path) -> Path:
         row(30 * HOUR, 31 * HOUR, trigger="MEMBER_LEFT", topic="U", double_owned_queues=1, queues_moved=2),
         row(60 * HOUR, 62 * HOUR, unassigned_queues=2),
         row(62 * HOUR, 63 * HOUR, status="UNOBSERVED", unassigned_queues=None, double_owned_queues=None),
-        row(0, HOUR, "calm"),
+        row(0, HOUR, "calm", status="NOT_APPLICABLE", trigger="MEMBER_JOINED", queues_moved=None),
         row(30 * HOUR, 30 * HOUR + 24 * HOUR, "calm"),
     ]
     # The newest step ends eight days after 10:00: the oldest week has one day.

@@ -22,6 +22,7 @@ from tests.oracle.piled_up import PiledUp
 from tests.oracle.progress import Progress
 from tests.oracle.snapshots import JAVA_5, Group, Software
 from tests.oracle.status import Backlog, Counts
+from tests.oracle.timeline import of_unknown_strategy
 
 
 def said(judged: JudgedStep) -> Said:
@@ -50,12 +51,18 @@ def said(judged: JudgedStep) -> Said:
 def _line(interval: RebalanceInterval) -> Line:
     line = Line(interval.topic, interval.view, interval.start, interval.end, interval.status, interval.reason)
     allocation = interval.allocation
-    if allocation is None:
+    if interval.members is None:
         return line
+    if allocation is None:
+        return line._replace(
+            members=of_unknown_strategy(member.client_id for member in interval.members),
+            queues=interval.queues or (),
+            began=_began(interval.moves) if interval.moves else None,
+        )
     return line._replace(
         source=interval.strategy_source,
         members=tuple(
-            (member.client_id, member.strategy, member.subscribes, member.variant) for member in interval.members or ()
+            (member.client_id, member.strategy, member.subscribes, member.variant) for member in interval.members
         ),
         queues=interval.queues or (),
         owned=owned_queues(allocation),
@@ -88,9 +95,9 @@ def owned_queues(allocation: Allocation) -> tuple[OwnedQueue, ...]:
 
 def _began(moves: Moves) -> IntervalStart:
     told = tuple((trigger.value, subject) for trigger, subject in moves.triggers)
-    if moves.moved is None or moves.preserved is None or moves.least is None:
-        return IntervalStart(told)
-    counts = (moves.moved, moves.preserved, moves.least)
+    counts = None
+    if moves.moved is not None and moves.preserved is not None and moves.least is not None:
+        counts = (moves.moved, moves.preserved, moves.least)
     return IntervalStart(told, counts, tuple(sorted(moves.joined)), tuple(sorted(moves.left)), moves.handed_over)
 
 

@@ -25,7 +25,15 @@ from tests.oracle.ownership import Member, QueueOwnership, counts, if_deduplicat
 from tests.oracle.piled_up import piled_up, unknown_queues
 from tests.oracle.progress import of_interval, one_at_a_time, queue_readings
 from tests.oracle.snapshots import Group, StepWindow
-from tests.oracle.timeline import WITHOUT_OWNERS, RebalanceInterval, Status, clip, rebalance_intervals
+from tests.oracle.timeline import (
+    HANDED_OUT,
+    WITHOUT_OWNERS,
+    RebalanceInterval,
+    Status,
+    clip,
+    of_unknown_strategy,
+    rebalance_intervals,
+)
 from tests.oracle.views import AGREED
 
 
@@ -64,6 +72,8 @@ class _Topic:
     def lines(self) -> Iterator[Line]:
         for interval in self.intervals:
             line = Line(self.topic, interval.view, interval.start, interval.end, interval.status, interval.reason)
+            line = line._replace(members=tuple(interval.members), queues=_readable(interval))
+            line = line._replace(began=self._began(interval) if interval.listed else None)
             yield line if interval.status != Status.REPLAYED else self._replayed(line, interval)
 
     def _replayed(self, line: Line, interval: RebalanceInterval) -> Line:
@@ -71,13 +81,10 @@ class _Topic:
         has_twins = len({member.client_id for member in members}) < len(members)
         return line._replace(
             source=interval.strategy_source,
-            members=tuple(interval.members),
-            queues=tuple(queue[1:] for queue, unreadable in interval.queues if not unreadable),
             owned=owned_queues(owned),
             counts=counts(owned),
             if_deduplicated=if_deduplicated(members, interval.queues) if has_twins else None,
             if_unique=if_unique(members, interval.queues) if has_twins else None,
-            began=self._began(interval),
         )
 
     def _began(self, interval: RebalanceInterval) -> IntervalStart | None:
@@ -85,23 +92,24 @@ class _Topic:
         if before is None:
             return IntervalStart((("FIRST_OBSERVATION", None),)) if interval.start > self.window.replayed_from else None
         was, now = self._situation(before), self._situation(interval)
+        is_replayed = interval.status == Status.REPLAYED
+        if not is_replayed:  # what the members run says nothing then
+            was = was._replace(members=of_unknown_strategy(member.client_id for member in was.members))
         left, joined = passages(was, now)
         expired = expired_at(self.history.clients, self.window, interval.start)
         return IntervalStart(
             tuple(triggers(was, now, brokers_before(self.intervals, interval), expired)),
-            moves(was, now),
+            moves(was, now) if is_replayed else None,
             tuple(joined),
             tuple(left),
             frozenset(handed_over(was, now)),
         )
 
     def _situation(self, interval: RebalanceInterval) -> Situation:
-        owned = {queue.queue[1:]: queue for queue in self.owned(interval) if queue.readable}
-        owners = {
-            place: frozenset(interval.members[owner].client_id for owner in queue.owners)
-            for place, queue in owned.items()
-        }
-        return Situation(interval.members, Counter(broker for broker, _ in owned), owners)
+        owners = {place: frozenset(ids) for place, ids in self._consumers(interval).items()}
+        readable = _readable(interval)
+        of_readable = {place: owners[place] for place in readable if interval.status == Status.REPLAYED}
+        return Situation(interval.members, Counter(broker for broker, _ in readable), of_readable)
 
     def rows(self, allowed_lag: int) -> Iterator[tuple[status.QueueRow, ProgressLine]]:
         """One per queue and interval inside the step."""
@@ -109,11 +117,13 @@ class _Topic:
             (whole,) = (other for other in self.intervals if other.view == interval.view and other.end == interval.end)
             measures: list[tuple[Place, int, int, bool, bool]] = []
             if interval.reason in WITHOUT_OWNERS:  # somebody consumes, and nobody knows who
-                measures = [(queue[1:], whole.start, 1, False, False) for queue, _ in interval.queues]
+                places = _readable(interval)
+                measures = [(place, self._consumed_since(whole, place), 1, False, False) for place in places]
             if interval.status == Status.REPLAYED:
                 began = self._began(whole)
                 for owned in self.owned(interval):
-                    place, since = owned.queue[1:], self._owned_since(whole, owned)
+                    place = owned.queue[1:]
+                    since = self._consumed_since(whole, place)
                     moved = began is not None and place in began.handed_over
                     measures.append((place, since, len(owned.owners), True, moved))
             for place, since, owner_count, is_replayed, moved in measures:
@@ -123,27 +133,36 @@ class _Topic:
                 row = status.QueueRow(self.topic, place, interval.start, end, *owners, measured)
                 yield row, ProgressLine(self.topic, interval.view, interval.start, end, place, measured)
 
-    def _owned_since(self, interval: RebalanceInterval, owned: QueueOwnership) -> int:
-        """Since when the queue has had the owners that it has in the interval, without a break."""
-        since, ids = interval.start, self._ids(interval, owned)
+    def _consumed_since(self, interval: RebalanceInterval, place: Place) -> int:
+        """Since when the queue has been consumed by whom it is in the interval, without a break; if that is known."""
+        since, consumers = interval.start, self._consumers(interval).get(place)
         earlier = [candidate for candidate in one_at_a_time(self.intervals) if candidate[0].start < interval.start]
         if not any(other is interval for other, _ in one_at_a_time(self.intervals)):
             return since
         for other, end in reversed(earlier):
-            if other.status != Status.REPLAYED or end != since:
-                return since
-            same = [candidate for candidate in self.owned(other) if candidate.queue == owned.queue]
-            if not same or self._ids(other, same[0]) != ids:
+            if consumers is None or end != since or self._consumers(other).get(place) != consumers:
                 return since
             since = other.start
         return since
 
-    def _ids(self, interval: RebalanceInterval, owned: QueueOwnership) -> set[str]:
-        return {interval.members[owner].client_id for owner in owned.owners}
+    def _consumers(self, interval: RebalanceInterval) -> dict[Place, set[str]]:
+        """By queue the ids of its owners; the reason, where brokers hand out the messages to whoever asks."""
+        if interval.status == Status.REPLAYED:
+            return {
+                queue.queue[1:]: {interval.members[owner].client_id for owner in queue.owners}
+                for queue in self.owned(interval)
+            }
+        if interval.reason in HANDED_OUT:
+            return {place: {interval.reason} for place in _readable(interval)}
+        return {}
 
     def end(self) -> status.TopicEnd | None:
         last = status.last_replayed(self.clipped)
         return status.TopicEnd(self.topic, last, self.owned(last)) if last else None
+
+
+def _readable(interval: RebalanceInterval) -> tuple[Place, ...]:
+    return tuple(queue[1:] for queue, unreadable in interval.queues if not unreadable)
 
 
 def members_of(configured: StrategySettings, members: Sequence[tuple[str, str, bool, Variant]]) -> list[Member]:

@@ -33,7 +33,9 @@ class IntervalStart(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One interval, over the step and its warm-up; what follows `reason` only where it was replayed."""
+    """One interval, over the step and its warm-up; members, queues and why it began also where it was not replayed, as
+    far as they are known, and the rest only where it was.
+    """
 
     topic: str
     view: str

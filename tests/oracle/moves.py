@@ -23,9 +23,10 @@ Place = tuple[str, int]
 
 
 class Situation(NamedTuple):
-    """One replayed allocation of a topic.
+    """Members and queues of a topic, and how they are allocated.
 
-    `queues`: readable queues per broker, `0 … n−1`; `owners`: the client ids that own each of them.
+    `queues`: readable queues per broker, `0 … n−1`; `owners`: the client ids that own each of them; none, where it is
+    not replayed.
     """
 
     members: tuple[IntervalMember, ...]
@@ -42,16 +43,18 @@ class Moves(NamedTuple):
 
 
 def compared_with(intervals: Sequence[RebalanceInterval], interval: RebalanceInterval) -> RebalanceInterval | None:
-    """The last replayed interval before it on the same time line: that of all hosts, or its own list's."""
-    earlier = (other for other in intervals if other.start < interval.start and other.view in (AGREED, interval.view))
-    return max(
-        (other for other in earlier if other.status == Status.REPLAYED), key=lambda other: other.start, default=None
-    )
+    """The last replayed interval before it on the same time line, that of all hosts or its own list's; for one that is
+    not replayed, the last with members that are known.
+    """
+    earlier = [other for other in intervals if other.start < interval.start and other.view in (AGREED, interval.view)]
+    if interval.status == Status.REPLAYED:
+        earlier = [other for other in earlier if other.status == Status.REPLAYED]
+    return max((other for other in earlier if other.listed), key=lambda other: other.start, default=None)
 
 
 def brokers_before(intervals: Sequence[RebalanceInterval], interval: RebalanceInterval) -> set[str]:
-    """The brokers of all replayed intervals before, so that one coming back is told from a new one."""
-    earlier = (other for other in intervals if other.start < interval.start and other.status == Status.REPLAYED)
+    """The brokers of all intervals before, so that one coming back is told from a new one."""
+    earlier = (other for other in intervals if other.start < interval.start)
     return {queue.broker_name for other in earlier for queue, unreadable in other.queues if not unreadable}
 
 

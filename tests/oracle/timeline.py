@@ -58,9 +58,11 @@ class Reason(StrEnum):
 
 #: Somebody consumes whom no broker lists.
 UNSEEN = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
+#: Brokers hand out the messages of all queues.
+HANDED_OUT = (Reason.BROKER_REBALANCE, Reason.POP_ALL_QUEUES)
 #: Somebody consumes, and nobody knows who has which queue.
 WITHOUT_OWNERS = (
-    *(*UNSEEN, Reason.BROKER_REBALANCE, Reason.POP_ALL_QUEUES, Reason.BROKER_LACKS_STRATEGY),
+    *(*UNSEEN, *HANDED_OUT, Reason.BROKER_LACKS_STRATEGY),
     *(Reason.UNKNOWN_STRATEGY, Reason.SETTINGS_MISSING, Reason.ROOM_UNRESOLVABLE),
 )
 
@@ -76,8 +78,8 @@ class IntervalMember(NamedTuple):
 
 @dataclass(frozen=True)
 class RebalanceInterval:
-    """One maximal span of a view in which nothing changes; members and queues, as sorted, only where REPLAYED. Where
-    somebody consumes all the same, the readable queues, and the members' ids if they own them.
+    """One maximal span of a view in which nothing changes; members and queues as sorted. Where it is not replayed, the
+    members' ids, and the readable queues; nothing, where no broker said who is there (`listed`).
 
     `strategy_source` is that of the span's beginning.
     """
@@ -90,6 +92,7 @@ class RebalanceInterval:
     strategy_source: str | None = None
     members: tuple[IntervalMember, ...] = ()
     queues: tuple[RouteQueue, ...] = ()
+    listed: bool = True
 
     def continues(self, earlier: RebalanceInterval) -> bool:
         """Whether it is one interval with what ended where it starts."""
@@ -167,10 +170,11 @@ def _segment(
         or _not_replayable(queues, client_ids, resolved, configured)
     )
     if reason:
-        measured = tuple(queue for queue in queues if queue.unreadable is None) if reason in WITHOUT_OWNERS else ()
-        has_owners = measured and reason.status is Status.NOT_REPLAYABLE
-        unknown = tuple(IntervalMember(client_id, "?", True) for client_id in client_ids) if has_owners else ()
-        return RebalanceInterval(view, start, end, reason.status, reason, members=unknown, queues=measured)
+        not_replayed = RebalanceInterval(view, start, end, reason.status, reason, listed=bool(span.observation.views))
+        if not not_replayed.listed:
+            return not_replayed
+        readable = tuple(queue for queue in queues if queue.unreadable is None)
+        return replace(not_replayed, members=of_unknown_strategy(client_ids), queues=readable)
     members = tuple(
         IntervalMember(
             client_id,
@@ -183,6 +187,11 @@ def _segment(
     )
     source = group_source(resolved, configured.strategy)
     return RebalanceInterval(view, start, end, Status.REPLAYED, None, source, members, tuple(queues))
+
+
+def of_unknown_strategy(client_ids: Iterable[str]) -> tuple[IntervalMember, ...]:
+    """Members of which only the ids are known."""
+    return tuple(IntervalMember(client_id, "?", True) for client_id in client_ids)
 
 
 def _unseen(span: Span) -> Reason | None:

@@ -233,6 +233,13 @@ def test_a_topic_that_was_never_replayed_says_why_in_words(open_page: Open) -> N
     assert seen.page.locator(".topic .chart").count() == 0
 
 
+def test_a_change_of_members_is_no_rebalance_where_nothing_is_replayed(open_page: Open) -> None:
+    joined = state(600, 3600, "MEMBER_JOINED", status="NOT_REPLAYABLE", reason="UNKNOWN_STRATEGY")
+    seen = open_page(page(content(replace(twins(troubled()), states=[state(0, 600, None), joined]))))
+    seen.charts("group-1")
+    assert seen.data("Owners", "rebalances") == []
+
+
 HOSTILE = (
     "<script>window.hit = 1</script>",
     '"><img src=x onerror="window.hit = 1">',

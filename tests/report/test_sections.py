@@ -135,15 +135,16 @@ def test_a_state_ends_with_a_rebalance_or_a_gap_and_not_with_a_step() -> None:
 
 
 def test_what_was_not_replayed_is_one_state_as_long_as_the_reason_is_one() -> None:
+    """Who joins is no rebalance there."""
     rows = [
         interval(0, 1000, None, "a1", status="NOT_REPLAYABLE"),
-        interval(1000, 2000, None, "a1", "b1", status="NOT_REPLAYABLE"),
+        interval(1000, 2000, "MEMBER_JOINED", "a1", "b1", status="NOT_REPLAYABLE"),
         interval(2000, 3600, None, status="UNOBSERVED"),
     ]
     counted = [{**row, "member_count": count} for row, count in zip(named(rows, _INTERVALS), (1, 2, None), strict=True)]
-    assert columns_of(states(counted), "start", "end", "status") == [
-        (at(0), at(2000), "NOT_REPLAYABLE"),
-        (at(2000), at(3600), "UNOBSERVED"),
+    assert columns_of(states(counted), "start", "end", "status", "trigger", "member_count") == [
+        (at(0), at(2000), "NOT_REPLAYABLE", None, None),
+        (at(2000), at(3600), "UNOBSERVED", None, None),
     ]
 
 

@@ -22,7 +22,8 @@ Flags = NDArray[np.bool_]
 
 class IntervalColumns(NamedTuple):
     """Rows of `rebalance_intervals`, column by column. `group`: the place of its group in a list; `is_wrong`: a queue
-    has no owner, or two; `is_observed`: it is not UNOBSERVED; `is_rebalance`: something triggered it.
+    has no owner, or two; `is_observed`: it is not UNOBSERVED; `is_rebalance`: it is replayed, and something triggered
+    it.
     """
 
     group: Numbers

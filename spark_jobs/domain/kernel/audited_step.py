@@ -86,11 +86,12 @@ class Allocation:
 
 @dataclass(frozen=True)
 class Moves:
-    """What began an interval, and what it moved compared with the last replayed interval before it on its time line.
+    """What began an interval, and what it moved, compared with an interval before it on its time line: the last
+    replayed one, or for one that is not replayed, and moves nothing, the last whose members are known.
 
     `triggers`: (trigger, subject) in the order of `Trigger`; subject None: the first observation. `joined`, `left`:
     client ids. All but `triggers` is empty or None where there was no interval before. `handed_over`: queues that
-    had an owner and changed it. `before_seen_at`: when the allocation before was last seen to hold.
+    had an owner and changed it. `before_seen_at`: when the inputs before were last seen to hold.
     """
 
     triggers: tuple[tuple[Trigger, str | None], ...]
@@ -134,8 +135,9 @@ class RebalanceInterval:
     """A maximal span of one view of one topic in which no input of the allocation changes, over step and warm-up.
 
     `members` (None: unobserved) and `queues` (readable, None: no route was seen) as every client sorts them. Of the
-    members, addresses and versions are those at its start; `seen_at`: the last snapshot inside that showed them.
-    `allocation` only where REPLAYED; `moves` None: it stands since the window began, or was not replayed.
+    members, addresses and versions are those at its start, and, where it is not replayed, all but the ids; `seen_at`:
+    the last snapshot inside that showed them.
+    `allocation` only where REPLAYED; `moves` None: it stands since the window began, or its members are not known.
     """
 
     topic: str

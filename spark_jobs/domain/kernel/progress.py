@@ -96,11 +96,11 @@ def _owned_since(intervals: Iterable[OwnTime]) -> Mapping[tuple[int, str], _Sinc
     before: RebalanceInterval | None = None
     before_end, since = 0, _Since()
     for interval, start, end in intervals:
-        if interval.allocation and before and before.allocation and before_end == start:
-            owners = dict(zip(before.allocation.queues, before.allocation.owner_ids, strict=True))
+        if before and before_end == start:
+            owners = _owners(before)
             since = {
                 queue: since.get(queue, before.start)
-                for queue, ids in zip(interval.allocation.queues, interval.allocation.owner_ids, strict=True)
+                for queue, ids in _owners(interval).items()
                 if owners.get(queue) == ids
             }
         else:
@@ -108,6 +108,15 @@ def _owned_since(intervals: Iterable[OwnTime]) -> Mapping[tuple[int, str], _Sinc
         since_of_interval[interval.start, interval.view] = since
         before, before_end = interval, end
     return since_of_interval
+
+
+def _owners(interval: RebalanceInterval) -> Mapping[Place, Sequence[str]]:
+    """By queue the client ids that own it; of one that the broker hands out, the reason, whoever consumes it; without
+    those whose owners are unknown.
+    """
+    if interval.allocation is not None:
+        return dict(zip(interval.allocation.queues, interval.allocation.owner_ids, strict=True))
+    return dict.fromkeys(interval.measured, (str(interval.reason),)) if interval.is_shared_out else {}
 
 
 def _interval_progress(

@@ -24,7 +24,7 @@ class _Change:
 
 
 def rebalances(intervals: Iterable[RebalanceInterval], settings: AuditSettings) -> list[Rebalance]:
-    """The intervals that a known change began, by moment, which is the first one's time, and start.
+    """The replayed intervals that a known change began, by moment, which is the first one's time, and start.
 
     A start less than half a cadence after the one before belongs to the same rebalance: the recorder asks one thing
     after another. So does what another topic has shown already, as long as a snapshot of its brokers may hold. Only
@@ -49,7 +49,7 @@ def rebalances(intervals: Iterable[RebalanceInterval], settings: AuditSettings) 
 
 def _begun(intervals: Iterable[RebalanceInterval]) -> Iterator[tuple[RebalanceInterval, Moves]]:
     for interval in intervals:
-        moves = interval.moves if interval.view == ALL_HOSTS else None
+        moves = interval.moves if interval.view == ALL_HOSTS and interval.allocation else None
         if moves and moves.triggers and moves.triggers[0][0] != Trigger.FIRST_OBSERVATION:
             yield interval, moves
 

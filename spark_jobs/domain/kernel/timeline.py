@@ -13,7 +13,6 @@ from spark_jobs.domain.kernel.audited_step import (
     Disagreement,
     Member,
     RebalanceInterval,
-    queues_without_owners,
 )
 from spark_jobs.domain.kernel.group_spans import ClientStates, ClientStateTimeline, GroupSpans
 from spark_jobs.domain.kernel.members import group_source, in_allocation_order, is_grpc, members_of, resolve_strategies
@@ -22,7 +21,7 @@ from spark_jobs.domain.kernel.unseen import by_brokers
 from spark_jobs.domain.kernel.views import Moment, Timeline, View, moments, with_modes
 from spark_jobs.domain.model.history import Membership, Place, RequestMode
 from spark_jobs.domain.model.message_queue import LITE, STATIC, MessageModel, RouteEntry, topic_type
-from spark_jobs.domain.model.statuses import Reason, Status
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 from spark_jobs.domain.rocketmq.allocation import unresolvable_room
 from spark_jobs.domain.rocketmq.pop import LACKING, as_assigned, is_known, pops_all, request_mode
@@ -216,16 +215,14 @@ def _disagreement(
 
 
 def _continues(before: RebalanceInterval, after: RebalanceInterval) -> bool:
-    """Whether no input of an allocation changed. An interval that is not replayed depends on its reason, on the queues
-    that are measured nevertheless, and on its members where they own these queues.
+    """Whether no input of an allocation changed. An interval that is not replayed depends on its reason, and on its
+    members and queues where brokers were seen to list members.
     """
     if before.end != after.start or before.reason is not after.reason or before.allocation is not after.allocation:
         return False
-    measured = queues_without_owners(before.reason, before.queues)
-    if measured != queues_without_owners(after.reason, after.queues):
-        return False
-    have_owners = bool(measured) and before.status is Status.NOT_REPLAYABLE
-    return not have_owners or _ids(before.members) == _ids(after.members)
+    if before.allocation is not None or before.members is None:
+        return True
+    return before.queues == after.queues and _ids(before.members) == _ids(after.members)
 
 
 def _ids(members: Sequence[Member] | None) -> list[str]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,18 +46,19 @@ def switches(serving: Series[Serving | None], window: StepWindow) -> list[Switch
 def with_moves(
     topic_intervals: Sequence[RebalanceInterval], observed_from: int, expired_at: ExpiredAt, switched_at: SwitchedAt
 ) -> list[RebalanceInterval]:
-    """The intervals of one topic (by start and view), each replayed one with its `moves`.
+    """The intervals of one topic (by start and view), each whose members are known with its `moves`.
 
-    An interval is compared with the last replayed one before it on the same time line inside the step's window: that
-    of all hosts together, and for the list of one host also its own. So after a split, or after time that was not
-    replayed, it says what differs from what held before. None where the interval stands since the window began.
+    A replayed interval is compared with the last replayed one before it on the same time line inside the step's
+    window: that of all hosts together, and for the list of one host also its own. So after a split, or after time that
+    was not replayed, it says what differs from what held before. One that is not replayed is compared with the last
+    whose members are known. None where the interval stands since the window began.
     """
     earlier = _EarlierIntervals(expired_at, switched_at)
     intervals_with_moves = []
     for _, began_together in groupby(topic_intervals, key=lambda interval: interval.start):
         seen_brokers = frozenset(earlier.seen_brokers)
         for interval in began_together:
-            moves = earlier.moves(interval, seen_brokers, observed_from) if interval.allocation else None
+            moves = earlier.moves(interval, seen_brokers, observed_from) if interval.members is not None else None
             intervals_with_moves.append(replace(interval, moves=moves) if moves else interval)
             earlier.add(interval)
     return intervals_with_moves
@@ -65,21 +66,27 @@ def with_moves(
 
 @dataclass
 class _EarlierIntervals:
-    """The last replayed interval of each view, all brokers so far, and what moved between allocations (by identity)."""
+    """The last interval of each view whose members are known, the last replayed one, all brokers so far, and what moved
+    between allocations (by identity).
+    """
 
     expired_at: ExpiredAt
     switched_at: SwitchedAt
-    last_of_view: dict[str, RebalanceInterval] = field(default_factory=dict)
+    last_known: dict[str, RebalanceInterval] = field(default_factory=dict)
+    last_replayed: dict[str, RebalanceInterval] = field(default_factory=dict)
     seen_brokers: set[str] = field(default_factory=set)
     moved: dict[tuple[int, int], Movement] = field(default_factory=dict)
 
     def add(self, interval: RebalanceInterval) -> None:
-        if interval.allocation:
-            self.last_of_view[interval.view] = interval
+        if interval.members is not None:
+            self.last_known[interval.view] = interval
             self.seen_brokers.update(broker for broker, _ in interval.queues or ())
+        if interval.allocation:
+            self.last_replayed[interval.view] = interval
 
     def moves(self, interval: RebalanceInterval, seen_brokers: frozenset[str], observed_from: int) -> Moves | None:
-        own, agreed = self.last_of_view.get(interval.view), self.last_of_view.get(ALL_HOSTS)
+        earlier = self.last_replayed if interval.allocation else self.last_known
+        own, agreed = earlier.get(interval.view), earlier.get(ALL_HOSTS)
         before = own if own and agreed and own.start > agreed.start else agreed or own
         if before is None:
             first = Moves(((Trigger.FIRST_OBSERVATION, None),))
@@ -87,28 +94,33 @@ class _EarlierIntervals:
         return self._compared(before, interval, seen_brokers)
 
     def _compared(self, before: RebalanceInterval, now: RebalanceInterval, seen: frozenset[str]) -> Moves:
-        assert before.allocation is not None  # only replayed intervals are compared
-        assert now.allocation is not None
-        pair = (id(before.allocation), id(now.allocation))
-        if pair not in self.moved:
-            self.moved[pair] = moved_between(before.allocation, now.allocation)
         subjects = _changed_queues(before, now, seen)
         left, joined = tuple[str, ...](), tuple[str, ...]()
-        if before.allocation is not now.allocation:
+        if now.allocation is None or before.allocation is not now.allocation:
             was, has = _connections(before), _connections(now)
             left, joined = tuple(was - has), tuple(has - was)
             subjects |= _changed_connections(left, joined, self.expired_at(now.start, left) if left else ())
-            subjects |= _changed_members(before, now)
+            subjects |= _changed_members(before, now) if now.allocation else {}
         if any(subjects.values()):
             subjects[Trigger.BROKER_SWITCHED] = self.switched_at(now.start)
         triggers = {trigger: ", ".join(sorted(subjects[trigger])) for trigger in Trigger if subjects.get(trigger)}
-        return Moves(tuple(triggers.items()), joined, left, before_seen_at=before.seen_at, **vars(self.moved[pair]))
+        movement = self._movement(before.allocation, now.allocation)
+        return Moves(tuple(triggers.items()), joined, left, before_seen_at=before.seen_at, **movement)
+
+    def _movement(self, before: Allocation | None, now: Allocation | None) -> dict[str, Any]:
+        """The fields of `Movement`; none where an interval is not replayed."""
+        if before is None or now is None:
+            return {}
+        pair = (id(before), id(now))
+        if pair not in self.moved:
+            self.moved[pair] = moved_between(before, now)
+        return vars(self.moved[pair])
 
 
 def _changed_queues(before: RebalanceInterval, now: RebalanceInterval, seen: Collection[str]) -> Subjects:
     """Changes of the readable queues: brokers, and ranges of queues (each broker has the queues `0 … n−1`).
 
-    `seen`: the brokers of all replayed intervals before, so that one that comes back is known from a new one.
+    `seen`: the brokers of all intervals before, so that one that comes back is known from a new one.
     """
     was, has = (Counter(broker for broker, _ in interval.queues or ()) for interval in (before, now))
     back = {broker for broker in has if broker not in was and broker in seen}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,8 @@ from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
 from spark_jobs.domain.kernel.client_spans import client_spans
 from spark_jobs.domain.model.clients import DriftCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.history import Membership, Place
+from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.window import SECOND, Time, without
 from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, mixed_clients
@@ -27,7 +29,8 @@ NAME = "ALLOCATION_DRIFT"
 
 class Shares(NamedTuple):
     """The share of every client in one interval, until the last snapshot that showed its members (microseconds).
-    `settled_at`: when clients must have followed the last change, also of the route.
+    `settled_at`: when clients must have followed the last change, also of the route; `agree`: how long they have for
+    it. `listed_at`: when brokers of the topic listed the members, in any interval.
     """
 
     start: int
@@ -35,6 +38,14 @@ class Shares(NamedTuple):
     settled_at: int
     client_ids: frozenset[str]
     queues_of_client: Mapping[str, frozenset[Place]]
+    listed_at: NDArray[np.int64]
+    agree: int
+
+    def is_confirmed(self, start: int, end: int) -> bool:
+        """Whether the members were listed in the time, and clients had followed that list by its end. Where rounds were
+        missed, members may have come and gone.
+        """
+        return bool(self.listed_at.searchsorted(start) < self.listed_at.searchsorted(end - self.agree, side="right"))
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -65,9 +76,11 @@ def _drifting(
         start = max(since, share.settled_at)
         if start >= until or client_id not in share.client_ids:
             continue
-        for cause, queues in drift(owned_queues, share.queues_of_client.get(client_id, frozenset())).items():
-            end = int(asked_at[np.searchsorted(asked_at, until, side="right") - 1])
-            for broker_name, queue_id in sorted(queues) if start < end else ():
+        drifted = drift(owned_queues, share.queues_of_client.get(client_id, frozenset()))
+        end = int(asked_at[np.searchsorted(asked_at, until, side="right") - 1]) if drifted else until
+        is_certain = bool(drifted) and start < end and share.is_confirmed(start, end)
+        for cause, queues in drifted.items() if is_certain else ():
+            for broker_name, queue_id in sorted(queues):
                 yield RuleHit(
                     start,
                     end,
@@ -92,6 +105,7 @@ def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
     poll = step.settings.thresholds.route_poll_seconds * SECOND
     shares_of_topic: dict[str, list[Shares]] = defaultdict(list)
     route_since: dict[str, tuple[tuple[Place, ...] | None, int]] = {}
+    listed_at = cache(partial(_listed_at, step.history.memberships))
     for interval in step.replayed:
         if interval.view != ALL_HOSTS or interval.allocation is None or interval.members is None:
             continue
@@ -103,9 +117,17 @@ def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
         # What a client pops is not among the queues that it lists.
         client_ids = frozenset(member.client_id for member in interval.members if not is_popped(member.strategy))
         end = interval.end if interval.seen_at is None else min(interval.end, interval.seen_at)
-        shares = Shares(interval.start, end, settled_at, client_ids, interval.allocation.queues_of_client)
+        lists = listed_at(frozenset(broker for broker, _ in interval.queues or ()))
+        own_queues = interval.allocation.queues_of_client
+        shares = Shares(interval.start, end, settled_at, client_ids, own_queues, lists, agree)
         shares_of_topic[interval.topic].append(shares)
     return shares_of_topic
+
+
+def _listed_at(memberships: Mapping[str, Series[Membership]], brokers: frozenset[str]) -> NDArray[np.int64]:
+    """When any of the brokers listed the members, in microseconds, ascending."""
+    times = [memberships[broker].times for broker in brokers if broker in memberships]
+    return np.sort(np.concatenate([np.empty(0, np.int64), *times]))
 
 
 RULE = Rule(
@@ -121,7 +143,8 @@ RULE = Rule(
     "another `convergence_seconds` later, is drift. So a client that drops its queues after an offset "
     "reset, and takes them again at its next rebalance, has no finding. Of consumers that share a client id "
     "only one answers, and their shares are equal. Clients do not list queues that they pop. Only shares "
-    "that a membership snapshot confirms count. An empty list says nothing while a broker reports "
+    "that a membership snapshot confirms count: one between the client snapshots that show the difference, "
+    "`convergence_seconds` before the last of them at the latest. An empty list says nothing while a broker reports "
     "CONSUME_ACTIVELY for the group (`DefaultMQPullConsumer` never lists a queue). INFO if nothing was "
     "produced to the queues and no backlog is known.",
     causes={

@@ -189,7 +189,7 @@ def _draw_rebalances(chart: Figure, states: Sequence[Row]) -> None:
             else "",
         }
         for state in states
-        if state["trigger"]
+        if state["trigger"] and state["status"] == Status.REPLAYED
     ]
     lines = chart.draw(
         source_of_rows(rows, ("x", "at", "trigger", "subject", "moved")),

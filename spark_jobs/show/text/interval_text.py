@@ -42,7 +42,7 @@ def interval_lines(view: IntervalExplanation) -> Iterator[TextLine]:
         return
     start, end = _bounds(view)
     yield TextLine(f"Unchanged from {start} to {end} ({duration_text(view.end - view.start)}).", 1)
-    yield TextLine(_began(view.began) if view.status == Status.REPLAYED else REASONS[view.reason or ""], 1)
+    yield TextLine(_began(view.began) if view.status == Status.REPLAYED else _not_replayed(view), 1)
     yield from _members(view)
     if view.queue_count is not None:
         yield TextLine(f"{count(view.queue_count, 'queue')}, sorted the same way: {view.queues or 'none'}", 1)
@@ -65,6 +65,11 @@ def _began(began: IntervalStart) -> str:
     if not began.triggers:
         return "Nothing differs from the interval before it."
     return f"It began because {joined(began.triggers)}. {_moved(began)}".strip()
+
+
+def _not_replayed(view: IntervalExplanation) -> str:
+    began = f" It began because {joined(view.began.triggers)}." if view.began.triggers else ""
+    return f"{REASONS[view.reason or '']}{began}"
 
 
 def _moved(began: IntervalStart) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
-from spark_jobs.domain.model.history import GroupHistory
+from spark_jobs.domain.model.history import GroupHistory, Membership
 from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
 from tests.domain.rules.builders import allocation, interval, members
-from tests.kernel import SETTINGS
+from tests.kernel import SETTINGS, series_of
 from tests.snapshots import DAY
 
 START = to_micros(DAY)
@@ -26,9 +26,17 @@ def second_of(moment: int) -> int:
 
 
 def step_with(
-    history: GroupHistory, intervals: Sequence[RebalanceInterval] = (), settings: AuditSettings = SETTINGS
+    history: GroupHistory,
+    intervals: Sequence[RebalanceInterval] = (),
+    settings: AuditSettings = SETTINGS,
+    *,
+    listed_at: Iterable[float] = range(-260, 660, 20),
 ) -> AuditedStep:
-    """The step of 10:00, in which no message moves and nobody rebalances."""
+    """The step of 10:00, in which no message moves and nobody rebalances; `listed_at`: when broker `b` was asked
+    for the members.
+    """
+    listed = Membership((), frozenset(), frozenset(), None)
+    history = replace(history, memberships={"b": series_of([(micros(second), listed) for second in listed_at])})
     return AuditedStep(history, settings.window(START), settings, intervals, progress=(), rebalances=())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -52,14 +52,19 @@ def _holding(second: int, queue_ids: Sequence[int], **reported: Any) -> dict[str
     return client(second, owned_queues=[held("t", queue_id, second, {}) for queue_id in queue_ids], **reported)
 
 
-def _hits(holds: dict[int, list[int]], *intervals: RebalanceInterval) -> list[RuleHit]:
+def _hits(
+    holds: dict[int, list[int]],
+    *intervals: RebalanceInterval,
+    every: int = 20,
+    listed_at: Iterable[int] = range(0, 660, 20),
+) -> list[RuleHit]:
     """`c1` holds these queues of `t` from each of the seconds on, to the next."""
     rows = [
         _holding(second, holds[max(since for since in holds if since <= second)])
-        for second in range(min(holds), 620, 20)
+        for second in range(min(holds), 620, every)
     ]
     (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
-    return list(RULE.hits(step_with(history, intervals)))
+    return list(RULE.hits(step_with(history, intervals, listed_at=listed_at)))
 
 
 def _lines(hits: list[RuleHit]) -> set[tuple[int, int, str | None, int]]:
@@ -122,6 +127,24 @@ def test_a_share_counts_to_the_last_snapshot_that_showed_the_members() -> None:
     first = replayed("t", 0, 300, {"c1": [0, 1]}, 2, seen_at=190)
     hits = _hits({0: [0, 1], 200: [0]}, first, replayed("t", 300, 620, {"c1": [0], "c2": [1]}, 2))
     assert _lines(hits) == set()
+
+
+@pytest.mark.parametrize(
+    ("listed_at", "expected"),
+    [
+        ([10, 70, 250, 310], set()),  # both rounds were missed in which c1 was listed twice
+        ([10, 70, 221, 310], set()),  # c1 may be about to follow this one
+        ([10, 70, 119, 310], set()),
+        ([10, 70, 220, 310], {(120, 240, "HOLDS_LESS", 1)}),
+        ([10, 70, 120, 310], {(120, 240, "HOLDS_LESS", 1)}),
+        ([10, 70, 130, 190, 250, 310], {(120, 240, "HOLDS_LESS", 1)}),
+    ],
+)
+def test_the_members_are_listed_while_a_client_drifts(listed_at: list[int], expected: set[Any]) -> None:
+    """c1, alone, holds half of the queues at 120, 180 and 240 s; as far as lists show, it is always listed once."""
+    alone = replayed("t", 0, 660, {"c1": [0, 1]}, 2)
+    holds = {0: [0, 1], 120: [0], 300: [0, 1]}
+    assert _lines(_hits(holds, alone, every=60, listed_at=listed_at)) == expected
 
 
 def test_what_no_look_showed_is_no_drift() -> None:
