@@ -117,7 +117,9 @@ def test_the_longest_minimum_counts() -> None:
 
 
 def test_how_long_it_stood_is_measured_from_before_the_step() -> None:
-    assert spans(hit(-19, 1)) == [(at(0), at(1))]
+    finding = finding_of(hit(-19, 1))
+    assert (finding.held_since, finding.start, finding.end) == (at(-19), at(0), at(1))
+    assert finding_of(hit(10, 100)).held_since == at(10)
 
 
 def test_the_id_hashes_identity_and_begin_inside_the_step() -> None:

@@ -133,6 +133,7 @@ FINDING = Finding(
         parties=[Party("b", ("c1", "c2")), Party("?", None)],
     ),
     advice="do",
+    held_since=START - 5 * SECOND,
 )
 STATUS = GroupStatus(
     worst_severity="ERROR",
@@ -321,6 +322,7 @@ def test_a_finding_with_all_its_evidence() -> None:
         "advice": "do",
         "muted": None,
         "root_finding_id": None,
+        "held_since": at(-5),
     }
     queue = {"topic": "t", "broker_name": "b", "queue_id": 1, "role": "UNASSIGNED", "start": at(0), "end": at(1)}
     known = {"backlog_start": 1, "backlog_end": None, "backlog_max": 2, "produced": 3, "consumed": None}

@@ -45,7 +45,7 @@ CHANGES = [
     Upgraded("queue_progress", "constraint unknown_stays_unknown set"),
     *columns_added("group_status", "lag_quality utilisation busiest_utilisation busiest_member busiest_limit headroom"),
     *columns_added("group_status", "catches_up catch_up_seconds retention_left_seconds"),
-    *columns_added("findings", "muted root_finding_id"),
+    *columns_added("findings", "muted root_finding_id held_since"),
     *(Upgraded(table, "created") for table in ("sightings", "strategy_comparison", "capture_calls", "notices")),
 ]
 #: Columns that the old tables lack.
@@ -59,7 +59,7 @@ LACKING = {
     "group_status": "busiest_limit (string), busiest_member (string), busiest_utilisation (double), "
     "catch_up_seconds (double), catches_up (boolean), headroom (double), lag_quality (string), "
     "retention_left_seconds (double), utilisation (double)",
-    "findings": "muted (string), root_finding_id (string)",
+    "findings": "held_since (timestamp), muted (string), root_finding_id (string)",
 }
 
 

@@ -22,11 +22,11 @@ def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules:
     findings_by_id = {finding.finding.finding_id: finding for finding in findings}
     by_name = {rule.name: rule for rule in rules}
     blind = frozenset(rule.name for rule in by_name.values() if rule.is_blind)
-    unknown = UnknownTime(audited, findings_by_id.values(), blind)
     left_out = unreported_ids(
         (finding.finding.finding_id, finding.finding.root_finding_id, finding.finding.muted)
         for finding in findings_by_id.values()
     )
+    unknown = UnknownTime(audited, findings_by_id.values(), blind, left_out)
     reported = {finding_id: finding for finding_id, finding in findings_by_id.items() if finding_id not in left_out}
     root_rules = {
         finding_id: findings_by_id[root_id].finding.rule

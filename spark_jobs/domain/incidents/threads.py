@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from spark_jobs.domain.incidents.values import IncidentPart, PublishedFinding, Queue, UnknownTime
-from spark_jobs.domain.model.finding import Finding
+from spark_jobs.domain.model.finding import Finding, Persistence
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.findings import queues_text
@@ -49,21 +49,18 @@ class RootRules:
 class Thread:
     """The findings of one condition, in the order of time, until it was gone for longer than `QUIET`.
 
-    `step_start`: of its first finding; `end`: when it was last seen; `until`: when it was known to be gone.
+    `step_start`: of its first finding; `start`: when it began, possibly before that; `end`: when it was last seen;
+    `until`: when it was known to be gone.
     `root_rule`: that of the findings whose consequence it is, as far as any says so.
     """
 
     identity: Identity
     step_start: int
+    start: int
     findings: list[Finding] = field(default_factory=list)
     end: int = 0
     until: int = 0
     root_rule: str | None = None
-
-    @property
-    def start(self) -> int:
-        """When it was first seen."""
-        return self.findings[0].start
 
     @cached_property
     def worst(self) -> Finding:
@@ -73,7 +70,17 @@ class Thread:
     @cached_property
     def causes(self) -> tuple[str, ...]:
         """The causes it had, the first first."""
-        return tuple(dict.fromkeys(finding.cause for finding in self.findings if finding.cause is not None))
+        final = (finding for finding in self.findings if not self._is_revised(finding))
+        return tuple(dict.fromkeys(finding.cause for finding in final if finding.cause is not None))
+
+    def _is_revised(self, finding: Finding) -> bool:
+        """Whether it was transient as far as its step could see, and a later step shows that it stayed."""
+        return finding.evidence.persistence == Persistence.TRANSIENT and any(
+            later.evidence.persistence == Persistence.PERSISTENT
+            and later.held_since is not None
+            and later.held_since <= finding.start < finding.end <= later.start
+            for later in self.findings
+        )
 
     @cached_property
     def order(self) -> tuple[int, tuple[str, ...]]:
@@ -148,14 +155,15 @@ def _threads(
     def order(published: PublishedFinding) -> tuple[int, str, str]:
         return published.finding.start, published.finding.cause or "", published.finding.finding_id
 
-    for start, together in groupby(sorted(findings, key=order), key=lambda published: published.finding.start):
-        alive = [thread for thread in alive if thread.until + QUIET >= start]
+    for _, together in groupby(sorted(findings, key=order), key=lambda published: published.finding.start):
         waiting = list(together)
+        began = min(map(unknown.began, waiting))
+        alive = [thread for thread in alive if thread.until + QUIET >= began]
         for changed in (False, True):
             for published in tuple(waiting):
                 thread = _thread_of(published.finding, alive, root_rules, changed=changed)
                 if thread is None and changed:
-                    thread = Thread(identity, published.step_start)
+                    thread = Thread(identity, published.step_start, unknown.began(published))
                     every_thread.append(thread)
                     alive.append(thread)
                 if thread is not None:

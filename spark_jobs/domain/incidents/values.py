@@ -110,17 +110,29 @@ Time = tuple[int, int]
 
 
 class UnknownTime:
-    """When nothing is known of each group: steps that were not audited, and blind findings."""
+    """When nothing is known of each group: steps that were not audited, and blind findings; and since when conditions
+    are known to have held. `unreported`: the ids of findings that open no incident.
+    """
 
-    def __init__(self, audited: AuditedTime, findings: Iterable[PublishedFinding], blind: frozenset[str]) -> None:
+    def __init__(
+        self,
+        audited: AuditedTime,
+        findings: Iterable[PublishedFinding],
+        blind: frozenset[str],
+        unreported: frozenset[str],
+    ) -> None:
         steps: dict[tuple[str, str], set[int]] = defaultdict(set)
         times: dict[tuple[str, str], list[Time]] = defaultdict(list)
+        self._unreported: set[tuple[str, str, str, int]] = set()
         for cluster, consumer_group, start in audited.steps:
             steps[cluster, consumer_group].add(start)
         for finding in findings:
             steps[finding.group].add(finding.step_start)
             if finding.finding.rule in blind:
-                times[finding.group].append((finding.finding.start, finding.finding.end))
+                times[finding.group].append((_held_since(finding.finding), finding.finding.end))
+            if finding.finding.finding_id in unreported:
+                self._unreported.add((*finding.group, finding.finding.rule, finding.step_start))
+        self._steps, self._step = steps, audited.step
         self._unknown: Mapping[tuple[str, str], Sequence[Time]] = {
             group: _joined([*_between(sorted(of_group), audited.step), *times[group]])
             for group, of_group in steps.items()
@@ -133,6 +145,23 @@ class UnknownTime:
         unknown = self._unknown.get(group, ())
         place = bisect_right(unknown, end, key=lambda time: time[0]) - 1
         return unknown[place][1] if place >= 0 and end < unknown[place][1] else end
+
+    def began(self, published: PublishedFinding) -> int:
+        """When the condition of the finding began, microseconds: where it held before the step, as far back as the
+        group was audited, and the rule's findings were reported.
+        """
+        held_since, at = _held_since(published.finding), published.step_start
+        while held_since < at and self._is_reported(published, at - self._step):
+            at -= self._step
+        return max(held_since, at)
+
+    def _is_reported(self, published: PublishedFinding, step_start: int) -> bool:
+        is_audited = step_start in self._steps[published.group]
+        return is_audited and (*published.group, published.finding.rule, step_start) not in self._unreported
+
+
+def _held_since(finding: Finding) -> int:
+    return finding.start if finding.held_since is None else finding.held_since
 
 
 def _between(steps: Sequence[int], step: int) -> list[Time]:

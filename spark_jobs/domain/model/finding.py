@@ -148,7 +148,8 @@ class Evidence(NamedTuple):
 class Finding(NamedTuple):
     """One condition of a group, clipped to its step; microseconds. `cause` is one of its rule's causes; `muted`: why
     nobody is told of it, None: somebody is. `root_finding_id`: of which finding of the step this is a consequence,
-    None: of none, it is a root.
+    None: of none, it is a root. `held_since`: when the condition began, which the look-back may show to be before the
+    step; None: an older version published it.
     """
 
     finding_id: str
@@ -163,3 +164,4 @@ class Finding(NamedTuple):
     advice: str
     muted: str | None = None
     root_finding_id: str | None = None
+    held_since: int | None = None

@@ -32,7 +32,8 @@ def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
 
 def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
     """The finding of one condition."""
-    first, worst, start = hits[0], of.worst(hits), max(of.began(hits), step.window.start)
+    first, worst, began = hits[0], of.worst(hits), of.began(hits)
+    start = max(began, step.window.start)
     queues, measured = queue_evidence(step.history, first.cause, of.queue_spans(hits, step.window))
     condition = Condition(
         client_id=first.client_id,
@@ -56,6 +57,7 @@ def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
         evidence=_evidence(rule, condition, hits, worst, queues, measured),
         advice=_advice(rule, condition.cause, worst),
         muted=mute_reason(step.settings.mutes, rule.name, start),
+        held_since=began,
     )
 
 

@@ -28,10 +28,11 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for start, end in offline_times(((interval.start, interval.end) for interval in empty), connected):
         if end <= step.window.start:
             continue
+        # A step that sees only the end of it may have too few readings to show messages.
+        if not any(queue.produced or queue.backlog_max for queue in _queues(step, start, end)):
+            continue
         queues = _queues(step, max(start, step.window.start), end)
         produced = known_sum(queue.produced for queue in queues)
-        if not produced and not any(queue.backlog_max for queue in queues):
-            continue
         seen = (interval.seen_at for interval in empty if interval.start < end and interval.end > start)
         yield RuleHit(
             start,

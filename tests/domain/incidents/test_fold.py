@@ -12,7 +12,7 @@ import pytest
 from spark_jobs.domain.incidents.facts import part_headline
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.values import AuditedTime, GroupCost, Incident, IncidentPart, PublishedFinding
-from spark_jobs.domain.model.finding import QueueEvidence
+from spark_jobs.domain.model.finding import Finding, QueueEvidence
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.catalog import RULES
 from tests.domain.audited import START, finding
@@ -223,6 +223,58 @@ def test_info_and_muted_findings_open_nothing() -> None:
     # The mute ends at 05:00.
     counts = [one if one.step_start < unowned[2].step_start else _unmuted(one) for one in muted]
     assert summaries(counts, unowned) == [f"{OFFLINE} 05:00-06:00 g {NOBODY} ERROR 1"]
+
+
+def since(text: str, found: Sequence[PublishedFinding]) -> list[PublishedFinding]:
+    """The findings with the time since which the first of them is known to have held."""
+    held_since = START + (seconds(text) - TEN) * SECOND
+    first, *others = found
+    return [first._replace(finding=first.finding._replace(held_since=held_since)), *others]
+
+
+def test_a_condition_that_its_first_step_could_not_report_began_there() -> None:
+    """So far as that step was audited, and its findings are not muted."""
+    offline = since("02:58", published("03:00-03:30", OFFLINE, NOBODY))
+    assert summaries(offline) == [f"{OFFLINE} 02:58-03:30 g {NOBODY} ERROR 0"]
+    assert summaries(offline, but=[2]) == [f"{OFFLINE} 03:00-03:30 g {NOBODY} ERROR 0"]
+    muted = [
+        one._replace(finding=one.finding._replace(muted="known")) for one in published("02:58-03:00", OFFLINE, NOBODY)
+    ]
+    assert summaries(muted, offline) == [f"{OFFLINE} 03:00-03:30 g {NOBODY} ERROR 0"]
+
+
+def test_whether_it_never_went_away_is_counted_from_when_it_held_again() -> None:
+    """Gone at 02:49, reported again from 03:00 on, but there since 02:58."""
+    before, after = published("02:30-02:49", OFFLINE, NOBODY), published("03:00-03:30", OFFLINE, NOBODY)
+    assert len(summaries(before, after)) == 2
+    assert summaries(before, since("02:58", after)) == [f"{OFFLINE} 02:30-03:30 g {NOBODY} ERROR 0"]
+    (one,) = folded(before, since("02:58", after))
+    assert len(one.roots) == 1
+
+
+def test_what_is_silent_since_shortly_before_the_step_is_not_resolved_there() -> None:
+    offline = published("02:30-02:59", OFFLINE, NOBODY)
+    blind = since("02:59", published("03:00-05:00", "UNOBSERVED", "NO_SNAPSHOTS", severity="INFO"))
+    assert summaries(offline, blind, until=5) == [
+        "UNOBSERVED 02:59-open g NO_SNAPSHOTS INFO 0",
+        f"{OFFLINE} 02:30-open g {NOBODY} ERROR 0",
+    ]
+
+
+def test_a_transient_finding_that_proves_persistent_gives_the_incident_no_cause() -> None:
+    def twins(span: str, cause: str, persistence: str) -> list[PublishedFinding]:
+        found = published(span, "DUPLICATE_CLIENT_ID", cause, subject="c1")
+        return [one._replace(finding=with_persistence(one.finding, persistence)) for one in found]
+
+    stale = twins("02:58-03:00", "STALE_CONNECTION", "TRANSIENT")
+    fixed = twins("03:00-03:30", "FIXED_INSTANCE_NAME", "PERSISTENT")
+    assert [one.causes for one in folded(stale, since("02:58", fixed))] == [("FIXED_INSTANCE_NAME",)]
+    # Others that came within ten minutes: they were what they seemed to be.
+    assert [one.causes for one in folded(stale, since("02:59", fixed))] == [("STALE_CONNECTION", "FIXED_INSTANCE_NAME")]
+
+
+def with_persistence(finding: Finding, persistence: str) -> Finding:
+    return finding._replace(evidence=finding.evidence._replace(persistence=persistence))
 
 
 def _unmuted(one: PublishedFinding) -> PublishedFinding:

@@ -105,9 +105,10 @@ def test_each_queue_counts_from_its_first_reading_to_its_last() -> None:
     assert measured(step_with({110: [(10, 0), (1, 1)], 120: [(4, 0), (2, 1)]})) == ("100-200", 1, 5)
 
 
-def test_readings_before_the_step_belong_to_the_step_before() -> None:
+def test_what_came_before_the_step_is_not_counted_again_but_it_waits() -> None:
     readings: dict[float, list[QueueReading | None]] = {-20: [(0, 0), None], 20: [(9, 8), None], 40: [(10, 8), None]}
     assert measured(step_with(readings, start=-100)) == ("-100-200", 1, 2)
+    assert measured(step_with({-20: [(9, 8), None]}, start=-100, end=10)) == ("-100-10", None, None)
     assert measured(step_with({-20: [(9, 8), None]}, start=-100, end=-10)) is None
 
 
