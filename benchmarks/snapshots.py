@@ -82,6 +82,7 @@ def memberships(spark: SparkSession, fleet: Fleet) -> DataFrame:
             "connections": F.transform(F.sequence(F.lit(0), F.col("present") - 1), connection),
             "subscriptions": subscriptions(),
             "request_modes": F.lit(None),
+            "listed": F.lit(None),
         }
     )
 

@@ -2,7 +2,7 @@
 
 from schemas.common import OF_GROUP
 from schemas.table import Table
-from schemas.types import BOOLEAN, DOUBLE, INTEGER, LONG, STRING, Field, Struct, array_of, fields, required
+from schemas.types import BOOLEAN, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, Field, Struct, array_of, fields, required
 
 GROUP_STATUS = Table(
     name="group_status",
@@ -86,6 +86,12 @@ GROUP_STATUS = Table(
         ),
         Field("share_after", INTEGER, "the same with one more member"),
         required("advice", STRING, "whether more consumers would have helped, in words and numbers"),
+        Field(
+            "deleted_at",
+            TIMESTAMP,
+            "when the group was deleted, if it is at the end of the step: no broker was seen to list it any more; "
+            "null: it is listed, or that is not known",
+        ),
     ),
     key=OF_GROUP.names,
     partition_by=("step_start",),

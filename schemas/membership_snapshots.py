@@ -1,7 +1,7 @@
 """Who was in a consumer group, as one broker knew it."""
 
 from schemas.common import BROKER_NAME, CLUSTER, CONNECTION, CONSUMER_GROUP, SUBSCRIPTION, recorded
-from schemas.types import INTEGER, STRING, Array, Field, array_of, fields, required
+from schemas.types import BOOLEAN, INTEGER, STRING, Array, Field, array_of, fields, required
 
 MEMBERSHIP_SNAPSHOTS = recorded(
     "membership_snapshots",
@@ -16,6 +16,11 @@ MEMBERSHIP_SNAPSHOTS = recorded(
         "one entry per connection, duplicates kept; empty: the broker answered that no member is online",
     ),
     required("subscriptions", SUBSCRIPTION, "the group's subscriptions; the last heartbeat wins"),
+    Field(
+        "listed",
+        BOOLEAN,
+        "false: the group is deleted: the broker listed it before, and no broker does any more; null: not recorded",
+    ),
     Field(
         "request_modes",
         array_of(*fields(STRING, "topic", "mode"), Field("pop_share_queue_num", INTEGER)),

@@ -2,7 +2,7 @@
 
 from schemas.common import CLUSTER
 from schemas.table import Table
-from schemas.types import STRING, TIMESTAMP, Field, Struct, required
+from schemas.types import BOOLEAN, STRING, TIMESTAMP, Field, Struct, required
 
 SIGHTINGS = Table(
     name="sightings",
@@ -15,12 +15,18 @@ SIGHTINGS = Table(
         required("hour", TIMESTAMP, "start of the hour, UTC"),
         required("first_at", TIMESTAMP, "captured_at of the first snapshot of the hour that showed it, UTC"),
         required("last_at", TIMESTAMP, "the same of the last one"),
+        Field(
+            "deleted",
+            BOOLEAN,
+            "true: it was seen that the group is deleted; null: that the group, or the broker, is there",
+        ),
     ),
-    key=("cluster", "consumer_group", "topic", "broker_name", "hour"),
+    key=("cluster", "consumer_group", "topic", "broker_name", "deleted", "hour"),
     cluster_by=("hour",),
     checks={
         "of_a_group_or_a_broker": "(consumer_group IS NULL) = (topic IS NOT NULL) "
         "AND (topic IS NULL) = (broker_name IS NULL)",
+        "deleted_is_of_a_group": "deleted IS NULL OR (deleted AND consumer_group IS NOT NULL)",
         "inside_the_hour": "date_trunc('HOUR', first_at) = hour AND date_trunc('HOUR', last_at) = hour "
         "AND first_at <= last_at",
     },

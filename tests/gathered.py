@@ -15,6 +15,7 @@ from spark_jobs.domain.model.window import to_micros
 from spark_jobs.pipeline.gather.arrow_values import plain
 from spark_jobs.pipeline.gather.kinds import (
     CAPTURED,
+    DELETED,
     KIND_OF,
     MEASURED,
     MEMBERSHIP,
@@ -46,7 +47,10 @@ def _list_of(table: Table, array: str, *names: str) -> pa.Field:
 _QUEUES = pa.struct(
     {"broker_name": pa.list_(pa.string()), "queue_id": pa.list_(pa.int32()), "missing": pa.list_(pa.bool_())}
 )
-_MEMBERSHIP = ("message_model", "consume_type", "consume_from_where", "connections", "subscriptions", "request_modes")
+_MEMBERSHIP = (
+    *("message_model", "consume_type", "consume_from_where", "connections", "subscriptions", "request_modes"),
+    "listed",
+)
 #: What of a snapshot is its state.
 _STATES = {
     MEMBERSHIP_SNAPSHOTS: pa.struct(_columns(MEMBERSHIP_SNAPSHOTS, *_MEMBERSHIP)),
@@ -198,10 +202,11 @@ def _queue_lists(listed: Sequence[Row | None] | None) -> dict[str, Any]:
 
 
 def _sightings(rows: Rows, consumers: _Consumers) -> Iterator[_Snapshot]:
-    """Every time of every group, and of every broker that a route names as readable."""
+    """Every time of every group, there or deleted, and of every broker that a route names as readable."""
     for row in rows.get(MEMBERSHIP_SNAPSHOTS, ()):
         group, at = row["consumer_group"], to_micros(row["captured_at"])
-        yield _Snapshot(row["cluster"], [group], CAPTURED, group, READABLE, None, at)
+        kind = DELETED if row.get("listed") is False else CAPTURED
+        yield _Snapshot(row["cluster"], [group], kind, group, READABLE, None, at)
     for row in rows.get(ROUTE_SNAPSHOTS, ()):
         groups, at = consumers.get((row["cluster"], row["topic"]), ()), to_micros(row["captured_at"])
         for queue in _structs(ROUTE_SNAPSHOTS, row, "queues") or ():

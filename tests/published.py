@@ -17,17 +17,24 @@ STATUS = {"finding_count": 1, "unknown_queues": 0, "limit": "NO_BACKLOG", "advic
 
 
 def publish_hours(
-    warehouse: Path, hours: Collection[int], offline: Collection[int] = (), group: str = "G", cluster: str = "c"
+    warehouse: Path,
+    hours: Collection[int],
+    offline: Collection[int] = (),
+    group: str = "G",
+    cluster: str = "c",
+    deleted_at: int | None = None,
 ) -> None:
-    """A run over these hours after 10:00."""
+    """A run over these hours after 10:00; `deleted_at`: the second in which the group was deleted."""
     key = {"cluster": cluster, "consumer_group": group}
     found = [
-        finding(**key, **_offline(group, hour), finding_id=f"{cluster}/{group}{hour}")
+        finding(**key, **_offline(group, hour, deleted_at), finding_id=f"{cluster}/{group}{hour}")
         for hour in hours
         if hour in offline
     ]
     write(warehouse, FINDINGS, found)
-    write(warehouse, GROUP_STATUS, [key | STATUS | {"step_start": at(3600 * hour)} for hour in hours])
+    gone = {} if deleted_at is None else {deleted_at // 3600: {"deleted_at": at(deleted_at)}}
+    status = [key | STATUS | {"step_start": at(3600 * hour)} | gone.get(hour, {}) for hour in hours]
+    write(warehouse, GROUP_STATUS, status)
     times = [(3600 * hour, 3600 * (hour + 1)) for hour in hours]
     write(warehouse, REBALANCE_INTERVALS, [interval(*time) | key | {"step_start": at(time[0])} for time in times])
     number = DeltaTable(warehouse / GROUP_STATUS.name).version()
@@ -36,7 +43,8 @@ def publish_hours(
     write(warehouse, AUDIT_RUNS, [audit_run(Interval(at(number - 1), at(number)), versions, **of_run)])
 
 
-def _offline(group: str, hour: int) -> dict[str, Any]:
+def _offline(group: str, hour: int, deleted_at: int | None) -> dict[str, Any]:
     named = {"rule": "GROUP_OFFLINE", "cause": "NOBODY_CONNECTED", "severity": "ERROR", "topic": None, "subject": group}
-    time = {"start": at(3600 * hour), "end": at(3600 * (hour + 1)), "step_start": at(3600 * hour)}
+    end = min(3600 * (hour + 1), deleted_at or 3600 * (hour + 1))
+    time = {"start": at(3600 * hour), "end": at(end), "step_start": at(3600 * hour)}
     return named | time

@@ -30,9 +30,14 @@ HOUR = Interval(at(0), at(3600))
 
 
 def membership(
-    seconds: float, *client_ids: str, group: str = "g", broker: str = "b", topics: Iterable[str] = ("t",)
+    seconds: float,
+    *client_ids: str,
+    group: str = "g",
+    broker: str = "b",
+    topics: Iterable[str] = ("t",),
+    listed: bool | None = None,
 ) -> dict[str, Any]:
-    """What the broker lists; a further connection of an id gets the next port."""
+    """What the broker lists; a further connection of an id gets the next port. `listed` False: the group is deleted."""
     connections = [
         {"client_id": client_id, "client_addr": f"10.0.0.1:{port}", "language": "JAVA", "version": 493}
         for port, client_id in enumerate(client_ids, start=5000)
@@ -50,6 +55,7 @@ def membership(
         "consume_from_where": None,
         "connections": connections,
         "subscriptions": subscriptions if client_ids else [],
+        "listed": listed,
     }
 
 

@@ -14,7 +14,7 @@ from spark_jobs.cli.show_incidents import show_incidents
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.show.incidents import Incidents
-from spark_jobs.show.text.incident_text import incident_lines, worst_first
+from spark_jobs.show.text.incident_text import incident_lines, state_text, worst_first
 from tests.domain.audited import at
 
 PART = IncidentPart("g", "GROUP_OFFLINE", "NOBODY_CONNECTED", "ERROR", None, "g", at(0), at(90), ("f1", "f2"))
@@ -149,6 +149,17 @@ def test_what_is_not_known_to_be_over_says_so() -> None:
         "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s), perhaps longer: it was gone at "
         "2026-03-01T10:02:30Z, the time between is unknown."
     )
+
+
+def test_what_was_over_because_its_group_was_deleted_says_so() -> None:
+    deleted = incident(resolution="DELETED", resolved_at=at(110))
+    assert lines_of(deleted)[2] == (
+        "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s); the group was deleted at 2026-03-01T10:01:50Z: "
+        "no broker listed it any more."
+    )
+    assert "; the last of its groups was deleted at " in lines_of(replace(deleted, groups=("g", "h")))[2]
+    assert state_text(deleted) == ("2026-03-01T10:00Z – 2026-03-01T10:01:50Z, group deleted, 12,345 messages piled up")
+    assert "(1 min 30 s, deleted)" in shown(Console(file=io.StringIO(), width=40), deleted)[0]
 
 
 def test_causes_before_the_worst_and_long_lists() -> None:

@@ -22,7 +22,7 @@ from spark_jobs.capture.asking import Backoff, CallRunner, RateLimit
 from spark_jobs.capture.calls import Admin, Answer, CallOutcome
 from spark_jobs.capture.cluster import Cluster, check_reached
 from spark_jobs.capture.files import RecordingFiles
-from spark_jobs.capture.rounds import ask_group, ask_revive, ask_topic, client_calls
+from spark_jobs.capture.rounds import ask_group, ask_revive, ask_topic, client_calls, discover
 from spark_jobs.errors import CaptureError
 
 _LOG = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class Capture:
 
     def _round(self, number: int, spread: float) -> None:
         if number and number % DISCOVERY_EVERY == 0:
-            self._cluster.discover(self._asking)
+            discover(self._cluster, self._asking)
         groups = list(self._cluster.groups)
         turn = [group for group in groups if self._is_turn(group, number, CLIENTS_EVERY)]
         if number:

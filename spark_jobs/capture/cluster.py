@@ -23,6 +23,8 @@ from spark_jobs.ingest.fastjson import FastjsonError
 from spark_jobs.ingest.reasons import RejectedError
 
 _LOG = logging.getLogger(__name__)
+#: So many discoveries in a row say that a group is deleted: one is enough, unless its line is lost.
+_DELETED_TIMES = 3
 Found = TypeVar("Found")
 #: What brokers with ACL 1 or 2 answer to a wrong key, a wrong signature, or one without the right.
 _NOT_ALLOWED = re.compile(r"\bcode:? 16\b|\bacl|permission|authenti|authori|signature|access ?key", re.IGNORECASE)
@@ -34,7 +36,8 @@ class Cluster:
 
     `hosts`: brokers of a topic's route · `groups`: brokers that know the group · `members`: of the group, by who
     listed them · `consumed`: topics of the group · `modes`: broker → group → its request modes · `attributes`: of
-    a topic (None: its brokers do not tell them).
+    a topic (None: its brokers do not tell them) · `listed`: brokers that listed the group last, and how
+    often it is to be said that none does any more.
     """
 
     groups_pattern: re.Pattern[str] | None = None
@@ -47,6 +50,7 @@ class Cluster:
     consumed: dict[str, frozenset[str]] = field(default_factory=dict)
     modes: dict[str, Mapping[str, str]] = field(default_factory=dict)
     attributes: dict[str, str | None] = field(default_factory=dict)
+    listed: dict[str, tuple[tuple[str, ...], int]] = field(default_factory=dict)
 
     def discover(self, asking: CallRunner) -> list[Answer]:
         """Asks the name server for the brokers, and each of them for its groups and request modes; the answers, the
@@ -67,7 +71,27 @@ class Cluster:
             self.modes |= {} if modes is None else {name: modes}
         by_group = groupby(sorted(known), key=itemgetter(0))
         self.groups = {group: tuple(name for _, name in pairs) for group, pairs in by_group}
+        self.listed |= {group: (names, _DELETED_TIMES) for group, names in self.groups.items()}
         return answers
+
+    def deleted(self, discovery: Sequence[Answer]) -> dict[str, tuple[str, ...]]:
+        """The groups that no broker lists any more, each with the brokers that listed it last, by the answers that
+        `discover` gave.
+
+        A missing answer proves nothing: everyone must have answered, and the name server must know all these brokers.
+        """
+        if any(answer.outcome is not CallOutcome.ANSWERED for answer in discovery):
+            return {}
+        found = {
+            group: names
+            for group, (names, _) in self.listed.items()
+            if group not in self.groups and self.brokers.keys() >= set(names)
+        }
+        for group, names in found.items():
+            _, times = self.listed.pop(group)
+            if times > 1:
+                self.listed[group] = names, times - 1
+        return found
 
     def brokers_of(self, group: str) -> list[Callee]:
         """Whom the group's members tell of themselves: the hosts of its topics, or where no route is known those that

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 
 from spark_jobs.capture.calls import Answer, Call, CallOutcome, Request
+from spark_jobs.ingest.recording import NOT_LISTED
 
 #: Kinds of line whose answers stand in the recording as they came.
 _KEY_FIELDS: Mapping[Request, tuple[str, ...]] = {
@@ -26,6 +27,11 @@ def answered(call: Call, answer: Answer, **beside: str) -> str:
     keys = {name: about[name] for name in _KEY_FIELDS[call.request]}
     result = {"error": answer.error} if answer.error else {"body": answer.body}
     return _line(call.request.value, at=answer.at, **keys, **result, **beside)
+
+
+def not_listed(at: int, group: str, broker: str) -> str:
+    """No broker lists the group any more; this one did."""
+    return _line(Request.CONNECTION.value, at=at, group=group, broker=broker, error=NOT_LISTED)
 
 
 def stats(at: int, group: str, topic: str, body: str) -> str:

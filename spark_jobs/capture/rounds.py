@@ -16,6 +16,14 @@ from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP, is_redelivery
 _NO_ROUTE = "CODE: 17 "
 
 
+def discover(cluster: Cluster, asking: CallRunner) -> None:
+    """Finds brokers and groups anew; a line per broker of each group that is deleted."""
+    answers = cluster.discover(asking)
+    for group, brokers in cluster.deleted(answers).items():
+        for broker in brokers:
+            asking.keep(lines.not_listed(answers[-1].at, group, broker))
+
+
 def ask_group(cluster: Cluster, asking: CallRunner, group: str) -> None:
     """Who is connected, broker after broker without delay, then the offsets. What comes tells the next round, too."""
     brokers = cluster.brokers_of(group)

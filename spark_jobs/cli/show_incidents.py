@@ -13,7 +13,7 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import number_text
-from spark_jobs.show.text.incident_text import attention, incidents_text
+from spark_jobs.show.text.incident_text import attention, incidents_text, was_deleted
 
 #: Groups named in a plain line; more are counted.
 _NAMED = 3
@@ -67,7 +67,9 @@ def _since(incident: Incident) -> str:
 
 def _lasted(incident: Incident) -> str:
     lasted = duration_text(timedelta(microseconds=incident.last_seen_at - incident.opened_at))
-    return lasted if incident.resolved_at else f"{lasted}, open"
+    if incident.resolved_at is None:
+        return f"{lasted}, open"
+    return f"{lasted}, deleted" if was_deleted(incident) else lasted
 
 
 _COLUMNS: tuple[Column[Incident], ...] = (

@@ -16,7 +16,6 @@ from spark_jobs.domain.kernel.timeline import StepTimeline
 from spark_jobs.domain.kernel.triggers import SwitchedAt, expired_at, switches, with_moves
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.history import GroupHistory
-from spark_jobs.domain.model.series import last_hour_before
 from spark_jobs.domain.model.window import AuditSettings
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
@@ -58,8 +57,8 @@ def _is_known_otherwise(step: AuditedStep) -> bool:
     """Captured before its window: that nobody captures the group any more is worth saying. Or a group without members
     and intervals, of which only the offsets tell.
     """
-    captured = last_hour_before(step.history.captured, step.window, step.settings)
-    return captured is not None or step.history.consumer_group == REVIVE_GROUP
+    is_missing = step.history.was_there_before(step.window, step.settings)
+    return is_missing or step.history.consumer_group == REVIVE_GROUP
 
 
 def audited_step(history: GroupHistory, replays: Replays, settings: AuditSettings, step_start: int) -> AuditedStep:
@@ -91,6 +90,7 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
         routes=spans.routes,
         client_states=spans.clients,
         switches=switched,
+        deleted=spans.deleted,
     )
 
 

@@ -40,6 +40,7 @@ def connections(body: object) -> Columns:
         "consume_from_where": record.optional("consumeFromWhere", fields.text),
         "connections": in_order(members),
         "subscriptions": in_order(subscription(topic, data) for topic, data in topics),
+        "listed": None,
     }
 
 

@@ -218,7 +218,10 @@ _NO_MEMBERS: Final[Columns] = {
     "consume_from_where": None,
     "connections": [],
     "subscriptions": [],
+    "listed": None,
 }
+#: What capture writes in the place of an error where no broker's list of groups names the group any more.
+NOT_LISTED: Final = "NOT LISTED: every broker answered with its groups, and this one is not among them"
 _NO_BROKERS: Final[Columns] = {"queues": [], "addresses": [], "is_static": None}
 
 
@@ -243,7 +246,10 @@ KINDS: Final[Mapping[str, LineKind]] = {
         MEMBERSHIP_SNAPSHOTS,
         {"group": "consumer_group", "broker": "broker_name"},
         lambda body, _key: connections(body),
-        {_GROUP_NOT_ONLINE: _NO_MEMBERS},
+        {
+            _GROUP_NOT_ONLINE: _NO_MEMBERS,
+            re.compile(r"^NOT LISTED\b"): {**_NO_MEMBERS, "listed": False},
+        },
         {"request_modes": lambda body, key: request_modes(body, str(key["consumer_group"]))},
     ),
     "route": LineKind(

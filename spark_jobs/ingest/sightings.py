@@ -16,8 +16,8 @@ from spark_jobs.store.columns import same_key
 from spark_jobs.store.conflicts import unless_outrun
 from spark_jobs.store.warehouse import Warehouse
 
-#: Cluster, consumer group, topic, broker name.
-_Thing = tuple[str, str | None, str | None, str | None]
+#: Cluster, consumer group, topic, broker name; whether the group is deleted.
+_Thing = tuple[str, str | None, str | None, str | None, bool | None]
 
 
 def sightings(rows: Iterable[Row]) -> list[dict[str, object]]:
@@ -30,26 +30,33 @@ def sightings(rows: Iterable[Row]) -> list[dict[str, object]]:
             key = thing, at.replace(minute=0, second=0, microsecond=0)
             first, last = spans.get(key, (at, at))
             spans[key] = min(first, at), max(last, at)
-    return [dict(zip(SIGHTINGS.columns, (*thing, hour, *times), strict=True)) for (thing, hour), times in spans.items()]
+    return [
+        dict(zip(SIGHTINGS.columns, (*thing, hour, *times, deleted), strict=True))
+        for ((*thing, deleted), hour), times in spans.items()
+    ]
 
 
 def _shown(row: Row) -> Iterator[_Thing]:
     values: dict[str, Any] = row.values
     if row.table is MEMBERSHIP_SNAPSHOTS:
-        yield values["cluster"], values["consumer_group"], None, None
+        yield values["cluster"], values["consumer_group"], None, None, True if values["listed"] is False else None
     elif row.table is ROUTE_SNAPSHOTS:
         for entry in values["queues"]:
             if entry["broker_name"] is not None and (entry["perm"] or 0) & PERM_READ:
-                yield values["cluster"], None, values["topic"], entry["broker_name"]
+                yield values["cluster"], None, values["topic"], entry["broker_name"], None
 
 
 def sightings_of_sources(memberships: DataFrame, routes: DataFrame) -> DataFrame:
     """The same of the source tables."""
-    of_groups = memberships.select("cluster", "consumer_group", *_nothing("topic", "broker_name"), "captured_at")
+    of_groups = memberships.select(
+        "cluster", "consumer_group", *_nothing("topic", "broker_name"), "captured_at", _is_deleted("listed = false")
+    )
     entry = F.explode("queues").alias("entry")
     named = routes.select("cluster", *_nothing("consumer_group"), "topic", entry, "captured_at")
     readable = named.where(F.col("entry.broker_name").isNotNull()).where(f"entry.perm & {PERM_READ} != 0")
-    of_brokers = readable.select("cluster", "consumer_group", "topic", "entry.broker_name", "captured_at")
+    of_brokers = readable.select(
+        "cluster", "consumer_group", "topic", "entry.broker_name", "captured_at", _is_deleted("false")
+    )
     shown = of_groups.union(of_brokers).withColumn("hour", F.date_trunc("HOUR", "captured_at"))
     return shown.groupBy(*SIGHTINGS.key).agg(
         F.min("captured_at").alias("first_at"), F.max("captured_at").alias("last_at")
@@ -72,6 +79,11 @@ def remember(spark: SparkSession, warehouse: Warehouse, shown: DataFrame, within
     both = {"first_at": F.least("t.first_at", "s.first_at"), "last_at": F.greatest("t.last_at", "s.last_at")}
     merge = merge.whenMatchedUpdate(set=dict(both)).whenNotMatchedInsertAll()
     unless_outrun(merge.execute, f"bring {SIGHTINGS.name} up to date")
+
+
+def _is_deleted(condition: str) -> Column:
+    """Null where it is not."""
+    return F.when(F.expr(condition), F.lit(True)).alias("deleted")
 
 
 def _nothing(*names: str) -> Iterator[Column]:

@@ -16,6 +16,7 @@ from typing import Any
 from schemas import NOTICES
 from spark_jobs.domain.incidents.notices import OPENED, RESOLVED, WITHDRAWN, WORSE, Notice, NoticeScope, notices
 from spark_jobs.domain.incidents.team_routes import TeamRoute, targets_of
+from spark_jobs.domain.incidents.values import DELETED
 from spark_jobs.domain.model.intervals import EVER, Interval, format_utc
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.domain.phrases import count, printable
@@ -206,4 +207,6 @@ def _time(notice: Notice) -> str:
     opened, seen = format_utc(from_micros(notice.opened_at)), format_utc(from_micros(notice.last_seen_at))
     if notice.told == WITHDRAWN:
         return f"from {opened}: a later audit no longer finds it"
-    return f"from {opened} to {seen}" if notice.told == RESOLVED else f"since {opened}"
+    if notice.told != RESOLVED:
+        return f"since {opened}"
+    return f"from {opened} to {seen}" + (", group deleted" if notice.resolution == DELETED else "")

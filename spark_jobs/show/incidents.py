@@ -27,7 +27,9 @@ from spark_jobs.store.read.finding_rows import published_findings
 from spark_jobs.store.read.published import PublishedTables, check_names, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
-_STEP = (*GROUP, "step_start")
+_STEP = (*GROUP, "step_start", "deleted_at")
+#: Values of `_STEP`.
+_Steps = Sequence[tuple[str, str, datetime, datetime | None]]
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ _SCHEMA = pa.schema(
         "causes": _TEXTS,
         **dict.fromkeys(("severity", "headline"), pa.string()),
         **dict.fromkeys(("opened_at", "resolved_at", "last_seen_at"), _TIME),
+        "resolution": pa.string(),
         **dict.fromkeys(("groups", "topics"), _TEXTS),
         "queues": pa.list_(pa.struct(_QUEUE)),
         "members": _TEXTS,
@@ -154,7 +157,7 @@ def severities_in(warehouse: str, interval: str, cluster: str | None, consumer_g
 def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
     """The incidents of the query, the newest first; raises `NothingPublishedError` for unknown names or ids."""
     steps = list(tuples(tables.read(GROUP_STATUS, EVER, _STEP, query.cluster)))
-    if all(group != query.consumer_group for _, group, _ in steps):
+    if all(group != query.consumer_group for _, group, *_ in steps):
         check_names(tables, EVER, query.cluster, query.consumer_group)
     folded = _from_their_beginnings(tables, query, steps) if query.interval else _folded(tables, query, steps, None)
     wanted = [with_teams(query.routes, incident) for incident in folded if _is_wanted(incident, query)]
@@ -241,16 +244,14 @@ def was_seen_in(incident: Incident, interval: Interval) -> bool:
     return incident.opened_at < to_micros(interval.end) and incident.last_seen_at > to_micros(interval.start)
 
 
-def _from_their_beginnings(
-    tables: PublishedTables, query: IncidentQuery, steps: Sequence[tuple[str, str, datetime]]
-) -> list[Incident]:
+def _from_their_beginnings(tables: PublishedTables, query: IncidentQuery, steps: _Steps) -> list[Incident]:
     """The incidents of the interval, each with its true beginning.
 
     History before the interval is read, twice as far each time, until no incident of the interval began before what was
     read. It starts with a sixteenth of the interval, so that a month is not read and folded again for every few hours.
     """
     interval = query.interval or EVER
-    oldest = min((step for _, _, step in steps), default=interval.start)
+    oldest = min((step for _, _, step, _ in steps), default=interval.start)
     look_back = max(tables.grid.length, min((interval.end - interval.start) / 16, interval.start - oldest))
     while True:
         first_step = tables.grid.floor(interval.start - look_back)
@@ -269,15 +270,16 @@ def _from_their_beginnings(
 def _folded(
     tables: PublishedTables,
     query: IncidentQuery,
-    steps: Sequence[tuple[str, str, datetime]],
+    steps: _Steps,
     first_step: datetime | None,
 ) -> list[Incident]:
     """The incidents of all findings of the steps since `first_step`; None: of all steps."""
     conditions = [] if first_step is None else [Filter("step_start", ">=", first_step)]
     findings = published_findings(tables.read(FINDINGS, EVER, None, query.cluster, conditions=conditions))
     micros = {
-        step: to_micros(step) for step in {step for _, _, step in steps} if first_step is None or step >= first_step
+        step: to_micros(step) for step in {step for _, _, step, _ in steps} if first_step is None or step >= first_step
     }
-    audited = ((cluster, group, micros[step]) for cluster, group, step in steps if step in micros)
+    audited = ((cluster, group, micros[step]) for cluster, group, step, _ in steps if step in micros)
+    deletions = ((cluster, group, to_micros(at)) for cluster, group, _, at in steps if at is not None)
     length = tables.grid.length // timedelta(microseconds=1)
-    return incidents(findings, AuditedTime(audited, length), RULES)
+    return incidents(findings, AuditedTime(audited, length, deletions), RULES)

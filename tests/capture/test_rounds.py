@@ -8,7 +8,8 @@ from typing import Any
 from spark_jobs.capture.asking import Backoff, CallRunner, RateLimit
 from spark_jobs.capture.calls import Call, Callee, CallOutcome, Request
 from spark_jobs.capture.cluster import Cluster
-from spark_jobs.capture.rounds import ask_group, ask_revive, ask_topic, client_calls
+from spark_jobs.capture.rounds import ask_group, ask_revive, ask_topic, client_calls, discover
+from spark_jobs.ingest.recording import NOT_LISTED
 from tests.capture.fakes import (
     NO_ROUTE,
     NOT_ONLINE,
@@ -79,6 +80,47 @@ def test_brokers_groups_and_modes_are_discovered_and_what_is_silent_stays_as_it_
     admin.answers["brokers", "name server"] = TIMED_OUT
     assert discovered.discover(asking(admin))[0].outcome is CallOutcome.TIMED_OUT
     assert discovered.brokers == {"a": A, "b": B}
+
+
+def said_deleted(discovered: Cluster, admin: FakeAdmin) -> list[tuple[str, str]]:
+    """Group and broker of each line that another discovery writes of a deleted group."""
+    ask = asking(admin)
+    discover(discovered, ask)
+    return [(line["group"], line["broker"]) for line in lines(ask, "connection") if line["error"] == NOT_LISTED]
+
+
+def test_a_group_that_no_broker_lists_any_more_has_lines_that_say_so() -> None:
+    """A few times, as a line may be lost; not before, and not once it is back."""
+    admin = FakeAdmin(answers(groups_a="g\nh", groups_b="g"))
+    discovered, _ = cluster(admin)
+    assert said_deleted(discovered, admin) == []
+    admin.answers["groups", "a"] = "h"
+    assert said_deleted(discovered, admin) == []
+    admin.answers["groups", "b"] = "i"
+    assert [said_deleted(discovered, admin) for _ in range(4)] == [[("g", "b")]] * 3 + [[]]
+    admin.answers |= {("groups", "a"): "g", ("groups", "b"): "g\nh\ni"}
+    assert said_deleted(discovered, admin) == []
+    admin.answers |= {("groups", "a"): "x", ("groups", "b"): "x"}
+    assert sorted(said_deleted(discovered, admin)) == [("g", "a"), ("g", "b"), ("h", "b"), ("i", "b")]
+    admin.answers["groups", "a"] = "g\nh\ni"
+    assert said_deleted(discovered, admin) == []
+
+
+def test_a_missing_answer_does_not_prove_that_a_group_is_deleted() -> None:
+    admin = FakeAdmin(answers(groups_a="g\nh", groups_b="k"))
+    discovered, _ = cluster(admin)
+    # Broker b, which may list it by now, does not answer; nor does the name server.
+    admin.answers |= {("groups", "a"): "h", ("groups", "b"): TIMED_OUT}
+    assert said_deleted(discovered, admin) == []
+    admin.answers |= {("groups", "b"): "k", ("brokers", "name server"): TIMED_OUT}
+    assert said_deleted(discovered, admin) == []
+    # Broker a, the only one that listed it, is gone, and h with it.
+    admin.answers["brokers", "name server"] = brokers(b=B.address)
+    assert said_deleted(discovered, admin) == []
+    assert discovered.groups == {"k": ("b",)}
+    # It is back, with h.
+    admin.answers["brokers", "name server"] = BROKERS
+    assert said_deleted(discovered, admin) == [("g", "a")]
 
 
 def test_a_group_has_a_line_per_broker_and_one_per_topic() -> None:

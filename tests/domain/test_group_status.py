@@ -59,7 +59,9 @@ def test_a_group_without_an_interval_in_the_step_has_no_status() -> None:
 
 def test_a_group_that_was_never_replayed_is_unknown() -> None:
     nothing_known = "Unknown: the backlog of the group is not known."
-    unknown = GroupStatus(None, 0, *[None] * 10, 0, *[None] * 12, "UNKNOWN_BACKLOG", None, None, None, nothing_known)  # type: ignore[arg-type, call-arg]
+    nothing = dict.fromkeys(GroupStatus._fields)
+    known = {"finding_count": 0, "unknown_queues": 0, "limit": "UNKNOWN_BACKLOG", "advice": nothing_known}
+    unknown = GroupStatus(**nothing | known)  # type: ignore[arg-type]
     assert status(unobserved(0, 3600)) == unknown
     # What was replayed before the step began is not published.
     assert status(replayed(-60, 0, owned((0,))), unobserved(0, 3600)) == unknown

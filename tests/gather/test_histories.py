@@ -65,6 +65,7 @@ def test_the_fields_of_a_membership_in_their_normal_form() -> None:
         {"topic": "t", "expression_type": None, "sub_string": "b||a", "sub_version": 2},
     ]
     row["message_model"] = "CLUSTERING"
+    row["listed"] = False
     row["request_modes"] = [
         {"topic": "u", "mode": "PULL", "pop_share_queue_num": None},
         {"topic": "t", "mode": "POP", "pop_share_queue_num": 2},
@@ -76,6 +77,7 @@ def test_the_fields_of_a_membership_in_their_normal_form() -> None:
         frozenset({("t", "a || b")}),
         "CLUSTERING",
         request_modes=(RequestMode("t", "POP", 2), RequestMode("u", "PULL")),
+        listed=False,
     )
 
 

@@ -166,6 +166,7 @@ STATUS = GroupStatus(
     busiest_share=None,
     share_after=None,
     advice="add",
+    deleted_at=8_000_000,
 )
 COMPARED = StrategyComparison("t", "AVG", 1, 2, 3, 4, 1.5, 6, 5)
 
@@ -344,7 +345,7 @@ def test_a_finding_with_all_its_evidence() -> None:
 def test_the_status_of_a_group() -> None:
     (row,) = tables(JUDGED)["group_status"].to_pylist()
     growth = dict(zip(TopicGrowth._fields, ("t", 1, 2, 3, 4, 5, 6), strict=True))
-    assert row == STEP | STATUS._asdict() | {"attribution": [growth]}
+    assert row == STEP | STATUS._asdict() | {"attribution": [growth], "deleted_at": from_micros(8_000_000)}
 
 
 def test_what_other_strategies_would_have_done() -> None:

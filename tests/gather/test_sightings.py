@@ -8,9 +8,10 @@ import pytest
 from spark_jobs.domain.model.window import HOUR, SECOND, from_micros
 from spark_jobs.pipeline.gather.sightings import LostBrokers, lost_brokers, sighted
 
-NAMES = ("cluster", "consumer_group", "topic", "broker_name", "times")
+NAMES = ("cluster", "consumer_group", "topic", "broker_name", "deleted", "times")
 TIMES, UTC = ("hour", "first_at", "last_at"), pa.timestamp("us", "UTC")
-SCHEMA = pa.schema([*((name, pa.string()) for name in NAMES[:-1]), ("times", pa.list_(pa.int64()))])
+_TEXTS = [(name, pa.string()) for name in NAMES[:-2]]
+SCHEMA = pa.schema([*_TEXTS, ("deleted", pa.bool_()), ("times", pa.list_(pa.int64()))])
 #: The run reads from 10:30 on the first of January 1970.
 READ_FROM = from_micros(10 * HOUR + HOUR // 2)
 
@@ -21,32 +22,36 @@ def minute(hours: int, minutes: int) -> int:
 
 def seen_at(*rows: tuple[str | None, str | None, str | None, list[int]]) -> pa.Table:
     """Group, topic, broker, times."""
-    return pa.Table.from_pylist([dict(zip(NAMES, ("c", *row), strict=True)) for row in rows], SCHEMA)
+    return pa.Table.from_pylist(
+        [dict(zip(NAMES, ("c", *names, None, times), strict=True)) for *names, times in rows], SCHEMA
+    )
 
 
 @pytest.mark.parametrize("nullable", [True, False])
 def test_of_the_hours_before_the_read_window_the_last_time_is_enough(*, nullable: bool) -> None:
     """Spark says of required columns that they have no nulls, delta-rs does not."""
-    group, broker = ("c", "g", None, None), ("c", None, "t", "a")
+    group, deleted, broker = ("c", "g", None, None, None), ("c", "g", None, None, True), ("c", None, "t", "a", None)
     hours = (
         (*group, 3, minute(3, 1), minute(3, 2)),
         (*group, 10, minute(10, 3), minute(10, 4)),  # the read window begins in this one
         (*group, 9, minute(9, 5), minute(9, 6)),
         (*group, 11, minute(11, 7), minute(11, 8)),
+        (*deleted, 9, minute(9, 7), minute(9, 8)),
         (*broker, 3, minute(3, 9), minute(3, 10)),
         ("d", *broker[1:], 10, minute(10, 11), minute(10, 12)),
     )
-    names = [pa.field("cluster", pa.string(), nullable), *((name, pa.string()) for name in NAMES[1:-1])]
+    names = [pa.field("cluster", pa.string(), nullable), *_TEXTS[1:], ("deleted", pa.bool_())]
     stored = pa.schema([*names, *(pa.field(time, UTC, nullable) for time in TIMES)])
-    rows = [dict(zip(stored.names, (*row[:4], row[4] * HOUR, *row[5:]), strict=True)) for row in hours]
+    rows = [dict(zip(stored.names, (*row[:5], row[5] * HOUR, *row[6:]), strict=True)) for row in hours]
     found = sighted(pa.Table.from_pylist(rows, stored), READ_FROM)
     assert found.schema == SCHEMA
     assert {tuple(row.values())[:-1]: sorted(row["times"]) for row in found.to_pylist()} == {
         group: [minute(9, 6), minute(10, 3), minute(10, 4), minute(11, 7), minute(11, 8)],
+        deleted: [minute(9, 8)],
         broker: [minute(3, 10)],
         ("d", *broker[1:]): [minute(10, 11), minute(10, 12)],
     }
-    assert sighted(pa.table([[]] * 7, stored), READ_FROM).schema == SCHEMA
+    assert sighted(pa.table([[]] * 8, stored), READ_FROM).schema == SCHEMA
 
 
 def test_a_broker_that_some_route_of_its_topic_lacks_is_gone() -> None:

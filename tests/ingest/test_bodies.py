@@ -28,6 +28,7 @@ def test_connections_are_sorted_and_twins_kept() -> None:
             {"topic": "%RETRY%pay", "expression_type": "TAG", "sub_string": "*", "sub_version": 1},
             {"topic": "orders", "expression_type": "TAG", "sub_string": "A || B", "sub_version": 1758268800123},
         ],
+        "listed": None,
         "request_modes": None,
     }
 

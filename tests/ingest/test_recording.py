@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs.ingest.files import Line
-from spark_jobs.ingest.recording import Blank, Meta, NoObservation, Outcome, Quarantined, Row, outcomes
+from spark_jobs.ingest.recording import NOT_LISTED, Blank, Meta, NoObservation, Outcome, Quarantined, Row, outcomes
 from tests.ingest.bodies import AT, failed, line, outcome, rejection, row
 
 META_LINE = b'{"kind":"meta","cluster":"demo"}'
@@ -13,6 +13,12 @@ def test_a_group_that_is_not_online_is_an_observation_without_members() -> None:
     values = row(failed("connection", "code 206 the consumer group[pay] not online"))
     assert (values["connections"], values["subscriptions"], values["message_model"]) == ([], [], None)
     assert (values["consume_type"], values["consume_from_where"], values["request_modes"]) == (None, None, None)
+    assert values["listed"] is None
+
+
+def test_a_group_that_no_broker_lists_is_an_observation() -> None:
+    values = row(failed("connection", NOT_LISTED))
+    assert (values["connections"], values["subscriptions"], values["listed"]) == ([], [], False)
 
 
 def test_a_topic_without_route_is_an_observation_without_queues() -> None:

@@ -24,6 +24,8 @@ def test_a_row_per_thing_and_hour() -> None:
             row(MEMBERSHIP_SNAPSHOTS, membership(40, "c1", broker="x")),
             row(MEMBERSHIP_SNAPSHOTS, membership(20, broker="y")),
             row(MEMBERSHIP_SNAPSHOTS, membership(3600, "c1")),
+            row(MEMBERSHIP_SNAPSHOTS, membership(3620, listed=False)),
+            row(MEMBERSHIP_SNAPSHOTS, membership(3680, listed=False)),
             row(ROUTE_SNAPSHOTS, route(3599, 4)),
             row(ROUTE_SNAPSHOTS, route(0, 4)),
             row(ROUTE_SNAPSHOTS, unreadable),
@@ -31,7 +33,8 @@ def test_a_row_per_thing_and_hour() -> None:
         ]
     )
     assert [tuple(row[name] for name in SIGHTINGS.columns) for row in rows] == [
-        ("c", "g", None, None, at(0), at(20), at(40)),
-        ("c", "g", None, None, at(3600), at(3600), at(3600)),
-        ("c", None, "t", "b", at(0), at(0), at(3599)),
+        ("c", "g", None, None, at(0), at(20), at(40), None),
+        ("c", "g", None, None, at(3600), at(3600), at(3600), None),
+        ("c", "g", None, None, at(3600), at(3620), at(3680), True),
+        ("c", None, "t", "b", at(0), at(0), at(3599), None),
     ]

@@ -136,7 +136,27 @@ def test_what_opens_and_is_over_is_told_once_and_written_down(service: Service, 
         "last_seen_at": at(3 * 3600),
         "root_finding_ids": ["c/G1", "c/G2"],
         "audited_until": at(4 * 3600),
+        "resolution": "CLEARED",
     }
+
+
+def test_what_is_over_because_its_group_was_deleted_says_so(
+    service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Deleted at 11:40; after that only the group H is audited."""
+    publish_hours(tmp_path, [0, 1], offline=[1], deleted_at=6000)
+    publish_hours(tmp_path, [2], group="H")
+    assert notify(tmp_path) == 0
+    (resolved,) = remembered(tmp_path)
+    assert service.got[0]["message"].splitlines()[0] == (
+        "RESOLVED ERROR No consumer of G is connected (1 group, from 2026-03-01T11:00Z to 2026-03-01T11:40Z, group "
+        f"deleted, id {resolved['incident_id']})"
+    )
+    assert (resolved["resolved_at"], resolved["resolution"]) == (at(6000), "DELETED")
+    capsys.readouterr()
+    assert main(["incidents", "--warehouse", str(tmp_path), "--json"]) == 0
+    (incident,) = json.loads(capsys.readouterr().out)["incidents"]
+    assert (incident["resolved_at"], incident["resolution"]) == ("2026-03-01T11:40Z", "DELETED")
 
 
 def test_each_cluster_has_a_message_and_each_target_a_memory(service: Service, published: Path) -> None:

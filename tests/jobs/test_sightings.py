@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import MEMBERSHIP_SNAPSHOTS, QUALITY_RESULTS, ROUTE_SNAPSHOTS, SIGHTINGS
+from schemas import GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, QUALITY_RESULTS, ROUTE_SNAPSHOTS, SIGHTINGS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.ingest.load import ingest
+from spark_jobs.ingest.recording import NOT_LISTED
 from spark_jobs.operate.maintain import maintain
 from spark_jobs.operate.verify import verify
 from spark_jobs.pipeline.run import RunRequest, run
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
-from tests.snapshots import at, healthy_group, load, route
+from tests.snapshots import at, healthy_group, load, membership, route
 
 HOUR = 3600
 
@@ -71,6 +72,11 @@ def loaded(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> Warehou
     return warehouse
 
 
+def naive(second: int) -> datetime:
+    """As Spark gives it."""
+    return at(second).replace(tzinfo=None)
+
+
 def hour(number: int) -> Interval:
     return Interval(at(number * HOUR), at((number + 1) * HOUR))
 
@@ -83,10 +89,12 @@ def hits(findings: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
 
 
 def sightings(spark: SparkSession, warehouse: Warehouse) -> list[tuple[str, float, float]]:
-    """Group, or topic and broker, first and last second."""
-    frame = warehouse.read(spark, SIGHTINGS).orderBy("hour", "consumer_group", "broker_name")
+    """Group, whether it was deleted, or topic and broker, first and last second."""
+    frame = warehouse.read(spark, SIGHTINGS).orderBy("hour", "consumer_group", "broker_name", "first_at")
     named = frame.selectExpr(
-        "concat_ws(' ', consumer_group, topic, broker_name)", "unix_seconds(first_at)", "unix_seconds(last_at)"
+        "concat_ws(' ', consumer_group, topic, broker_name, if(deleted, 'deleted', null))",
+        "unix_seconds(first_at)",
+        "unix_seconds(last_at)",
     )
     start = round(at(0).timestamp())
     return [(name, first - start, last - start) for name, first, last in named.collect()]
@@ -116,6 +124,22 @@ def test_what_was_seen_hours_ago_is_missed(spark: SparkSession, loaded: Warehous
     assert verify(spark, loaded, result.run["run_id"]).differs == {}
 
 
+def test_a_group_that_was_deleted_is_not_missed(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
+    """As above, but from 10:30 on no broker lists `h`, as capture writes it."""
+    said = [
+        {"kind": "connection", "at": to_micros(at(second)) // 1000, "group": "h", "broker": "a", "error": NOT_LISTED}
+        for second in (1800, 1860, 1920)
+    ]
+    recording = tmp_path / "recording.jsonl"
+    recording.write_text("\n".join([*recorded(), *map(json.dumps, said)]) + "\n")
+    ingest(spark, warehouse, [recording])
+    assert sightings(spark, warehouse) == [*EARLY, ("h deleted", 1800, 1920), *LATE]
+    findings = run(spark, warehouse, RunRequest(Interval(at(0), at(4 * HOUR))), Configuration()).findings
+    assert {row["consumer_group"] for row in findings if row["rule"] == "UNOBSERVED"} == {"g"}
+    status = warehouse.read(spark, GROUP_STATUS).where("consumer_group = 'h'").select("step_start", "deleted_at")
+    assert [tuple(row) for row in status.collect()] == [(naive(0), naive(1800))]
+
+
 @pytest.mark.slow
 def test_one_group_alone_is_told_the_same(spark: SparkSession, loaded: Warehouse) -> None:
     findings = run(spark, loaded, RunRequest(hour(3), "c", "g"), Configuration()).findings
@@ -141,8 +165,14 @@ def test_maintain_brings_what_the_sources_tell(spark: SparkSession, warehouse: W
     warehouse.create(spark, [SIGHTINGS])
     kept = [{"cluster": "c", "consumer_group": "g", "hour": at(0), "first_at": at(20), "last_at": at(580)}]
     warehouse.save(spark.createDataFrame(kept, spark_schema(SIGHTINGS)).write.format("delta").mode("append"), SIGHTINGS)
-    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: healthy_group([-20, 600], "c1")[MEMBERSHIP_SNAPSHOTS]})
+    further = [*healthy_group([-20, 600], "c1")[MEMBERSHIP_SNAPSHOTS], membership(40, group="d", listed=False)]
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: further})
     maintain(spark, warehouse, timedelta(days=30))
-    assert sightings(spark, warehouse) == [("g", -20, -20), ("t b", 0, 580), ("g", 0, 600)]
+    assert sightings(spark, warehouse) == [
+        ("g", -20, -20),
+        ("t b", 0, 580),
+        ("d deleted", 40, 40),
+        ("g", 0, 600),
+    ]
     findings = hits(run(spark, warehouse, RunRequest(hour(1)), Configuration()).findings)
     assert findings == {("UNOBSERVED", "g", "INFO", "g", HOUR)}

@@ -17,7 +17,8 @@ class Notice(NamedTuple):
     """One notice about an incident as it was then, sent or to be sent; times are microseconds.
 
     `told`: `opened`, `worse`, `resolved`, or `withdrawn`: audited again, it is not found any more. `root_finding_ids`:
-    the first and the last finding of each root; by one of them it is known where its id has changed.
+    the first and the last finding of each root; by one of them it is known where its id has changed. `resolution`: as
+    of the incident.
     """
 
     incident_id: str
@@ -31,6 +32,7 @@ class Notice(NamedTuple):
     resolved_at: int | None
     last_seen_at: int
     root_finding_ids: tuple[str, ...]
+    resolution: str | None = None
 
     @property
     def is_over(self) -> bool:
@@ -131,4 +133,5 @@ def _notice(incident: Incident, told: str) -> Notice:
         resolved_at=incident.resolved_at,
         last_seen_at=incident.last_seen_at,
         root_finding_ids=tuple(sorted(finding_ids)),
+        resolution=incident.resolution,
     )

@@ -50,7 +50,7 @@ class Thread:
     """The findings of one condition, in the order of time, until it was gone for longer than `QUIET`.
 
     `step_start`: of its first finding; `start`: when it began, possibly before that; `end`: when it was last seen;
-    `until`: when it was known to be gone.
+    `until`: when it was known to be gone. `was_deleted`: it was gone because its group was.
     `root_rule`: that of the findings whose consequence it is, as far as any says so.
     """
 
@@ -60,6 +60,7 @@ class Thread:
     findings: list[Finding] = field(default_factory=list)
     end: int = 0
     until: int = 0
+    was_deleted: bool = False
     root_rule: str | None = None
 
     @cached_property
@@ -169,7 +170,16 @@ def _threads(
                 if thread is not None:
                     waiting.remove(published)
                     _take(thread, published, root_rules, unknown)
+    for thread in every_thread:
+        _end_with_group(thread, unknown)
     return every_thread
+
+
+def _end_with_group(thread: Thread, unknown: UnknownTime) -> None:
+    """What might have come back when its group was deleted ended with the group."""
+    at = unknown.deletion(thread.identity[:2], thread.end, thread.until + QUIET)
+    if at is not None:
+        thread.until, thread.was_deleted = at, True
 
 
 def _thread_of(finding: Finding, alive: Iterable[Thread], root_rules: RootRules, *, changed: bool) -> Thread | None:

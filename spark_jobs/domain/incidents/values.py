@@ -31,10 +31,13 @@ class PublishedFinding(NamedTuple):
 
 
 class AuditedTime(NamedTuple):
-    """The steps that were audited, all of one length: (cluster, consumer group, step start)."""
+    """The steps that were audited, all of one length: (cluster, consumer group, step start). `deletions`: (cluster,
+    consumer group, when it was first seen that no broker lists it any more).
+    """
 
     steps: Iterable[tuple[str, str, int]]
     step: int
+    deletions: Iterable[tuple[str, str, int]] = ()
 
 
 class IncidentPart(NamedTuple):
@@ -74,6 +77,7 @@ class Incident:
     `advice` are those of the worst root, the latest of equals. `members`: client ids that its roots name; `topics` and
     `queues` also of consequences. `piled_up`: messages, the highest backlog of each group, None: not known.
     `unowned_queue_minutes`: how long queues had no owner, added up. `costs`: both of each group, in their order.
+    `resolution`: why it is over, None while it is not.
     """
 
     incident_id: str
@@ -96,6 +100,7 @@ class Incident:
     roots: tuple[IncidentPart, ...]
     consequences: tuple[IncidentPart, ...]
     costs: tuple[GroupCost, ...]
+    resolution: str | None = None
 
     @property
     def teams(self) -> tuple[str, ...]:
@@ -103,6 +108,8 @@ class Incident:
         return tuple(dict.fromkeys(cost.team for cost in self.costs if cost.team))
 
 
+#: Why an incident is over: its groups were observed without it, or that in which it ended last was deleted.
+CLEARED, DELETED = "CLEARED", "DELETED"
 #: After everything.
 NEVER = 1 << 62
 #: `[start, end)`, microseconds.
@@ -110,8 +117,8 @@ Time = tuple[int, int]
 
 
 class UnknownTime:
-    """When nothing is known of each group: steps that were not audited, and blind findings; and since when conditions
-    are known to have held. `unreported`: the ids of findings that open no incident.
+    """When nothing is known of each group: steps that were not audited, and blind findings; since when conditions are
+    known to have held; and when groups were deleted. `unreported`: the ids of findings that open no incident.
     """
 
     def __init__(
@@ -126,6 +133,9 @@ class UnknownTime:
         self._unreported: set[tuple[str, str, str, int]] = set()
         for cluster, consumer_group, start in audited.steps:
             steps[cluster, consumer_group].add(start)
+        self._deletions: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for cluster, consumer_group, at in sorted(set(audited.deletions)):
+            self._deletions[cluster, consumer_group].append(at)
         for finding in findings:
             steps[finding.group].add(finding.step_start)
             if finding.finding.rule in blind:
@@ -145,6 +155,10 @@ class UnknownTime:
         unknown = self._unknown.get(group, ())
         place = bisect_right(unknown, end, key=lambda time: time[0]) - 1
         return unknown[place][1] if place >= 0 and end < unknown[place][1] else end
+
+    def deletion(self, group: tuple[str, str], start: int, end: int) -> int | None:
+        """The first deletion of the group in `[start, end]`; None: there is none."""
+        return next((at for at in self._deletions.get(group, ()) if start <= at <= end), None)
 
     def began(self, published: PublishedFinding) -> int:
         """When the condition of the finding began, microseconds: where it held before the step, as far back as the

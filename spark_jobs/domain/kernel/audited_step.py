@@ -17,7 +17,7 @@ from spark_jobs.domain.model.history import RETRY, ClientState, GroupHistory, Me
 from spark_jobs.domain.model.message_queue import RouteEntry, topic_type
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import HANDED_OUT, WITHOUT_OFFSETS, Reason, Status, Trigger
-from spark_jobs.domain.model.window import AuditSettings, StepWindow
+from spark_jobs.domain.model.window import AuditSettings, StepWindow, Time
 from spark_jobs.domain.rocketmq.strategies import Implementation, Variant, variant_of
 
 Answer = TypeVar("Answer")
@@ -240,7 +240,8 @@ class AuditedStep:
 
     `intervals` are sorted by topic, start, view. `memberships`, `routes`, `client_states`: spans inside the window by
     broker, topic, client id. `switches`: by topic, when its brokers began to be served by another process.
-    `offset_topics`: topics with an offset reading in the window.
+    `offset_topics`: topics with an offset reading in the window. `deleted`: the times, in order, in which the group was
+    deleted, as far as snapshots of the window show.
     """
 
     history: GroupHistory
@@ -253,6 +254,12 @@ class AuditedStep:
     routes: Mapping[str, Sequence[Span[tuple[RouteEntry, ...]]]] = field(default_factory=dict)
     client_states: Mapping[str, Sequence[Span[ClientState]]] = field(default_factory=dict)
     switches: Mapping[str, Sequence[Switch]] = field(default_factory=dict)
+    deleted: Sequence[Time] = ()
+
+    @property
+    def deleted_at(self) -> int | None:
+        """When it was first seen that the group is deleted, if it is so at the step's end."""
+        return self.deleted[-1][0] if self.deleted and self.deleted[-1][1] == self.window.end else None
 
     @cached_property
     def replayed(self) -> Sequence[RebalanceInterval]:

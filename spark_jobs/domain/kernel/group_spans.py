@@ -14,7 +14,7 @@ from spark_jobs.domain.model.history import EVERYTHING, ClientState, GroupHistor
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Series, Span, State
 from spark_jobs.domain.model.statuses import Reason
-from spark_jobs.domain.model.window import AuditSettings, StepWindow
+from spark_jobs.domain.model.window import AuditSettings, StepWindow, Time
 from spark_jobs.domain.rocketmq.pop import is_redelivery
 
 
@@ -22,7 +22,7 @@ from spark_jobs.domain.rocketmq.pop import is_redelivery
 class GroupSpans:
     """The states of a group in one step's window: spans by broker, by topic, by client id; `offset_topics`: topics that
     members share, with an offset reading in the window; `unseen`: the times, in order, in which consumers that no
-    broker lists consume.
+    broker lists consume; `deleted`: the times, in order, in which the group is deleted, whatever the window.
     """
 
     memberships: Mapping[str, Sequence[Span[Membership]]]
@@ -30,6 +30,7 @@ class GroupSpans:
     clients: Mapping[str, Sequence[Span[ClientState]]]
     offset_topics: frozenset[str]
     unseen: Sequence[Span[Reason]]
+    deleted: Sequence[Time] = ()
 
     @cached_property
     def subscribed(self) -> frozenset[str]:
@@ -66,7 +67,30 @@ def group_spans(history: GroupHistory, window: StepWindow, settings: AuditSettin
         clients=seen({client_id: client.answers for client_id, client in history.clients.items()}, None),
         offset_topics=frozenset(topic for topic in read if not is_redelivery(topic, history.consumer_group)),
         unseen=unseen_times(memberships, proxies, history.offsets, window, settings),
+        deleted=deleted_times(history.memberships, window),
     )
+
+
+def deleted_times(memberships: Mapping[str, Series[Membership]], window: StepWindow) -> list[Time]:
+    """The times, in order, from a snapshot of the window that says that the group is deleted to the next one that does
+    not, of any broker, or to the window's end. No gap ends them: a deleted group is not captured any more.
+    """
+    if not any(state.listed is False for series in memberships.values() for state in series.states):
+        return []
+    times: list[Time] = []
+    since: int | None = None
+    for at, is_there in sorted(
+        (at, series.states[code].listed is not False)
+        for series in memberships.values()
+        for inside in [series.inside(window.read_from, window.end)]
+        for at, code in zip(series.times[inside].tolist(), series.codes[inside].tolist(), strict=True)
+    ):
+        if not is_there:
+            since = at if since is None else since
+        elif since is not None:
+            times.append((since, at))
+            since = None
+    return times if since is None else [*times, (since, window.end)]
 
 
 @dataclass(frozen=True, eq=False)

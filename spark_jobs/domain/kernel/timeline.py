@@ -41,6 +41,9 @@ class _Replay(NamedTuple):
     allocation: Allocation | None
 
 
+_DELETED = _Replay(Reason.DELETED, None, None, None, None)
+
+
 class StepTimeline:
     """The intervals of one step of one group, topic by topic."""
 
@@ -52,7 +55,10 @@ class StepTimeline:
         self._clients = ClientStateTimeline(spans.clients, window)
         self._unseen = Timeline(spans.unseen)
         member_changes = (timeline.changes(window) for timeline in self._members.values())
-        self._cuts = {window.observed_from, *self._clients.starts}.union(self._unseen.changes(window), *member_changes)
+        deletions = {at for time in spans.deleted for at in time if window.observed_from < at < window.end}
+        self._cuts = {window.observed_from, *self._clients.starts}.union(
+            deletions, self._unseen.changes(window), *member_changes
+        )
         self._replay_of: dict[tuple[object, ...], _Replay] = {}
 
     def intervals(self) -> list[RebalanceInterval]:
@@ -100,6 +106,8 @@ class StepTimeline:
 
     def _replay(self, topic: str, moment: Moment, view: View | None) -> _Replay:
         """The replay of a view; kept per step by the identity of its snapshots, and per run by their content."""
+        if any(start <= moment.start < end for start, end in self._spans.deleted):
+            return _DELETED
         states, route, membership = self._clients.at(moment.start), moment.route, view.membership if view else None
         request = request_mode(view.request_modes, topic) if view else None
         without_owners = self._why_without_owners(view, states, moment.start, request) if view else None

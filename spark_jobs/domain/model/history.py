@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.model.message_queue import RouteEntry
-from spark_jobs.domain.model.series import NEVER, Series, Sightings, coded
+from spark_jobs.domain.model.series import NEVER, Series, Sightings, coded, last_hour_before
+from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
 #: What RocketMQ puts before a group's name to name its retry topic.
 RETRY = "%RETRY%"
@@ -69,7 +70,8 @@ class Membership(NamedTuple):
 
     `connections`: sorted by all their fields, unknown first, duplicates kept; empty: nobody is online. `topics`: all
     that the group subscribes; `subscriptions`: those without retry topics, in their normal form. `request_modes`: those
-    that the broker was given for the group, sorted; None: not recorded.
+    that the broker was given for the group, sorted; None: not recorded. `listed` False: the group is deleted, no broker
+    lists it any more; None: not recorded.
     """
 
     connections: tuple[Connection, ...]
@@ -78,6 +80,7 @@ class Membership(NamedTuple):
     message_model: str | None
     consume_type: str | None = None
     request_modes: tuple[RequestMode, ...] | None = None
+    listed: bool | None = None
 
 
 class OwnedQueue(NamedTuple):
@@ -244,7 +247,8 @@ class GroupHistory:
     and topics by topic, of all topics that the group subscribes or has offsets of. A route is sorted by broker name;
     `serving`: who served it, None where that was not recorded.
     `proxies`: memberships of the cluster's `unseen.PROXIES_GROUP`, by broker. `captured`: when any broker answered
-    about the group; `readable`: by topic and broker, when the topic's route named the broker as one to read.
+    about the group as one that is there; `deleted`: when it was seen that it is deleted; `readable`: by topic and
+    broker, when the topic's route named the broker as one to read.
     """
 
     cluster: str
@@ -257,4 +261,10 @@ class GroupHistory:
     topics: Mapping[str, TopicReadings] = field(default_factory=dict)
     proxies: Mapping[str, Series[Membership]] = field(default_factory=dict)
     captured: Sightings = NEVER
+    deleted: Sightings = NEVER
     readable: Mapping[str, Mapping[str, Sightings]] = field(default_factory=dict)
+
+    def was_there_before(self, window: StepWindow, settings: AuditSettings) -> bool:
+        """Whether the group was captured before the window, and not deleted since: both in one hour, it was deleted."""
+        captured, deleted = (last_hour_before(seen, window, settings) for seen in (self.captured, self.deleted))
+        return captured is not None and (deleted is None or deleted < captured)

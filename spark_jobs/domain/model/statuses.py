@@ -17,6 +17,7 @@ class Status(StrEnum):
 class Reason(StrEnum):
     """Why an interval is not replayed; the first that applies, in this order."""
 
+    DELETED = "DELETED"
     NO_ROUTE_SNAPSHOT = "NO_ROUTE_SNAPSHOT"
     NO_ROUTE = "NO_ROUTE"
     NO_MEMBERSHIP_SNAPSHOT = "NO_MEMBERSHIP_SNAPSHOT"
@@ -47,8 +48,11 @@ CONSUMED_UNSEEN = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
 #: The broker hands out the messages, so no queue has an owner.
 HANDED_OUT = (Reason.BROKER_REBALANCE, Reason.POP_ALL_QUEUES)
 #: The queues of the route have no offsets of the group. In all other time that was observed they do.
-WITHOUT_OFFSETS = (Reason.STATIC_TOPIC, Reason.LITE, Reason.BROADCASTING, Reason.NOT_SUBSCRIBED)
-_NOT_APPLICABLE = (Reason.LITE, Reason.BROADCASTING, *HANDED_OUT, *CONSUMED_UNSEEN, Reason.NOT_SUBSCRIBED)
+WITHOUT_OFFSETS = (Reason.DELETED, Reason.STATIC_TOPIC, Reason.LITE, Reason.BROADCASTING, Reason.NOT_SUBSCRIBED)
+_NOT_APPLICABLE = (
+    *(Reason.DELETED, Reason.LITE, Reason.BROADCASTING),
+    *(*HANDED_OUT, *CONSUMED_UNSEEN, Reason.NOT_SUBSCRIBED),
+)
 
 
 class Trigger(StrEnum):

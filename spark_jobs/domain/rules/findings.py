@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from hashlib import sha256
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
@@ -11,7 +12,7 @@ from spark_jobs.domain.model.finding import Condition, Evidence, Finding, Measur
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.message_queue import number_ranges
 from spark_jobs.domain.model.mutes import mute_reason
-from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.model.window import Time, from_micros
 from spark_jobs.domain.rules import conditions as of
 from spark_jobs.domain.rules.evidence import queue_evidence
 from spark_jobs.domain.rules.roots import with_roots
@@ -24,10 +25,18 @@ def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
     step_findings = [
         _finding(step, rule, hits)
         for rule in rules
-        for hits in of.conditions(rule.hits(step), step.window)
+        for hits in of.conditions(_until_deleted(rule.hits(step), step.deleted), step.window)
         if of.stood_long_enough(hits, step.settings.thresholds)
     ]
     return with_roots(step_findings, rules)
+
+
+def _until_deleted(hits: Iterable[RuleHit], deleted: Sequence[Time]) -> Iterator[RuleHit]:
+    """The hits, each until its group is deleted: nothing is said of a deleted group."""
+    for hit in hits:
+        end = min([hit.end, *(since for since, until in deleted if since < hit.end and until > hit.start)])
+        if hit.start < end:
+            yield replace(hit, end=end) if end < hit.end else hit
 
 
 def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:

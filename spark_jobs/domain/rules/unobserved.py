@@ -10,7 +10,6 @@ import numpy as np
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.history import Matrix, OffsetReadings
-from spark_jobs.domain.model.series import last_hour_before
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import Time, offline_times, without
 from spark_jobs.domain.rules.lasting import islands
@@ -104,8 +103,7 @@ def gaps_where_named(answered_at: Matrix, named: Iterable[Time], max_gap: int) -
 def _captured_before(step: AuditedStep) -> list[Time]:
     """One empty time, at the start of the observed time, if the group was captured shortly before the step's window."""
     begins = step.window.observed_from
-    last_captured = last_hour_before(step.history.captured, step.window, step.settings)
-    return [] if last_captured is None else [(begins, begins)]
+    return [(begins, begins)] if step.history.was_there_before(step.window, step.settings) else []
 
 
 def gaps(known: Iterable[Time], until: int) -> list[Time]:

@@ -54,6 +54,7 @@ class GroupStatus(NamedTuple):
     busiest_share: int | None
     share_after: int | None
     advice: str
+    deleted_at: int | None
 
 
 class _TopicEnd(NamedTuple):
@@ -124,6 +125,7 @@ def group_status(
         busiest_share=group.busiest_share,
         share_after=group.share_after,
         advice=" ".join(filter(None, (capacity.advice(group), in_numbers(group)))),
+        deleted_at=step.deleted_at,
     )
 
 

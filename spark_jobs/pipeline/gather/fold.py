@@ -58,6 +58,7 @@ def _membership() -> Column:
         F.sort_array("connections").alias("connections"),
         F.sort_array("subscriptions").alias("subscriptions"),
         F.sort_array("request_modes").alias("request_modes"),
+        "listed",
     )
 
 

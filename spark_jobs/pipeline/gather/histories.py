@@ -29,6 +29,7 @@ from spark_jobs.domain.model.series import NEVER, Series, Sightings, State, code
 from spark_jobs.pipeline.gather.kinds import (
     CAPTURED,
     CLIENT,
+    DELETED,
     MEMBERSHIP,
     OFFSET_QUEUES,
     PROXY,
@@ -67,7 +68,7 @@ def _by_group(states: pa.Table) -> dict[tuple[str, str], _Group]:
         lambda: defaultdict(lambda: defaultdict(list))
     )
     for place, row in enumerate(states.drop_columns(["times"]).to_pylist()):
-        column = {PROXY: MEMBERSHIP, CAPTURED: READABLE}.get(row["kind"], row["kind"])
+        column = {PROXY: MEMBERSHIP, CAPTURED: READABLE, DELETED: READABLE}.get(row["kind"], row["kind"])
         folded = Folded(row["fingerprint"], row[column], every_time[offsets[place] : offsets[place + 1]])
         groups[row["cluster"], row["consumer_group"]][row["kind"]][row["name"]].append(folded)
     return dict(groups)
@@ -94,6 +95,7 @@ def _history(cluster: str, group: str, by_kind: _Group, measured: Readings) -> G
         topics=by_name(TOPIC_QUEUES, lambda folded: measured.topics(layouts(folded))),
         proxies=by_name(PROXY, lambda folded: _series(folded, membership)),
         captured=by_name(CAPTURED, lambda folded: Sightings.of(folded[0].times)).get(group, NEVER),
+        deleted=by_name(DELETED, lambda folded: Sightings.of(folded[0].times)).get(group, NEVER),
         readable=by_name(READABLE, lambda folded: {broker: Sightings.of(times) for _, broker, times in folded}),
     )
 
@@ -128,6 +130,7 @@ def membership(row: Struct) -> Membership:
         row["message_model"],
         row["consume_type"],
         _request_modes(row["request_modes"]),
+        row["listed"],
     )
 
 

@@ -10,8 +10,9 @@ OFFSET_QUEUES, TOPIC_QUEUES = "offset_queues", "topic_queues"
 KINDS = (MEMBERSHIP, ROUTE, CLIENT, OFFSET_QUEUES, TOPIC_QUEUES)
 #: A membership of the cluster's proxies, handed to each of its groups; its state is in the column of memberships.
 PROXY = "proxy"
-#: When the group was captured; when the route of a topic (the name) named a broker (the state) as readable.
-CAPTURED, READABLE = "captured", "readable"
+#: When the group was captured; when it was deleted; when the route of a topic (the name) named a broker (the state) as
+#: readable.
+CAPTURED, DELETED, READABLE = "captured", "deleted", "readable"
 
 #: Each source's kind, and the column that names what was seen, beside cluster and group.
 KIND_OF: dict[Table, str] = {

@@ -13,14 +13,14 @@ from pyspark.sql import functions as F
 
 from spark_jobs.domain.model.window import HOUR, to_micros
 from spark_jobs.pipeline.gather.fold import GROUP
-from spark_jobs.pipeline.gather.kinds import CAPTURED, READABLE, ROUTE
+from spark_jobs.pipeline.gather.kinds import CAPTURED, DELETED, READABLE, ROUTE
 
-_THING = (*GROUP, "topic", "broker_name")
+_THING = (*GROUP, "topic", "broker_name", "deleted")
 
 
 def sighted(sightings: pa.Table, read_from: datetime) -> pa.Table:
-    """One row per (group, or topic and broker) of `sightings`; `times`: the first and the last of each hour, in any
-    order, in microseconds.
+    """One row per (group, group that is deleted, or topic and broker) of `sightings`; `times`: the first and the last
+    of each hour, in any order, in microseconds.
 
     Of the hours before the one that holds `read_from` the last time is enough: all steps of the run begin later.
     """
@@ -35,8 +35,11 @@ def sighted(sightings: pa.Table, read_from: datetime) -> pa.Table:
 
 
 def sighted_states(sighted: DataFrame) -> DataFrame:
-    """The same as states: of a group as kind `CAPTURED`, of a topic as `READABLE` with the broker in that column."""
-    kind = F.when(F.col("topic").isNull(), F.lit(CAPTURED)).otherwise(F.lit(READABLE))
+    """The same as states: of a group as kind `CAPTURED` or `DELETED`, of a topic as `READABLE` with the broker in that
+    column.
+    """
+    of_group = F.when(F.col("deleted"), F.lit(DELETED)).otherwise(F.lit(CAPTURED))
+    kind = F.when(F.col("topic").isNull(), of_group).otherwise(F.lit(READABLE))
     name = F.coalesce("topic", "consumer_group")
     fingerprint = F.lit(0).cast("bigint")  # it has no readings
     return sighted.select(

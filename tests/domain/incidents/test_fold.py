@@ -54,13 +54,19 @@ def following(roots: Iterable[PublishedFinding], rest: Iterable[PublishedFinding
     return [one._replace(finding=one.finding._replace(root_finding_id=of_step.get(one.step_start))) for one in rest]
 
 
-def folded(*found: Sequence[PublishedFinding], until: int = 48, but: Iterable[int] = ()) -> list[Incident]:
-    """All hours up to `until` were audited for the groups that have findings, but some."""
+def folded(
+    *found: Sequence[PublishedFinding],
+    until: int = 48,
+    but: Iterable[int] = (),
+    deleted: Iterable[tuple[str, str]] = (),
+) -> list[Incident]:
+    """All hours up to `until` were audited for the groups that have findings, but some; `deleted`: groups, and when."""
     flat = [one for some in found for one in some]
     groups = {one.consumer_group for one in flat}
     hours = [hour for hour in range(until) if hour not in but]
     steps = [("c", group, START + (hour * HOUR - TEN) * SECOND) for group in groups for hour in hours]
-    return incidents(flat, AuditedTime(steps, HOUR * SECOND), RULES)
+    deletions = [("c", group, START + (seconds(moment) - TEN) * SECOND) for group, moment in deleted]
+    return incidents(flat, AuditedTime(steps, HOUR * SECOND, deletions), RULES)
 
 
 def summaries(*found: Sequence[PublishedFinding], **more: Any) -> list[str]:
@@ -72,6 +78,43 @@ def summaries(*found: Sequence[PublishedFinding], **more: Any) -> list[str]:
 
 
 OFFLINE, NOBODY = "GROUP_OFFLINE", "NOBODY_CONNECTED"
+
+
+@pytest.mark.parametrize(
+    ("deletion", "resolved"),
+    [
+        (None, "04:20 CLEARED"),
+        ("04:20", "04:20 DELETED"),
+        # Within ten minutes it might have come back; after that it was over.
+        ("04:30", "04:30 DELETED"),
+        ("04:31", "04:20 CLEARED"),
+        ("04:00", "04:20 CLEARED"),
+    ],
+)
+def test_it_is_over_when_its_group_is_deleted(deletion: str | None, resolved: str) -> None:
+    """The steps after that are not audited for the group."""
+    deleted = [("g", deletion), ("h", "04:20")] if deletion else [("h", "04:20")]
+    (one,) = folded(published("02:30-04:20", OFFLINE, NOBODY), until=5, deleted=deleted)
+    assert (f"{clock(one.resolved_at)} {one.resolution}", clock(one.last_seen_at)) == (resolved, "04:20")
+
+
+def test_nothing_says_why_an_open_incident_is_over() -> None:
+    (one,) = folded(published("02:30-05:00", OFFLINE, NOBODY), until=5)
+    assert (one.resolved_at, one.resolution) == (None, None)
+
+
+def test_of_several_groups_the_last_one_says_why_it_is_over() -> None:
+    def resolved(*deleted: tuple[str, str], h: str = "03:00-04:10") -> str:
+        twins = [
+            published(span, "DUPLICATE_CLIENT_ID", "CLONED_PROCESS", group, subject="c1")
+            for group, span in (("g", "03:00-03:40"), ("h", h))
+        ]
+        (one,) = folded(*twins, until=5, deleted=deleted)
+        return f"{clock(one.resolved_at)} {one.resolution}"
+
+    assert resolved(("g", "03:40"), ("h", "04:10")) == "04:10 DELETED"
+    assert resolved(("g", "03:40")) == "04:10 CLEARED"
+    assert resolved(("g", "03:40"), h="03:00-05:00") == "open None"
 
 
 def test_a_fault_over_20_hours_is_one() -> None:
