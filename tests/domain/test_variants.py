@@ -53,7 +53,7 @@ def _owners(software: dict[str, Software]) -> list[str]:
 
 
 def test_members_are_replayed_by_their_own_rules() -> None:
-    """The numbers are those of `allocation_cases.py`: there are the hashes."""
+    """The numbers are those of `tests/data/allocations.txt`: there are the hashes."""
     assert _owners({}) == ["c1", "c1", "c1", "c2"]
     assert _owners({"c1": GO, "c2": GO}) == ["c2", "c2", "c2", "c2"]
     assert _owners({"c1": GO}) == ["-", "-", "-", "c2"]

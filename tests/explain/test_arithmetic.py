@@ -302,7 +302,7 @@ def test_everybody_computes_with_its_own_strategy() -> None:
 
 
 def test_everybody_computes_as_its_language_does() -> None:
-    """The nodes and the queues are those of `tests.domain.allocation_cases`."""
+    """The nodes and the queues are those of `tests/data/allocations.txt`."""
     java = Strategy("CONSISTENT_HASH", 2)
     go = replace(java, variant=Variant.GO)
     assert how_it_was_cut([*members("c1", java), *members("c2", go)], "T", queues("a:6")) == [

@@ -1,6 +1,6 @@
-"""A history of two steps, audited in one run, step by step backwards, or again after a kill: one content.
+"""A history of two steps, audited in one run, step by step backwards, in parallel, or again after a kill: one content.
 
-`tests/recording/test_cutting_law.py` does the same to the recording (`make slow`).
+`tests/recording/test_kernel.py` cuts the recording, by the kernel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, ROUTE_SNAPSHOTS, Table
+from spark_jobs.config import Configuration
 from spark_jobs.config.file import load as configured
+from spark_jobs.config.model import GroupEntry
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.pipeline.run import RunRequest, run
 from spark_jobs.store.read.delta import DeltaTables
@@ -141,3 +143,40 @@ def test_killed_while_publishing_then_run_again(
     runs = rows(DeltaTables(unaudited).read(AUDIT_RUNS, ["outcome", "published_versions"]))
     (versions,) = [one["published_versions"] for one in runs if one["outcome"] == "published"]
     assert contents(unaudited, versions) == in_one_run
+
+
+@pytest.mark.slow
+def test_two_processes_at_once(
+    spark: SparkSession, unaudited: Warehouse, configuration: Path, in_one_run: Contents
+) -> None:
+    both = [start_audit(unaudited, configuration, step) for step in (FIRST, SECOND)]
+    messages = [process.communicate(timeout=600)[1] for process in both]
+    # The twins' 100 s of the first step may be a stale connection's; in the second they are an ERROR.
+    assert [process.returncode for process in both] == [0, 1], messages
+    assert contents(unaudited) == in_one_run
+
+
+@pytest.mark.slow
+def test_killed_before_and_after_publishing_and_audited_twice(
+    spark: SparkSession, unaudited: Warehouse, configuration: Path, in_one_run: Contents
+) -> None:
+    kill_when(start_audit(unaudited, configuration, WHOLE), "checking what was counted")
+    assert not any(unaudited.exists(spark, table) for table in (*OUTPUTS, AUDIT_RUNS))
+    # Something older stands there, audited with another strategy, which the next killed run replaces.
+    circle = Configuration(step_seconds=600, groups=(GroupEntry(cluster="c", strategy="AVG_BY_CIRCLE"),))
+    older = run(spark, unaudited, RunRequest(WHOLE), circle).run["published_versions"]
+    replaced = contents(unaudited)
+    kill_when(start_audit(unaudited, configuration, WHOLE), "recording the results of the checks")
+    assert contents(unaudited) == in_one_run
+    # No row of `audit_runs` names it, so whoever publishes next puts back what it replaced.
+    found = audit(spark, unaudited, configuration, SECOND, SECOND)
+    for name, of_table in found.items():
+        assert of_step(FIRST, of_table) == of_step(FIRST, replaced[name])
+        assert of_step(SECOND, of_table) == of_step(SECOND, in_one_run[name])
+    assert found != in_one_run
+    assert audit(spark, unaudited, configuration, WHOLE) == in_one_run
+    assert contents(unaudited, older) == replaced
+
+
+def of_step(step: Interval, of_table: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row for row in of_table if row["step_start"] == step.start]

@@ -18,7 +18,7 @@ from spark_jobs.pipeline.run import RunRequest, run
 from spark_jobs.pipeline.tasks import TASKS, Outcome, ScheduledRun
 from spark_jobs.store.staging import staged
 from spark_jobs.store.warehouse import Warehouse
-from tests.quality import test_mutations
+from tests.quality import test_gate
 from tests.snapshots import HOUR, at, load, membership, offsets, route
 
 CONFIGURATION = Configuration()
@@ -115,9 +115,9 @@ def test_a_closed_gate_leaves_a_rejected_run_and_no_later_task(spark: SparkSessi
 def test_results_that_break_a_law_are_not_published(
     spark: SparkSession, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load(spark, warehouse, test_mutations.history())
+    load(spark, warehouse, test_gate.history())
     scheduled = ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
-    test_mutations.break_rows(monkeypatch)
+    test_gate.break_rows(monkeypatch)
     do(scheduled, "audit")
     for _ in ("once", "again"):
         with pytest.raises(QualityError, match="rebalance_intervals: members_are_in_order"):

@@ -1,15 +1,21 @@
-"""Source rows, past the ingest, that break rules on purpose: which, is known by hand from what was done to them."""
+"""Source rows, past the ingest: good ones, odd ones that keep every rule, and ones that break rules on purpose.
+
+Which rules these break is known by hand, from what was done to them.
+"""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
-from tests.quality.malformed import Row, good_row
+from tests.expectations import client_snapshots
 from tests.reliability.names import NAMES
+from tests.snapshots import at, membership, offsets, route
 
+Row = dict[str, Any]
 _MANY_QUEUES: Final = 100_000
 _NO_NAMES: Final = ("", "x" * 256, "\U0001f600" * 256, "\0" * 256)
 _NOT_NAMED: Final = (None, *_NO_NAMES)
@@ -40,6 +46,24 @@ class Broken(NamedTuple):
     table: Table
     row: Row
     reasons: frozenset[str]
+
+
+def good_row(table: Table, number: int, seconds: float) -> Row:
+    """What the recorder writes of one of 20 groups, each with a topic of its own."""
+    group, topic = f"g{number % 20}", f"t{number % 20}"
+    if table is MEMBERSHIP_SNAPSHOTS:
+        return membership(seconds, "c1", "c2", group=group, topics=(topic,))
+    if table is ROUTE_SNAPSHOTS:
+        return route(seconds, 2, topic=topic) | {"addresses": [{"broker_name": "b", "broker_id": 0, "address": "h:1"}]}
+    if table is OFFSET_SNAPSHOTS:
+        return offsets(seconds, (100, 90, 1), (100, 95, 1), topic=topic, group=group)
+    key = {"cluster": "c", "captured_at": at(seconds)}
+    if table is TOPIC_SNAPSHOTS:
+        queue = {"broker_name": "b", "queue_id": 0, "min_offset": 0, "max_offset": 100}
+        return key | {"topic": topic, "queues": [queue, queue | {"queue_id": 1}]}
+    owned = client_snapshots.queue(topic=topic)
+    answer = client_snapshots.ANSWER | {"owned_queues": [owned, owned | {"queue_id": 1}]}
+    return key | {"consumer_group": group, "client_id": "c1"} | answer
 
 
 def _breaks(table: Table, column: str, values: Iterable[Any], *reasons: str) -> Iterator[Break]:
@@ -156,6 +180,106 @@ def _long() -> Iterator[Break]:
 
 
 BREAKS: Final = (*_of_memberships(), *_of_routes(), *_of_topics(), *_of_offsets(), *_of_clients(), *_long())
+_TEXTS: Final = (None, "", *NAMES)
+_INTS: Final = (None, -1, -(2**31), 2**31 - 1)
+_LONGS: Final = (None, -1, -(2**63), 2**63 - 1)
+_COUNTS: Final = (None, 0, 2**31 - 1)
+_FROM_1: Final = (None, 1, 2**31 - 1)
+_OFFSETS: Final = (None, 0, 10**15)
+_TIMES: Final = (None, 0, 253_402_300_799_999)
+_RATES: Final = (None, 0.0, 10.0**15)
+_OTHER_MODELS: Final = (None, "BROADCASTING")
+_SUBSCRIBED: Final[dict[str, Sequence[Any]]] = {
+    "topic": NAMES,
+    "expression_type": _TEXTS,
+    "sub_string": _TEXTS,
+    "sub_version": _LONGS,
+}
+#: By table, what its columns and, by array, the fields of an element may also hold.
+ODD: Final[dict[Table, dict[str, Sequence[Any] | dict[str, Sequence[Any]]]]] = {
+    MEMBERSHIP_SNAPSHOTS: {
+        **dict.fromkeys(("consumer_group", "broker_name"), NAMES),
+        **dict.fromkeys(("consume_type", "consume_from_where"), _TEXTS),
+        "message_model": _OTHER_MODELS,
+        "connections": {
+            "client_id": NAMES,
+            "client_addr": (None, "[::1]:0"),
+            "language": _TEXTS,
+            "version": _INTS,
+        },
+        "subscriptions": _SUBSCRIBED,
+    },
+    ROUTE_SNAPSHOTS: {
+        "topic": NAMES,
+        "queues": {"broker_name": NAMES, "perm": (0, 7), "read_queue_nums": (0, 40), "write_queue_nums": (0, 40)},
+        "addresses": {"broker_name": NAMES, "broker_id": (0, 2**40), "address": NAMES},
+    },
+    TOPIC_SNAPSHOTS: {
+        "topic": NAMES,
+        "queues": {"broker_name": NAMES, "queue_id": (65_535,), "min_offset": (None, 0), "max_offset": (None, 10**15)},
+    },
+    OFFSET_SNAPSHOTS: {
+        **dict.fromkeys(("consumer_group", "topic"), NAMES),
+        "offsets": {
+            "broker_name": NAMES,
+            "queue_id": (65_535,),
+            "broker_offset": _OFFSETS,
+            "consumer_offset": (None, 0),
+            "pull_offset": _OFFSETS,
+            "last_timestamp": _TIMES,
+        },
+    },
+    CLIENT_SNAPSHOTS: {
+        **dict.fromkeys(("consumer_group", "client_id"), NAMES),
+        "in_group": (None, False),
+        "strategy_class": _TEXTS,
+        "message_model": _OTHER_MODELS,
+        "consume_orderly": (None, True),
+        "client_rebalance": (None, False),
+        "started_at": (None, datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)),
+        "consume_threads": (None, 1, 65_535),
+        **dict.fromkeys(("consume_batch_size", "pull_batch_size", "consume_max_span"), _FROM_1),
+        **dict.fromkeys(("pull_threshold_for_queue", "pull_threshold_size_for_queue"), _FROM_1),
+        "pull_interval_ms": _COUNTS,
+        "subscriptions": _SUBSCRIBED,
+        "owned_queues": {
+            **dict.fromkeys(("topic", "broker_name"), NAMES),
+            "queue_id": (65_535,),
+            **dict.fromkeys(("locked", "dropped"), (None,)),
+            **dict.fromkeys(("cached_count", "cached_mib"), _COUNTS),
+            **dict.fromkeys(("cached_min_offset", "cached_max_offset"), _OFFSETS),
+            "commit_offset": _LONGS,
+            **dict.fromkeys(("last_pull", "last_consume"), _TIMES),
+        },
+        "consume_status": {
+            "topic": _TEXTS,
+            **dict.fromkeys(
+                ("consume_rt_ms", "consume_ok_tps", "consume_failed_tps", "pull_rt_ms", "pull_tps"), _RATES
+            ),
+        },
+    },
+}
+
+
+def odd_rows(seed: int, count: int) -> Iterator[tuple[Table, Row]]:
+    """So many rows, each with one or two columns of `ODD`, or an array without elements; no two captured together."""
+    draw = random.Random(seed)
+    for number in range(count):
+        table = draw.choice(list(ODD))
+        row = good_row(table, draw.randrange(20), -268.9995 + number * 3_800 / count)
+        for column in draw.sample(list(ODD[table]), draw.choice((1, 1, 2))):
+            row[column] = _odd(draw, ODD[table][column], row[column])
+        yield table, row
+
+
+def _odd(draw: random.Random, values: Sequence[Any] | dict[str, Sequence[Any]], value: Any) -> Any:
+    if not isinstance(values, dict):
+        return draw.choice(values)
+    field = draw.choice(list(values))
+    changed = value[0] | {field: draw.choice(values[field])}
+    return [] if draw.random() < 0.15 else [changed, *value[1:]]
+
+
 #: Columns that name a group or topic, which may be any name.
 _NAMED: Final = {"consumer_group": "consumer_group", "topic": "topic"}
 

@@ -35,13 +35,13 @@ _COLUMN = {"group": "consumer_group", "topic": "topic", "client": "client_id"}
 
 
 def test_the_fate_of_a_line_is_known_by_what_was_done_to_it() -> None:
-    for one in list(hostile_lines(1, len(MUTATIONS)))[::3]:
-        (found,) = outcomes([Line(1, one.content)], "demo")
-        assert outcome_of(found) == one.expected, (one.mutation.name, found)
+    for hostile in hostile_lines(1, len(MUTATIONS)):
+        (outcome,) = outcomes([Line(1, hostile.content)], "demo")
+        assert outcome_of(outcome) == hostile.expected, (hostile.mutation.name, outcome)
 
 
-def outcome_of(found: Outcome) -> str:
-    match found:
+def outcome_of(outcome: Outcome) -> str:
+    match outcome:
         case Row():
             return ROW
         case Blank():
@@ -50,7 +50,7 @@ def outcome_of(found: Outcome) -> str:
             return NO_OBSERVATION
         case Quarantined(reason=reason):
             return reason.value
-    raise AssertionError(found)
+    raise AssertionError(outcome)
 
 
 def test_a_few_hundred_hostile_lines(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
