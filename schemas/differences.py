@@ -19,13 +19,13 @@ def missing_columns(found: Any, table: Table) -> tuple[Field, ...]:
 
 
 def lasting_differences(found: Any, table: Table) -> list[str]:
-    """What differs from the table's module all the same once these columns are there: a text per column."""
+    """The differences to the table's module that adding columns does not remove: a text per column."""
     added = [{"name": one.name, "type": as_json(one.type)} for one in missing_columns(found, table)]
     return list(differences({**found, "fields": [*found["fields"], *added]}, table.schema))
 
 
 def differences(found: Any, wanted: Type) -> Iterator[str]:
-    """What differs between a schema `as_json`, as a table has it, and the one it should have: a text per column."""
+    """The differences between a table's schema, `as_json`, and the one it should have: a text per column."""
     theirs, ours = _leaves(found), _leaves(as_json(wanted))
     for name in sorted(theirs.keys() | ours.keys()):
         if name not in theirs:

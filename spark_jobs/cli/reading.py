@@ -204,7 +204,7 @@ _STYLES = {**SEVERITY_STYLES, "title": "bold", "heading": "italic", "advice": "g
 
 
 def show_explanation(console: Console, lines: Iterable[TextLine]) -> None:
-    """The lines one below the other; what a line is too long for goes on below it, at its depth."""
+    """Prints the lines; a long one is wrapped at its own indentation."""
     for line in lines:
         text, depth = Text(printable(line.text), style=_STYLES.get(line.part, "")), _INDENT * line.indent
         if console.is_terminal:

@@ -40,7 +40,7 @@ class Upkeep:
     vacuum: bool = True
 
     def lacks(self, days: int) -> dict[str, str]:
-        """The properties that keep versions for so many days, where they are not set.
+        """The properties that keep versions for `days`, where they are not set.
 
         Delta takes the retention from the table only: it ignores the one that VACUUM is given.
         """

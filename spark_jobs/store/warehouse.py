@@ -56,7 +56,7 @@ class Warehouse(Location):
         return DeltaTable.forPath(spark, f"{self.location}/{table.name}")
 
     def detail(self, spark: SparkSession, table: Table) -> dict[str, Any]:
-        """What Delta tells of the newest version: properties, `numFiles`, `sizeInBytes` and more."""
+        """Delta's `DESCRIBE DETAIL` of the newest version: properties, `numFiles`, `sizeInBytes` and more."""
         return dict(self.delta_table(spark, table).detail().collect()[0].asDict())
 
     def _check_exists(self, spark: SparkSession, table: Table) -> None:

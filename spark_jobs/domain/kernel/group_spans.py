@@ -88,8 +88,8 @@ class ClientStates:
         return tuple((client_id, known) for client_id, known in answers if known is not None)
 
     def is_assigned(self, client_id: str) -> bool:
-        """Whether the broker assigns queues to the client, in a group that leaves it to the broker: one of whom nothing
-        is known does as the others.
+        """Whether the broker assigns queues to the client, in a group that leaves it to the broker; so does a client
+        without snapshots, if the others do.
         """
         return client_id not in self.states or self.states[client_id].client_rebalance is False
 

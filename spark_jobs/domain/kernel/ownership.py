@@ -97,8 +97,8 @@ class _QueueOwners(NamedTuple):
 def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
     """The allocation, and what two fixes would make of its duplicates. Linear in members and queues.
 
-    A queue is owned by every connection that subscribes and whose own implementation of its strategy gives it to the
-    first position of its id. Raises `StrategyError` if settings are missing.
+    A queue is owned by every connection that subscribes to the topic and whose own implementation of its strategy
+    gives the queue to the first position of its id. Raises `StrategyError` if settings are missing.
     """
     allocation = allocated(inputs, settings)
     if not allocation.twin_ids:
@@ -151,7 +151,7 @@ def _readable_owners(inputs: Inputs, settings: StrategySettings) -> list[_QueueO
 
 @dataclass(frozen=True)
 class _Owners:
-    """From claims to owners; who takes a claim is found once for all queues it is about."""
+    """From claims to owners; equal claims are resolved once."""
 
     members: Sequence[Member]
 
@@ -170,7 +170,7 @@ class _Owners:
         }
 
     def _takers(self, claim: Claim) -> list[int]:
-        """Positions of who computes this share and takes it: all twins of a first position."""
+        """The positions of all connections that compute this share and subscribe to the topic."""
         return [
             position
             for position in self._twins.get(claim.position, ())
@@ -225,7 +225,7 @@ class _Owners:
 
 
 def _deduplicated(members: Sequence[Member]) -> tuple[Member, ...]:
-    """The members with only the first connection of each id, whose rules then stand for its twins'."""
+    """The members with only the first connection of each id."""
     return tuple({member.client_id: member for member in reversed(members)}.values())[::-1]
 
 
@@ -242,7 +242,7 @@ def with_own_ids(members: Sequence[Member]) -> tuple[Member, ...]:
 
 
 def _consumed_twice(deduplicated: Allocation, twin_ids: set[str]) -> int:
-    """Queues with several owners, where an owner whose id has twins stands for all of them."""
+    """Number of queues whose messages several connections consume; one owner counts for all with its id."""
     return sum(
         _is_harm(cause) or any(client_id in twin_ids for client_id in ids)
         for cause, ids in zip(deduplicated.double_owned_causes, deduplicated.owner_ids, strict=True)

@@ -85,7 +85,7 @@ class ReportedState:
 
     @cached_property
     def holdings(self) -> Mapping[str, frozenset[Place]]:
-        """What it has of each topic that it subscribes or has queues of; empty if it did not say."""
+        """The queues it holds, by topic that it subscribes to or has queues of; empty if it did not report them."""
         if self.owned is None:
             return {}
         found: dict[str, set[Place]] = defaultdict(set, {topic: set() for topic in self.topics})

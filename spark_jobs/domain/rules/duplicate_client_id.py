@@ -35,8 +35,7 @@ class DuplicateCause(StrEnum):
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (interval, client id with several connections), and one per queue that is harmed by it.
 
-    One condition per group and client id, over all the group's topics. Where ownership is not replayed, the members are
-    known all the same.
+    One condition per group and client id, over all the group's topics, also where ownership is not replayed.
     """
     spans = (span for broker_spans in step.memberships.values() for span in broker_spans)
     repeated_ids = [(span, repeated) for span in spans if (repeated := _repeated_ids(span.state))]
@@ -112,12 +111,12 @@ def _queue_hits(interval: RebalanceInterval) -> Iterator[RuleHit]:
 
 
 def probable_cause(condition: Condition) -> DuplicateCause:
-    """Where a repeated id probably comes from, the first that fits.
+    """The probable cause of a duplicate client id, the first that fits.
 
-    A short-lived twin from the same host is the old connection of a client that came back. A bare number
-    is the PID (C++ and Python clients add `#DEFAULT`), and containers can have equal IP and PID, unless all
-    clients are Java clients that no longer use it. `PID#nanoTime` cannot meet twice unless the process was
-    cloned. Anything else was set by somebody. Source of the names: Java `ClientConfig.changeInstanceNameToPID`.
+    A short-lived second connection from the same host is the old one of a client that reconnected. A bare number is the
+    PID (C++ and Python clients add `#DEFAULT`), and containers can have equal IP and PID, unless all clients are Java
+    clients that no longer use it. `PID#nanoTime` does not repeat unless the process was cloned. Anything else was
+    configured. Source of the names: Java `ClientConfig.changeInstanceNameToPID`.
     """
     name, connections = instance_name(condition.client_id or ""), condition.connections
     if not condition.is_persistent and _are_from_one_host(connections):

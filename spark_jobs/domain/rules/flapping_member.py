@@ -1,4 +1,4 @@
-"""FLAPPING_MEMBER: one member keeps coming and going, and its group rebalances every time."""
+"""FLAPPING_MEMBER: one member joins and leaves again and again, and its group rebalances every time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SUBSCRIPTION_MISMATCH: members of one group subscribe different topics, or different messages of one topic."""
+"""SUBSCRIPTION_MISMATCH: members of one group subscribe to different topics, or different messages of one topic."""
 
 from __future__ import annotations
 

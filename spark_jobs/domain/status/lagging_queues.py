@@ -63,9 +63,9 @@ def lagging_queues(
 ) -> Iterator[LaggingQueue]:
     """One per queue in which more than `allowed_lag` messages waited, and more than its owner consumes in a minute.
 
-    The backlog rose by as much at some time of the step, or at its end there is as much, and no less than at its begin:
-    a backlog that is only worked off has grown before. Where the group never committed, what came in since the first
-    reading waits, if it was ever known who owns the queue.
+    The backlog grew by as much at some time of the step, or is as large at the step's end and no smaller than at its
+    start: a backlog that only shrinks has grown before. Where the group never committed, the lag is the messages
+    produced since the first reading, if the queue's owner was ever known.
     """
     firsts = np.flatnonzero(begins(queues.queue))
     enough = _enough(queues, firsts, settings.thresholds.allowed_lag)

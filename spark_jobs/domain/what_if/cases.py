@@ -52,14 +52,13 @@ class Autoscaler(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """A history played otherwise; what is None or empty stays as it was. `label`: how it was asked for.
+    """What a what-if case changes in a group's history; None or empty changes nothing. `label`: how it was asked for.
 
-    `members`: connections, of whom the last in allocation order leave first. `queues`: readable ones of each topic.
-    `room`: that of members that were not there. `strategy`: of all members, by its name; its settings are those of the
-    group but for `virtual_node_cnt`. `speed`:
-    messages a second, by client id. `without`: client ids that are not there. `changes`: settings that members would
-    have instead, by client id, `EVERYBODY` for all others. `load`: so many times the messages that came in. `scaler`:
-    what asks for members, instead of `members`.
+    `members`: number of connections; the last in allocation order leave first. `queues`: readable ones of each topic.
+    `room`: that of members that are added. `strategy`: of all members, by its name; its settings are those of the group
+    but for `virtual_node_cnt`. `speed`: messages a second, by client id. `without`: client ids that are left out.
+    `changes`: settings that members would have instead, by client id, `EVERYBODY` for all others. `load`: factor of
+    the produced messages. `scaler`: the autoscaler that sets the number of members, instead of `members`.
     """
 
     label: str = "as it was"

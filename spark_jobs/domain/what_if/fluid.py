@@ -1,4 +1,4 @@
-"""The fluid of messages through the queues of a span in which nobody's share changes: arrays of times × queues. Where a
+"""A fluid model of the messages in the queues of a span in which no share changes: arrays of times × queues. Where a
 case changes the number of queues, into which of them the recorded messages would have gone.
 """
 

@@ -1,5 +1,5 @@
-"""What the recording tells of the members: how fast each can consume, when it stood still, and how long queues that are
-handed over do.
+"""The paces of a group's members by its recording, when each made no progress, and the pause of a queue that changes
+its owner.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class StalledTime(NamedTuple):
 @dataclass(frozen=True)
 class Members:
     """What is known of a group's members: by client id the `paces` that were seen and the throughput that they
-    `reported`, and when one of them stood still; the `pause` of a queue that is handed over, in microseconds; and how
-    many seconds a message waits that is consumed and not yet committed.
+    `reported`, and when one of them made no progress; the `pause` of a queue that changes its owner, in microseconds;
+    and the seconds from the consumption of a message to its commit.
     """
 
     paces: Mapping[str, Pace] = field(default_factory=dict)
@@ -137,7 +137,7 @@ def members_of(recorded: Recorded) -> Members:
     """The pace of a client id is the highest over any `_REACHED_SECONDS` in which it had a backlog all the time, else
     over any `_SEEN_SECONDS`.
 
-    It had a backlog at a time if more waited in its queues than came in since the time before, and than is allowed.
+    It has a backlog at a time if its lag is more than the messages produced since the time before, and than is allowed.
     """
     paces: dict[str, Pace] = {}
     stood_still: list[StalledTime] = []

@@ -132,7 +132,7 @@ class Run:
         return result
 
     def _handed_over(self, before: Mapping[str, Assignment], replayed: Iterable[Assignment]) -> list[int]:
-        """The columns of the queues that changed hands."""
+        """The columns of the queues that changed their owner."""
         return [
             self.course.columns[queue]
             for after in replayed

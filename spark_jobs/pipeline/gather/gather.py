@@ -54,8 +54,8 @@ class Partitioning:
 
 
 def group_topics(states: DataFrame) -> DataFrame:
-    """One row per (cluster, consumer group, `name` of a topic that it subscribes or has offsets of, or of its
-    dead-letter topic), and one with the name of the proxies' group: what a group is handed of others.
+    """One row per (cluster, consumer group, `name` of a topic that it subscribes to or has offsets of, or of its
+    dead-letter topic), and one with the name of the proxies' group: the other names whose snapshots the group needs.
     """
     subscribed = (F.col(f"{kind}.subscriptions")["topic"] for kind in (MEMBERSHIP, CLIENT))
     of_offsets = F.when(F.col("kind") == OFFSET_QUEUES, F.array("name"))

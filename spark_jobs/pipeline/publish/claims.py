@@ -98,9 +98,9 @@ def claim_turn(warehouse: Location) -> AbstractContextManager[None]:
 
 
 def claim_notices(warehouse: Location) -> AbstractContextManager[None]:
-    """Lets one process at a time read what was told, tell, and write down what it has told.
+    """Lets one process at a time read which notices were sent, send new ones, and record them.
 
-    The next one waits for it, and then has nothing to tell; raises `PublishConflictError` where that takes too long.
+    The next one waits for it, and then has nothing to send; raises `PublishConflictError` where that takes too long.
     """
     says = f"another process has been sending notices of {warehouse.location} for {_NOTICES_TIMEOUT:g} s"
     return _alone(warehouse, _NOTICES, f"{says}: try again when it is done", _NOTICES_TIMEOUT)

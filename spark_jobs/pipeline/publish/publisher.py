@@ -32,11 +32,11 @@ def publish(
     *,
     one_step: bool = False,
 ) -> dict[str, Published]:
-    """Replaces the request's rows in every output table by these, of which a table without rows is left out; what was
-    published, per table. `one_step`: the request is of a single step.
+    """What was published, per table: the `outputs` replace the request's rows; a table without rows is left out.
+    `one_step`: the request is of a single step.
 
-    Steps are partitions, so runs of other steps do not conflict; where Delta sees a conflict all the same, the
-    publish is tried again, never the audit. Raises `PublishConflictError` or `PublishError`.
+    Steps are partitions, so runs of other steps do not conflict; where Delta still sees a conflict, the publish is
+    tried again, never the audit. Raises `PublishConflictError` or `PublishError`.
     """
     warehouse.create(spark, OUTPUTS)
 

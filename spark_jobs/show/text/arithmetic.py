@@ -1,7 +1,8 @@
-"""How a strategy cuts the queues: the arithmetic of one allocation, as sentences.
+"""How a strategy divides the queues: the arithmetic of one allocation, as sentences.
 
 Positions are those of the sorted member list, from 0. The sizes come from the domain's own replay, so they are those of
-the allocation. It also says which shares nobody takes: of twins, of members that do not subscribe, of mixed strategies.
+the allocation. It also says which shares have no owner: because of shared client ids, members that do not subscribe to
+the topic, or mixed strategies.
 """
 
 from __future__ import annotations
@@ -183,7 +184,7 @@ _SENTENCES: Mapping[str, Callable[[Strategy, Queues, ClientIds], Iterator[str]]]
 
 
 class AllocatingMember(NamedTuple):
-    """One connection of the group with the strategy that it runs, with its settings; twins share `client_id`."""
+    """One connection of the group, with the strategy that it runs and its settings; `client_id` can repeat."""
 
     client_id: str
     strategy: Strategy
