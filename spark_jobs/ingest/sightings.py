@@ -69,8 +69,8 @@ def remember(spark: SparkSession, warehouse: Warehouse, shown: DataFrame, within
     if new.isEmpty():
         return
     merge = warehouse.delta_table(spark, SIGHTINGS).alias("t").merge(new.alias("s"), within & same_key(SIGHTINGS))
-    both = {"first_at": F.least("t.first_at", "s.first_at"), "last_at": F.greatest("t.last_at", "s.last_at")}
-    merge = merge.whenMatchedUpdate(set=dict(both)).whenNotMatchedInsertAll()
+    widened = {"first_at": F.least("t.first_at", "s.first_at"), "last_at": F.greatest("t.last_at", "s.last_at")}
+    merge = merge.whenMatchedUpdate(set=dict(widened)).whenNotMatchedInsertAll()
     unless_outrun(merge.execute, f"bring {SIGHTINGS.name} up to date")
 
 

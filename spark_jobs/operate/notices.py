@@ -183,8 +183,8 @@ _NEWS = {OPENED: "opened", WORSE: "got worse", RESOLVED: "resolved", WITHDRAWN: 
 def _title(cluster: str, notices: Sequence[Notice]) -> str:
     """Such as `rebalance-audit eu: 2 incidents opened, 1 resolved`."""
     counts = Counter(notice.told for notice in notices)
-    (number, words), *others = ((counts[news], words) for news, words in _NEWS.items() if counts[news])
-    parts = [f"{count(number, 'incident')} {words}", *(f"{number} {words}" for number, words in others)]
+    (number, words), *further_counts = ((counts[news], words) for news, words in _NEWS.items() if counts[news])
+    parts = [f"{count(number, 'incident')} {words}", *(f"{number} {words}" for number, words in further_counts)]
     return printable(f"rebalance-audit {cluster}: {', '.join(parts)}")
 
 

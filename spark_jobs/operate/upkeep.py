@@ -76,8 +76,8 @@ class Maintained:
 
 def wrong_constraints(table: Table, properties: Mapping[str, str]) -> dict[str, str | None]:
     """By name, what Delta keeps instead of a constraint of the table's module; None: nothing."""
-    kept = {name: properties.get(f"delta.constraints.{name}") for name in table.checks}
-    return {name: check for name, check in kept.items() if not is_same_check(check, table.checks[name])}
+    stored = {name: properties.get(f"delta.constraints.{name}") for name in table.checks}
+    return {name: check for name, check in stored.items() if not is_same_check(check, table.checks[name])}
 
 
 def _duration(length: timedelta) -> str:
@@ -137,9 +137,9 @@ def untouched(location: Location, retention: timedelta) -> list[Maintained] | No
     tables, maintained = DeltaTables(location), []
     oldest = oldest_versions(tables, datetime.now(UTC) - retention)
     for table in [table for table in TABLES if tables.exists(table)] or [SOURCES[0]]:
-        kept = oldest.get(table.name)
-        made = None if kept is None else LocalLog(root / table.name).made(kept)
-        days = days_to_keep(made, retention)
+        oldest_version = oldest.get(table.name)
+        made_at = None if oldest_version is None else LocalLog(root / table.name).made(oldest_version)
+        days = days_to_keep(made_at, retention)
         upkeep = upkeep_of(tables, table, days)
         if upkeep.lacks(days) or upkeep.compact or upkeep.vacuum or wrong_constraints(table, upkeep.properties):
             return None

@@ -103,10 +103,10 @@ def readings_per_group(snapshots: Mapping[str, DataFrame], topics: DataFrame, pa
 def _in_parts(of_topics: DataFrame, topics: DataFrame, parts: Partitioning) -> DataFrame:
     """The snapshots of topics once for each part that has a group with the topic, or the topic by itself."""
     groups = topics.groupBy(*_TOPIC).agg(F.collect_set(parts.of_group()).alias("of_groups"))
-    asked = of_topics.join(F.broadcast(groups), on=[*_TOPIC], how="left")
-    nobody = F.array().cast("array<bigint>")
-    every = F.array_distinct(F.concat(F.array(parts.of_topic()), F.coalesce("of_groups", nobody)))
-    return asked.withColumn(KEY, F.explode(every))
+    with_groups = of_topics.join(F.broadcast(groups), on=[*_TOPIC], how="left")
+    no_groups = F.array().cast("array<bigint>")
+    all_parts = F.array_distinct(F.concat(F.array(parts.of_topic()), F.coalesce("of_groups", no_groups)))
+    return with_groups.withColumn(KEY, F.explode(all_parts))
 
 
 def _dead_letters() -> Column:

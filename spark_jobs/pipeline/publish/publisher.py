@@ -56,8 +56,10 @@ def publish(
 
     # Much of a small write is waiting for Delta's log, so the tables do not queue up. Findings last: who reads one
     # finds everything it speaks of.
-    others = [table for table in OUTPUTS if table is not FINDINGS]
-    results = dict(zip(others, run_in_parallel(*(partial(published, table) for table in others)), strict=True))
+    all_but_findings = [table for table in OUTPUTS if table is not FINDINGS]
+    results = dict(
+        zip(all_but_findings, run_in_parallel(*(partial(published, table) for table in all_but_findings)), strict=True)
+    )
     results[FINDINGS] = published(FINDINGS)
     return {table.name: result for table, result in results.items()}
 
