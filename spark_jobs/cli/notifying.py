@@ -28,7 +28,7 @@ def notify_command(arguments: Namespace) -> int:
         stored, say = warehouse.stored, warehouse.progress
         sent = messages(stored, request, say) if arguments.dry_run else tell(stored, request, send, say)
     for message in sent:
-        _show(message, request, whole=arguments.dry_run)
+        _show(message, request, with_text=arguments.dry_run)
     if not sent:
         print(f"There are no new notices for {', '.join(map(printable, request.targets))}.")
     if not arguments.dry_run:
@@ -39,8 +39,8 @@ def notify_command(arguments: Namespace) -> int:
     return ExitCode.CLEAN
 
 
-def _show(message: Message, request: NoticeRequest, *, whole: bool) -> None:
+def _show(message: Message, request: NoticeRequest, *, with_text: bool) -> None:
     target = "" if message.target == request.target else f" (to {message.target})"
-    lines = [message.title + target, *message.text.splitlines()] if whole else [f"Sent: {message.title}{target}"]
+    lines = [message.title + target, *message.text.splitlines()] if with_text else [f"Sent: {message.title}{target}"]
     for line in lines:
         print_line(Console(), line)

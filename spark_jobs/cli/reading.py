@@ -92,8 +92,8 @@ def status_command(arguments: Namespace) -> int:
 def middle(start: datetime, end: datetime) -> str:
     """A moment between the two, in whole seconds where one lies there."""
     middle = start + (end - start) / 2
-    whole = middle.replace(microsecond=0)
-    return format_utc(whole if whole >= start else middle)
+    full_second = middle.replace(microsecond=0)
+    return format_utc(full_second if full_second >= start else middle)
 
 
 def incidents_command(arguments: Namespace) -> int:

@@ -43,7 +43,7 @@ def bar_on(console: Console, total: int) -> Iterator[backfill.Progress]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console) as display:
-        whole = display.add_task(f"0 of {total} steps", total=total)
+        total_bar = display.add_task(f"0 of {total} steps", total=total)
         under_way: dict[Interval, TaskID] = {}
 
         def tell(step: Interval, message: str, has_ended: bool) -> None:
@@ -54,7 +54,7 @@ def bar_on(console: Console, total: int) -> Iterator[backfill.Progress]:
                 under_way[step] = display.add_task(description, total=None)
             if has_ended:
                 display.remove_task(under_way.pop(step))
-                display.update(whole, advance=1, description=f"{next(ended)} of {total} steps")
+                display.update(total_bar, advance=1, description=f"{next(ended)} of {total} steps")
 
         yield tell
 

@@ -101,15 +101,15 @@ def _machine_room(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> 
     share_sizes, n = sizes(strategy, queues, client_ids), len(client_ids)
     rooms = ", ".join(sorted(strategy.rooms or ()))
     in_rooms = len(queues_in_rooms(strategy, queues))
-    per_member, rest = divmod(in_rooms, n)
+    per_member, left_over = divmod(in_rooms, n)
     yield (
         f"Only brokers named room@broker, with a configured room ({rooms}), count: {in_rooms:,} of "
         f"{count(len(queues), 'queue')}."
     )
-    remainder = f"the {rest:,} left over go to the first" if rest > 1 else "the 1 left over goes to the first"
+    remainder = f"the {left_over:,} left over go to the first" if left_over > 1 else "the 1 left over goes to the first"
     yield (
         f"{count(in_rooms, 'queue')}, {count(n, 'member')}: {in_rooms:,} // {n:,} = {per_member:,} for everyone, "
-        f"{remainder if rest else 'and none is left over'}, so {shares_text(share_sizes, n)}."
+        f"{remainder if left_over else 'and none is left over'}, so {shares_text(share_sizes, n)}."
     )
     if in_rooms < len(queues) and strategy.variant == Variant.JAVA:
         yield f"Nobody owns the other {count(len(queues) - in_rooms, 'queue')}, by design."
@@ -215,13 +215,13 @@ def _lost_shares(
     strategy: Strategy | None, members: Sequence[AllocatingMember], topic: str, queues: Sequence[MessageQueue]
 ) -> Iterator[str]:
     client_ids = [member.client_id for member in members]
-    twins = sort_client_ids(client_id for client_id, times in Counter(client_ids).items() if times > 1)
+    duplicate_ids = sort_client_ids(client_id for client_id, times in Counter(client_ids).items() if times > 1)
     share_sizes = None
-    if twins and strategy:
+    if duplicate_ids and strategy:
         with suppress(KeepsWhatItHad, StrategyError):
             share_sizes = sizes(strategy, queues, client_ids)
-    for client_id in twins:
-        yield _twins(client_id, strategy, client_ids, share_sizes)
+    for client_id in duplicate_ids:
+        yield _duplicate_id(client_id, strategy, client_ids, share_sizes)
     unsubscribed = [position for position, member in enumerate(members) if not member.subscribes]
     if unsubscribed and len(unsubscribed) < len(members):
         positions, is_single = positions_text(unsubscribed).capitalize(), len(unsubscribed) == 1
@@ -229,7 +229,7 @@ def _lost_shares(
         yield f"{positions} {'does' if is_single else 'do'} not subscribe to {topic}, but still {consequence}."
 
 
-def _twins(
+def _duplicate_id(
     client_id: str, strategy: Strategy | None, client_ids: Sequence[str], share_sizes: Mapping[int, int] | None
 ) -> str:
     positions = [position for position, member_id in enumerate(client_ids) if member_id == client_id]
