@@ -45,13 +45,13 @@ def judge(
     A step depends on the snapshots of its own window only, and on what was seen for `settings.sightings` before it.
     Raises nothing that a snapshot could cause.
     """
-    replays, others = Replays(configured), OtherStrategies(configured)
+    replays, other_strategies = Replays(configured), OtherStrategies(configured)
     for step_start in range(start, end, settings.step):
         step = audited_step(history, replays, settings, step_start)
         if step.intervals or step.memberships or step.client_states or _is_known_otherwise(step):
             step_findings = findings(step, RULES)
             status = group_status(step, step_findings, partial(in_numbers, step, configured=configured))
-            yield JudgedStep(step, step_findings, status, strategy_comparison(step, others))
+            yield JudgedStep(step, step_findings, status, strategy_comparison(step, other_strategies))
 
 
 def _is_known_otherwise(step: AuditedStep) -> bool:

@@ -70,7 +70,7 @@ class Allocation:
     double_owned_causes: Sequence[str | None]
     queues_per_member: Sequence[int]
     counts: Counts
-    twin_ids: tuple[str, ...] = ()
+    duplicate_ids: tuple[str, ...] = ()
     if_deduplicated: Counts | None = None
     if_unique: Counts | None = None
 

@@ -27,7 +27,7 @@ from spark_jobs.domain.rocketmq.strategies import (
 )
 
 #: Appended, with a number, to the client id of a further connection to make it unique.
-TWIN = "#twin"
+DUPLICATE_SUFFIX = "#twin"
 
 
 class Inputs(NamedTuple):
@@ -101,7 +101,7 @@ def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
     gives the queue to the first position of its id. Raises `StrategyError` if settings are missing.
     """
     allocation = allocated(inputs, settings)
-    if not allocation.twin_ids:
+    if not allocation.duplicate_ids:
         return allocation
     deduplicated = allocated(inputs._replace(members=_deduplicated(inputs.members)), settings)
     unique = allocated(inputs._replace(members=with_own_ids(inputs.members)), settings)
@@ -110,7 +110,7 @@ def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
         allocation,
         if_deduplicated=Counts(
             deduplicated.counts.unassigned_queues,
-            _consumed_twice(deduplicated, pulling.intersection(allocation.twin_ids)),
+            _consumed_twice(deduplicated, pulling.intersection(allocation.duplicate_ids)),
         ),
         if_unique=unique.counts,
     )
@@ -135,7 +135,7 @@ def allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
         double_owned_causes=[queue.double_owned_cause for queue in queues],
         queues_per_member=[queue_counts[position] for position in range(len(members))],
         counts=Counts(unassigned, double_owned),
-        twin_ids=tuple(client_id for client_id, count in connection_counts.items() if count > 1),
+        duplicate_ids=tuple(client_id for client_id, count in connection_counts.items() if count > 1),
     )
 
 
@@ -161,7 +161,7 @@ class _Owners:
         return [owners_of(tuple(queue_claims)) for queue_claims in claims]
 
     @cached_property
-    def _twins(self) -> dict[int, range]:
+    def _positions_of_ids(self) -> dict[int, range]:
         """By the first position of each client id, the positions of all its connections: they are neighbours."""
         client_ids = [member.client_id for member in self.members]
         counts = Counter(client_ids)
@@ -169,16 +169,16 @@ class _Owners:
             first: range(first, first + counts[client_id]) for client_id, first in first_positions(client_ids).items()
         }
 
-    def _takers(self, claim: Claim) -> list[int]:
+    def _computing_positions(self, claim: Claim) -> list[int]:
         """The positions of all connections that compute this share and subscribe to the topic."""
         return [
             position
-            for position in self._twins.get(claim.position, ())
+            for position in self._positions_of_ids.get(claim.position, ())
             if self.members[position].subscribes and self.members[position].implementation == claim.implementation
         ]
 
     def _owned(self, claims: tuple[Claim, ...]) -> _QueueOwners:
-        owners = tuple(sorted({position for claim in claims for position in self._takers(claim)}))
+        owners = tuple(sorted({position for claim in claims for position in self._computing_positions(claim)}))
         if not owners:
             return self._unowned(claims)
         return _QueueOwners(owners, double_owned_cause=self._double_owned_cause(owners))
@@ -207,7 +207,7 @@ class _Owners:
         return _QueueOwners((), cause, self.members[position].client_id)
 
     def _cause_of_claim(self, claim: Claim) -> UnassignedCause:
-        if claim.position not in self._twins:
+        if claim.position not in self._positions_of_ids:
             return UnassignedCause.DUPLICATE_CLIENT_ID
         if not self.members[claim.position].subscribes:
             return UnassignedCause.MEMBER_NOT_SUBSCRIBED
@@ -236,15 +236,15 @@ def with_own_ids(members: Sequence[Member]) -> tuple[Member, ...]:
     for member in members:
         number = seen[member.client_id]
         seen[member.client_id] += 1
-        own = f"{member.client_id}{TWIN}{number}" if number else member.client_id
+        own = f"{member.client_id}{DUPLICATE_SUFFIX}{number}" if number else member.client_id
         renamed.append(member._replace(client_id=own))
     return tuple(renamed)
 
 
-def _consumed_twice(deduplicated: Allocation, twin_ids: set[str]) -> int:
+def _consumed_twice(deduplicated: Allocation, duplicate_ids: set[str]) -> int:
     """Number of queues whose messages several connections consume; one owner counts for all with its id."""
     return sum(
-        _is_harm(cause) or any(client_id in twin_ids for client_id in ids)
+        _is_harm(cause) or any(client_id in duplicate_ids for client_id in ids)
         for cause, ids in zip(deduplicated.double_owned_causes, deduplicated.owner_ids, strict=True)
     )
 

@@ -157,13 +157,13 @@ class ClientHistory:
     @cached_property
     def answers(self) -> Series[ClientState]:
         """The client snapshots that describe its consumer, with the inputs of an allocation that only it knows."""
-        tells = [state.answered and state.in_group is not False for state in self.series.states]
-        told = np.array(tells, dtype=bool)[self.series.codes]
-        codes, states = coded(map(_as_told, self.series.states))
-        return Series(self.series.times[told], codes[self.series.codes][told], states)
+        answering_states = [state.answered and state.in_group is not False for state in self.series.states]
+        is_answer = np.array(answering_states, dtype=bool)[self.series.codes]
+        codes, states = coded(map(_allocation_inputs, self.series.states))
+        return Series(self.series.times[is_answer], codes[self.series.codes][is_answer], states)
 
 
-def _as_told(state: ClientState) -> ClientState:
+def _allocation_inputs(state: ClientState) -> ClientState:
     """The state without what no allocation depends on. Who does not say otherwise rebalances itself, and who consumes
     in order does so whatever it says (`RebalancePushImpl.clientRebalance`).
     """

@@ -119,11 +119,11 @@ def _machine_room(strategy: Strategy, queues: Sequence[MessageQueue], member_cou
 
     Go and Java up to 4.7.1 count the queues in the rooms, but cut the slices from the beginning of the whole list.
     """
-    kept = queues_in_rooms(strategy, queues)
-    size = len(kept) // member_count
+    in_rooms = queues_in_rooms(strategy, queues)
+    size = len(in_rooms) // member_count
     in_slices = size * member_count
-    sliced = kept[:in_slices] if strategy.variant == Variant.JAVA else range(in_slices)
-    for place, index in enumerate([*sliced, *kept[in_slices:]]):
+    sliced = in_rooms[:in_slices] if strategy.variant == Variant.JAVA else range(in_slices)
+    for place, index in enumerate([*sliced, *in_rooms[in_slices:]]):
         yield index, place // size if place < in_slices else place - in_slices
 
 

@@ -81,9 +81,9 @@ def queue_spans(condition: Sequence[RuleHit], window: StepWindow) -> list[QueueS
     for hit in condition:
         if hit.queue is not None and hit.end > window.start:
             by_queue[hit.queue].append(hit)
-    whole = [(queue, sorted(hits, key=lambda hit: (hit.start, hit.end))) for queue, hits in by_queue.items()]
-    parts = [(queue, part) for queue, hits in whole for part in islands(hits)]
-    shown = whole if len(parts) > max(MOST_SPANS, len(whole)) else parts
+    per_queue = [(queue, sorted(hits, key=lambda hit: (hit.start, hit.end))) for queue, hits in by_queue.items()]
+    parts = [(queue, part) for queue, hits in per_queue for part in islands(hits)]
+    shown = per_queue if len(parts) > max(MOST_SPANS, len(per_queue)) else parts
     return [QueueSpan(queue, max(began(hits), window.start), ended(hits)) for queue, hits in shown]
 
 

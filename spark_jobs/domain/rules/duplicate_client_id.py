@@ -42,7 +42,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for interval in step.intervals:
         if interval.allocation is None:
             yield from _hits_without_owners(interval, repeated_ids)
-        elif interval.allocation.twin_ids:
+        elif interval.allocation.duplicate_ids:
             yield from _client_hits(interval, interval.allocation)
             yield from _queue_hits(interval)
 
@@ -56,7 +56,7 @@ def _repeated_ids(membership: Membership) -> Mapping[str, Sequence[Connection]]:
 
 
 def _client_hits(interval: RebalanceInterval, allocation: Allocation) -> Iterator[RuleHit]:
-    for client_id in allocation.twin_ids:
+    for client_id in allocation.duplicate_ids:
         members = (member for member in interval.members or () if member.client_id == client_id)
         yield RuleHit(
             interval.start,
@@ -95,7 +95,7 @@ def _hits_without_owners(
 
 def _queue_hits(interval: RebalanceInterval) -> Iterator[RuleHit]:
     """The share of an id's first position is consumed by all its connections, those of further positions by none."""
-    lost = (
+    unassigned = (
         (queue, client_id)
         for queue, cause, client_id in unassigned_queues(interval)
         if cause == UnassignedCause.DUPLICATE_CLIENT_ID
@@ -105,7 +105,7 @@ def _queue_hits(interval: RebalanceInterval) -> Iterator[RuleHit]:
         for queue, cause, owner_ids in double_owned_queues(interval)
         if cause == DoubleOwnedCause.DUPLICATE_CLIENT_ID
     )
-    for queue, client_id in chain(lost, shared):
+    for queue, client_id in chain(unassigned, shared):
         time = (interval.start, interval.end)
         yield RuleHit(*time, client_id=client_id, view=interval.view, seen_at=interval.seen_at, queue=queue)
 

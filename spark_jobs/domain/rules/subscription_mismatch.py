@@ -46,8 +46,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         for before, now in flaps(spans, lambda membership: membership.subscriptions):
             # Whose they are, the broker does not show.
             variants = sorted(_sorted(span.state.subscriptions) for span in (before, now))
-            both = tuple(Party(_text(subscriptions), None) for subscriptions in variants)
-            yield RuleHit(now.start, now.end, cause=mismatch(variants), severity=ERROR, parties=both)
+            variant_parties = tuple(Party(_text(subscriptions), None) for subscriptions in variants)
+            yield RuleHit(now.start, now.end, cause=mismatch(variants), severity=ERROR, parties=variant_parties)
 
 
 def mismatch(known: Iterable[_SortedSubscriptions]) -> MismatchCause | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Member, RebalanceInterval
-from spark_jobs.domain.kernel.ownership import TWIN, Inputs, with_own_ids
+from spark_jobs.domain.kernel.ownership import DUPLICATE_SUFFIX, Inputs, with_own_ids
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.message_queue import java_order
@@ -121,7 +121,7 @@ AS_IT_WAS = Case()
 
 def origin(client_id: str) -> str:
     """The id that a connection had before it got one of its own."""
-    return client_id.partition(TWIN)[0]
+    return client_id.partition(DUPLICATE_SUFFIX)[0]
 
 
 def with_new_room(configured: StrategySettings, steps: Sequence[AuditedStep]) -> StrategySettings:

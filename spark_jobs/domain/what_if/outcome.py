@@ -129,8 +129,8 @@ def happened(
     """From `start` to `end` (microseconds) of these steps, which are those of one group, in order. None: no topic was
     replayed then.
     """
-    whole = recorded(steps)
-    history = whole and within(whole, start, end)
+    recording = recorded(steps)
+    history = recording and within(recording, start, end)
     if history is None:
         return None
     owned = assignments_in(AS_IT_WAS, history, Replays(configured))
@@ -266,9 +266,11 @@ def _check_case(case: Case, history: Recorded) -> None:
     in_case = {member.client_id for interval in intervals for member in case.inputs(interval).members}
     _check_ids(case, case.without, present)
     _check_ids(case, [*case.speed, *filter(None, case.changes)], in_case.union(map(origin, in_case)))
-    left = max(sum(member.client_id not in case.without for member in interval.members or ()) for interval in intervals)
-    if case.members and case.members.sign == "-" and case.members.number > left:
-        raise CaseError(f"{case.label}: there were never more than {count(left, 'member')}")
+    most_members = max(
+        sum(member.client_id not in case.without for member in interval.members or ()) for interval in intervals
+    )
+    if case.members and case.members.sign == "-" and case.members.number > most_members:
+        raise CaseError(f"{case.label}: there were never more than {count(most_members, 'member')}")
 
 
 def _check_ids(case: Case, named: Iterable[str], known: Collection[str]) -> None:

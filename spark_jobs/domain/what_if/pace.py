@@ -187,11 +187,11 @@ class _Span:
             ends = np.searchsorted(self._times, self._times + seconds * SECOND)
             starts = np.flatnonzero(ends < len(self._times))
             ends = ends[starts]
-            whole = _all_between(self._known, starts + 1, ends)
+            is_usable = _all_between(self._known, starts + 1, ends)
             if reached:
-                whole &= _all_between(self._backlogged, starts, ends)
+                is_usable &= _all_between(self._backlogged, starts, ends)
             rates = (self._taken[ends] - self._taken[starts]) / (self._times[ends] - self._times[starts]) * SECOND
-            if whole.any() and (rate := float(rates[whole].max())) > 0:
+            if is_usable.any() and (rate := float(rates[is_usable].max())) > 0:
                 yield Pace(rate, reached)
 
     def stood_still(self) -> Iterator[tuple[int, int]]:

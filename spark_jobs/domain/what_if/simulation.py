@@ -125,10 +125,10 @@ class Run:
             first, last = np.searchsorted(self.course.times, (start, end), side="right").tolist()
             inside = cuts[slice(*np.searchsorted(cuts, (first + 1, last)).tolist())].tolist()
             resumed = [moment for moment in resumed if moment >= start]
-            again = np.searchsorted(self.course.times, np.array(resumed, np.int64), side="right").tolist()
-            inside += [row for row in again if first < row < last]
-            for row, behind in pairwise(sorted({max(first, 1), *inside, max(last, 1)})):
-                self._span(result, slice(row, behind), replayed, start)
+            resumed_rows = np.searchsorted(self.course.times, np.array(resumed, np.int64), side="right").tolist()
+            inside += [row for row in resumed_rows if first < row < last]
+            for row, stop in pairwise(sorted({max(first, 1), *inside, max(last, 1)})):
+                self._span(result, slice(row, stop), replayed, start)
         return result
 
     def _handed_over(self, before: Mapping[str, Assignment], replayed: Iterable[Assignment]) -> list[int]:
