@@ -308,8 +308,8 @@ def _checked_connection() -> Connection:
 def _master(connection: Connection) -> str:
     """As the provider makes it of a connection; without its port."""
     host = connection.host or ""
-    whole = connection.conn_type == "spark" and ("://" in host or not connection.port)
-    return host if whole else f"{connection.conn_type}://{host}"
+    is_url = connection.conn_type == "spark" and ("://" in host or not connection.port)
+    return host if is_url else f"{connection.conn_type}://{host}"
 
 
 def _local_settings(connection: Connection, own: dict[str, str]) -> dict[str, str]:

@@ -25,13 +25,13 @@ from spark_jobs.domain.rocketmq.pop import PULL
 from spark_jobs.domain.rocketmq.strategies import POP
 
 
-def with_amiss(memberships: Rows, others: Tables) -> Rows:
+def with_amiss(memberships: Rows, tables: Tables) -> Rows:
     """Adds `amiss`: in the row's step, the group's answers are not those of the hosts of its topics; false where they
     are, or where it is not known.
 
     Proxies are no hosts. Only names are compared, a few per group and step.
     """
-    hosts = _hosts(others[ROUTE_SNAPSHOTS])
+    hosts = _hosts(tables[ROUTE_SNAPSHOTS])
     step, broker = (memberships[name].array.to_pylist() for name in ("step_start", "broker_name"))
     groups = [*zip(step, *(memberships[name].array.to_pylist() for name in ("cluster", "consumer_group")), strict=True)]
     answered, listing, topics = (defaultdict[tuple[object, ...], set[str | None]](set) for _ in range(3))
@@ -45,8 +45,8 @@ def with_amiss(memberships: Rows, others: Tables) -> Rows:
 
     def is_amiss(group: tuple[object, ...]) -> bool:
         known = [hosts.get((*group[:2], topic)) for topic in topics[group]]
-        named = set[str | None]().union(*(one for one in known if one)) - {None}
-        is_known = bool(known) and all(one and None not in one for one in known)
+        named = set[str | None]().union(*(brokers for brokers in known if brokers)) - {None}
+        is_known = bool(known) and all(brokers and None not in brokers for brokers in known)
         strange = listing[group] - named if is_known else set()
         return bool(strange or named - answered[group])
 
@@ -58,10 +58,10 @@ def _hosts(routes: Rows) -> dict[tuple[object, ...], set[str | None]]:
     """The brokers that a topic's routes name in a step, by step, cluster and topic."""
     keys = [*zip(*(routes[name].array.to_pylist() for name in ("step_start", "cluster", "topic")), strict=True)]
     entries, of_row = routes.elements("queues")
-    found = defaultdict[tuple[object, ...], set[str | None]](set)
+    hosts = defaultdict[tuple[object, ...], set[str | None]](set)
     for row, name in zip(of_row.tolist(), entries["broker_name"].array.to_pylist(), strict=True):
-        found[keys[row]].add(name)
-    return found
+        hosts[keys[row]].add(name)
+    return hosts
 
 
 def _mode_is_known(it: Rows) -> Values:
