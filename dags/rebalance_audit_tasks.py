@@ -246,7 +246,7 @@ class NotifyOperator(BaseOperator):
         request = of_project("spark_jobs.operate.notices:NoticeRequest")(
             settings.get("target", "default"), settings.get("severity", "WARN"), routes
         )
-        messages = of_project("spark_jobs.operate.notices:tell_without_spark")(
+        messages = of_project("spark_jobs.operate.notices:send_notices_without_spark")(
             Variable.get("rebalance_audit_warehouse"), request, lambda message: _send(settings, message, context)
         )
         for message in messages:

@@ -13,7 +13,7 @@ from spark_jobs.cli.terminal import print_line, printable, show_next
 from spark_jobs.config.file import load
 from spark_jobs.errors import ExitCode
 from spark_jobs.operate.deliver import deliver, notify_url
-from spark_jobs.operate.notices import Message, NoticeRequest, messages, tell
+from spark_jobs.operate.notices import Message, NoticeRequest, messages, send_notices
 
 
 def notify_command(arguments: Namespace) -> int:
@@ -26,7 +26,7 @@ def notify_command(arguments: Namespace) -> int:
 
     with opened(arguments) as warehouse:
         stored, say = warehouse.stored, warehouse.progress
-        sent = messages(stored, request, say) if arguments.dry_run else tell(stored, request, send, say)
+        sent = messages(stored, request, say) if arguments.dry_run else send_notices(stored, request, send, say)
     for message in sent:
         _show(message, request, with_text=arguments.dry_run)
     if not sent:

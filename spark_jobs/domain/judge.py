@@ -24,7 +24,7 @@ from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.status.group_status import GroupStatus, group_status
 from spark_jobs.domain.status.strategy_comparison import OtherStrategies, StrategyComparison, strategy_comparison
-from spark_jobs.domain.what_if.answer import in_numbers
+from spark_jobs.domain.what_if.answer import advice_in_numbers
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def judge(
         step = audited_step(history, replays, settings, step_start)
         if step.intervals or step.memberships or step.client_states or _is_known_otherwise(step):
             step_findings = findings(step, RULES)
-            status = group_status(step, step_findings, partial(in_numbers, step, configured=configured))
+            status = group_status(step, step_findings, partial(advice_in_numbers, step, configured=configured))
             yield JudgedStep(step, step_findings, status, strategy_comparison(step, other_strategies))
 
 

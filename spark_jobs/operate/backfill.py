@@ -75,7 +75,7 @@ def published_steps(
         replaced = {step for step in steps if earlier.request.interval.intersect(step)}
         if earlier.configuration_hash != configuration.hash():
             published -= replaced
-        elif earlier.request.is_of_everything:
+        elif earlier.request.covers_everything:
             published |= replaced
     return published
 

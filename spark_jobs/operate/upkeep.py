@@ -126,7 +126,7 @@ def days_to_keep(made: datetime | None, retention: timedelta) -> int:
     return math.ceil(max(retention, age) / timedelta(days=1))
 
 
-def untouched(location: Location, retention: timedelta) -> list[Maintained] | None:
+def nothing_to_maintain(location: Location, retention: timedelta) -> list[Maintained] | None:
     """What `maintain` says where it has nothing to do; None where it has, or only Spark can tell.
 
     The claims of killed runs are removed on the way.
@@ -144,13 +144,13 @@ def untouched(location: Location, retention: timedelta) -> list[Maintained] | No
         if upkeep.lacks(days) or upkeep.compact or upkeep.vacuum or wrong_constraints(table, upkeep.properties):
             return None
         maintained.append(Maintained.of(table, upkeep, upkeep, days))
-    if not is_remembered(tables):
+    if not are_sightings_complete(tables):
         return None
     drop_dead_claims(location)
     return maintained
 
 
-def is_remembered(tables: DeltaTables) -> bool:
+def are_sightings_complete(tables: DeltaTables) -> bool:
     """Whether `sightings` is complete; there is nothing to be remembered where a source of it is missing."""
     if not all(map(tables.exists, (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS))):
         return True

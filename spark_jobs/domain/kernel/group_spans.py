@@ -93,7 +93,7 @@ class ClientStates:
         """
         return client_id not in self.states or self.states[client_id].client_rebalance is False
 
-    def leave_it_to_the_broker(self, membership: Membership) -> bool:
+    def is_assigned_by_broker(self, membership: Membership) -> bool:
         """Whether the broker assigns queues to any connected client; of a group without any, to one before or after."""
         ids = [connection.client_id for connection in membership.connections] or list(self.states)
         states = (self.states[client_id] for client_id in ids if client_id in self.states)

@@ -15,7 +15,7 @@ from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.message_queue import MessageQueue, RouteEntry, all_queues
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, first_positions, queues_in_rooms
+from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, first_positions, queues_in_rooms
 from spark_jobs.domain.rocketmq.pop import shares_of
 from spark_jobs.domain.rocketmq.strategies import (
     CONFIG,
@@ -274,7 +274,7 @@ def claims(members: Sequence[Member], queues: Sequence[MessageQueue], settings: 
         try:
             for share in shares_of(settings.named(*implementation), queues, client_ids):
                 claims_of_queues[share.queue].append(Claim(implementation, share.position))
-        except KeepsWhatItHad:
+        except KeepsAllocation:
             continue
     return claims_of_queues
 

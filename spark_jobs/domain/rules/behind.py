@@ -64,7 +64,7 @@ STARVED = Cause(
 )
 
 
-def hits_behind(
+def verdict_hits(
     step: AuditedStep, verdict: Verdict, severity: str, cause: str, least_growth: int | None = None
 ) -> Iterator[RuleHit]:
     """One hit per (interval, span with this verdict of a queue with an owner, client that owns it); one condition per

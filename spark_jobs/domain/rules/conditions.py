@@ -44,7 +44,7 @@ def ended(condition: Sequence[RuleHit]) -> int:
     return max(hit.end for hit in condition)
 
 
-def stood_long_enough(condition: Sequence[RuleHit], thresholds: Thresholds) -> bool:
+def lasted_long_enough(condition: Sequence[RuleHit], thresholds: Thresholds) -> bool:
     """Whether it lasted for its rule's minimum duration or, without one, longer than a group takes to agree.
 
     Seen only while the brokers listed different members, it must also outlive the next heartbeats: until then a
@@ -81,9 +81,9 @@ def queue_spans(condition: Sequence[RuleHit], window: StepWindow) -> list[QueueS
     for hit in condition:
         if hit.queue is not None and hit.end > window.start:
             by_queue[hit.queue].append(hit)
-    per_queue = [(queue, sorted(hits, key=lambda hit: (hit.start, hit.end))) for queue, hits in by_queue.items()]
-    parts = [(queue, part) for queue, hits in per_queue for part in islands(hits)]
-    shown = per_queue if len(parts) > max(MOST_SPANS, len(per_queue)) else parts
+    whole = [(queue, sorted(hits, key=lambda hit: (hit.start, hit.end))) for queue, hits in by_queue.items()]
+    parts = [(queue, part) for queue, hits in whole for part in islands(hits)]
+    shown = whole if len(parts) > max(MOST_SPANS, len(whole)) else parts
     return [QueueSpan(queue, max(began(hits), window.start), ended(hits)) for queue, hits in shown]
 
 

@@ -1,4 +1,4 @@
-"""IDLE_CONSUMER: a member that owns no queue of any topic it subscribes to, except retry topics."""
+"""IDLE_CONSUMER: a member that owns no queue of any topic but retry topics."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class Case:
 
     def changes_of(self, client_id: str) -> Changes:
         """The settings that a member would have instead: its own, and of what these leave open, everybody's."""
-        own = next((self.changes[name] for name in (client_id, origin(client_id)) if name in self.changes), AS_SET)
+        own = next((self.changes[name] for name in (client_id, recorded_id(client_id)) if name in self.changes), AS_SET)
         return own.over(self.changes.get(EVERYBODY, AS_SET))
 
     def inputs(self, interval: RebalanceInterval) -> Inputs:
@@ -116,10 +116,10 @@ class Case:
         return tuple(member.under(self.strategy) for member in changed) if self.strategy else changed
 
 
-AS_IT_WAS = Case()
+UNCHANGED_CASE = Case()
 
 
-def origin(client_id: str) -> str:
+def recorded_id(client_id: str) -> str:
     """The id that a connection had before it got one of its own."""
     return client_id.partition(DUPLICATE_SUFFIX)[0]
 

@@ -106,7 +106,7 @@ class _Trials:
 
     def __post_init__(self) -> None:
         uncommitted = uncommitted_seconds(self.history.course)
-        self.members = replace(members_of(self.history), stood_still=(), uncommitted=uncommitted)
+        self.members = replace(members_of(self.history), stalled_times=(), uncommitted=uncommitted)
         self.tried: dict[int, SizeOutcome] = {}
 
     def smallest(self, goal: str, wanted: float) -> SizeOutcome | None:

@@ -15,7 +15,7 @@ from spark_jobs.errors import PublishError
 from spark_jobs.pipeline.publish.content import NOTHING, Content, Published, content, observed_content
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.runtime.faults import explained
-from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.parallel import run_in_parallel
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
@@ -79,7 +79,7 @@ def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, request: RunR
         return seen()
 
     try:
-        return unless_outrun(commit, f"publish {table.name}")
+        return retry_on_conflict(commit, f"publish {table.name}")
     except (PySparkException, Py4JJavaError) as error:
         why = explained(error, warehouse.local_path) or _first_line(error)
         raise PublishError(f"{table.name} could not be published: {why}") from error

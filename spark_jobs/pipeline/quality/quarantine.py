@@ -14,7 +14,7 @@ from expectations.rows import CheckSettings, Rows
 from expectations.suite import KEYS_ARE_UNIQUE, Suite
 from schemas import QUARANTINE
 from spark_jobs.pipeline.quality.facts import broken_by
-from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.spark_types import spark_schema
 
 if TYPE_CHECKING:
@@ -81,4 +81,4 @@ def set_aside(spark: SparkSession, warehouse: Warehouse, rows: DataFrame) -> Non
     target = warehouse.delta_table(spark, QUARANTINE).alias("t")
     same = F.col("t.quarantine_id") == F.col("s.quarantine_id")
     merge = target.merge(rows.alias("s"), same).whenNotMatchedInsertAll()
-    unless_outrun(merge.execute, f"insert into {QUARANTINE.name}")
+    retry_on_conflict(merge.execute, f"insert into {QUARANTINE.name}")

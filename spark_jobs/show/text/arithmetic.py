@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from spark_jobs.domain.model.message_queue import MessageQueue, queue_ranges, sort_client_ids
 from spark_jobs.domain.phrases import count
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, by_room, queues_in_rooms, shares
+from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, by_room, queues_in_rooms, shares
 from spark_jobs.domain.rocketmq.pop import parts, shares_of
 from spark_jobs.domain.rocketmq.strategies import (
     AVG,
@@ -43,7 +43,7 @@ def arithmetic(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> lis
         return ["No member was connected, so nobody computed a share."]
     try:
         return list(_SENTENCES[strategy.base](strategy, queues, client_ids))
-    except (KeepsWhatItHad, StrategyError):
+    except (KeepsAllocation, StrategyError):
         return ["The configuration of the newest run does not say how. The owners below are those of the replay."]
 
 
@@ -191,7 +191,7 @@ class AllocatingMember(NamedTuple):
     subscribes: bool
 
 
-def how_it_was_cut(members: Sequence[AllocatingMember], topic: str, queues: Sequence[MessageQueue]) -> list[str]:
+def allocation_arithmetic(members: Sequence[AllocatingMember], topic: str, queues: Sequence[MessageQueue]) -> list[str]:
     """Sentences: the arithmetic of every strategy that a member runs, then the shares that nobody takes, and why.
 
     `members` are sorted as every client sorts them, with duplicates.
@@ -218,7 +218,7 @@ def _lost_shares(
     duplicate_ids = sort_client_ids(client_id for client_id, times in Counter(client_ids).items() if times > 1)
     share_sizes = None
     if duplicate_ids and strategy:
-        with suppress(KeepsWhatItHad, StrategyError):
+        with suppress(KeepsAllocation, StrategyError):
             share_sizes = sizes(strategy, queues, client_ids)
     for client_id in duplicate_ids:
         yield _duplicate_id(client_id, strategy, client_ids, share_sizes)

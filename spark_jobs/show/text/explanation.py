@@ -42,7 +42,7 @@ class GroupStep:
     topic: str | None = None
 
 
-def holding(rows: Sequence[Row], at: datetime) -> list[Row]:
+def intervals_at(rows: Sequence[Row], at: datetime) -> list[Row]:
     """The rows whose interval contains the moment, sorted by membership view."""
     current = [row for row in rows if row["interval_start"] <= at < row["interval_end"]]
     return sorted(current, key=lambda row: str(row["membership_view"]))
