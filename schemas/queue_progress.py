@@ -1,4 +1,4 @@
-"""The messages produced to and consumed from each queue, per rebalance interval, and its verdict."""
+"""What went in and out of each queue, interval by interval, and whether its consumer makes progress."""
 
 from schemas.common import OF_INTERVAL, OF_QUEUE, OF_TOPIC
 from schemas.table import Table

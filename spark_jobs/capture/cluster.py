@@ -1,5 +1,5 @@
 """What is known of the cluster: which groups and topics are worth asking for, where the proxies are, and who is to be
-asked what. Found anew while capture goes on.
+asked what. It is updated during the capture.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Cluster:
         return answers
 
     def brokers_of(self, group: str) -> list[Callee]:
-        """Whom the group's members tell of themselves: the hosts of its topics, or where no route is known those that
-        know the group.
+        """The brokers that the group's members send heartbeats to: the hosts of its topics, or where no route is known
+        those that know the group.
         """
         hosts = {host for topic in self.consumed.get(group, ()) for host in self.hosts.get(topic, ())}
         return [self.brokers[name] for name in sorted(hosts or self.groups.get(group, ())) if name in self.brokers]

@@ -110,7 +110,7 @@ Time = tuple[int, int]
 
 
 class UnknownTime:
-    """When nothing is known of each group: steps that were not audited, and blind findings."""
+    """The times in which a group's state is unknown: steps that were not audited, and blind findings."""
 
     def __init__(self, audited: AuditedTime, findings: Iterable[PublishedFinding], blind: frozenset[str]) -> None:
         steps: dict[tuple[str, str], set[int]] = defaultdict(set)
