@@ -150,9 +150,9 @@ def replayed_rows(spark: SparkSession, target: Target) -> DataFrame:
 
 def _compared(configured: StrategySettings, steps: Sequence[AuditedStep]) -> float:
     """Seconds for the steps of one group."""
-    began, others = time.process_time(), OtherStrategies(configured)
+    began, other_strategies = time.process_time(), OtherStrategies(configured)
     for step in steps:
-        strategy_comparison(step, others)
+        strategy_comparison(step, other_strategies)
     return time.process_time() - began
 
 

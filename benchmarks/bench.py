@@ -30,13 +30,13 @@ LONG_ROUNDS = 3
 
 @dataclass
 class Bench:
-    """`whole` is the fleet that the others are parts of. `sizes` of it are audited: the last one is all of it.
+    """`full_fleet` is the fleet that the others are parts of. `sizes` of it are audited: the last one is all of it.
 
     `before`: the folder of the commit that this one is compared with.
     """
 
     root: Path
-    whole: Fleet
+    full_fleet: Fleet
     rounds: int
     say: Callable[[str], None]
     sizes: Sequence[float] = SIZES
@@ -49,7 +49,7 @@ class Bench:
     def is_fleet_day(self) -> bool:
         """Whether the goals that are about a fleet-day can be judged."""
         day = Fleet()
-        return self.whole.groups >= day.groups and self.whole.hours >= day.hours
+        return self.full_fleet.groups >= day.groups and self.full_fleet.hours >= day.hours
 
     def make(self, fleets: Mapping[str, Fleet]) -> None:
         """Makes the fleets by name that are not there yet."""
@@ -125,18 +125,18 @@ class Bench:
 
     def groups(self, part: float) -> int:
         """So many groups are this part of the whole fleet; at least one."""
-        return max(round(self.whole.groups * part), 1)
+        return max(round(self.full_fleet.groups * part), 1)
 
     @cached_property
-    def whole_name(self) -> str:
+    def full_fleet_name(self) -> str:
         """The whole fleet, made."""
-        self.make({self.size(part): replace(self.whole, groups=self.groups(part)) for part in self.sizes})
+        self.make({self.size(part): replace(self.full_fleet, groups=self.groups(part)) for part in self.sizes})
         return self.size(1.0)
 
     @cached_property
     def scan_seconds(self) -> float:
         """A scan of what the audit of the whole fleet reads."""
-        name = self.whole_name
+        name = self.full_fleet_name
         self.say("scanning the whole fleet")
         return self.seconds("scan", [self.target(name)])[0]
 
@@ -145,7 +145,7 @@ class Bench:
         """Audits of every size, and before them of an empty step if there are several: in turns, `seconds` and `stages`
         per target and round.
         """
-        name = self.whole_name
+        name = self.full_fleet_name
         self.say(f"auditing {len(self.sizes)} sizes up to the whole fleet, {self.rounds} × in turns")
         sizes = [self.target(self.size(part)) for part in self.sizes]
         empty = [self.target(name, EMPTY)] if len(sizes) > 1 else []

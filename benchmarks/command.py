@@ -33,7 +33,7 @@ examples:
 
 def wanted(names: Sequence[str] | None, *, quick: bool) -> list[Measure]:
     """The measures that were asked for, in the order of the table."""
-    return [one for one in MEASURES if (one.name in names if names else one.is_quick or not quick)]
+    return [measure for measure in MEASURES if (measure.name in names if names else measure.is_quick or not quick)]
 
 
 def results(bench: Bench, measures: Sequence[Measure]) -> Iterator[Result]:
@@ -46,10 +46,10 @@ def results(bench: Bench, measures: Sequence[Measure]) -> Iterator[Result]:
 
 def table(rows: Sequence[Result]) -> Table:
     """Every measure with its goal beside its value."""
-    found = Table("measure", "value", "goal", "verdict", "from", title="Cost of an audit", title_justify="left")
+    output = Table("measure", "value", "goal", "verdict", "from", title="Cost of an audit", title_justify="left")
     for row in rows:
-        found.add_row(*map(escape, (row.measure.what, row.value, row.measure.goal, row.verdict, row.detail)))
-    return found
+        output.add_row(*map(escape, (row.measure.what, row.value, row.measure.goal, row.verdict, row.detail)))
+    return output
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:

@@ -98,9 +98,9 @@ def with_group(moments: DataFrame, fleet: Fleet) -> DataFrame:
 def _churns(fleet: Fleet) -> Column:
     """Whether the last member is away: once in the hour, from its first half to its second."""
     of = (F.col("group"), F.expr(f"elapsed div {HOUR_MS}"))
-    now = F.col("elapsed") % HOUR_MS / (HOUR_MS / 2)
-    left, came_back = fleet.chance("leaves", *of), 1 + fleet.chance("comes back", *of)
-    return (fleet.chance("churns", *of) < fleet.churn) & (now >= left) & (now < came_back)
+    moment = F.col("elapsed") % HOUR_MS / (HOUR_MS / 2)
+    left_at, came_back = fleet.chance("leaves", *of), 1 + fleet.chance("comes back", *of)
+    return (fleet.chance("churns", *of) < fleet.churn) & (moment >= left_at) & (moment < came_back)
 
 
 def _flaps(fleet: Fleet) -> Column:
@@ -167,7 +167,7 @@ def is_unassigned(fleet: Fleet, index: Column) -> Column:
 
     `AllocateMessageQueueAveragely` for position 1 of a group with no more members than the topic has queues.
     """
-    size, rest = F.floor(F.lit(fleet.queues) / F.col("present")), F.lit(fleet.queues) % F.col("present")
-    share = size + (rest > 1).cast("int")
-    start = F.when(rest > 1, share).otherwise(share + rest)
+    size, remainder = F.floor(F.lit(fleet.queues) / F.col("present")), F.lit(fleet.queues) % F.col("present")
+    share = size + (remainder > 1).cast("int")
+    start = F.when(remainder > 1, share).otherwise(share + remainder)
     return F.col("twins") & (index >= start) & (index < start + share)

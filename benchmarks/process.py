@@ -67,20 +67,20 @@ def perform(task: Mapping[str, Any], command: Sequence[str] = ()) -> Outcome:
 
 def watched(command: Sequence[str], environment: Mapping[str, str]) -> Watched:
     """Runs a command to its end."""
-    held, start, pipe = [0], time.monotonic(), subprocess.PIPE
+    resident_bytes, start, pipe = [0], time.monotonic(), subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
         ended = threading.Event()
 
         def watch() -> None:
             while not ended.wait(_SAMPLE_SECONDS):
-                held.append(resident(process.pid))
+                resident_bytes.append(resident(process.pid))
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         output, errors = process.communicate()
         ended.set()
         watcher.join()
-    return Watched(process.returncode, output, errors, time.monotonic() - start, held)
+    return Watched(process.returncode, output, errors, time.monotonic() - start, resident_bytes)
 
 
 def resident(pid: int) -> int:

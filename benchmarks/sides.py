@@ -53,9 +53,9 @@ class Side:
             pipe = subprocess.PIPE
             # It ends with its stdin, which is closed at the end of the block.
             with subprocess.Popen(line, text=True, stdin=pipe, stdout=pipe, stderr=log, **self._place()) as process:
-                yield lambda interval: self._asked(process, interval, log)
+                yield lambda interval: self._audit_seconds(process, interval, log)
 
-    def _asked(self, process: subprocess.Popen[str], interval: Interval, log: IO[str]) -> float:
+    def _audit_seconds(self, process: subprocess.Popen[str], interval: Interval, log: IO[str]) -> float:
         assert process.stdin
         assert process.stdout
         process.stdin.write(f"{interval}\n")

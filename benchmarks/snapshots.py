@@ -122,9 +122,9 @@ def offsets(spark: SparkSession, fleet: Fleet) -> DataFrame:
     """One row per (group, its topic, time): consumed close behind; queues that nobody owns stand still."""
 
     def entry(broker: Column, queue_id: Column, end: Column, index: Column) -> Column:
-        behind = F.floor(5 * fleet.chance("behind", F.col("group"), index, F.col("elapsed")))
+        lag = F.floor(5 * fleet.chance("behind", F.col("group"), index, F.col("elapsed")))
         stands = is_unassigned(fleet, index)
-        consumed = F.when(stands, 1).otherwise(F.greatest(end - behind, F.lit(1)))
+        consumed = F.when(stands, 1).otherwise(F.greatest(end - lag, F.lit(1)))
         stored_at = F.when(stands, START_MS).otherwise(START_MS + F.col("elapsed"))
         return F.struct(broker, queue_id, end, consumed, F.greatest(consumed, end), stored_at)
 

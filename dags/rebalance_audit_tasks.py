@@ -246,7 +246,7 @@ class NotifyOperator(BaseOperator):
         request = of_project("spark_jobs.operate.notices:NoticeRequest")(
             settings.get("target", "default"), settings.get("severity", "WARN"), routes
         )
-        messages = of_project("spark_jobs.operate.notices:tell_without_spark")(
+        messages = of_project("spark_jobs.operate.notices:send_notices_without_spark")(
             Variable.get("rebalance_audit_warehouse"), request, lambda message: _send(settings, message, context)
         )
         for message in messages:
@@ -308,8 +308,8 @@ def _checked_connection() -> Connection:
 def _master(connection: Connection) -> str:
     """As the provider makes it of a connection; without its port."""
     host = connection.host or ""
-    whole = connection.conn_type == "spark" and ("://" in host or not connection.port)
-    return host if whole else f"{connection.conn_type}://{host}"
+    is_url = connection.conn_type == "spark" and ("://" in host or not connection.port)
+    return host if is_url else f"{connection.conn_type}://{host}"
 
 
 def _local_settings(connection: Connection, own: dict[str, str]) -> dict[str, str]:

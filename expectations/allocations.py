@@ -9,9 +9,9 @@ from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.statuses import Status
 
 
-def with_interval(allocations: Rows, others: Tables) -> Rows:
+def with_interval(allocations: Rows, tables: Tables) -> Rows:
     """Adds `status` and `known_end` of the interval that the row belongs to; null: there is none."""
-    intervals = others[REBALANCE_INTERVALS]
+    intervals = tables[REBALANCE_INTERVALS]
     places = first_places(*codes(OF_INTERVAL.names, allocations, intervals))
     return allocations.adding(
         status=taken(intervals["status"], places), known_end=taken(intervals["interval_end"], places)

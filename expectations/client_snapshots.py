@@ -20,7 +20,7 @@ from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.model.message_queue import MessageModel
 
 #: What a client says of itself.
-_SAID = CLIENT_SNAPSHOTS.columns[CLIENT_SNAPSHOTS.columns.index("answered") + 1 :]
+_REPORTED = CLIENT_SNAPSHOTS.columns[CLIENT_SNAPSHOTS.columns.index("answered") + 1 :]
 #: As DefaultMQPushConsumerImpl.checkConfig has it. Its upper bounds are those of the start: a client that divides the
 #: threshold of a topic among its queues may exceed them.
 _FROM_1 = (
@@ -33,7 +33,7 @@ _FROM_1 = (
 
 
 def _says_nothing(rows: Rows) -> Values:
-    return rows["answered"] | all_of(rows[name].is_unknown() for name in _SAID)
+    return rows["answered"] | all_of(rows[name].is_unknown() for name in _REPORTED)
 
 
 SUITE = Suite(

@@ -21,27 +21,27 @@ _OF_SOURCES = [rule.name for rule in RULES if CLIENT_SNAPSHOTS.name in rule.need
 _MESSAGES = ("backlog_start", "backlog_end", "backlog_max", "produced", "consumed")
 
 
-def with_subjects(findings: Rows, others: Tables) -> Rows:
+def with_subjects(findings: Rows, tables: Tables) -> Rows:
     """Adds the columns of `evidence`; `has_group` and `has_topic`: the intervals of the step have them; `strangers`:
     queues of the evidence, said to be unassigned or double owned, that no allocation of the step has; `has_root`: the
     step of the group has a root with the id that is named.
     """
-    intervals, evidence = others[REBALANCE_INTERVALS], findings["evidence"]
+    intervals, evidence = tables[REBALANCE_INTERVALS], findings["evidence"]
     is_root = findings["root_finding_id"].is_unknown()
     ids, named = codes(
         (*_GROUP, "id"), findings.adding(id=findings["finding_id"]), findings.adding(id=findings["root_finding_id"])
     )
-    found = findings.adding(
+    subjects = findings.adding(
         has_group=_are_in(findings, intervals, _GROUP),
         has_topic=_are_in(findings, intervals, (*_GROUP, "topic")),
         has_root=np.isin(named, ids[is_root.flags()]),
         **{name: evidence.field(name) for name in (*_MESSAGES, "queues")},
     )
-    return found.adding(strangers=_strangers(found, others[ALLOCATIONS]))
+    return subjects.adding(strangers=_strangers(subjects, tables[ALLOCATIONS]))
 
 
-def _are_in(rows: Rows, others: Rows, names: tuple[str, ...]) -> Flags:
-    return first_places(*codes(names, rows, others)) >= 0
+def _are_in(rows: Rows, other_rows: Rows, names: tuple[str, ...]) -> Flags:
+    return first_places(*codes(names, rows, other_rows)) >= 0
 
 
 def _strangers(findings: Rows, allocations: Rows) -> Numbers:
@@ -55,10 +55,10 @@ def _strangers(findings: Rows, allocations: Rows) -> Numbers:
 
 def _cause_is_of_its_rule(rows: Rows) -> Values:
     """A rule that is not in the catalog is broken by that already."""
-    found = ~rows["rule"].is_in(_RULES)
+    is_valid = ~rows["rule"].is_in(_RULES)
     for rule, causes in _CAUSES.items():
-        found = found | ((rows["rule"] == rule) & rows["cause"].is_in(causes).or_else(False))
-    return found
+        is_valid = is_valid | ((rows["rule"] == rule) & rows["cause"].is_in(causes).or_else(False))
+    return is_valid
 
 
 def _queue_balances(queue: Rows) -> Values:

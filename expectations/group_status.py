@@ -17,17 +17,17 @@ _UTILISATION = ("busiest_utilisation", "busiest_member", "busiest_limit", "headr
 _ROUNDING = 0.000001
 
 
-def with_findings(groups: Rows, others: Tables) -> Rows:
-    """Adds `found`, the number of the group's findings in the step, and `worst_rank` of those that are not muted; 0:
-    there are none.
+def with_findings(groups: Rows, tables: Tables) -> Rows:
+    """Adds `published_findings`, the number of the group's findings in the step, and `worst_rank` of those that are not
+    muted; 0: there are none.
     """
-    findings = others[FINDINGS]
+    findings = tables[FINDINGS]
     own, of_findings = codes(GROUP_STATUS.key, groups, findings)
-    found, worst = np.zeros((2, max(own.max(initial=-1), of_findings.max(initial=-1)) + 1), np.int64)
-    np.add.at(found, of_findings, 1)
-    told = np.where(findings["muted"].is_unknown().flags(), _ranks(findings["severity"]), 0)
-    np.maximum.at(worst, of_findings, told)
-    return groups.adding(found=found[own], worst_rank=worst[own])
+    finding_counts, worst = np.zeros((2, max(own.max(initial=-1), of_findings.max(initial=-1)) + 1), np.int64)
+    np.add.at(finding_counts, of_findings, 1)
+    unmuted_ranks = np.where(findings["muted"].is_unknown().flags(), _ranks(findings["severity"]), 0)
+    np.maximum.at(worst, of_findings, unmuted_ranks)
+    return groups.adding(published_findings=finding_counts[own], worst_rank=worst[own])
 
 
 def _ranks(severities: Values) -> Numbers:
@@ -56,7 +56,9 @@ SUITE = Suite(
         Expectation(
             "findings_are_counted",
             "The count of findings equals the number of findings of the step.",
-            lambda rows: (rows["finding_count"] == rows["found"]) | rows.always(not rows.settings.whole_groups),
+            lambda rows: (
+                (rows["finding_count"] == rows["published_findings"]) | rows.always(not rows.settings.whole_groups)
+            ),
         ),
         Expectation(
             "worst_severity_is_the_worst",

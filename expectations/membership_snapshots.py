@@ -25,13 +25,13 @@ from spark_jobs.domain.rocketmq.pop import PULL
 from spark_jobs.domain.rocketmq.strategies import POP
 
 
-def with_amiss(memberships: Rows, others: Tables) -> Rows:
-    """Adds `amiss`: in the row's step, the group's answers are not those of the hosts of its topics; false where they
-    are, or where it is not known.
+def with_unexpected_answers(memberships: Rows, tables: Tables) -> Rows:
+    """Adds `is_unexpected`: in the row's step, not exactly the hosts of the group's topics answered; false also where
+    that is unknown.
 
     Proxies are no hosts. Only names are compared, a few per group and step.
     """
-    hosts = _hosts(others[ROUTE_SNAPSHOTS])
+    hosts = _hosts(tables[ROUTE_SNAPSHOTS])
     step, broker = (memberships[name].array.to_pylist() for name in ("step_start", "broker_name"))
     groups = [*zip(step, *(memberships[name].array.to_pylist() for name in ("cluster", "consumer_group")), strict=True)]
     answered, listing, topics = (defaultdict[tuple[object, ...], set[str | None]](set) for _ in range(3))
@@ -43,25 +43,25 @@ def with_amiss(memberships: Rows, others: Tables) -> Rows:
     for row, topic in zip(of_row.tolist(), subscribed["topic"].array.to_pylist(), strict=True):
         topics[groups[row]].add(topic)
 
-    def is_amiss(group: tuple[object, ...]) -> bool:
+    def has_unexpected(group: tuple[object, ...]) -> bool:
         known = [hosts.get((*group[:2], topic)) for topic in topics[group]]
-        named = set[str | None]().union(*(one for one in known if one)) - {None}
-        is_known = bool(known) and all(one and None not in one for one in known)
+        named = set[str | None]().union(*(brokers for brokers in known if brokers)) - {None}
+        is_known = bool(known) and all(brokers and None not in brokers for brokers in known)
         strange = listing[group] - named if is_known else set()
         return bool(strange or named - answered[group])
 
-    amiss = {group: is_amiss(group) for group in set(groups)}
-    return memberships.adding(amiss=pa.array([amiss[group] for group in groups], pa.bool_()))
+    is_unexpected = {group: has_unexpected(group) for group in set(groups)}
+    return memberships.adding(is_unexpected=pa.array([is_unexpected[group] for group in groups], pa.bool_()))
 
 
 def _hosts(routes: Rows) -> dict[tuple[object, ...], set[str | None]]:
     """The brokers that a topic's routes name in a step, by step, cluster and topic."""
     keys = [*zip(*(routes[name].array.to_pylist() for name in ("step_start", "cluster", "topic")), strict=True)]
     entries, of_row = routes.elements("queues")
-    found = defaultdict[tuple[object, ...], set[str | None]](set)
+    hosts = defaultdict[tuple[object, ...], set[str | None]](set)
     for row, name in zip(of_row.tolist(), entries["broker_name"].array.to_pylist(), strict=True):
-        found[keys[row]].add(name)
-    return found
+        hosts[keys[row]].add(name)
+    return hosts
 
 
 def _mode_is_known(it: Rows) -> Values:
@@ -71,7 +71,7 @@ def _mode_is_known(it: Rows) -> Values:
 
 SUITE = Suite(
     MEMBERSHIP_SNAPSHOTS,
-    prepare=with_amiss,
+    prepare=with_unexpected_answers,
     expectations=(
         CLUSTER,
         GROUP,
@@ -107,7 +107,7 @@ SUITE = Suite(
             "brokers_are_the_hosts",
             "Every broker that hosts a topic of the group answers for it, and no other broker lists members, as far as "
             "the routes of its topics are known.",
-            lambda rows: ~rows["amiss"],
+            lambda rows: ~rows["is_unexpected"],
             Severity.WARNING,
         ),
     ),

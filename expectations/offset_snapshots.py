@@ -1,4 +1,4 @@
-"""How far a group has come in every queue of a topic."""
+"""The offsets of a group in every queue of a topic."""
 
 from expectations.common import (
     CLUSTER,

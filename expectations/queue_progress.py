@@ -13,11 +13,11 @@ _QUEUE = (*OF_TOPIC.names, *OF_QUEUE.names)
 _MESSAGES = ("produced", "consumed", "rewinds", "rewound", "lag_first", "lag_last", "lag_max", "age_ms")
 
 
-def with_allocation_and_lag_before(progress: Rows, others: Tables) -> Rows:
+def with_allocation_and_lag_before(progress: Rows, tables: Tables) -> Rows:
     """Adds `is_allocated`: a view's interval with this start has the queue, in its allocation, or among its own where
     owners are not known; `lag_before`: the queue's lag at the end of its interval before.
     """
-    own, allocated, unowned = codes(QUEUE_PROGRESS.key, progress, others[ALLOCATIONS], _queues_without_owners(others))
+    own, allocated, unowned = codes(QUEUE_PROGRESS.key, progress, tables[ALLOCATIONS], _queues_without_owners(tables))
     (queue,) = codes(_QUEUE, progress)
     before = rows_before(queue, progress["interval_start"].numbers())
     return progress.adding(
@@ -26,15 +26,17 @@ def with_allocation_and_lag_before(progress: Rows, others: Tables) -> Rows:
     )
 
 
-def _queues_without_owners(others: Tables) -> Rows:
+def _queues_without_owners(tables: Tables) -> Rows:
     """Those of intervals whose owners are not known, but whose offsets are."""
-    intervals = others[REBALANCE_INTERVALS]
+    intervals = tables[REBALANCE_INTERVALS]
     known = ~intervals["status"].is_in((Status.REPLAYED, Status.UNOBSERVED)) & ~intervals["reason"].is_in(
         WITHOUT_OFFSETS
     )
     queues, of_row = intervals.elements("queues")
-    found = queues.adding(**{name: intervals[name].array.take(of_row) for name in (*OF_TOPIC.names, "interval_start")})
-    return found.where(taken(known, of_row))
+    unowned = queues.adding(
+        **{name: intervals[name].array.take(of_row) for name in (*OF_TOPIC.names, "interval_start")}
+    )
+    return unowned.where(taken(known, of_row))
 
 
 def _unknown_stays_unknown(rows: Rows) -> Values:
@@ -49,8 +51,8 @@ def _unknown_stays_unknown(rows: Rows) -> Values:
 
 def _balances(rows: Rows) -> Values:
     before, after = rows["lag_before"], rows["lag_last"]
-    left = before + rows["produced"] - rows["consumed"] + rows["rewound"].or_else(0)
-    return ~((before > 0) & (after > 0)) | (left == after)
+    expected = before + rows["produced"] - rows["consumed"] + rows["rewound"].or_else(0)
+    return ~((before > 0) & (after > 0)) | (expected == after)
 
 
 SUITE = Suite(

@@ -13,7 +13,7 @@ from spark_jobs.domain.model.statuses import Reason, Status, Trigger
 from spark_jobs.domain.rocketmq.strategies import StrategySource
 
 
-def with_neighbours_and_allocations(intervals: Rows, others: Tables) -> Rows:
+def with_neighbours_and_allocations(intervals: Rows, tables: Tables) -> Rows:
     """Adds `covered_until`, where the topic's intervals before end (null: it is the first); `topic_end`, where its
     last one ends; `view_end`, where the one before in its view ends; `common_end`, where those before of all brokers
     together end; and, of its allocations, `allocated`, readable queues; `without`, those without an owner; `twice`,
@@ -30,7 +30,7 @@ def with_neighbours_and_allocations(intervals: Rows, others: Tables) -> Rows:
         common_end=_as_time(greatest_before(of_all, topic, start, end)),
         topic_end=_as_time(Values(pa.array(last[topic]))),
         view_end=taken(intervals["interval_end"], rows_before(view, start)),
-        **_allocated(intervals, others[ALLOCATIONS]),
+        **_allocated(intervals, tables[ALLOCATIONS]),
     )
 
 
@@ -50,8 +50,8 @@ def _allocated(intervals: Rows, allocations: Rows) -> dict[str, Values]:
     }
     has_none = ~np.isin(own, of_allocations)
     size = max(own.max(initial=-1), of_allocations.max(initial=-1)) + 1
-    sums = {name: np.bincount(of_allocations, one, size).astype(np.int64)[own] for name, one in counted.items()}
-    return {name: Values(pa.array(one, mask=has_none)) for name, one in sums.items()}
+    sums = {name: np.bincount(of_allocations, numbers, size).astype(np.int64)[own] for name, numbers in counted.items()}
+    return {name: Values(pa.array(total, mask=has_none)) for name, total in sums.items()}
 
 
 def _do_not_overlap(rows: Rows) -> Values:
@@ -100,9 +100,9 @@ def _shares_add_up(rows: Rows) -> Values:
     return rows["owned"].between(count * rows["min_queues_per_member"], count * rows["max_queues_per_member"])
 
 
-def _twins_leave_queues(rows: Rows) -> Values:
-    has_twins = _is_replayed(rows) & (rows["distinct_members"] < rows["member_count"])
-    is_lost = has_twins & (rows["queue_count"] >= rows["member_count"]) & _is_even(rows) & _all_subscribe(rows)
+def _duplicate_ids_leave_queues(rows: Rows) -> Values:
+    has_duplicate_ids = _is_replayed(rows) & (rows["distinct_members"] < rows["member_count"])
+    is_lost = has_duplicate_ids & (rows["queue_count"] >= rows["member_count"]) & _is_even(rows) & _all_subscribe(rows)
     return ~is_lost | ((rows["double_owned_queues"] > 0) & (rows["unassigned_queues"] > 0))
 
 
@@ -199,7 +199,7 @@ SUITE = Suite(
             "twins_leave_queues_to_nobody",
             "AVG and AVG_BY_CIRCLE: a duplicate id is at two positions but counts as the first of them, so some queues "
             "are owned twice and others by nobody, if there are at least as many queues as members.",
-            _twins_leave_queues,
+            _duplicate_ids_leave_queues,
         ),
         Expectation(
             "members_are_counted",

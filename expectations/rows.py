@@ -97,8 +97,8 @@ class Values:
 
     def flags(self) -> Flags:
         """As NumPy's booleans; none may be unknown."""
-        found: Flags = self.array.to_numpy(zero_copy_only=False)
-        return found
+        flags: Flags = self.array.to_numpy(zero_copy_only=False)
+        return flags
 
     def ranks(self) -> Numbers:
         """The place of each value among all that there are, equal values having one; null is −1."""
@@ -111,8 +111,8 @@ class Values:
     def numbers(self, unknown: int = -1) -> Numbers:
         """As integers, times in microseconds; `unknown` in place of null."""
         array = self.array if pa.types.is_integer(self.array.type) else self.array.cast(pa.int64())
-        found: Numbers = pc.fill_null(array, unknown).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-        return found
+        numbers: Numbers = pc.fill_null(array, unknown).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+        return numbers
 
 
 @dataclass(frozen=True)
@@ -142,10 +142,10 @@ class Rows:
     @classmethod
     def of(cls, table: pa.Table, settings: CheckSettings) -> Rows:
         """The rows of an Arrow table."""
-        whole = table.combine_chunks()
+        combined = table.combine_chunks()
         columns = {
             name: column.chunk(0) if column.num_chunks else pa.array([], column.type)
-            for name, column in zip(whole.column_names, whole.columns, strict=True)
+            for name, column in zip(combined.column_names, combined.columns, strict=True)
         }
         return cls(columns, len(table), settings)
 
@@ -158,7 +158,9 @@ class Rows:
 
     def adding(self, **columns: object) -> Rows:
         """The rows with further columns, each an entry per row."""
-        added = {name: one.array if isinstance(one, Values) else pa.array(one) for name, one in columns.items()}
+        added = {
+            name: values.array if isinstance(values, Values) else pa.array(values) for name, values in columns.items()
+        }
         return Rows({**self._columns, **added}, self._size, self.settings)
 
     def always(self, value: bool = True) -> Values:
@@ -170,8 +172,8 @@ class Rows:
         lists = self._columns[array]
         structs = lists.flatten()
         columns: dict[str, pa.Array] = dict(zip((field.name for field in structs.type), structs.flatten(), strict=True))
-        found = Rows({**columns, ELEMENT: structs}, len(structs), self.settings)
-        return found, pc.list_parent_indices(lists).to_numpy()
+        rows = Rows({**columns, ELEMENT: structs}, len(structs), self.settings)
+        return rows, pc.list_parent_indices(lists).to_numpy()
 
     def every(self, array: str, holds: Callable[[Rows], Values]) -> Values:
         """Whether it holds, or is unknown, for every element of the array that is there."""
@@ -185,9 +187,9 @@ class Rows:
 
     def _without(self, array: str, rows: Numbers, broken: Values) -> Values:
         """Whether a row has no broken element; unknown where it has no array. `rows`: that of each element."""
-        found = np.ones(self._size, bool)
-        found[rows[broken.flags()]] = False
-        return Values(pa.array(found, mask=self[array].is_unknown().flags()))
+        has_no_broken = np.ones(self._size, bool)
+        has_no_broken[rows[broken.flags()]] = False
+        return Values(pa.array(has_no_broken, mask=self[array].is_unknown().flags()))
 
     def in_order(self, array: str, *fields: str) -> Values:
         """Whether the elements of the array are sorted by these fields, null first, texts as UTF-8."""
@@ -207,7 +209,7 @@ class Rows:
     def where(self, condition: Values) -> Rows:
         """The rows of which it holds."""
         places = pa.array(np.flatnonzero(condition.or_else(False).flags()))
-        return Rows({name: one.take(places) for name, one in self._columns.items()}, len(places), self.settings)
+        return Rows({name: column.take(places) for name, column in self._columns.items()}, len(places), self.settings)
 
 
 def all_of(conditions: Iterable[Values]) -> Values:
@@ -215,27 +217,27 @@ def all_of(conditions: Iterable[Values]) -> Values:
     return reduce(Values.__and__, conditions)
 
 
-def least(first: Values, *others: Values) -> Values:
+def least(first: Values, *further: Values) -> Values:
     """The least of those that are known."""
-    return Values(pc.min_element_wise(first.array, *(one.array for one in others)))
+    return Values(pc.min_element_wise(first.array, *(values.array for values in further)))
 
 
 def codes(names: Iterable[str], *tables: Rows) -> list[Numbers]:
     """Of each table a number per row: rows with equal values in these columns, null being one, have the same."""
-    found = np.zeros(sum(map(len, tables)), np.int64)
+    row_codes = np.zeros(sum(map(len, tables)), np.int64)
     for name in names:
         column = pa.chunked_array([table[name].array for table in tables]).combine_chunks()
         places = column.dictionary_encode(null_encoding="encode").indices.to_numpy()
         # Ranked again, so that the product of further columns fits into 64 bits.
-        found = np.unique(found * (places.max(initial=0) + 1) + places, return_inverse=True)[1]
-    return np.split(found, np.cumsum([len(table) for table in tables])[:-1])
+        row_codes = np.unique(row_codes * (places.max(initial=0) + 1) + places, return_inverse=True)[1]
+    return np.split(row_codes, np.cumsum([len(table) for table in tables])[:-1])
 
 
 def first_places(wanted: Numbers, given: Numbers) -> Numbers:
     """Where each wanted code is first among those given; −1: nowhere."""
     places = pc.index_in(pa.array(wanted), value_set=pa.array(given))
-    found: Numbers = pc.fill_null(places, -1).to_numpy().astype(np.int64)
-    return found
+    first: Numbers = pc.fill_null(places, -1).to_numpy().astype(np.int64)
+    return first
 
 
 def taken(column: Values, places: Numbers) -> Values:
@@ -246,10 +248,10 @@ def taken(column: Values, places: Numbers) -> Values:
 def rows_before(parts: Numbers, *orders: Numbers) -> Numbers:
     """Of each row the place of the one before it in its part, in the order of these keys; −1: it is the first."""
     order = np.lexsort((*reversed(orders), parts))
-    found = np.full(len(parts), -1)
+    before = np.full(len(parts), -1)
     is_same = parts[order[1:]] == parts[order[:-1]]
-    found[order[1:][is_same]] = order[:-1][is_same]
-    return found
+    before[order[1:][is_same]] = order[:-1][is_same]
+    return before
 
 
 def greatest_before(values: Numbers, parts: Numbers, *orders: Numbers) -> Values:
@@ -263,5 +265,5 @@ def greatest_before(values: Numbers, parts: Numbers, *orders: Numbers) -> Values
     base = parts[order] * (relative.max(initial=0) + 1)
     greatest = np.empty(len(values), np.int64)
     greatest[order] = np.maximum.accumulate(relative + base) - base
-    found = np.where(before < 0, 0, greatest[before])
-    return Values(pa.array(found + lowest, mask=found == 0))
+    relative_greatest = np.where(before < 0, 0, greatest[before])
+    return Values(pa.array(relative_greatest + lowest, mask=relative_greatest == 0))

@@ -43,14 +43,14 @@ class Suite:
     expectations: tuple[Expectation, ...]
     prepare: Callable[[Rows, Tables], Rows] = lambda rows, _: rows
 
-    def severity_of(self, one: Expectation) -> Severity:
+    def severity_of(self, expectation: Expectation) -> Severity:
         """Rows of a source that break a rule are quarantined and the others audited: a warning."""
-        return Severity.WARNING if self.table in SOURCES else one.severity
+        return Severity.WARNING if self.table in SOURCES else expectation.severity
 
     @property
     def rejecting(self) -> tuple[Expectation, ...]:
         """The expectations that a row must keep to be used."""
-        return tuple(one for one in self.expectations if one.severity is Severity.CRITICAL)
+        return tuple(expectation for expectation in self.expectations if expectation.severity is Severity.CRITICAL)
 
     @property
     def nullable(self) -> tuple[str, ...]:

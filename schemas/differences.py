@@ -12,21 +12,21 @@ from schemas.types import INTEGER, LONG, Field, Type, as_json
 _SQL: Final = {INTEGER: "int", LONG: "bigint"}
 
 
-def missing_columns(found: Any, table: Table) -> tuple[Field, ...]:
+def missing_columns(stored: Any, table: Table) -> tuple[Field, ...]:
     """The columns that a schema, `as_json`, lacks and that may be null: of the rows that are there they are unknown."""
-    there = {one["name"] for one in found["fields"]} | table.generated.keys()
-    return tuple(field for field in table.schema if field.name not in there and field.nullable)
+    present = {column["name"] for column in stored["fields"]} | table.generated.keys()
+    return tuple(field for field in table.schema if field.name not in present and field.nullable)
 
 
-def lasting_differences(found: Any, table: Table) -> list[str]:
-    """What differs from the table's module all the same once these columns are there: a text per column."""
-    added = [{"name": one.name, "type": as_json(one.type)} for one in missing_columns(found, table)]
-    return list(differences({**found, "fields": [*found["fields"], *added]}, table.schema))
+def lasting_differences(stored: Any, table: Table) -> list[str]:
+    """The differences to the table's module that adding columns does not remove: a text per column."""
+    added = [{"name": column.name, "type": as_json(column.type)} for column in missing_columns(stored, table)]
+    return list(differences({**stored, "fields": [*stored["fields"], *added]}, table.schema))
 
 
-def differences(found: Any, wanted: Type) -> Iterator[str]:
-    """What differs between a schema `as_json`, as a table has it, and the one it should have: a text per column."""
-    theirs, ours = _leaves(found), _leaves(as_json(wanted))
+def differences(stored: Any, wanted: Type) -> Iterator[str]:
+    """The differences between a table's schema, `as_json`, and the one it should have: a text per column."""
+    theirs, ours = _leaves(stored), _leaves(as_json(wanted))
     for name in sorted(theirs.keys() | ours.keys()):
         if name not in theirs:
             yield f"column {name} ({ours[name]}) is missing"

@@ -38,9 +38,9 @@ def _part(title: str, tables: tuple[Table, ...]) -> Iterator[str]:
         layout = f" {how} {laid_out}." if laid_out else ""
         yield from (f"### {table.name}", "", f"{table.comment}. Key: {keys}.{layout}", "")
         yield from ("| column | type | meaning |", "|---|---|---|")
-        for one in table.schema:
-            name = f"`{one.name}`" if one.nullable else f"**`{one.name}`**"
-            yield f"| {name} | {_type(one.type)} | {(one.comment or '').replace('|', chr(92) + '|')} |"
+        for column in table.schema:
+            name = f"`{column.name}`" if column.nullable else f"**`{column.name}`**"
+            yield f"| {name} | {_type(column.type)} | {(column.comment or '').replace('|', chr(92) + '|')} |"
         yield ""
 
 

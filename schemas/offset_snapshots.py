@@ -1,4 +1,4 @@
-"""How far a consumer group has come in every queue of a topic."""
+"""The offsets of a consumer group in every queue of a topic."""
 
 from schemas.common import CLUSTER, CONSUMER_GROUP, TOPIC, recorded
 from schemas.types import INTEGER, LONG, STRING, Field, array_of, fields, required

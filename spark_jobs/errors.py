@@ -66,7 +66,7 @@ class SecretFileError(RebalanceAuditError):
 
 
 class NoticeTargetError(RebalanceAuditError):
-    """Nobody is named who could be told of incidents, or not in a way that can be read."""
+    """The target of notices is missing or cannot be read."""
 
 
 class SetupError(RebalanceAuditError):
@@ -98,7 +98,7 @@ class QualitySiteError(RebalanceAuditError):
 
 
 class NotDeliveredError(RebalanceAuditError):
-    """Somebody could not be told of incidents: it is not written down that they were, so it is tried again."""
+    """Notices could not be sent; they are not recorded as sent, so the next call tries again."""
 
     exit_code = ExitCode.NOT_PUBLISHED
 

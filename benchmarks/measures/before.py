@@ -32,7 +32,7 @@ def warm_hour(bench: Bench) -> CallResults:
 
 def fleet_day(bench: Bench) -> CallResults:
     """A run over the whole fleet in a process that has audited its first hour."""
-    sides, name, interval = bench.two_sides(), bench.whole_name, bench.whole.interval
+    sides, name, interval = bench.two_sides(), bench.full_fleet_name, bench.full_fleet.interval
     with _warm(bench, sides, name, {}) as audits:
         bench.say("auditing the whole fleet's first hour, now and before")
         for audit in audits:

@@ -22,7 +22,7 @@ _SETTINGS = {
 def workers_by_local(bench: Bench) -> CallResults:
     """A run on two standalone workers of one core ÷ in `local[2]`; a fifth of the whole fleet's groups."""
     name = bench.size(0.2)
-    bench.make({name: replace(bench.whole, groups=bench.groups(0.2))})
+    bench.make({name: replace(bench.full_fleet, groups=bench.groups(0.2))})
     target = bench.target(name)
     bench.say("auditing in one process")
     (local,) = bench.seconds("audit", [target])

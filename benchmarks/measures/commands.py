@@ -64,9 +64,9 @@ def test_suite(bench: Bench) -> CallResults:
     if bench.test_log is None:
         raise NotMeasuredError("a log of `make test` was not given (--test-log)")
     try:
-        found = _TOOK.findall(bench.test_log.read_text(encoding="utf-8", errors="replace"))
+        durations = _TOOK.findall(bench.test_log.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:
         raise NotMeasuredError(f"{bench.test_log} cannot be read: {error.strerror}") from None
-    if not found:
+    if not durations:
         raise NotMeasuredError(f"{bench.test_log} does not say how long the tests took")
-    return CallResults(float(found[-1]) / 60, bench.test_log.name)
+    return CallResults(float(durations[-1]) / 60, bench.test_log.name)

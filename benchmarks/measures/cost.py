@@ -16,7 +16,7 @@ _GATE = ("checking what was counted", "recording the results of the checks")
 def audit_by_scan(bench: Bench) -> CallResults:
     """A whole `run` ÷ reading the same columns of the same tables into a `noop` sink."""
     audited, scanned = bench.audit_seconds(), bench.scan_seconds
-    fleet = f"{bench.whole.groups} groups × {bench.whole.hours} h"
+    fleet = f"{bench.full_fleet.groups} groups × {bench.full_fleet.hours} h"
     return CallResults(audited / scanned, f"{audited:.1f} s ÷ {scanned:.1f} s, {fleet}")
 
 
@@ -27,8 +27,10 @@ def gate_by_audit(bench: Bench) -> CallResults:
     """
     rounds = bench.audits.result["stages"][-1]
     gate = median(sum(stages[name] for name in _GATE) for stages in rounds)
-    rest = median(sum(seconds for name, seconds in stages.items() if name not in _GATE) for stages in rounds)
-    return CallResults(gate / rest, f"{gate:.1f} s ÷ {rest:.1f} s, without what the Arrow function checks")
+    other_stages = median(sum(seconds for name, seconds in stages.items() if name not in _GATE) for stages in rounds)
+    return CallResults(
+        gate / other_stages, f"{gate:.1f} s ÷ {other_stages:.1f} s, without what the Arrow function checks"
+    )
 
 
 def strategies_by_audit(bench: Bench) -> CallResults:
@@ -37,7 +39,7 @@ def strategies_by_audit(bench: Bench) -> CallResults:
     A run works on several cores at once, so its processor time is more than its time on the clock, and this part less.
     """
     bench.say("comparing the strategies of the whole fleet")
-    rounds = bench.perform("strategies", [bench.target(bench.whole_name)]).result["stages"][0]
+    rounds = bench.perform("strategies", [bench.target(bench.full_fleet_name)]).result["stages"][0]
     compared, audited = median(parts["strategies"] for parts in rounds), bench.audit_seconds()
     return CallResults(compared / audited, f"{compared:.2f} s of one core ÷ {audited:.1f} s")
 
@@ -50,14 +52,14 @@ def peak_memory(bench: Bench) -> CallResults:
 
 def by_duckdb(bench: Bench) -> CallResults:
     """From the snapshots to intervals, owners and progress, unjudged ÷ the same in DuckDB, from the same files."""
-    name = bench.whole_name
+    name = bench.full_fleet_name
     bench.say("replaying the whole fleet")
     (ours,) = bench.seconds("replay", [bench.target(name)])
     bench.say("replaying it in DuckDB")
     task = {
         "action": "DuckDB's replay",
         "files": bench.files(name),
-        "interval": str(bench.whole.interval),
+        "interval": str(bench.full_fleet.interval),
         "rounds": bench.rounds,
     }
     theirs = median(perform(task, (sys.executable, "-m", "benchmarks.duckdb_replay")).result["seconds"])

@@ -13,15 +13,20 @@ from spark_jobs.domain.model.intervals import Interval
 
 def ten_times(bench: Bench) -> CallResults:
     """A run over all groups ÷ over a tenth of them, the time of a run over an empty step taken off both."""
-    empty, ten, one = bench.empty_seconds, bench.audit_seconds(1.0), bench.audit_seconds(0.1)
-    if one <= empty:
-        raise NotMeasuredError(f"a tenth of the groups takes no longer than an empty step ({one:.1f}, {empty:.1f} s)")
-    return CallResults((ten - empty) / (one - empty), f"({ten:.1f} − {empty:.1f}) s ÷ ({one:.1f} − {empty:.1f}) s")
+    empty_step, full, tenth = bench.empty_seconds, bench.audit_seconds(1.0), bench.audit_seconds(0.1)
+    if tenth <= empty_step:
+        raise NotMeasuredError(
+            f"a tenth of the groups takes no longer than an empty step ({tenth:.1f}, {empty_step:.1f} s)"
+        )
+    return CallResults(
+        (full - empty_step) / (tenth - empty_step),
+        f"({full:.1f} − {empty_step:.1f}) s ÷ ({tenth:.1f} − {empty_step:.1f}) s",
+    )
 
 
 def month_by_day(bench: Bench) -> CallResults:
     """A run over the last hour of a 30-day table ÷ over that of a 1-day table; a twentieth of the groups."""
-    day = replace(bench.whole, groups=max(bench.groups(0.05), 5), hours=24)
+    day = replace(bench.full_fleet, groups=max(bench.groups(0.05), 5), hours=24)
     fleets = {"day": day, "month": replace(day, hours=30 * 24)}
     bench.make(fleets)
     bench.say("auditing the last hour of 30 days and of one")
@@ -32,13 +37,13 @@ def month_by_day(bench: Bench) -> CallResults:
 
 def with_sightings(bench: Bench) -> CallResults:
     """A run over an hour of all groups that has a week of sightings ÷ one that is told to do without."""
-    fleet = replace(bench.whole, hours=2, sighted_hours=7 * 24)
+    fleet = replace(bench.full_fleet, hours=2, sighted_hours=7 * 24)
     bench.make({"sighted": fleet})
     bench.say("auditing an hour with the sightings of a week, and without")
     hour = _last_hour(fleet)
     targets = [bench.target("sighted", hour), bench.target("sighted", hour, {"sightings_days": 0})]
-    those, without = bench.seconds("audit", targets)
-    return CallResults(those / without, f"{those:.1f} s ÷ {without:.1f} s, {bench.whole.groups} groups")
+    sighted, unsighted = bench.seconds("audit", targets)
+    return CallResults(sighted / unsighted, f"{sighted:.1f} s ÷ {unsighted:.1f} s, {bench.full_fleet.groups} groups")
 
 
 def _last_hour(fleet: Fleet) -> Interval:
@@ -52,7 +57,7 @@ def storms(bench: Bench) -> CallResults:
     A fifth of the whole fleet's groups: every source is captured every 1.8 s, so that each coming and going is seen.
     """
     groups = max(bench.groups(0.2), 10)
-    stable = replace(bench.whole, groups=groups, hours=1, cadence_ms=FLAP_MS, churn=0.0, duplicates=0.0)
+    stable = replace(bench.full_fleet, groups=groups, hours=1, cadence_ms=FLAP_MS, churn=0.0, duplicates=0.0)
     flapping = groups // 10
     bench.make({"stable": stable, "flapping": replace(stable, flapping=flapping)})
     bench.say(f"auditing {groups} groups, {flapping} of which flap, and none of which does")

@@ -29,7 +29,7 @@ def hash_loop(bench: Bench) -> CallResults:
     jars = class_path(CLASS_PATH)
     states = bench.root / "states.tsv"
     with connect(threads=2) as connection:
-        load(connection, bench.files(bench.whole_name), bench.whole.interval, Configuration())
+        load(connection, bench.files(bench.full_fleet_name), bench.full_fleet.interval, Configuration())
         export_states(connection, states)
     bench.say("asking RocketMQ's own CONSISTENT_HASH")
     parts = max(bench.rounds, _PARTS)

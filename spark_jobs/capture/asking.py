@@ -1,5 +1,5 @@
-"""Every call goes through here: in its turn, timed, told to whoever counts, and kept as lines of the recording. Calls
-are so many a second at most, with a pause for whoever does not answer.
+"""Every call goes through here: in its turn, timed, counted, and kept as lines of the recording. Calls a second are
+limited, with a pause for whoever does not answer.
 """
 
 from __future__ import annotations

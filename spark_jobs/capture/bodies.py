@@ -19,7 +19,7 @@ NO_MODES: Final = f'{{"{_MODES}":{{}}}}'
 
 
 class ConnectionAnswer(NamedTuple):
-    """Of one answer about connections: client ids, subscribed topics, `host:port` of each connection."""
+    """One answer about connections: client ids, topics of subscriptions, `host:port` of each connection."""
 
     clients: frozenset[str]
     topics: frozenset[str]

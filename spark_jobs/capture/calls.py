@@ -1,5 +1,5 @@
-"""One call to the cluster: what is asked of whom, and what became of it; texts in, texts out (`java_admin` is the real
-`Admin`).
+"""One call to the cluster: its request, the server called, and the outcome; texts in, texts out (`java_admin` is the
+real `Admin`).
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class Capture:
             _finish(chain.from_iterable(self._clients.values()))
 
     def _is_turn(self, name: str, number: int, every: int) -> bool:
-        """Each name has its round among so many, whatever other names come and go."""
+        """Each name has its turn in one of `every` rounds, which does not depend on the other names."""
         return self._settings.once or crc32(name.encode()) % every == number % every
 
     def _topic(self, topic: str, number: int) -> None:

@@ -1,5 +1,5 @@
 """What is known of the cluster: which groups and topics are worth asking for, where the proxies are, and who is to be
-asked what. Found anew while capture goes on.
+asked what. It is updated during the capture.
 """
 
 from __future__ import annotations
@@ -82,20 +82,20 @@ class Cluster:
         """
         if any(answer.outcome is not CallOutcome.ANSWERED for answer in discovery):
             return {}
-        found = {
+        deleted = {
             group: names
             for group, (names, _) in self.listed.items()
             if group not in self.groups and self.brokers.keys() >= set(names)
         }
-        for group, names in found.items():
+        for group, names in deleted.items():
             _, times = self.listed.pop(group)
             if times > 1:
                 self.listed[group] = names, times - 1
-        return found
+        return deleted
 
     def brokers_of(self, group: str) -> list[Callee]:
-        """Whom the group's members tell of themselves: the hosts of its topics, or where no route is known those that
-        know the group.
+        """The brokers that the group's members send heartbeats to: the hosts of its topics, or where no route is known
+        those that know the group.
         """
         hosts = {host for topic in self.consumed.get(group, ()) for host in self.hosts.get(topic, ())}
         return [self.brokers[name] for name in sorted(hosts or self.groups.get(group, ())) if name in self.brokers]

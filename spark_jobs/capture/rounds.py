@@ -17,7 +17,7 @@ _NO_ROUTE = "CODE: 17 "
 
 
 def discover(cluster: Cluster, asking: CallRunner) -> None:
-    """Finds brokers and groups anew; a line per broker of each group that is deleted."""
+    """Discovers brokers and groups again; a line per broker of each group that is deleted."""
     answers = cluster.discover(asking)
     for group, brokers in cluster.deleted(answers).items():
         for broker in brokers:
@@ -41,7 +41,7 @@ def ask_group(cluster: Cluster, asking: CallRunner, group: str) -> None:
 
 
 def ask_topic(cluster: Cluster, asking: CallRunner, topic: str, *, offsets: bool, attributes: bool) -> None:
-    """Its route with its attributes, which are asked for anew, and the offsets that its queues hold, where wanted."""
+    """Asks for the topic's route and, where wanted, its attributes and the offsets of its queues."""
 
     def beside(answer: Answer) -> dict[str, str]:
         hosts = understood(answer, bodies.brokers_of_route)

@@ -25,7 +25,7 @@ from spark_jobs.cli.reading import opened
 from spark_jobs.cli.show_failures import show_failures
 from spark_jobs.cli.show_findings import show_findings
 from spark_jobs.cli.show_incidents import show_incidents
-from spark_jobs.cli.terminal import complain, from_here, own_command, printable, progress_on, show_next
+from spark_jobs.cli.terminal import from_here, own_command, print_to_stderr, printable, progress_on, show_next
 from spark_jobs.config.file import load
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid
@@ -59,7 +59,7 @@ def ingest_command(arguments: Namespace) -> int:
     lines = [as_json(vars(report))] if arguments.json else map(printable, str(report).splitlines())
     print(*lines, sep="\n")
     if report.span is None:
-        complain("warning: the files hold no snapshot: there is nothing to audit")
+        print_to_stderr("warning: the files hold no snapshot: there is nothing to audit")
     elif not arguments.json:
         show_next("run", arguments.warehouse, interval=str(_hours(*report.span)))
     return ExitCode.WARNINGS if report.quarantined or report.span is None else ExitCode.CLEAN
@@ -99,7 +99,7 @@ def validate_command(arguments: Namespace) -> int:
         if validation.pages:
             print(f"The pages are in {printable(str(validation.pages))}")
     if not any(result.unexpected_count is not None for result in validation.results):
-        complain(f"warning: there is nothing in {validation.interval or 'the tables'}")
+        print_to_stderr(f"warning: there is nothing in {validation.interval or 'the tables'}")
     if not arguments.json:
         show_next("status", arguments.warehouse)
     return quality_exit_code(failed)
@@ -186,4 +186,4 @@ def _show(result: RunResult, warehouse: Location, incidents: Sequence[Incident] 
 
 def _warn(result: RunResult) -> None:
     for warning in result.warnings + result.quality_warnings:
-        complain(f"warning: {warning}")
+        print_to_stderr(f"warning: {warning}")

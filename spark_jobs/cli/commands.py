@@ -31,7 +31,7 @@ class Command:
 
     @property
     def choices(self) -> Mapping[str, Sequence[str]]:
-        """What stands behind every option, the default first: those of the command, and those of all commands."""
+        """The values that every option can have, by option, the default first: the command's, then the common ones."""
         words = (*self.required.split(), *self.optional.split(), *COMMON)
         return {option: values.split("|") for option, _, values in (word.partition("=") for word in words)}
 

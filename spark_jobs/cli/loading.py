@@ -1,4 +1,4 @@
-"""Loads recorded files into a warehouse, one after the other, while the recording goes on."""
+"""Loads recorded files into a warehouse, one after the other, while the recording continues."""
 
 from __future__ import annotations
 

@@ -93,10 +93,10 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def _failed(code: int, message: str) -> int:
-    from spark_jobs.cli.terminal import complain
+    from spark_jobs.cli.terminal import print_to_stderr
 
     for line in message.splitlines():
-        complain(line)
+        print_to_stderr(line)
     return code
 
 

@@ -13,7 +13,7 @@ from spark_jobs.cli.terminal import print_line, printable, show_next
 from spark_jobs.config.file import load
 from spark_jobs.errors import ExitCode
 from spark_jobs.operate.deliver import deliver, notify_url
-from spark_jobs.operate.notices import Message, NoticeRequest, messages, tell
+from spark_jobs.operate.notices import Message, NoticeRequest, messages, send_notices
 
 
 def notify_command(arguments: Namespace) -> int:
@@ -26,9 +26,9 @@ def notify_command(arguments: Namespace) -> int:
 
     with opened(arguments) as warehouse:
         stored, say = warehouse.stored, warehouse.progress
-        sent = messages(stored, request, say) if arguments.dry_run else tell(stored, request, send, say)
+        sent = messages(stored, request, say) if arguments.dry_run else send_notices(stored, request, send, say)
     for message in sent:
-        _show(message, request, whole=arguments.dry_run)
+        _show(message, request, with_text=arguments.dry_run)
     if not sent:
         print(f"There are no new notices for {', '.join(map(printable, request.targets))}.")
     if not arguments.dry_run:
@@ -39,8 +39,8 @@ def notify_command(arguments: Namespace) -> int:
     return ExitCode.CLEAN
 
 
-def _show(message: Message, request: NoticeRequest, *, whole: bool) -> None:
+def _show(message: Message, request: NoticeRequest, *, with_text: bool) -> None:
     target = "" if message.target == request.target else f" (to {message.target})"
-    lines = [message.title + target, *message.text.splitlines()] if whole else [f"Sent: {message.title}{target}"]
+    lines = [message.title + target, *message.text.splitlines()] if with_text else [f"Sent: {message.title}{target}"]
     for line in lines:
         print_line(Console(), line)

@@ -92,8 +92,8 @@ def status_command(arguments: Namespace) -> int:
 def middle(start: datetime, end: datetime) -> str:
     """A moment between the two, in whole seconds where one lies there."""
     middle = start + (end - start) / 2
-    whole = middle.replace(microsecond=0)
-    return format_utc(whole if whole >= start else middle)
+    full_second = middle.replace(microsecond=0)
+    return format_utc(full_second if full_second >= start else middle)
 
 
 def incidents_command(arguments: Namespace) -> int:
@@ -204,7 +204,7 @@ _STYLES = {**SEVERITY_STYLES, "title": "bold", "heading": "italic", "advice": "g
 
 
 def show_explanation(console: Console, lines: Iterable[TextLine]) -> None:
-    """The lines one below the other; what a line is too long for goes on below it, at its depth."""
+    """Prints the lines; a long one is wrapped at its own indentation."""
     for line in lines:
         text, depth = Text(printable(line.text), style=_STYLES.get(line.part, "")), _INDENT * line.indent
         if console.is_terminal:

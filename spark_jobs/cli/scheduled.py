@@ -17,7 +17,16 @@ from spark_jobs.cli.auditing import spark_for
 from spark_jobs.cli.documents import answered, run_document
 from spark_jobs.cli.exit_codes import backfill_exit_code, run_exit_code, worst
 from spark_jobs.cli.show_backfill import bar_on, show_backfill
-from spark_jobs.cli.terminal import Column, complain, measure, print_line, printable, progress_on, show_next, show_table
+from spark_jobs.cli.terminal import (
+    Column,
+    measure,
+    print_line,
+    print_to_stderr,
+    printable,
+    progress_on,
+    show_next,
+    show_table,
+)
 from spark_jobs.config.file import load
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import SEVERITIES
@@ -26,7 +35,7 @@ from spark_jobs.operate.backfill import Backfill, backfill, published_steps
 from spark_jobs.operate.late import Reaudit, is_nothing_late, reaudit_late
 from spark_jobs.operate.maintain import check_retention, maintain
 from spark_jobs.operate.upgrade import Upgraded, upgrade
-from spark_jobs.operate.upkeep import Maintained, untouched
+from spark_jobs.operate.upkeep import Maintained, nothing_to_maintain
 from spark_jobs.pipeline.run import RunRequest
 from spark_jobs.pipeline.tasks import TASKS, ScheduledRun
 from spark_jobs.store.read.delta import bytes_in
@@ -42,7 +51,7 @@ def task_command(arguments: Namespace) -> int:
         outcome = TASKS[arguments.TASK](ScheduledRun(spark, warehouse, request, configuration, arguments.run, say))
     print(printable(outcome.says))
     for warning in outcome.warnings:
-        complain(f"warning: {warning}")
+        print_to_stderr(f"warning: {warning}")
     return ExitCode.CLEAN
 
 
@@ -62,7 +71,7 @@ def backfill_command(arguments: Namespace) -> int:
     audited = result.audited.values()
     warnings = Counter(text for step in audited for text in (*step.warnings, *step.quality_warnings))
     for text, times in warnings.items():
-        complain(f"warning, in steps: {times}: {text}")
+        print_to_stderr(f"warning, in steps: {times}: {text}")
     return backfill_exit_code(result, arguments.fail_on)
 
 
@@ -97,7 +106,7 @@ def late_command(arguments: Namespace) -> int:
         show_next("status", arguments.warehouse)
     for reaudit in late:
         if isinstance(reaudit.outcome, RebalanceAuditError):
-            complain(f"{reaudit.step}: {reaudit.outcome}")
+            print_to_stderr(f"{reaudit.step}: {reaudit.outcome}")
     return worst(
         outcome.exit_code if isinstance(outcome, RebalanceAuditError) else run_exit_code(outcome, arguments.fail_on)
         for outcome in (reaudit.outcome for reaudit in late)
@@ -117,7 +126,7 @@ def maintain_command(arguments: Namespace) -> int:
     upgraded: list[Upgraded] = []
     with progress_on() as say:
         say("looking for what is to be done")
-        maintained = None if arguments.upgrade else untouched(warehouse, retention)
+        maintained = None if arguments.upgrade else nothing_to_maintain(warehouse, retention)
         if maintained is None:
             spark = spark_for(arguments, say, lambda tables: bytes_in(tables, TABLES), checks=False)
             upgraded = upgrade(spark, warehouse, say) if arguments.upgrade else []

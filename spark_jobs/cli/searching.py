@@ -65,19 +65,19 @@ def compare_command(arguments: Namespace) -> int:
         show_compared(Console(), times)
         names = {"interval": str(arguments.AFTER), "group": times[0].consumer_group, "cluster": times[0].cluster}
         show_next("incidents", arguments.warehouse, **names)
-    return ExitCode.CLEAN if all(group_time.happened for group_time in times) else ExitCode.WARNINGS
+    return ExitCode.CLEAN if all(group_time.recorded_outcome for group_time in times) else ExitCode.WARNINGS
 
 
 def _recorded(name: str) -> Callable[[GroupTime], Any]:
     """The value of that name in what happened; None is unknown."""
-    return lambda group_time: group_time.happened and attrgetter(name)(group_time.happened)
+    return lambda group_time: group_time.recorded_outcome and attrgetter(name)(group_time.recorded_outcome)
 
 
 #: By the name that a program reads: what a person reads, and the value.
 _MEASURES: Mapping[str, tuple[str, Callable[[GroupTime], Any]]] = {
     "replayed_seconds": (
         "time in which owners are known",
-        lambda time: time.happened.replayed if time.happened else 0.0,
+        lambda time: time.recorded_outcome.replayed if time.recorded_outcome else 0.0,
     ),
     "incidents": ("incidents that began", lambda time: len(time.incidents)),
     "rebalances": ("rebalances", _recorded("outcome.rebalances")),

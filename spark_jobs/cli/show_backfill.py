@@ -1,6 +1,4 @@
-"""What a person sees of a backfill: a bar while it goes on, then what became of every step; plain lines where nobody
-watches.
-"""
+"""The output of `backfill`: a progress bar, then the outcome of every step; plain lines where there is no terminal."""
 
 from __future__ import annotations
 
@@ -26,8 +24,8 @@ Ended: TypeAlias = tuple[Interval, Audited | Failed]
 
 @contextmanager
 def bar_on(console: Console, total: int) -> Iterator[backfill.Progress]:
-    """A function that is told of the steps, of which there are so many: a bar, and what is being done to each step, on
-    a terminal, else one line per step that has come to its end.
+    """A function that shows the progress of `total` steps: a bar with each step's stage on a terminal, else one line
+    per finished step.
     """
     ended = count(1)
     if not console.is_terminal:
@@ -45,7 +43,7 @@ def bar_on(console: Console, total: int) -> Iterator[backfill.Progress]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console) as display:
-        whole = display.add_task(f"0 of {total} steps", total=total)
+        total_bar = display.add_task(f"0 of {total} steps", total=total)
         under_way: dict[Interval, TaskID] = {}
 
         def tell(step: Interval, message: str, has_ended: bool) -> None:
@@ -56,7 +54,7 @@ def bar_on(console: Console, total: int) -> Iterator[backfill.Progress]:
                 under_way[step] = display.add_task(description, total=None)
             if has_ended:
                 display.remove_task(under_way.pop(step))
-                display.update(whole, advance=1, description=f"{next(ended)} of {total} steps")
+                display.update(total_bar, advance=1, description=f"{next(ended)} of {total} steps")
 
         yield tell
 

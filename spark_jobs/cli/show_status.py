@@ -48,8 +48,8 @@ def show_statuses(console: Console, statuses: Statuses, *, every: bool = False) 
     newest = f"newest step {format_utc(statuses.newest_step)}" if statuses.newest_step else "nothing was audited"
     counts = Counter(_state(group, statuses) for group in statuses.groups)
     states = ", ".join(f"{counts[state]:,} {state}" for state in _STATES if counts[state]) or "none"
-    others = "" if len(shown) == len(statuses.groups) else "; --all shows them"
-    summary = f"{count(len(statuses.groups), 'group')}; {newest}: {states}{others}"
+    hint = "" if len(shown) == len(statuses.groups) else "; --all shows them"
+    summary = f"{count(len(statuses.groups), 'group')}; {newest}: {states}{hint}"
     show_table(console, f"Newest step of every group ({zone_name()})", [*_columns(statuses)], shown, summary)
 
 
@@ -180,7 +180,7 @@ def _paragraph(group: Group) -> Iterator[tuple[str, str]]:
     yield "found", ", ".join(rules) or "-"
     yield "members", f"{number_text(group['members'])}, {number_text(group['idle_members'])} idle"
     yield "queues owned", f"{_owned(group)} (once/more often/never)"
-    yield "backlog", ", ".join((_between(group), *_beside(group)))
+    yield "backlog", ", ".join((_between(group), *_backlog_notes(group)))
     yield "oldest message", _oldest(group)
     yield "caught up in", catch_up_text(group["catch_up_seconds"], group["catches_up"])
     yield "deleted in", retention_text(group["retention_left_seconds"], group["catch_up_seconds"])
@@ -195,7 +195,7 @@ def _between(group: Group) -> str:
     return UNKNOWN if start is None and end is None else f"{number_text(start)} → {number_text(end)}"
 
 
-def _beside(group: Group) -> Iterable[str]:
+def _backlog_notes(group: Group) -> Iterable[str]:
     """What the numbers of the backlog do not count, or count too much."""
     if group["lag_quality"] == LagQuality.UNFILTERED:
         yield "unfiltered"

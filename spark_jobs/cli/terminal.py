@@ -110,7 +110,7 @@ def from_here(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def complain(message: str) -> None:
+def print_to_stderr(message: str) -> None:
     """Says on stderr, in one line, what a person should know who pipes on the answer."""
     print(f"{_NAME}: {printable(message)}", file=sys.stderr)
 

@@ -108,6 +108,6 @@ def _check_goals(arguments: Namespace) -> None:
 
 def _check_alone(does: str, options: Mapping[str, Any]) -> None:
     """Raises `CaseError` where a case, or what goes with one, is among the options: what `does` that ignores them."""
-    others = (words_of(f"--{name}", options[name]) for name in ("case", "html", "plan"))
-    if words := [*case_words(options), *chain.from_iterable(others)]:
+    conflicting = (words_of(f"--{name}", options[name]) for name in ("case", "html", "plan"))
+    if words := [*case_words(options), *chain.from_iterable(conflicting)]:
         raise CaseError(f"{does}: leave out {shlex.join(words)}")

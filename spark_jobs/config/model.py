@@ -158,7 +158,7 @@ class Configuration(_Section):
 
     def canonical_json(self) -> str:
         """One line with sorted keys and effective values: equal for files that mean the same to an audit, whoever
-        is told of it.
+        its notices are sent to.
         """
         values: dict[str, Any] = self.model_dump(mode="json", exclude_none=True, exclude={"routes"})
         values["max_gap_seconds"] = int(self.max_gap.total_seconds())

@@ -23,7 +23,7 @@ from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.status.group_status import GroupStatus, group_status
 from spark_jobs.domain.status.strategy_comparison import OtherStrategies, StrategyComparison, strategy_comparison
-from spark_jobs.domain.what_if.answer import in_numbers
+from spark_jobs.domain.what_if.answer import advice_in_numbers
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ def judge(
     A step depends on the snapshots of its own window only, and on what was seen for `settings.sightings` before it.
     Raises nothing that a snapshot could cause.
     """
-    replays, others = Replays(configured), OtherStrategies(configured)
+    replays, other_strategies = Replays(configured), OtherStrategies(configured)
     for step_start in range(start, end, settings.step):
         step = audited_step(history, replays, settings, step_start)
         if step.intervals or step.memberships or step.client_states or _is_known_otherwise(step):
             step_findings = findings(step, RULES)
-            status = group_status(step, step_findings, partial(in_numbers, step, configured=configured))
-            yield JudgedStep(step, step_findings, status, strategy_comparison(step, others))
+            status = group_status(step, step_findings, partial(advice_in_numbers, step, configured=configured))
+            yield JudgedStep(step, step_findings, status, strategy_comparison(step, other_strategies))
 
 
 def _is_known_otherwise(step: AuditedStep) -> bool:
@@ -96,7 +96,7 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
 
 def _near(switched: Sequence[Switch], settings: AuditSettings) -> SwitchedAt:
     """Members and routes are asked for one after the other, so a switch may show in the members a cadence before or
-    after the route tells of it.
+    after it shows in the route.
     """
     served = [switch for switch in switched if switch.old and switch.new]
     return lambda at: {switch.broker_name for switch in served if abs(switch.at - at) <= settings.cadence}

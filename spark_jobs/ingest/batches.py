@@ -18,7 +18,7 @@ from spark_jobs.ingest.files import KEPT_CONTENT
 from spark_jobs.ingest.recording import Outcome, Quarantined
 from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.columns import same_key
-from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.warehouse import Warehouse
 
 #: A chunk is full with the first of the two; the second bounds memory where lines are long.
@@ -95,7 +95,7 @@ def insert(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.T
         result = merged.whenNotMatchedInsert(values={name: F.col(f"s.{name}") for name in table.columns}).execute()
         return int(result.collect()[0]["num_inserted_rows"])
 
-    return unless_outrun(merge, f"insert into {table.name}")
+    return retry_on_conflict(merge, f"insert into {table.name}")
 
 
 def _columns(alias: str, table: Table) -> Column:

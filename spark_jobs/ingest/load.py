@@ -18,7 +18,7 @@ from schemas import CAPTURE_CALLS, QUARANTINE, SIGHTINGS, SOURCES
 from spark_jobs.ingest.batches import LINE_NUMBER, arrow_table, chunks, insert, known, quarantine_row
 from spark_jobs.ingest.files import check_readable, display_name, read_lines
 from spark_jobs.ingest.recording import Blank, Meta, NoObservation, Outcome, Quarantined, Row, conflicting, outcomes
-from spark_jobs.ingest.sightings import remember, sightings
+from spark_jobs.ingest.sightings import merge_sightings, sightings
 from spark_jobs.store.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
@@ -110,7 +110,7 @@ def _load_sightings(spark: SparkSession, warehouse: Warehouse, rows: Sequence[Ma
     source = arrow_table(SIGHTINGS, rows, range(len(rows))).drop_columns([LINE_NUMBER])
     hours = pc.min_max(source["hour"]).as_py()
     within = F.col("t.hour").between(F.lit(hours["min"]), F.lit(hours["max"]))
-    remember(spark, warehouse, spark.createDataFrame(source), within)
+    merge_sightings(spark, warehouse, spark.createDataFrame(source), within)
 
 
 def _load_rejected(spark: SparkSession, warehouse: Warehouse, rejected: Sequence[Quarantined], file_name: str) -> None:

@@ -55,12 +55,12 @@ def resolve_references(root: object, room: int) -> object:
 def _check_length(targets: Iterable[object], room: int) -> None:
     """As long as no reference is replaced, there are no circles."""
     lengths: dict[int, int] = {}
-    left = room
+    characters_left = room
     for target in targets:
         if id(target) not in lengths:
             lengths[id(target)] = _length(target, room)
-        left -= lengths[id(target)]
-        if left < 0:
+        characters_left -= lengths[id(target)]
+        if characters_left < 0:
             raise UnresolvableError(f"what $ref stands for has more than {room} characters")
 
 

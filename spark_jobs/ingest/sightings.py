@@ -13,7 +13,7 @@ from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS
 from spark_jobs.domain.model.message_queue import PERM_READ
 from spark_jobs.ingest.recording import Row
 from spark_jobs.store.columns import same_key
-from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.warehouse import Warehouse
 
 #: Cluster, consumer group, topic, broker name; whether the group is deleted.
@@ -63,7 +63,7 @@ def sightings_of_sources(memberships: DataFrame, routes: DataFrame) -> DataFrame
     )
 
 
-def remember(spark: SparkSession, warehouse: Warehouse, shown: DataFrame, within: Column) -> None:
+def merge_sightings(spark: SparkSession, warehouse: Warehouse, shown: DataFrame, within: Column) -> None:
     """Brings sightings into the table, one row per key in it and of those given: what is there grows to hold both.
 
     No version where nothing is new. `within` is true for every row of the table, as `t`, that can have a key of these.
@@ -76,9 +76,9 @@ def remember(spark: SparkSession, warehouse: Warehouse, shown: DataFrame, within
     if new.isEmpty():
         return
     merge = warehouse.delta_table(spark, SIGHTINGS).alias("t").merge(new.alias("s"), within & same_key(SIGHTINGS))
-    both = {"first_at": F.least("t.first_at", "s.first_at"), "last_at": F.greatest("t.last_at", "s.last_at")}
-    merge = merge.whenMatchedUpdate(set=dict(both)).whenNotMatchedInsertAll()
-    unless_outrun(merge.execute, f"bring {SIGHTINGS.name} up to date")
+    widened = {"first_at": F.least("t.first_at", "s.first_at"), "last_at": F.greatest("t.last_at", "s.last_at")}
+    merge = merge.whenMatchedUpdate(set=dict(widened)).whenNotMatchedInsertAll()
+    retry_on_conflict(merge.execute, f"bring {SIGHTINGS.name} up to date")
 
 
 def _is_deleted(condition: str) -> Column:

@@ -75,7 +75,7 @@ def published_steps(
         replaced = {step for step in steps if earlier.request.interval.intersect(step)}
         if earlier.configuration_hash != configuration.hash():
             published -= replaced
-        elif earlier.request.is_of_everything:
+        elif earlier.request.covers_everything:
             published |= replaced
     return published
 
@@ -88,10 +88,10 @@ def backfill(
     jobs: int = 1,
     progress: Progress = lambda *_: None,
 ) -> Backfill:
-    """Audit and publish the steps, all groups, so many at a time as threads of the one session.
+    """Audits and publishes the steps, all groups, `jobs` at a time, as threads of the one session.
 
     What `run` raises for the user (a `RebalanceAuditError`) is the outcome of its step. Anything else is raised, with a
-    note that says how to go on: no further step begins then, and those under way end at their next stage.
+    note that says how to continue: no further step begins then, and those under way end at their next stage.
     """
     stopped = Event()
 

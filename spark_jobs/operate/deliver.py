@@ -73,12 +73,12 @@ def _why(service: NotifyBase, records: Iterable[logging.LogRecord]) -> str:
 @contextmanager
 def _apprise_log() -> Iterator[list[logging.LogRecord]]:
     """What Apprise logs meanwhile, which may hold parts of the URL: it goes into the list, and nowhere else."""
-    logger, kept = logging.getLogger("apprise"), BufferingHandler(capacity=sys.maxsize)
+    logger, handler = logging.getLogger("apprise"), BufferingHandler(capacity=sys.maxsize)
     before = logger.propagate, logger.level, logger.handlers
-    logger.propagate, logger.handlers = False, [kept]
+    logger.propagate, logger.handlers = False, [handler]
     logger.setLevel(logging.WARNING)
     try:
-        yield kept.buffer
+        yield handler.buffer
     finally:
         logger.propagate, level, logger.handlers = before
         logger.setLevel(level)

@@ -148,7 +148,7 @@ def _versions_read(
     versions: dict[Interval, Mapping[str, int]] = {}
     for published in runs:  # newest first
         audited = published.request.interval.intersect(interval)
-        if audited and published.request.is_of_everything:
+        if audited and published.request.covers_everything:
             for step in configuration.grid.steps(audited):
                 versions.setdefault(step, published.source_versions)
     return versions

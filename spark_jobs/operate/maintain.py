@@ -12,12 +12,12 @@ from pyspark.sql import functions as F
 
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS, SOURCES, TABLES, Table
 from spark_jobs.errors import WarehouseError
-from spark_jobs.ingest.sightings import remember, sightings_of_sources
+from spark_jobs.ingest.sightings import merge_sightings, sightings_of_sources
 from spark_jobs.operate.upkeep import (
     Maintained,
     Upkeep,
+    are_sightings_complete,
     days_to_keep,
-    is_remembered,
     oldest_versions,
     upkeep_of,
     wrong_constraints,
@@ -26,7 +26,7 @@ from spark_jobs.pipeline.audit_run import Progress
 from spark_jobs.pipeline.publish.claims import drop_dead_claims
 from spark_jobs.pipeline.publish.turns import undo_unfinished
 from spark_jobs.store.columns import keeps
-from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.delta_log import LocalLog
 from spark_jobs.store.read.delta import DeltaTables, is_surely_reached
 from spark_jobs.store.read.through_spark import stored_in
@@ -89,14 +89,14 @@ def maintain(
 
 def _remember_all(spark: SparkSession, warehouse: Warehouse, progress: Progress) -> None:
     """`ingest` keeps the sightings of what it loads; here come those of sources that others wrote, or it did once."""
-    if is_surely_reached(warehouse) and is_remembered(DeltaTables(warehouse)):
+    if is_surely_reached(warehouse) and are_sightings_complete(DeltaTables(warehouse)):
         return
     if not all(warehouse.exists(spark, table) for table in (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS)):
         return
     progress(f"bringing {SIGHTINGS.name} up to date")
     warehouse.create(spark, [SIGHTINGS])
     memberships, routes = (warehouse.read(spark, table) for table in (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS))
-    remember(spark, warehouse, sightings_of_sources(memberships, routes), F.lit(True))
+    merge_sightings(spark, warehouse, sightings_of_sources(memberships, routes), F.lit(True))
 
 
 def _made(spark: SparkSession, warehouse: Warehouse, table: Table, version: int | None) -> datetime | None:
@@ -130,11 +130,11 @@ def _maintained(spark: SparkSession, warehouse: Warehouse, table: Table, days: i
     if wanted:
         properties = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in wanted.items())
         statement = f"ALTER TABLE {warehouse.identifier(table.name)} SET TBLPROPERTIES ({properties})"
-        unless_outrun(partial(spark.sql, statement), f"set the retention of {table.name}")
+        retry_on_conflict(partial(spark.sql, statement), f"set the retention of {table.name}")
     if before.compact:
-        unless_outrun(lambda: delta.optimize().executeCompaction(), f"compact the files of {table.name}")
+        retry_on_conflict(lambda: delta.optimize().executeCompaction(), f"compact the files of {table.name}")
     if before.vacuum:
-        unless_outrun(delta.vacuum, f"remove the old files of {table.name}")
+        retry_on_conflict(delta.vacuum, f"remove the old files of {table.name}")
     if wanted or before.compact or before.vacuum:
         after = _upkeep(spark, warehouse, table, days)
     return Maintained.of(table, before, after, days)

@@ -69,7 +69,7 @@ class Message:
 Send = Callable[[Message], None]
 
 
-def tell(
+def send_notices(
     stored: StoredTables, request: NoticeRequest, send: Send, progress: Callable[[str], None] = lambda _: None
 ) -> list[Message]:
     """Sends what is new, a message per target and cluster, and writes each down once it was sent; what was sent.
@@ -106,15 +106,15 @@ def _why(failed: Mapping[str, Exception], default: str) -> Exception:
     return NotDeliveredError("\n".join(f"{target}: {error}" for target, error in failed.items()))
 
 
-def tell_without_spark(warehouse: str, request: NoticeRequest, send: Send) -> list[Message]:
-    """`tell` of the warehouse that a user names; raises `WarehouseError` where only Spark reads it."""
-    return tell(delta_tables(warehouse), request, send)
+def send_notices_without_spark(warehouse: str, request: NoticeRequest, send: Send) -> list[Message]:
+    """`send_notices` for the warehouse that a user names; raises `WarehouseError` where only Spark reads it."""
+    return send_notices(delta_tables(warehouse), request, send)
 
 
 def messages(
     stored: StoredTables, request: NoticeRequest, progress: Callable[[str], None] = lambda _: None
 ) -> list[Message]:
-    """What `tell` would send."""
+    """What `send_notices` would send."""
     progress("reading the findings")
     tables = published_tables(stored)
     until = _audited_until(tables)
@@ -184,8 +184,8 @@ _NEWS = {OPENED: "opened", WORSE: "got worse", RESOLVED: "resolved", WITHDRAWN: 
 def _title(cluster: str, notices: Sequence[Notice]) -> str:
     """Such as `rebalance-audit eu: 2 incidents opened, 1 resolved`."""
     counts = Counter(notice.told for notice in notices)
-    (number, words), *others = ((counts[news], words) for news, words in _NEWS.items() if counts[news])
-    parts = [f"{count(number, 'incident')} {words}", *(f"{number} {words}" for number, words in others)]
+    (number, words), *further_counts = ((counts[news], words) for news, words in _NEWS.items() if counts[news])
+    parts = [f"{count(number, 'incident')} {words}", *(f"{number} {words}" for number, words in further_counts)]
     return printable(f"rebalance-audit {cluster}: {', '.join(parts)}")
 
 

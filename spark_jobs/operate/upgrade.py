@@ -16,7 +16,7 @@ from schemas.types import Field
 from spark_jobs.pipeline.audit_run import Progress
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.columns import keeps
-from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.location import check_all
 from spark_jobs.store.spark_types import spark_type
 from spark_jobs.store.sql import is_same_check, literal
@@ -92,4 +92,4 @@ def _constraints(spark: SparkSession, warehouse: Warehouse, table: Table) -> Ite
 
 def _alter(spark: SparkSession, warehouse: Warehouse, table: Table, change: str) -> None:
     statement = f"ALTER TABLE {warehouse.identifier(table.name)} {change}"
-    unless_outrun(partial(spark.sql, statement), f"upgrade {table.name}")
+    retry_on_conflict(partial(spark.sql, statement), f"upgrade {table.name}")

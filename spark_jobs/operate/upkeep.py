@@ -40,7 +40,7 @@ class Upkeep:
     vacuum: bool = True
 
     def lacks(self, days: int) -> dict[str, str]:
-        """The properties that keep versions for so many days, where they are not set.
+        """The properties that keep versions for `days`, where they are not set.
 
         Delta takes the retention from the table only: it ignores the one that VACUUM is given.
         """
@@ -76,8 +76,8 @@ class Maintained:
 
 def wrong_constraints(table: Table, properties: Mapping[str, str]) -> dict[str, str | None]:
     """By name, what Delta keeps instead of a constraint of the table's module; None: nothing."""
-    kept = {name: properties.get(f"delta.constraints.{name}") for name in table.checks}
-    return {name: check for name, check in kept.items() if not is_same_check(check, table.checks[name])}
+    stored = {name: properties.get(f"delta.constraints.{name}") for name in table.checks}
+    return {name: check for name, check in stored.items() if not is_same_check(check, table.checks[name])}
 
 
 def _duration(length: timedelta) -> str:
@@ -126,7 +126,7 @@ def days_to_keep(made: datetime | None, retention: timedelta) -> int:
     return math.ceil(max(retention, age) / timedelta(days=1))
 
 
-def untouched(location: Location, retention: timedelta) -> list[Maintained] | None:
+def nothing_to_maintain(location: Location, retention: timedelta) -> list[Maintained] | None:
     """What `maintain` says where it has nothing to do; None where it has, or only Spark can tell.
 
     The claims of killed runs are removed on the way.
@@ -137,20 +137,20 @@ def untouched(location: Location, retention: timedelta) -> list[Maintained] | No
     tables, maintained = DeltaTables(location), []
     oldest = oldest_versions(tables, datetime.now(UTC) - retention)
     for table in [table for table in TABLES if tables.exists(table)] or [SOURCES[0]]:
-        kept = oldest.get(table.name)
-        made = None if kept is None else LocalLog(root / table.name).made(kept)
-        days = days_to_keep(made, retention)
+        oldest_version = oldest.get(table.name)
+        made_at = None if oldest_version is None else LocalLog(root / table.name).made(oldest_version)
+        days = days_to_keep(made_at, retention)
         upkeep = upkeep_of(tables, table, days)
         if upkeep.lacks(days) or upkeep.compact or upkeep.vacuum or wrong_constraints(table, upkeep.properties):
             return None
         maintained.append(Maintained.of(table, upkeep, upkeep, days))
-    if not is_remembered(tables):
+    if not are_sightings_complete(tables):
         return None
     drop_dead_claims(location)
     return maintained
 
 
-def is_remembered(tables: DeltaTables) -> bool:
+def are_sightings_complete(tables: DeltaTables) -> bool:
     """Whether `sightings` is complete; there is nothing to be remembered where a source of it is missing."""
     if not all(map(tables.exists, (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS))):
         return True

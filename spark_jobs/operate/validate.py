@@ -24,7 +24,7 @@ from spark_jobs.pipeline.check import record_results, validated
 from spark_jobs.pipeline.gather.judged import IN_PART, Gathered, checked_outputs, checked_snapshots
 from spark_jobs.pipeline.gather.packed import counted_in
 from spark_jobs.pipeline.publish.claims import claim
-from spark_jobs.pipeline.publish.content import NOTHING, Content, content_of_steps, together
+from spark_jobs.pipeline.publish.content import NOTHING, Content, content_of_run, content_of_steps
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.publish.runs import PublishedRun, of_one_topic, published_runs
 from spark_jobs.pipeline.quality.checks import AsPublished, Check, Result, checks_of, settings_of
@@ -170,7 +170,7 @@ def _as_published(
     for run in _last_word(runs, interval):
         if (published := run.contents.get(table.name)) is not None:
             steps = [step.start for step in grid.steps(run.request.interval)]
-            is_same = together(contents.get(step, NOTHING) for step in steps) == published
+            is_same = content_of_run(contents.get(step, NOTHING) for step in steps) == published
             unchanged |= {step.isoformat(): is_same for step in steps}
     return AsPublished(
         name="content_is_as_published",
@@ -184,5 +184,5 @@ def _last_word(runs: Sequence[PublishedRun], interval: Interval) -> Iterable[Pub
     for place, run in enumerate(runs):
         steps = run.request.interval
         is_replaced = any(newer.request.overlaps(run.request) for newer in runs[:place])
-        if run.request.is_of_everything and steps.intersect(interval) == steps and not is_replaced:
+        if run.request.covers_everything and steps.intersect(interval) == steps and not is_replaced:
             yield run

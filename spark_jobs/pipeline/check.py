@@ -26,7 +26,7 @@ from spark_jobs.store.warehouse import Warehouse
 
 def usual_of(run: AuditRun) -> Usual | None:
     """What is usual in the steps of the run; None for a run of some groups only, which is compared with nothing."""
-    if not run.request.is_of_everything:
+    if not run.request.covers_everything:
         return None
     return usual_values(stored_in(run.spark, run.warehouse), run.request.interval, run.configuration.quality)
 

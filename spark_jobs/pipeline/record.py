@@ -12,7 +12,7 @@ from schemas import AUDIT_RUNS
 from spark_jobs.errors import QualityError
 from spark_jobs.pipeline.audit_run import AuditRun
 from spark_jobs.pipeline.publish.content import Published
-from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.read.stored import Filter, tuples
 from spark_jobs.store.read.through_spark import SparkTables, stored_in
 from spark_jobs.store.spark_types import spark_schema
@@ -60,4 +60,4 @@ def write(run: AuditRun, row: Mapping[str, Any]) -> None:
     rows = run.spark.createDataFrame([row], spark_schema(AUDIT_RUNS))
     same_run = f"run_id = {literal(run.run_id)}"
     writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", same_run)
-    unless_outrun(lambda: run.warehouse.save(writer, AUDIT_RUNS), "record the run")
+    retry_on_conflict(lambda: run.warehouse.save(writer, AUDIT_RUNS), "record the run")

@@ -144,7 +144,7 @@ def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None) -> Ru
     """
     results = judged.results + check(this, OUTPUTS, judged.counted.facts, usual)
     reject_if_critical(this, results)
-    warnings = what_was_not_audited(judged, this.request)
+    warnings = not_audited_warnings(judged, this.request)
     quality_warnings = judged.quality_warnings + failures(results[len(judged.results) :], Severity.WARNING)
     this.progress("publishing")
     one_step = this.configuration.grid.is_one_step(this.request.interval)
@@ -161,7 +161,7 @@ def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None) -> Ru
     return RunResult(row, findings, warnings, quality_warnings)
 
 
-def what_was_not_audited(judged: JudgedRun, request: RunRequest) -> list[str]:
+def not_audited_warnings(judged: JudgedRun, request: RunRequest) -> list[str]:
     """What the reader of the findings should know of what was not audited."""
     counted = judged.counted
     if not counted.observed:

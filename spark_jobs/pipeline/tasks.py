@@ -174,12 +174,12 @@ def _judged(scheduled: ScheduledRun, audited: StagedAudit) -> JudgedRun:
     return JudgedRun(packed, counted, audited.not_evaluated, [], audited.warnings)
 
 
-def _required(scheduled: ScheduledRun, found: T | None) -> T:
-    if found is None:
+def _required(scheduled: ScheduledRun, staged: T | None) -> T:
+    if staged is None:
         raise WarehouseError(
             f"the task audit of run {scheduled.name} has staged nothing for {scheduled.request.interval}: run it first"
         )
-    return found
+    return staged
 
 
 def _outcome(run: AuditRun) -> str | None:

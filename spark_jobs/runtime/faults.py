@@ -58,8 +58,8 @@ def explained(error: BaseException, folder: Path | None) -> str | None:
     text = "\n".join(map(_text, chain))
     if any(name in text for name in _OF_MEMORY):
         return _MORE_MEMORY
-    lost = any(type(cause).__name__ in _OF_CONNECTION for cause in chain)
-    code = _java_exit_code(_ENDING if lost else 0.0)
+    has_lost_connection = any(type(cause).__name__ in _OF_CONNECTION for cause in chain)
+    code = _java_exit_code(_ENDING if has_lost_connection else 0.0)
     if code is not None:
         return _MORE_MEMORY if code == _LACKS_MEMORY else _java_ended(code)
     if _WORKER_ENDED in text:

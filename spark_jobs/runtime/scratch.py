@@ -20,13 +20,13 @@ def scratch_folder() -> Path:
     root = Path(tempfile.gettempdir())
     _remove_those_of_the_dead(root)
     folder = root / f"{_PREFIX}{uuid4().hex}"
-    _held(folder).acquire()
+    _lock(folder).acquire()
     folder.mkdir(mode=0o700)
     return folder
 
 
 @cache
-def _held(folder: Path) -> FileLock:
+def _lock(folder: Path) -> FileLock:
     """The lock of a folder; the cache keeps it held."""
     return FileLock(folder.with_suffix(".lock"))
 

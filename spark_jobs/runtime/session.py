@@ -103,9 +103,9 @@ def get_session(java_options: str | None = None, *, small: bool = False) -> Spar
         # Not `spark.jars`: what the JVM loads later than its start is in no archive.
         builder = builder.config(_CLASS_PATH, _delta_jars())
         # Behind Spark's own jars: the archive holds as long as what is before is the same.
-        given = os.environ.get("SPARK_DIST_CLASSPATH", "").split(":")
-        behind = dict.fromkeys(filter(None, [*given, *map(str, installed())]))
-        os.environ["SPARK_DIST_CLASSPATH"] = ":".join(behind)
+        submitted_path = os.environ.get("SPARK_DIST_CLASSPATH", "").split(":")
+        class_path = dict.fromkeys(filter(None, [*submitted_path, *map(str, installed())]))
+        os.environ["SPARK_DIST_CLASSPATH"] = ":".join(class_path)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     # It would print a stack where Java ends too early; what needs Java then says so itself.
@@ -143,8 +143,13 @@ def submit_settings() -> dict[str, str]:
     """What spark-submit is given for a local session that starts as fast as one of `get_session`: a JVM's options and
     class path are fixed before Python runs. Memory is left to the caller.
     """
-    kept = {key: value for key, value in _LOCAL_SETTINGS.items() if key not in ("spark.master", "spark.driver.memory")}
-    return kept | {_JAVA_OPTIONS: f"{_LOCAL_SETTINGS[_JAVA_OPTIONS]} {_archive_options()}", _CLASS_PATH: _delta_jars()}
+    settings = {
+        key: value for key, value in _LOCAL_SETTINGS.items() if key not in ("spark.master", "spark.driver.memory")
+    }
+    return settings | {
+        _JAVA_OPTIONS: f"{_LOCAL_SETTINGS[_JAVA_OPTIONS]} {_archive_options()}",
+        _CLASS_PATH: _delta_jars(),
+    }
 
 
 def _delta_jars() -> str:

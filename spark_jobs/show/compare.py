@@ -9,7 +9,7 @@ from itertools import pairwise
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.domain.what_if.outcome import RecordedOutcome, happened
+from spark_jobs.domain.what_if.outcome import RecordedOutcome, recorded_outcome
 from spark_jobs.errors import IntervalError
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.what_if import GroupRequest, group_steps
@@ -19,14 +19,14 @@ from spark_jobs.store.read.stored import StoredTables
 
 @dataclass(frozen=True)
 class GroupTime:
-    """One group in one interval. `happened` is None where the owners of its queues were never known; `incidents` are
+    """One group in one interval. `recorded_outcome`: None where the owners of its queues were never known; `incidents`:
     those that opened in the interval.
     """
 
     cluster: str
     consumer_group: str
     interval: Interval
-    happened: RecordedOutcome | None
+    recorded_outcome: RecordedOutcome | None
     incidents: Sequence[Incident]
 
 
@@ -52,7 +52,7 @@ def compared_times(
         name = check_group(tables, steps, cluster, consumer_group)
         group = group_steps(stored, GroupRequest(consumer_group, steps, name), say)
         start, end = to_micros(interval.start), to_micros(interval.end)
-        outcome = happened(group.steps, start, end, group.configured, str(interval))
+        outcome = recorded_outcome(group.steps, start, end, group.configured, str(interval))
         incidents = published_incidents(tables, IncidentQuery(interval, cluster=name, consumer_group=consumer_group))
         opened = [incident for incident in incidents if start <= incident.opened_at < end]
         times.append(GroupTime(name, consumer_group, interval, outcome, opened))

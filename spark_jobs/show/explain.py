@@ -18,7 +18,7 @@ from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.rows import Row, by_key
 from spark_jobs.show.text.backlog import backlog_of, with_growth
-from spark_jobs.show.text.explanation import GroupExplanation, GroupStep, TopicExplanation, holding, last_before
+from spark_jobs.show.text.explanation import GroupExplanation, GroupStep, TopicExplanation, intervals_at, last_before
 from spark_jobs.show.text.intervals import interval_explanation
 from spark_jobs.store.read.published import PublishedTables, check_group, published_tables, run_of_step
 from spark_jobs.store.read.stored import Filter, StoredTables, rows
@@ -110,7 +110,7 @@ def wanted_intervals(intervals: Sequence[Row], at: datetime) -> list[Row]:
     """
     wanted: list[Row] = []
     for topic_intervals in by_key(intervals, itemgetter("topic")).values():
-        current = holding(topic_intervals, at)
+        current = intervals_at(topic_intervals, at)
         observed = [row for row in current if row["status"] != Status.UNOBSERVED]
         before = last_before(topic_intervals, at) if len(observed) < len(current) else None
         wanted += [*observed, before] if before else observed
@@ -119,10 +119,10 @@ def wanted_intervals(intervals: Sequence[Row], at: datetime) -> list[Row]:
 
 def _topic_explanation(group: GroupStep, topic: str) -> TopicExplanation:
     topic_intervals = [row for row in group.intervals if row["topic"] == topic]
-    current = holding(topic_intervals, group.at)
+    current = intervals_at(topic_intervals, group.at)
     if not current:
         raise NothingPublishedError(f"nothing of {topic} was published at {format_utc(group.at)}")
-    progress = [row for row in holding(group.progress, group.at) if row["topic"] == topic]
+    progress = [row for row in intervals_at(group.progress, group.at) if row["topic"] == topic]
     views = [
         interval_explanation(group, topic_intervals, row, [interval for interval in current if interval is not row])
         for row in current

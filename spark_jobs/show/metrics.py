@@ -28,7 +28,7 @@ from spark_jobs.store.read.stored import StoredTables
 
 #: Only steps of this time before the end of the newest one are exported: a group that was removed does not stay for
 #: ever, and an incident that has lasted for months costs no more. An audit forgets sightings after as many days.
-KEPT = timedelta(days=7)
+EXPORTED = timedelta(days=7)
 
 
 def metrics(
@@ -48,15 +48,15 @@ def metrics(
     if newest.newest_step is None:
         return registry([], [])
     end = newest.newest_step + length
-    kept = [row for row in newest.groups if row["step_start"] >= end - KEPT]
-    starts = {row["step_start"] for row in kept}
+    recent = [row for row in newest.groups if row["step_start"] >= end - EXPORTED]
+    starts = {row["step_start"] for row in recent}
     observed = {start: observed_shares(tables, Interval(start, start + length)) for start in starts}
     groups = [
         row | {"step_end": row["step_start"] + length, "observed": observed[row["step_start"]].get(group_of(row))}
-        for row in kept
+        for row in recent
     ]
     progress("reading the findings")
-    return registry(groups, open_incidents(tables, end - KEPT, cluster, consumer_group, routes))
+    return registry(groups, open_incidents(tables, end - EXPORTED, cluster, consumer_group, routes))
 
 
 def write_metrics(gauges: CollectorRegistry, file: Path) -> None:

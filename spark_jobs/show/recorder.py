@@ -37,19 +37,19 @@ def recorder_lines(calls: Mapping[tuple[str, str], int] | None) -> Iterator[Text
 
 
 #: How much of a gap is read: who was silent when it began says why, and a fleet makes many calls in a day.
-LOOKED_AT = timedelta(minutes=10)
+COUNTED_TIME = timedelta(minutes=10)
 #: The request to clients; a client that does not answer makes no gap (CLIENT_HUNG).
 _OF_CLIENTS = "running"
 
 
 def calls_in(stored: StoredTables, cluster: str, gap: Interval) -> Counter[tuple[str, str]] | None:
-    """Calls by (target, fate) in the first `LOOKED_AT` of the gap; None: there is no table of calls."""
+    """Calls by (target, fate) in the first `COUNTED_TIME` of the gap; None: there is no table of calls."""
     if not stored.exists(CAPTURE_CALLS):
         return None
     conditions = (
         Filter("cluster", "=", cluster),
         Filter("captured_at", ">=", gap.start),
-        Filter("captured_at", "<", min(gap.end, gap.start + LOOKED_AT)),
+        Filter("captured_at", "<", min(gap.end, gap.start + COUNTED_TIME)),
     )
     calls = stored.read(CAPTURE_CALLS, ("called", "fate", "request"), conditions)
     return Counter((called, fate) for called, fate, request in tuples(calls) if request != _OF_CLIENTS)

@@ -51,9 +51,9 @@ def ownership(allocations: Iterable[Row], progress: Iterable[Row]) -> list[Row]:
 def members(intervals: Iterable[Row]) -> list[Row]:
     """One row per (group, connection, maximal time in which some topic's allocation counted it): `start`, `end`.
 
-    `strategy` and `version` are the last it was seen with; `twins`: another connection had the same client id then.
+    `strategy` and `version` are the last it was seen with; `shares_id`: another connection had the same client id then.
     """
-    names = (*GROUP, *_CLIENT, "twins")
+    names = (*GROUP, *_CLIENT, "shares_id")
     spans = _without_gaps(_connections(intervals), itemgetter(*names))
     return [_picked(span[0], names) | _whole_time(span) | _picked(span[-1], ("strategy", "version")) for span in spans]
 
@@ -65,7 +65,7 @@ def _connections(intervals: Iterable[Row]) -> Iterator[Row]:
             connections = Counter(member["client_id"] for member in row["members"])
             for member in row["members"]:
                 client = _picked(member, (*_CLIENT, "strategy", "version"))
-                yield _picked(row, GROUP) | client | _time(row) | {"twins": connections[member["client_id"]] > 1}
+                yield _picked(row, GROUP) | client | _time(row) | {"shares_id": connections[member["client_id"]] > 1}
 
 
 def _without_gaps(rows: Iterable[Row], key: Callable[[Row], Key]) -> Iterator[list[Row]]:

@@ -38,7 +38,7 @@ _HALF_MADE: Final = ("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "DELTA_TABLE_
 _ATTEMPTS: Final = 8
 
 
-def unless_outrun(commit: Callable[[], T], what: str) -> T:
+def retry_on_conflict(commit: Callable[[], T], what: str) -> T:
     """The commit's result; where another writer came first it is tried again, for some seconds.
 
     Raises `PublishConflictError`, naming `what` could not be written, if that does not end.

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from schemas import Table
 from spark_jobs.domain.model.intervals import Interval, parse_utc
 from spark_jobs.errors import IntervalError, WarehouseError
-from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.delta_log import JavaLog, LocalLog, user_metadata
 from spark_jobs.store.location import Location
 from spark_jobs.store.parallel import run_in_parallel
@@ -56,7 +56,7 @@ class Warehouse(Location):
         return DeltaTable.forPath(spark, f"{self.location}/{table.name}")
 
     def detail(self, spark: SparkSession, table: Table) -> dict[str, Any]:
-        """What Delta tells of the newest version: properties, `numFiles`, `sizeInBytes` and more."""
+        """Delta's `DESCRIBE DETAIL` of the newest version: properties, `numFiles`, `sizeInBytes` and more."""
         return dict(self.delta_table(spark, table).detail().collect()[0].asDict())
 
     def _check_exists(self, spark: SparkSession, table: Table) -> None:
@@ -152,7 +152,7 @@ class Warehouse(Location):
 
     def _create(self, spark: SparkSession, table: Table) -> None:
         statement = create_table(table, self.identifier(table.name))
-        unless_outrun(partial(spark.sql, statement), f"make the table {table.name}")
+        retry_on_conflict(partial(spark.sql, statement), f"make the table {table.name}")
 
 
 def _moment(text: str) -> datetime | None:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, shares
+from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, shares
 from spark_jobs.domain.rocketmq.hash_ring import java_ring
 from spark_jobs.domain.rocketmq.strategies import (
     AVG,
@@ -80,7 +80,7 @@ def answer(case: Case, variant: Variant = Variant.JAVA) -> Gets:
     try:
         strategy = strategy_of(case.inputs, variant)
         found = allocate(strategy, case.client_id, queues_of(case.inputs["queues"]), case.inputs["clients"])
-    except KeepsWhatItHad as kept:
+    except KeepsAllocation as kept:
         return str(kept)
     except StrategyError as error:
         return str(error).partition(";")[0]  # the advice after it is ours

@@ -18,7 +18,7 @@ from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.attribution import TopicGrowth, attribution
 from spark_jobs.domain.status.backlog import Backlog, queue_intervals
 from spark_jobs.domain.status.group_status import GroupStatus, group_status
-from spark_jobs.domain.what_if.answer import in_numbers
+from spark_jobs.domain.what_if.answer import advice_in_numbers
 from tests.domain.audited import SETTINGS, WINDOW, at, audited_step, measured, offsets, replayed, unobserved
 
 NO_EVIDENCE = Evidence(None, None, [], None, None, [], *[None] * 10)
@@ -36,7 +36,7 @@ def status(*intervals: RebalanceInterval, progress: list[IntervalProgress] | Non
 
 
 def status_of(step: AuditedStep, findings: Sequence[Finding]) -> GroupStatus | None:
-    return group_status(step, findings, partial(in_numbers, step, configured=StrategySettings()))
+    return group_status(step, findings, partial(advice_in_numbers, step, configured=StrategySettings()))
 
 
 def finding(rule: str, cause: str, severity: str) -> Finding:

@@ -57,7 +57,7 @@ def test_what_is_counted_is_what_the_table_has(case: Case) -> None:
     owners = [expected.owners for queue, expected in case.expected.items() if queue in readable]
     assert found.counts == Counts(owners.count(()), sum(len(of_queue) > 1 for of_queue in owners))
     twins = tuple(dict.fromkeys(client_id for client_id in case.client_ids if case.client_ids.count(client_id) > 1))
-    assert found.twin_ids == twins
+    assert found.duplicate_ids == twins
     # Owners are connections: each of k twins is named, and has the queue.
     own = [sum(client_id in of_queue for of_queue in owners) for client_id in case.client_ids]
     assert found.queues_per_member == own
@@ -103,7 +103,7 @@ def test_two_cures_for_duplicates(
 
 def test_without_duplicates_there_is_nothing_to_cure() -> None:
     found = replayed(Inputs("T", (connection("c1"),), (("a", 0),), ()), StrategySettings())
-    assert (found.twin_ids, found.if_deduplicated, found.if_unique) == ((), None, None)
+    assert (found.duplicate_ids, found.if_deduplicated, found.if_unique) == ((), None, None)
 
 
 def test_queues_come_in_allocation_order_and_those_that_nobody_may_read_after_them() -> None:

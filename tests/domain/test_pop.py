@@ -4,7 +4,7 @@ import pytest
 
 from spark_jobs.domain.model.history import RequestMode
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad
+from spark_jobs.domain.rocketmq.allocation import KeepsAllocation
 from spark_jobs.domain.rocketmq.pop import request_mode
 from spark_jobs.domain.rocketmq.strategies import AVG, Strategy
 from tests.oracle.client import pop_assignment
@@ -73,5 +73,5 @@ def test_who_is_not_listed_gets_nothing() -> None:
 
 
 def test_without_queues_the_client_keeps_what_it_had() -> None:
-    with pytest.raises(KeepsWhatItHad, match="mqAll"):
+    with pytest.raises(KeepsAllocation, match="mqAll"):
         popped(1, "c1", FOUR, [])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, shares
+from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, shares
 from spark_jobs.domain.rocketmq.strategies import (
     AVG,
     AVG_BY_CIRCLE,
@@ -33,11 +33,11 @@ CHECKED = [
 
 @pytest.mark.parametrize("strategy", CHECKED, ids=lambda strategy: strategy.name)
 def test_empty_inputs_keep_what_the_client_had(strategy: Strategy) -> None:
-    with pytest.raises(KeepsWhatItHad, match=r"^currentCID is empty$"):
+    with pytest.raises(KeepsAllocation, match=r"^currentCID is empty$"):
         allocate(strategy, "", QUEUES, ["c"])
-    with pytest.raises(KeepsWhatItHad, match=r"^mqAll is null or mqAll empty$"):
+    with pytest.raises(KeepsAllocation, match=r"^mqAll is null or mqAll empty$"):
         allocate(strategy, "c", [], ["c"])
-    with pytest.raises(KeepsWhatItHad, match=r"^cidAll is null or cidAll empty$"):
+    with pytest.raises(KeepsAllocation, match=r"^cidAll is null or cidAll empty$"):
         allocate(strategy, "c", QUEUES, [])
 
 
@@ -69,11 +69,11 @@ def test_config_that_was_never_configured_is_null() -> None:
 
 
 def test_a_room_that_cannot_be_resolved_keeps_what_the_client_had() -> None:
-    with pytest.raises(KeepsWhatItHad, match=r"^Machine room is null for consumer id c$"):
+    with pytest.raises(KeepsAllocation, match=r"^Machine room is null for consumer id c$"):
         allocate(NEARBY, "r1-c", QUEUES, ["c", "r1-c"])
-    with pytest.raises(KeepsWhatItHad, match=r"^Machine room is null for mq MessageQueue \[topic=T, brokerName=x"):
+    with pytest.raises(KeepsAllocation, match=r"^Machine room is null for mq MessageQueue \[topic=T, brokerName=x"):
         allocate(NEARBY, "r1-c", [MessageQueue("T", "x-a", 0)], ["r1-c"])
-    with pytest.raises(KeepsWhatItHad, match="brokerName=-a"):
+    with pytest.raises(KeepsAllocation, match="brokerName=-a"):
         allocate(NEARBY, "r1-c", [MessageQueue("T", "-a", 0)], ["r1-c"])
 
 

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from spark_jobs.domain.model.message_queue import sort_client_ids, sort_queues
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad
+from spark_jobs.domain.rocketmq.allocation import KeepsAllocation
 from spark_jobs.errors import StrategyError
 from tests.domain.vectors import Result, Vector, read_vectors
 from tests.oracle.client import allocate, pop_assignment
@@ -21,7 +21,7 @@ def answer(vector: Vector, client_id: str) -> Result:
         if vector.pop_share is not None:
             return frozenset(pop_assignment(vector.strategy, vector.pop_share, *arguments))
         queues = allocate(vector.strategy, *arguments)
-    except KeepsWhatItHad as kept:
+    except KeepsAllocation as kept:
         return str(kept)
     except StrategyError as error:
         return str(error).partition(";")[0]  # the advice after it is ours

@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.rocketmq.strategies import ConfigQueues, Strategy, Variant
-from spark_jobs.show.text.arithmetic import AllocatingMember, arithmetic, how_it_was_cut
+from spark_jobs.show.text.arithmetic import AllocatingMember, allocation_arithmetic, arithmetic
 from tests.oracle.client import allocate
 
 AVG, CIRCLE = Strategy("AVG"), Strategy("AVG_BY_CIRCLE")
@@ -278,19 +278,19 @@ def members(text: str, strategy: Strategy = AVG, strangers: str = "") -> list[Al
     ],
 )  # fmt: skip
 def test_what_twins_lose(strategy: Strategy, of: str, who: str, expected: str) -> None:
-    assert how_it_was_cut(members(who, strategy), "T", queues(of))[-1] == expected
+    assert allocation_arithmetic(members(who, strategy), "T", queues(of))[-1] == expected
 
 
 def test_the_share_of_who_does_not_subscribe_is_nobodys() -> None:
-    *_, sentence = how_it_was_cut(members("c1 c2", strangers="c2"), "T", queues("a:4"))
+    *_, sentence = allocation_arithmetic(members("c1 c2", strangers="c2"), "T", queues("a:4"))
     assert sentence == "Position 1 does not subscribe to T, but still counts: nobody owns its share."
-    *_, sentence = how_it_was_cut(members("c1 c2 c3", strangers="c1 c3"), "T", queues("a:4"))
+    *_, sentence = allocation_arithmetic(members("c1 c2 c3", strangers="c1 c3"), "T", queues("a:4"))
     assert sentence == "Positions 0 and 2 do not subscribe to T, but still count: nobody owns their shares."
 
 
 def test_everybody_computes_with_its_own_strategy() -> None:
     mixed = [*members("c1 c2"), *members("c3", CIRCLE), *members("c3")]
-    assert how_it_was_cut(mixed, "T", queues("a:8")) == [
+    assert allocation_arithmetic(mixed, "T", queues("a:8")) == [
         "Each member computes with its own strategy, and takes only the share of its own position.",
         "By AVG (positions 0, 1 and 3): 8 queues, 4 members: 8 % 4 = 0, so every position gets 2, in consecutive "
         "slices.",
@@ -305,7 +305,7 @@ def test_everybody_computes_as_its_language_does() -> None:
     """The nodes and the queues are those of `tests/data/allocations.txt`."""
     java = Strategy("CONSISTENT_HASH", 2)
     go = replace(java, variant=Variant.GO)
-    assert how_it_was_cut([*members("c1", java), *members("c2", go)], "T", queues("a:6")) == [
+    assert allocation_arithmetic([*members("c1", java), *members("c2", go)], "T", queues("a:6")) == [
         "Each member computes with the rules of its language and version, and takes only the share of its own "
         "position.",
         "By CONSISTENT_HASH of Go (position 1): Every member has 2 points on Go's hash ring, and a queue goes to the "
@@ -313,7 +313,7 @@ def test_everybody_computes_as_its_language_does() -> None:
         "By CONSISTENT_HASH (position 0): Every member has 2 points on the hash ring, and a queue goes to the first "
         "point at or after its own hash. Of 6 queues, position 0 gets 4, position 1 gets 2.",
     ]
-    assert how_it_was_cut(members("c1 c1 c2", go), "T", queues("a:6"))[-1] == (
+    assert allocation_arithmetic(members("c1 c1 c2", go), "T", queues("a:6"))[-1] == (
         "c1 is listed 2 times, at positions 0 and 1: it has 2 points and one share, which each of its connections "
         "takes. No queue loses its owner, but the whole share is consumed more than once."
     )

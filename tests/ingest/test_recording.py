@@ -3,13 +3,8 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs.ingest.files import Line
-<<<<<<< HEAD
 from spark_jobs.ingest.recording import NOT_LISTED, Blank, Meta, NoObservation, Outcome, Quarantined, Row, outcomes
-from tests.ingest.bodies import AT, failed, line, outcome, rejection, row
-=======
-from spark_jobs.ingest.recording import Blank, Meta, NoObservation, Outcome, Quarantined, Row, outcomes
 from tests.ingest.bodies import failed, line, outcome, rejection, row
->>>>>>> h-tests
 
 META_LINE = b'{"kind":"meta","cluster":"demo"}'
 

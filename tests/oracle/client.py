@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spark_jobs.domain.model.message_queue import MessageQueue, sort_queues
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, first_positions, shares
+from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, first_positions, shares
 from spark_jobs.domain.rocketmq.pop import pop_shares, pops_all
 from spark_jobs.domain.rocketmq.strategies import CONFIG, Strategy, Variant
 
@@ -18,7 +18,7 @@ def allocate(
 ) -> list[MessageQueue] | None:
     """The queues one client takes, given both lists sorted; order and repeats carry no meaning.
 
-    [] and None (CONFIG that was never configured) drop every queue of the topic. Raises `KeepsWhatItHad`
+    [] and None (CONFIG that was never configured) drop every queue of the topic. Raises `KeepsAllocation`
     where the Java class throws (Go and Java up to 4.7.1 give [] instead), `StrategyError` if settings are
     missing. Source: the classes that implement `AllocateMessageQueueStrategy`.
     """
@@ -33,13 +33,13 @@ def allocate(
 
 
 def check_lists(client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> None:
-    """Raises `KeepsWhatItHad` for an empty own id or list (`AbstractAllocateMessageQueueStrategy.check`)."""
+    """Raises `KeepsAllocation` for an empty own id or list (`AbstractAllocateMessageQueueStrategy.check`)."""
     if not client_id:
-        raise KeepsWhatItHad("currentCID is empty")
+        raise KeepsAllocation("currentCID is empty")
     if not queues:
-        raise KeepsWhatItHad("mqAll is null or mqAll empty")
+        raise KeepsAllocation("mqAll is null or mqAll empty")
     if not client_ids:
-        raise KeepsWhatItHad("cidAll is null or cidAll empty")
+        raise KeepsAllocation("cidAll is null or cidAll empty")
 
 
 def pop_assignment(
@@ -48,7 +48,7 @@ def pop_assignment(
     """The distinct queues a client may pop from, sorted; queue id -1 is every queue of that broker.
 
     `share` (popShareQueueNum) is how many following positions a client helps out; 0 or less, or all
-    others, means that everybody pops everything, also who is not listed. Raises `KeepsWhatItHad` for empty
+    others, means that everybody pops everything, also who is not listed. Raises `KeepsAllocation` for empty
     lists otherwise. Source: `QueryAssignmentProcessor.allocate4Pop`.
     """
     if pops_all(share, len(client_ids)):

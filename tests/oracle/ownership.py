@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.message_queue import MessageQueue, RouteQueue
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, shares
+from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, shares
 from spark_jobs.domain.rocketmq.strategies import CONFIG, MACHINE_ROOM, Strategy, Variant
 from tests.oracle.client import allocate
 
@@ -59,7 +59,7 @@ def _taken(member: Member, queues: Sequence[MessageQueue], members: Sequence[Mem
     """What one client makes of the lists; nothing is known of one that keeps what it had."""
     try:
         found = allocate(member.strategy, member.client_id, queues, [member.client_id for member in members])
-    except KeepsWhatItHad:
+    except KeepsAllocation:
         return set()
     return set(found or ()) if member.subscribes else set()
 
@@ -78,7 +78,7 @@ def _claims(queue: MessageQueue, readable: Sequence[MessageQueue], members: Sequ
     for strategy in {member.strategy for member in members}:
         try:
             dealt = shares(strategy, readable, [member.client_id for member in members])
-        except KeepsWhatItHad:
+        except KeepsAllocation:
             continue
         found += [_Claim(strategy, share.position) for share in dealt if readable[share.queue] == queue]
     return found

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from spark_jobs.domain.model.message_queue import RouteQueue, all_queues
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, shares
+from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, shares
 from spark_jobs.domain.rocketmq.strategies import POP, Strategy, StrategySettings, Variant
 from tests.oracle.members import Resolved, group_source, known_at, resolve_strategies, variant_of
 from tests.oracle.snapshots import JAVA_5, StepWindow, TopicHistory
@@ -242,6 +242,6 @@ def _not_replayable(
     try:
         for strategy in strategies:
             shares(strategy, readable, client_ids)
-    except KeepsWhatItHad:
+    except KeepsAllocation:
         return Reason.ROOM_UNRESOLVABLE
     return None

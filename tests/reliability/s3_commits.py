@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from spark_jobs.runtime.session import get_session
-from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.conflicts import retry_on_conflict
 
 
 def main(table: str, name: str, count: int) -> None:
@@ -18,7 +18,7 @@ def main(table: str, name: str, count: int) -> None:
     print("ready", flush=True)
     sys.stdin.read()
     for row in rows:
-        unless_outrun(lambda row=row: row.write.format("delta").mode("append").save(table), "append a row")  # type: ignore[misc]
+        retry_on_conflict(lambda row=row: row.write.format("delta").mode("append").save(table), "append a row")  # type: ignore[misc]
     spark.read.format("delta").load(table).explain("extended")
 
 

@@ -55,7 +55,7 @@ def state(start: float, end: float, trigger: str | None, **facts: Any) -> dict[s
 def member(start: float, end: float, connection: str, *, twins: bool = False) -> dict[str, Any]:
     """A connection of that time."""
     client_id = connection.split(":")[0]
-    facts = {"client_id": client_id, "client_addr": connection, "twins": twins, "strategy": "AVG", "version": 493}
+    facts = {"client_id": client_id, "client_addr": connection, "shares_id": twins, "strategy": "AVG", "version": 493}
     return facts | {"start": at(start), "end": at(end)}
 
 

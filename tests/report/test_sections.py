@@ -102,7 +102,7 @@ def test_a_member_is_one_span_over_all_topics_and_twins_are_marked_while_they_ar
         interval(300, 400, None, status="UNOBSERVED"),
     ]
     spans = members(named(rows, _INTERVALS))
-    assert columns_of(spans, "client_id", "client_addr", "twins", "start", "end", "strategy", "version") == sorted(
+    assert columns_of(spans, "client_id", "client_addr", "shares_id", "start", "end", "strategy", "version") == sorted(
         [
             ("a", "a1", False, at(0), at(100), "AVG", 493),
             ("a", "a1", True, at(100), at(200), "AVG", 493),

@@ -1,1 +1,1 @@
-"""Published findings → incidents: what a person is told of, once, from its beginning to its end."""
+"""Published findings → incidents: what people are notified about, once, from its beginning to its end."""

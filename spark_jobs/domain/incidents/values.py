@@ -117,8 +117,9 @@ Time = tuple[int, int]
 
 
 class UnknownTime:
-    """When nothing is known of each group: steps that were not audited, and blind findings; since when conditions are
-    known to have held; and when groups were deleted. `unreported`: the ids of findings that open no incident.
+    """The times in which a group's state is unknown: steps that were not audited, and blind findings; since when
+    conditions are known to have held; and when groups were deleted. `unreported`: the ids of findings that open no
+    incident.
     """
 
     def __init__(

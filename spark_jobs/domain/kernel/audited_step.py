@@ -70,13 +70,13 @@ class Allocation:
     double_owned_causes: Sequence[str | None]
     queues_per_member: Sequence[int]
     counts: Counts
-    twin_ids: tuple[str, ...] = ()
+    duplicate_ids: tuple[str, ...] = ()
     if_deduplicated: Counts | None = None
     if_unique: Counts | None = None
 
     @cached_property
     def queues_of_client(self) -> Mapping[str, frozenset[Place]]:
-        """The queues that each owner owns, by client id; twins own the same."""
+        """The queues of each owner, by client id; connections that share an id own the same ones."""
         queues_by_client: dict[str, set[Place]] = defaultdict(set)
         for queue, ids in zip(self.queues, self.owner_ids, strict=True):
             for client_id in ids:
@@ -137,7 +137,7 @@ class RebalanceInterval:
     `members` (None: unobserved) and `queues` (readable, None: no route was seen) as every client sorts them. Of the
     members, addresses and versions are those at its start, and, where it is not replayed, all but the ids; `seen_at`:
     the last snapshot inside that showed them.
-    `allocation` only where REPLAYED; `moves` None: it stands since the window began, or its members are not known.
+    `allocation` only where REPLAYED; `moves` None: it began with the window or before, or its members are unknown.
     """
 
     topic: str
@@ -187,7 +187,7 @@ class IntervalProgress:
 
     `verdicts`: the worst of each queue's windows; `spans`: when which queue was stuck. Of that time, between readings
     of the step: `stuck_growth` of the lag and `stuck_produced`, messages, and `stuck_time`; 0 where there is none.
-    `is_filtered`: messages are those of the queue, of which the group subscribes only some.
+    `is_filtered`: the group subscribes to some of the queue's messages only; all of them are counted.
     """
 
     interval: RebalanceInterval

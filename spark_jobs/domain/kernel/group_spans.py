@@ -112,12 +112,12 @@ class ClientStates:
         return tuple((client_id, known) for client_id, known in answers if known is not None)
 
     def is_assigned(self, client_id: str) -> bool:
-        """Whether the broker assigns queues to the client, in a group that leaves it to the broker: one of whom nothing
-        is known does as the others.
+        """Whether the broker assigns queues to the client, in a group that leaves it to the broker; so does a client
+        without snapshots, if the others do.
         """
         return client_id not in self.states or self.states[client_id].client_rebalance is False
 
-    def leave_it_to_the_broker(self, membership: Membership) -> bool:
+    def is_assigned_by_broker(self, membership: Membership) -> bool:
         """Whether the broker assigns queues to any connected client; of a group without any, to one before or after."""
         ids = [connection.client_id for connection in membership.connections] or list(self.states)
         states = (self.states[client_id] for client_id in ids if client_id in self.states)

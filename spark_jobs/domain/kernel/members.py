@@ -1,4 +1,4 @@
-"""The members of a view as the replay needs them: each with its strategy, and whether it subscribes the topic."""
+"""The members of a view as the replay needs them: each with its strategy, and whether it subscribes to the topic."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def members_of(
 def resolve_strategies(classes: Sequence[str | None], configured: str | None) -> list[Resolved]:
     """One per member, given the Java class it is known to run: its own, else configured, else that of others.
 
-    What others run is the most frequent strategy of the view (of equals the smallest name); if nobody's is known, AVG,
+    What others run is the most frequent strategy of the view (of equals the smallest name); if none is known, AVG,
     RocketMQ's default.
     """
     own = [_own_strategy(class_name, configured) if class_name is not None else None for class_name in classes]

@@ -15,7 +15,7 @@ from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.message_queue import MessageQueue, RouteEntry, all_queues
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, first_positions, queues_in_rooms
+from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, first_positions, queues_in_rooms
 from spark_jobs.domain.rocketmq.pop import shares_of
 from spark_jobs.domain.rocketmq.strategies import (
     CONFIG,
@@ -27,7 +27,7 @@ from spark_jobs.domain.rocketmq.strategies import (
 )
 
 #: Appended, with a number, to the client id of a further connection to make it unique.
-TWIN = "#twin"
+DUPLICATE_SUFFIX = "#twin"
 
 
 class Inputs(NamedTuple):
@@ -97,11 +97,11 @@ class _QueueOwners(NamedTuple):
 def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
     """The allocation, and what two fixes would make of its duplicates. Linear in members and queues.
 
-    A queue is owned by every connection that subscribes and whose own implementation of its strategy gives it to the
-    first position of its id. Raises `StrategyError` if settings are missing.
+    A queue is owned by every connection that subscribes to the topic and whose own implementation of its strategy
+    gives the queue to the first position of its id. Raises `StrategyError` if settings are missing.
     """
     allocation = allocated(inputs, settings)
-    if not allocation.twin_ids:
+    if not allocation.duplicate_ids:
         return allocation
     deduplicated = allocated(inputs._replace(members=_deduplicated(inputs.members)), settings)
     unique = allocated(inputs._replace(members=with_own_ids(inputs.members)), settings)
@@ -110,7 +110,7 @@ def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
         allocation,
         if_deduplicated=Counts(
             deduplicated.counts.unassigned_queues,
-            _consumed_twice(deduplicated, pulling.intersection(allocation.twin_ids)),
+            _consumed_twice(deduplicated, pulling.intersection(allocation.duplicate_ids)),
         ),
         if_unique=unique.counts,
     )
@@ -135,7 +135,7 @@ def allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
         double_owned_causes=[queue.double_owned_cause for queue in queues],
         queues_per_member=[queue_counts[position] for position in range(len(members))],
         counts=Counts(unassigned, double_owned),
-        twin_ids=tuple(client_id for client_id, count in connection_counts.items() if count > 1),
+        duplicate_ids=tuple(client_id for client_id, count in connection_counts.items() if count > 1),
     )
 
 
@@ -151,7 +151,7 @@ def _readable_owners(inputs: Inputs, settings: StrategySettings) -> list[_QueueO
 
 @dataclass(frozen=True)
 class _Owners:
-    """From claims to owners; who takes a claim is found once for all queues it is about."""
+    """From claims to owners; equal claims are resolved once."""
 
     members: Sequence[Member]
 
@@ -161,7 +161,7 @@ class _Owners:
         return [owners_of(tuple(queue_claims)) for queue_claims in claims]
 
     @cached_property
-    def _twins(self) -> dict[int, range]:
+    def _positions_of_ids(self) -> dict[int, range]:
         """By the first position of each client id, the positions of all its connections: they are neighbours."""
         client_ids = [member.client_id for member in self.members]
         counts = Counter(client_ids)
@@ -169,16 +169,16 @@ class _Owners:
             first: range(first, first + counts[client_id]) for client_id, first in first_positions(client_ids).items()
         }
 
-    def _takers(self, claim: Claim) -> list[int]:
-        """Positions of who computes this share and takes it: all twins of a first position."""
+    def _computing_positions(self, claim: Claim) -> list[int]:
+        """The positions of all connections that compute this share and subscribe to the topic."""
         return [
             position
-            for position in self._twins.get(claim.position, ())
+            for position in self._positions_of_ids.get(claim.position, ())
             if self.members[position].subscribes and self.members[position].implementation == claim.implementation
         ]
 
     def _owned(self, claims: tuple[Claim, ...]) -> _QueueOwners:
-        owners = tuple(sorted({position for claim in claims for position in self._takers(claim)}))
+        owners = tuple(sorted({position for claim in claims for position in self._computing_positions(claim)}))
         if not owners:
             return self._unowned(claims)
         return _QueueOwners(owners, double_owned_cause=self._double_owned_cause(owners))
@@ -207,7 +207,7 @@ class _Owners:
         return _QueueOwners((), cause, self.members[position].client_id)
 
     def _cause_of_claim(self, claim: Claim) -> UnassignedCause:
-        if claim.position not in self._twins:
+        if claim.position not in self._positions_of_ids:
             return UnassignedCause.DUPLICATE_CLIENT_ID
         if not self.members[claim.position].subscribes:
             return UnassignedCause.MEMBER_NOT_SUBSCRIBED
@@ -225,7 +225,7 @@ class _Owners:
 
 
 def _deduplicated(members: Sequence[Member]) -> tuple[Member, ...]:
-    """The members with only the first connection of each id, whose rules then stand for its twins'."""
+    """The members with only the first connection of each id."""
     return tuple({member.client_id: member for member in reversed(members)}.values())[::-1]
 
 
@@ -236,15 +236,15 @@ def with_own_ids(members: Sequence[Member]) -> tuple[Member, ...]:
     for member in members:
         number = seen[member.client_id]
         seen[member.client_id] += 1
-        own = f"{member.client_id}{TWIN}{number}" if number else member.client_id
+        own = f"{member.client_id}{DUPLICATE_SUFFIX}{number}" if number else member.client_id
         renamed.append(member._replace(client_id=own))
     return tuple(renamed)
 
 
-def _consumed_twice(deduplicated: Allocation, twin_ids: set[str]) -> int:
-    """Queues with several owners, where an owner whose id has twins stands for all of them."""
+def _consumed_twice(deduplicated: Allocation, duplicate_ids: set[str]) -> int:
+    """Number of queues whose messages several connections consume; one owner counts for all with its id."""
     return sum(
-        _is_harm(cause) or any(client_id in twin_ids for client_id in ids)
+        _is_harm(cause) or any(client_id in duplicate_ids for client_id in ids)
         for cause, ids in zip(deduplicated.double_owned_causes, deduplicated.owner_ids, strict=True)
     )
 
@@ -274,7 +274,7 @@ def claims(members: Sequence[Member], queues: Sequence[MessageQueue], settings: 
         try:
             for share in shares_of(settings.named(*implementation), queues, client_ids):
                 claims_of_queues[share.queue].append(Claim(implementation, share.position))
-        except KeepsWhatItHad:
+        except KeepsAllocation:
             continue
     return claims_of_queues
 

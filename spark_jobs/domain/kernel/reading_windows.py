@@ -66,10 +66,12 @@ class ReadingWindows:
         run = self.latest(known & ((before < 0) | (lasting > self.settings.max_gap)))
         counted: Matrix = np.cumsum(known, axis=0)
         in_order = np.argsort(~known, axis=0, kind="stable")
-        firsts = self._with_short_ones(self._whole(known, latest, run, counted, in_order), latest, run)
+        firsts = self._with_short_ones(self._full_window_starts(known, latest, run, counted, in_order), latest, run)
         return before, run, counted, in_order, firsts
 
-    def _whole(self, known: Mask, latest: Matrix, run: Matrix, counted: Matrix, in_order: Matrix) -> Matrix:
+    def _full_window_starts(
+        self, known: Mask, latest: Matrix, run: Matrix, counted: Matrix, in_order: Matrix
+    ) -> Matrix:
         """The first reading of the whole window that ends at each reading; -1: it has none."""
         thresholds = self.settings.thresholds
         reaches = self.times.searchsorted(self.times - thresholds.verdict_window_seconds * SECOND, "right") - 1
@@ -77,17 +79,17 @@ class ReadingWindows:
         number = counted - thresholds.verdict_window_readings
         by_count = np.where(number >= 0, at_rows(in_order, number), -1)
         first = np.minimum(by_time, by_count)
-        whole = np.where(known & (first >= run), first, -1)
-        whole[: self.first_row] = -1
-        return whole
+        window_starts = np.where(known & (first >= run), first, -1)
+        window_starts[: self.first_row] = -1
+        return window_starts
 
-    def _with_short_ones(self, whole: Matrix, latest: Matrix, run: Matrix) -> Matrix:
+    def _with_short_ones(self, window_starts: Matrix, latest: Matrix, run: Matrix) -> Matrix:
         """The first readings, where a column without a whole window gets one: all readings up to its last known one."""
-        last, column = latest[-1], np.arange(whole.shape[1])
+        last, column = latest[-1], np.arange(window_starts.shape[1])
         begins = run[last, column]
-        short = np.flatnonzero((whole < 0).all(axis=0) & (last >= self.first_row) & (begins < last))
-        whole[last[short], short] = begins[short]
-        return whole
+        short = np.flatnonzero((window_starts < 0).all(axis=0) & (last >= self.first_row) & (begins < last))
+        window_starts[last[short], short] = begins[short]
+        return window_starts
 
 
 def first_true(mask: Mask) -> NDArray[np.int64]:

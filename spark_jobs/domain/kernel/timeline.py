@@ -179,7 +179,7 @@ class StepTimeline:
 
     def _is_assigned(self, membership: Membership, states: ClientStates) -> bool:
         """Whether the broker assigns queues to any member."""
-        return self._is_pop or states.leave_it_to_the_broker(membership)
+        return self._is_pop or states.is_assigned_by_broker(membership)
 
     def _not_subscribed(self, topic: str, members: tuple[Member, ...] | None) -> Reason | None:
         nobody_subscribes = all(member.known and not member.subscribes for member in members or ())

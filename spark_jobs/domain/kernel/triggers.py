@@ -27,7 +27,7 @@ Subjects = dict[Trigger, set[str]]
 def switches(serving: Series[Serving | None], window: StepWindow) -> list[Switch]:
     """The switches of a topic's brokers inside the step's window, in the order of time.
 
-    A switch begins no rebalance interval: no queue comes or goes, and a client that sees it asks at another address,
+    A switch begins no rebalance interval: the queues stay the same, and a client that sees it asks at another address,
     but does not rebalance for it (`MQClientInstance.updateTopicRouteInfoFromNameServer`).
     """
     inside = serving.inside(window.read_from, window.end)
@@ -50,8 +50,8 @@ def with_moves(
 
     A replayed interval is compared with the last replayed one before it on the same time line inside the step's
     window: that of all hosts together, and for the list of one host also its own. So after a split, or after time that
-    was not replayed, it says what differs from what held before. One that is not replayed is compared with the last
-    whose members are known. None where the interval stands since the window began.
+    was not replayed, it says what differs from the allocation before. One that is not replayed is compared with the
+    last whose members are known. None where the interval began with the window or before.
     """
     earlier = _EarlierIntervals(expired_at, switched_at)
     intervals_with_moves = []

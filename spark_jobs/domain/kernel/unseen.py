@@ -55,7 +55,7 @@ def unseen_times(
     unseen = [_span(time, Reason.CONSUMED_THROUGH_PROXY) for time in offline_times(on_proxies, on_brokers)]
     for offline in offline_times(answers, [*on_brokers, *on_proxies]):
         pairs = _pairs(offsets.values(), *offline)
-        for time in without(offline, pairs.standstills(minimum, offline[1])):
+        for time in without(offline, pairs.stalled_times(minimum, offline[1])):
             with_proxy = [common_time for proxy_time in proxy_times if (common_time := common(time, proxy_time))]
             if pairs.keep_advancing(time, settings.cadence):
                 unseen.append(_span(time, Reason.CONSUMED_THROUGH_PROXY if with_proxy else Reason.CONSUMED_BY_UNSEEN))
@@ -100,7 +100,7 @@ class _Pairs:
         advanced_at = self.ends[self.advanced & (self.starts >= time[0]) & (self.ends <= time[1])]
         return len(advanced_at) > 1 and int(advanced_at[-1] - advanced_at[0]) >= cadence / 2
 
-    def standstills(self, at_least: int, until: int) -> list[Time]:
+    def stalled_times(self, at_least: int, until: int) -> list[Time]:
         """The times without an advance, from before the first messages produced in them to the last reading (behind
         the last advance: to `until`), if readings show them for as long.
         """

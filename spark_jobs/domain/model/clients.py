@@ -85,13 +85,13 @@ class ReportedState:
 
     @cached_property
     def holdings(self) -> Mapping[str, frozenset[Place]]:
-        """What it has of each topic that it subscribes or has queues of; empty if it did not say."""
+        """The queues it holds, by topic that it subscribes to or has queues of; empty if it did not report them."""
         if self.owned is None:
             return {}
-        found: dict[str, set[Place]] = defaultdict(set, {topic: set() for topic in self.topics})
+        queues_by_topic: dict[str, set[Place]] = defaultdict(set, {topic: set() for topic in self.topics})
         for topic, broker_name, queue_id in self.owned:
-            found[topic].add((broker_name, queue_id))
-        return {topic: frozenset(places) for topic, places in found.items()}
+            queues_by_topic[topic].add((broker_name, queue_id))
+        return {topic: frozenset(places) for topic, places in queues_by_topic.items()}
 
 
 def reported_state(state: ClientState) -> ReportedState:

@@ -87,8 +87,8 @@ class Condition(NamedTuple):
 class Measured(NamedTuple):
     """Messages; None is unknown: no reading, or the group never committed there.
 
-    Produced and consumed need two readings; an offset that went backwards from the first to the last (a reset, a twin,
-    a topic made anew) leaves them unknown.
+    Produced and consumed need two readings; an offset that went backwards from the first to the last (a reset, a
+    shared client id, a topic that was created again) leaves them unknown.
     """
 
     backlog_start: int | None = None
@@ -147,9 +147,9 @@ class Evidence(NamedTuple):
 
 class Finding(NamedTuple):
     """One condition of a group, clipped to its step; microseconds. `cause` is one of its rule's causes; `muted`: why
-    nobody is told of it, None: somebody is. `root_finding_id`: of which finding of the step this is a consequence,
-    None: of none, it is a root. `held_since`: when the condition began, which the look-back may show to be before the
-    step; None: an older version published it.
+    no notice is sent for it, None: it is not muted. `root_finding_id`: the finding of the step that caused this one,
+    None: it is a root. `held_since`: when the condition began, which the look-back may show to be before the step;
+    None: an older version published it.
     """
 
     finding_id: str

@@ -49,7 +49,7 @@ Serving = frozenset[tuple[str, str]]
 
 
 class Connection(NamedTuple):
-    """One connection of a group, as a broker lists it; twins share `client_id`. None is unknown."""
+    """One connection of a group, as a broker lists it; several can share a `client_id`. None is unknown."""
 
     client_id: str
     client_addr: str | None = None
@@ -159,14 +159,14 @@ class ClientHistory:
 
     @cached_property
     def answers(self) -> Series[ClientState]:
-        """The snapshots in which it told of its consumer, with what an allocation depends on and only it can tell."""
-        tells = [state.answered and state.in_group is not False for state in self.series.states]
-        told = np.array(tells, dtype=bool)[self.series.codes]
-        codes, states = coded(map(_as_told, self.series.states))
-        return Series(self.series.times[told], codes[self.series.codes][told], states)
+        """The client snapshots that describe its consumer, with the inputs of an allocation that only it knows."""
+        answering_states = [state.answered and state.in_group is not False for state in self.series.states]
+        is_answer = np.array(answering_states, dtype=bool)[self.series.codes]
+        codes, states = coded(map(_allocation_inputs, self.series.states))
+        return Series(self.series.times[is_answer], codes[self.series.codes][is_answer], states)
 
 
-def _as_told(state: ClientState) -> ClientState:
+def _allocation_inputs(state: ClientState) -> ClientState:
     """The state without what no allocation depends on. Who does not say otherwise rebalances itself, and who consumes
     in order does so whatever it says (`RebalancePushImpl.clientRebalance`).
     """
@@ -243,8 +243,8 @@ class TopicReadings(QueueReadings):
 
 @dataclass(frozen=True)
 class GroupHistory:
-    """What was recorded of one (cluster, consumer group): memberships by broker, clients by their id; routes, offsets
-    and topics by topic, of all topics that the group subscribes or has offsets of. A route is sorted by broker name;
+    """The snapshots of one (cluster, consumer group): memberships by broker, clients by their id; routes, offsets and
+    topics by topic, of all topics that the group subscribes to or has offsets of. A route is sorted by broker name;
     `serving`: who served it, None where that was not recorded.
     `proxies`: memberships of the cluster's `unseen.PROXIES_GROUP`, by broker. `captured`: when any broker answered
     about the group as one that is there; `deleted`: when it was seen that it is deleted; `readable`: by topic and

@@ -44,8 +44,8 @@ def duration_text(span: timedelta) -> str:
         ("min", 60, "s", 1),
     ):
         if seconds >= size:
-            whole, rest = divmod(seconds, size)
-            return f"{whole} {unit} {rest // below_size:02} {below}"
+            number, remainder = divmod(seconds, size)
+            return f"{number} {unit} {remainder // below_size:02} {below}"
     return f"{seconds} s"
 
 

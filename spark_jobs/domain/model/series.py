@@ -113,13 +113,13 @@ class Sightings:
     def last_hour(self, start: int, end: int) -> int | None:
         """Start of the last hour that has a sighting in `[start, end)`; None: no hour has.
 
-        What came in the hour's rest plays no part, so a step is told the same whenever it is audited. It is exact for
-        times that are an hour apart or more.
+        Sightings later in that hour do not count, so the answer for a step does not depend on when it is audited. It is
+        exact for times that are an hour apart or more.
         """
-        behind = int(np.searchsorted(self.first, end))
-        if not behind:
+        started_before = int(np.searchsorted(self.first, end))
+        if not started_before:
             return None
-        first, last = int(self.first[behind - 1]), int(self.last[behind - 1])
+        first, last = int(self.first[started_before - 1]), int(self.last[started_before - 1])
         return first - first % HOUR if first >= start or start <= last < end else None
 
 

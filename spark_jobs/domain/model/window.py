@@ -26,7 +26,7 @@ def offline_times(nobody: Iterable[Time], somebody: Iterable[Time]) -> list[Time
         for start, end in times:
             changes[start][kind] += 1
             changes[end][kind] -= 1
-    found: list[Time] = []
+    offline: list[Time] = []
     offline_since, none, some = None, 0, 0
     for at in sorted(changes):
         none, some = none + changes[at][0], some + changes[at][1]
@@ -34,14 +34,14 @@ def offline_times(nobody: Iterable[Time], somebody: Iterable[Time]) -> list[Time
         if is_offline and offline_since is None:
             offline_since = at
         elif not is_offline and offline_since is not None:
-            found.append((offline_since, at))
+            offline.append((offline_since, at))
             offline_since = None
-    return found
+    return offline
 
 
-def common(one: Time, other: Time) -> Time | None:
+def common(first: Time, second: Time) -> Time | None:
     """What both share; None: nothing."""
-    start, end = max(one[0], other[0]), min(one[1], other[1])
+    start, end = max(first[0], second[0]), min(first[1], second[1])
     return (start, end) if start < end else None
 
 

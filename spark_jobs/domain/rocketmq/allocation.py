@@ -28,7 +28,7 @@ from spark_jobs.domain.rocketmq.strategies import (
 from spark_jobs.errors import StrategyError
 
 
-class KeepsWhatItHad(Exception):  # noqa: N818 - not an error of the audit: RocketMQ's client goes on as it was
+class KeepsAllocation(Exception):  # noqa: N818 - not an error of the audit: RocketMQ's client goes on as it was
     """The allocation throws (Java `IllegalArgumentException`, same text), so the client keeps what it had."""
 
 
@@ -43,7 +43,7 @@ def shares(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Seque
     """One per (queue, position in whose share it lies); a queue that no position gets is absent.
 
     Strategies that know ids only (CONSISTENT_HASH, CONFIG) give the queue to the id's first position.
-    Raises `KeepsWhatItHad` for an unresolvable room, `StrategyError` if settings are missing.
+    Raises `KeepsAllocation` for an unresolvable room, `StrategyError` if settings are missing.
     """
     if not queues or not client_ids:
         return []
@@ -119,11 +119,11 @@ def _machine_room(strategy: Strategy, queues: Sequence[MessageQueue], member_cou
 
     Go and Java up to 4.7.1 count the queues in the rooms, but cut the slices from the beginning of the whole list.
     """
-    kept = queues_in_rooms(strategy, queues)
-    size = len(kept) // member_count
+    in_rooms = queues_in_rooms(strategy, queues)
+    size = len(in_rooms) // member_count
     in_slices = size * member_count
-    sliced = kept[:in_slices] if strategy.variant == Variant.JAVA else range(in_slices)
-    for place, index in enumerate([*sliced, *kept[in_slices:]]):
+    sliced = in_rooms[:in_slices] if strategy.variant == Variant.JAVA else range(in_slices)
+    for place, index in enumerate([*sliced, *in_rooms[in_slices:]]):
         yield index, place // size if place < in_slices else place - in_slices
 
 
@@ -151,19 +151,19 @@ def _nearby(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequ
 def by_room(
     strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]
 ) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-    """Per room the indexes of its queues and the positions of its clients; raises `KeepsWhatItHad`."""
+    """Per room the indexes of its queues and the positions of its clients; raises `KeepsAllocation`."""
     queues_of: dict[str, list[int]] = defaultdict(list)
     positions_of: dict[str, list[int]] = defaultdict(list)
     for index, queue in enumerate(queues):
         room = room_of(strategy.broker_room or "", queue.broker_name)
         if room is None:
-            raise KeepsWhatItHad(f"Machine room is null for mq {queue}")
+            raise KeepsAllocation(f"Machine room is null for mq {queue}")
         queues_of[room].append(index)
     for position, client_id in enumerate(client_ids):
         is_new = client_id.startswith(NEW)
         room = strategy.new_room if is_new else room_of(strategy.client_room or "", client_id)
         if room is None:
-            raise KeepsWhatItHad(f"Machine room is null for consumer id {client_id}")
+            raise KeepsAllocation(f"Machine room is null for consumer id {client_id}")
         positions_of[room].append(position)
     return dict(queues_of), dict(positions_of)
 
@@ -179,7 +179,7 @@ def unresolvable_room(
         return None
     try:
         by_room(strategy, [MessageQueue(topic, *place) for place in places], client_ids)
-    except KeepsWhatItHad as why:
+    except KeepsAllocation as why:
         return str(why)
     return None
 

@@ -50,7 +50,7 @@ def is_revive(topic: str, group: str) -> bool:
 
 
 def is_redelivery(topic: str, group: str) -> bool:
-    """Whether the group's offsets there tell of what is delivered again; no member has queues of it."""
+    """Whether the topic is one for the group's redeliveries; its queues are assigned to no member."""
     return popped_topic(topic, group) is not None or is_revive(topic, group)
 
 
@@ -118,8 +118,8 @@ def pop_shares(
     """One per (queue, position that may pop it): its own share and those of the next `share` positions; one queue for
     each where there are more clients than queues. Not where `pops_all`.
 
-    A client is told by its id. So it helps whoever is at a position with the share of that id's first position, and
-    what lies in the share of a further one is nobody's. Source: `QueryAssignmentProcessor.allocate4Pop`.
+    The broker knows a client by its id only. So every connection of an id pops the share of the id's first position,
+    and the share of a further position has no owner. Source: `QueryAssignmentProcessor.allocate4Pop`.
     """
     if len(client_ids) > len(queues):
         if queues:

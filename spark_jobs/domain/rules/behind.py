@@ -64,12 +64,12 @@ STARVED = Cause(
 )
 
 
-def hits_behind(
+def verdict_hits(
     step: AuditedStep, verdict: Verdict, severity: str, cause: str, least_growth: int | None = None
 ) -> Iterator[RuleHit]:
     """One hit per (interval, span with this verdict of a queue with an owner, client that owns it); one condition per
-    topic and cause. Queues without an owner stand still too: that is UNASSIGNED_QUEUE. Where owners are not known,
-    nobody is named. `least_growth`: messages by which the lag must have grown in the span.
+    topic and cause. Queues without an owner are UNASSIGNED_QUEUE. Where owners are not known, the hit has no client.
+    `least_growth`: messages by which the lag must have grown in the span.
     """
     for progress in step.progress:
         for span in progress.spans:
@@ -104,7 +104,7 @@ def _span_hits(
 
 
 def _is_starved(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> bool:
-    """Whether the broker had to give messages of a higher priority first, all the time that the queue stands still.
+    """Whether the broker had to give messages of a higher priority first, during the whole span.
 
     A message's priority is the id of its queue, and a POP request for all queues of a broker gets what the highest one
     holds (unless `priorityOrderAsc` is false). Clients that own queues pull each of them.

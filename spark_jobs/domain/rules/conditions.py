@@ -44,7 +44,7 @@ def ended(condition: Sequence[RuleHit]) -> int:
     return max(hit.end for hit in condition)
 
 
-def stood_long_enough(condition: Sequence[RuleHit], thresholds: Thresholds) -> bool:
+def lasted_long_enough(condition: Sequence[RuleHit], thresholds: Thresholds) -> bool:
     """Whether it lasted for its rule's minimum duration or, without one, longer than a group takes to agree.
 
     Seen only while the brokers listed different members, it must also outlive the next heartbeats: until then a

@@ -162,8 +162,8 @@ def failing_listeners(
 
 
 def dead_letters(step: AuditedStep) -> Span[int] | None:
-    """Messages that were given up in the step, and from when to when (the readings between which the dead-letter topic
-    grew); None: nothing is known of that topic, or it did not grow.
+    """Messages moved to the dead-letter topic in the step, over the readings between which it grew; None: it did not
+    grow, or has no readings.
 
     After `maxReconsumeTimes` (16) the broker moves a message to `%DLQ%` + group (`SendMessageProcessor`).
     """

@@ -8,7 +8,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.statuses import Verdict
-from spark_jobs.domain.rules.behind import DECIDED_BY, FOLLOWS, hits_behind
+from spark_jobs.domain.rules.behind import DECIDED_BY, FOLLOWS, verdict_hits
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "CONSUMER_LAGGING"
@@ -20,7 +20,7 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
     down by a few messages, and by chance only up: the lag must grow by more than the allowed lag.
     """
     least_growth = step.settings.thresholds.allowed_lag + 1
-    return hits_behind(step, Verdict.WARN, WARN, FALLING_BEHIND, least_growth)
+    return verdict_hits(step, Verdict.WARN, WARN, FALLING_BEHIND, least_growth)
 
 
 RULE = Rule(

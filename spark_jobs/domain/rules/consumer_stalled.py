@@ -6,7 +6,7 @@ from functools import partial
 
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.statuses import Verdict
-from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, PRIORITY_STARVATION, STARVED, hits_behind
+from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, PRIORITY_STARVATION, STARVED, verdict_hits
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "CONSUMER_STALLED"
@@ -28,6 +28,6 @@ RULE = Rule(
         PRIORITY_STARVATION: STARVED,
     },
     example=EXAMPLE,
-    hits=partial(hits_behind, verdict=Verdict.STALL, severity=ERROR, cause=NO_PROGRESS),
+    hits=partial(verdict_hits, verdict=Verdict.STALL, severity=ERROR, cause=NO_PROGRESS),
     follows=FOLLOWS,
 )

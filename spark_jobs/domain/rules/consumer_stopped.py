@@ -6,7 +6,7 @@ from functools import partial
 
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.statuses import Verdict
-from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, PRIORITY_STARVATION, STARVED, hits_behind
+from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, PRIORITY_STARVATION, STARVED, verdict_hits
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "CONSUMER_STOPPED"
@@ -28,6 +28,6 @@ RULE = Rule(
         PRIORITY_STARVATION: STARVED,
     },
     example=EXAMPLE,
-    hits=partial(hits_behind, verdict=Verdict.STOP, severity=ERROR, cause=NO_COMMITS),
+    hits=partial(verdict_hits, verdict=Verdict.STOP, severity=ERROR, cause=NO_COMMITS),
     follows=FOLLOWS,
 )

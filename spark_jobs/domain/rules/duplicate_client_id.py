@@ -35,15 +35,14 @@ class DuplicateCause(StrEnum):
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (interval, client id with several connections), and one per queue that is harmed by it.
 
-    One condition per group and client id, over all the group's topics. Where ownership is not replayed, the members are
-    known all the same.
+    One condition per group and client id, over all the group's topics, also where ownership is not replayed.
     """
     spans = (span for broker_spans in step.memberships.values() for span in broker_spans)
     repeated_ids = [(span, repeated) for span in spans if (repeated := _repeated_ids(span.state))]
     for interval in step.intervals:
         if interval.allocation is None:
             yield from _hits_without_owners(interval, repeated_ids)
-        elif interval.allocation.twin_ids:
+        elif interval.allocation.duplicate_ids:
             yield from _client_hits(interval, interval.allocation)
             yield from _queue_hits(interval)
 
@@ -57,7 +56,7 @@ def _repeated_ids(membership: Membership) -> Mapping[str, Sequence[Connection]]:
 
 
 def _client_hits(interval: RebalanceInterval, allocation: Allocation) -> Iterator[RuleHit]:
-    for client_id in allocation.twin_ids:
+    for client_id in allocation.duplicate_ids:
         members = (member for member in interval.members or () if member.client_id == client_id)
         yield RuleHit(
             interval.start,
@@ -96,7 +95,7 @@ def _hits_without_owners(
 
 def _queue_hits(interval: RebalanceInterval) -> Iterator[RuleHit]:
     """The share of an id's first position is consumed by all its connections, those of further positions by none."""
-    lost = (
+    unassigned = (
         (queue, client_id)
         for queue, cause, client_id in unassigned_queues(interval)
         if cause == UnassignedCause.DUPLICATE_CLIENT_ID
@@ -106,18 +105,18 @@ def _queue_hits(interval: RebalanceInterval) -> Iterator[RuleHit]:
         for queue, cause, owner_ids in double_owned_queues(interval)
         if cause == DoubleOwnedCause.DUPLICATE_CLIENT_ID
     )
-    for queue, client_id in chain(lost, shared):
+    for queue, client_id in chain(unassigned, shared):
         time = (interval.start, interval.end)
         yield RuleHit(*time, client_id=client_id, view=interval.view, seen_at=interval.seen_at, queue=queue)
 
 
 def probable_cause(condition: Condition) -> DuplicateCause:
-    """Where a repeated id probably comes from, the first that fits.
+    """The probable cause of a duplicate client id, the first that fits.
 
-    A short-lived twin from the same host is the old connection of a client that came back. A bare number
-    is the PID (C++ and Python clients add `#DEFAULT`), and containers can have equal IP and PID, unless all
-    clients are Java clients that no longer use it. `PID#nanoTime` cannot meet twice unless the process was
-    cloned. Anything else was set by somebody. Source of the names: Java `ClientConfig.changeInstanceNameToPID`.
+    A short-lived second connection from the same host is the old one of a client that reconnected. A bare number is the
+    PID (C++ and Python clients add `#DEFAULT`), and containers can have equal IP and PID, unless all clients are Java
+    clients that no longer use it. `PID#nanoTime` does not repeat unless the process was cloned. Anything else was
+    configured. Source of the names: Java `ClientConfig.changeInstanceNameToPID`.
     """
     name, connections = instance_name(condition.client_id or ""), condition.connections
     if not condition.is_persistent and _are_from_one_host(connections):

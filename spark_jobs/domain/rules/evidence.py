@@ -108,9 +108,11 @@ def _readings(
         matrices = (matrix[time, columns] for matrix in (read.end_offset, read.consumed_to, read.lag))
         return _Readings(inside, *matrices)
     oldest, end_offset = read.min_offset[time, columns], read.max_offset[time, columns]
-    whole = (oldest != UNKNOWN) & (end_offset != UNKNOWN)
-    held = np.where(whole, np.maximum(np.where(whole, end_offset, 0) - np.where(whole, oldest, 0), 0), UNKNOWN)
-    return _Readings(inside, end_offset, np.full_like(held, UNKNOWN), held)
+    is_known = (oldest != UNKNOWN) & (end_offset != UNKNOWN)
+    stored = np.where(
+        is_known, np.maximum(np.where(is_known, end_offset, 0) - np.where(is_known, oldest, 0), 0), UNKNOWN
+    )
+    return _Readings(inside, end_offset, np.full_like(stored, UNKNOWN), stored)
 
 
 def _per_queue(readings: _Readings) -> list[Measured]:

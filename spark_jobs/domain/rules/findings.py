@@ -26,7 +26,7 @@ def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
         _finding(step, rule, hits)
         for rule in rules
         for hits in of.conditions(_until_deleted(rule.hits(step), step.deleted), step.window)
-        if of.stood_long_enough(hits, step.settings.thresholds)
+        if of.lasted_long_enough(hits, step.settings.thresholds)
     ]
     return with_roots(step_findings, rules)
 

@@ -62,8 +62,8 @@ def _in_topic(interval: RebalanceInterval) -> Iterator[RuleHit]:
         return
     strategy = in_use.pop().strategy
     if not is_popped(strategy):
-        has_twins = len({client_id for _, client_id in loads}) < len(loads)
-        yield _uneven(interval.start, interval.end, topic_cause(strategy), loads, has_twins, interval.topic)
+        has_duplicate_ids = len({client_id for _, client_id in loads}) < len(loads)
+        yield _uneven(interval.start, interval.end, topic_cause(strategy), loads, has_duplicate_ids, interval.topic)
 
 
 def _across_topics(agreed: Sequence[RebalanceInterval]) -> Iterator[RuleHit]:
@@ -80,8 +80,11 @@ def _across_topics(agreed: Sequence[RebalanceInterval]) -> Iterator[RuleHit]:
         comparable = topics > 1 and {(load.topics, load.even_topics) for load in member_spans} == {(topics, topics)}
         if comparable and is_imbalanced([load.queues for load in member_spans]):
             loads = sorted((load.queues, load.client_id) for load in member_spans)
-            end, has_twins = max(load.end for load in member_spans), member_spans[0].member_count > len(member_spans)
-            yield _uneven(start, end, ImbalanceCause.REMAINDERS, loads, has_twins)
+            end, has_duplicate_ids = (
+                max(load.end for load in member_spans),
+                member_spans[0].member_count > len(member_spans),
+            )
+            yield _uneven(start, end, ImbalanceCause.REMAINDERS, loads, has_duplicate_ids)
 
 
 def _uneven(
@@ -89,7 +92,7 @@ def _uneven(
     end: int,
     cause: ImbalanceCause,
     loads: Sequence[tuple[int, str]],
-    has_twins: bool,
+    has_duplicate_ids: bool,
     topic: str | None = None,
 ) -> RuleHit:
     queues = [count for count, _ in loads]
@@ -98,7 +101,7 @@ def _uneven(
         end,
         cause=cause,
         topic=topic,
-        severity=INFO if has_twins else severity(cause, queues),
+        severity=INFO if has_duplicate_ids else severity(cause, queues),
         weight=max(queues) - min(queues),
         measures={"fewest_queues": min(queues), "most_queues": max(queues)},
         parties=parties(loads, "{} queues".format, descending=True),

@@ -43,7 +43,7 @@ def agreed_intervals(intervals: Iterable[RebalanceInterval]) -> list[RebalanceIn
 
 
 def subscribed_loads(interval: RebalanceInterval) -> Iterator[tuple[int, str]]:
-    """Queues and client id of each connection that subscribes the topic, in allocation order."""
+    """(number of queues, client id) of each connection that subscribes to the topic, in allocation order."""
     if interval.allocation is not None and interval.members:
         for member, queues in zip(interval.members, interval.allocation.queues_per_member, strict=True):
             if member.subscribes:

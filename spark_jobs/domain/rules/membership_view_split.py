@@ -81,28 +81,28 @@ def _seen_to_differ(step: AuditedStep, views: Sequence[RebalanceInterval], start
     differ_until = []
     for interval, other in combinations(views, 2):
         until = min(interval.seen_at or start, other.seen_at or start)
-        asked = all(_was_asked(step, broker_name, start, until) for broker_name in (interval.view, other.view))
-        if _ids(interval) != _ids(other) and asked:
+        both_asked = all(_was_asked(step, broker_name, start, until) for broker_name in (interval.view, other.view))
+        if _ids(interval) != _ids(other) and both_asked:
             differ_until.append(until)
     return max(differ_until, default=None)
 
 
 def _was_asked(step: AuditedStep, broker_name: str, start: int, until: int) -> bool:
-    asked = step.history.memberships[broker_name].inside(start, until + 1)
-    return bool(asked.start < asked.stop)
+    snapshots = step.history.memberships[broker_name].inside(start, until + 1)
+    return bool(snapshots.start < snapshots.stop)
 
 
 def _hit(
     step: AuditedStep, begun: Sequence[RebalanceInterval], lists: Sequence[RebalanceInterval], seen_at: int
 ) -> RuleHit:
     thresholds = step.settings.thresholds
-    only_twins = len(lists) > 1 and len({frozenset(_ids(interval)) for interval in lists}) == 1
+    only_duplicate_ids = len(lists) > 1 and len({frozenset(_ids(interval)) for interval in lists}) == 1
     return RuleHit(
         begun[0].start,
         max(interval.end for interval in begun),
         topic=begun[0].topic,
         seen_at=seen_at,
-        minimum_seen_seconds=thresholds.persistent_after_seconds if only_twins else thresholds.settled_seconds,
+        minimum_seen_seconds=thresholds.persistent_after_seconds if only_duplicate_ids else thresholds.settled_seconds,
     )
 
 

@@ -289,9 +289,10 @@ _WHAT = {
 def best_change(measures: Mapping[str, float | None]) -> str:
     """A sentence that names the change of `relief` with the least utilisation, of equals the first."""
     now = measures["utilisation"] or 0.0
-    left = {name: value for name in _WHAT if (value := measures[name]) is not None}
-    best = min(left, key=lambda name: left[name])
-    if percent_text(left[best]) == percent_text(now):
+    utilisations = {name: value for name in _WHAT if (value := measures[name]) is not None}
+    best = min(utilisations, key=lambda name: utilisations[name])
+    if percent_text(utilisations[best]) == percent_text(now):
         return "No single change of its threads, pulls, listener, queues or members would help."
     what = _WHAT[best].format(members=count(int(measures["more_members"] or 0), "more member"))
-    return f"Of all single changes, {what} would help most: {percent_text(left[best])} instead of {percent_text(now)}."
+    least = percent_text(utilisations[best])
+    return f"Of all single changes, {what} would help most: {least} instead of {percent_text(now)}."

@@ -102,7 +102,7 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Re
     offsets that it last got. A consumer that finds no offset starts at the oldest message. One that lost a queue while
     frozen or cut off commits its old offset when it comes back, around a rebalance. Else an operator reset the offset.
     """
-    if _owned_by_twins(progress, place):
+    if _owners_share_id(progress, place):
         return RewindCause.TWINS
     if rewind.switch:
         return RewindCause.BROKER_SWITCHED
@@ -143,7 +143,7 @@ def _served(switch: Switch) -> str:
     return f"{switch.broker_name} {old} until {until}, and {new} from {since} on."
 
 
-def _owned_by_twins(progress: IntervalProgress, place: int) -> bool:
+def _owners_share_id(progress: IntervalProgress, place: int) -> bool:
     """Whether consumers that share a client id own the queue, or may: the group has some, and the owner is unknown."""
     interval = progress.interval
     if interval.allocation is not None:

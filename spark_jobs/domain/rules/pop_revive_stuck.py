@@ -35,7 +35,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 yield from _queue_hits(step, queue, readings, rows, column)
 
 
-def standstills(times: Matrix, consumer_offset: Matrix, end_offset: Matrix, max_gap: int) -> Iterator[tuple[int, int]]:
+def stalled_times(
+    times: Matrix, consumer_offset: Matrix, end_offset: Matrix, max_gap: int
+) -> Iterator[tuple[int, int]]:
     """The first and last reading of each run with the same consumer offset and without a gap. The last one is where the
     end offset last grew in the run, or the first.
     """
@@ -53,7 +55,7 @@ def _queue_hits(
     known = (consumed_to != UNKNOWN) & (end_offset != UNKNOWN)
     times, consumed_to, end_offset = readings.times[rows][known], consumed_to[known], end_offset[known]
     stored = readings.last_timestamp[rows, column][known]
-    for first, last in standstills(times, consumed_to, end_offset, step.settings.max_gap):
+    for first, last in stalled_times(times, consumed_to, end_offset, step.settings.max_gap):
         new_entries = int(end_offset[last] - end_offset[first])
         is_long = times[last] - times[first] >= _LONGEST_WAIT * SECOND
         if not is_long or new_entries <= step.settings.thresholds.allowed_lag:

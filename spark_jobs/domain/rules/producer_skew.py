@@ -33,7 +33,7 @@ class Production(NamedTuple):
     start: Matrix
     end: Matrix
     produced: Matrix
-    whole: NDArray[np.bool_]
+    is_complete: NDArray[np.bool_]
 
 
 class Skew(NamedTuple):
@@ -66,16 +66,16 @@ def production(parts: Sequence[IntervalProgress]) -> Production:
             places[id(queues)] = np.array(numbers, dtype=np.int64)
     start, end = np.full(len(columns), np.iinfo(np.int64).max), np.zeros(len(columns), np.int64)
     produced, known = np.zeros(len(columns), np.int64), np.zeros(len(columns), np.bool_)
-    whole = np.ones(len(columns), np.bool_)
+    is_complete = np.ones(len(columns), np.bool_)
     for progress in parts:
         chosen = places[id(progress.queues)]
         start[chosen] = np.minimum(start[chosen], progress.start)
         end[chosen] = np.maximum(end[chosen], progress.end)
         is_known = progress.produced != UNKNOWN
         known[chosen] |= is_known
-        whole[chosen] &= is_known | ~is_known.any()
+        is_complete[chosen] &= is_known | ~is_known.any()
         produced[chosen] += np.where(is_known, progress.produced, 0)
-    return Production(list(columns), start, end, np.where(known, produced, UNKNOWN), whole & known)
+    return Production(list(columns), start, end, np.where(known, produced, UNKNOWN), is_complete & known)
 
 
 def skew(brokers: Sequence[str], produced: Matrix, least_mean: float) -> Skew | None:
@@ -130,7 +130,7 @@ def _unwritten(step: AuditedStep, topic: str, per_queue: Production) -> set[Plac
     routes = [span.state for span in step.routes.get(topic, ()) if span.start < end and start < span.end]
     writable = ([entry for entry in route if entry.perm & PERM_WRITE and entry.write_queue_nums] for route in routes)
     write_queues = [{entry.broker_name: entry.write_queue_nums for entry in entries} for entries in writable]
-    is_empty = (per_queue.produced == 0) & per_queue.whole
+    is_empty = (per_queue.produced == 0) & per_queue.is_complete
     empty = {queue for queue, none in zip(per_queue.queues, is_empty.tolist(), strict=True) if none}
     unwritten: set[Place] = set()
     for broker in set.intersection(*map(set, write_queues)) if routes else ():

@@ -43,12 +43,12 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     thresholds = step.settings.thresholds
     minimums: dict[str, Minimums] = {}
     for progress in step.progress:
-        behind = np.flatnonzero(progress.lag_last > thresholds.allowed_lag).tolist()
+        lagging = np.flatnonzero(progress.lag_last > thresholds.allowed_lag).tolist()
         topic = progress.interval.topic
-        if behind and topic in step.history.topics and topic not in minimums:
+        if lagging and topic in step.history.topics and topic not in minimums:
             minimums[topic] = Minimums(step.history.topics[topic], step.window)
-        by_age = seconds_left_by_age(progress, thresholds) <= thresholds.retention_seconds if behind else ()
-        for place in behind:
+        by_age = seconds_left_by_age(progress, thresholds) <= thresholds.retention_seconds if lagging else ()
+        for place in lagging:
             offsets = minimums[topic].waiting(progress, place) if topic in minimums else None
             cause = retention_cause(offsets, thresholds.retention_seconds) if offsets else None
             if offsets and cause:
@@ -59,7 +59,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 def retention_cause(queue: QueueOffsets, within_seconds: float) -> RetentionCause | None:
     """Whether a queue with a backlog lost messages, or will within the time at these rates; None: no, or unknown."""
-    if queue.left < 0:
+    if queue.messages_left < 0:
         return RetentionCause.LOST
     seconds = queue.seconds_left
     return RetentionCause.EXPIRING if seconds is not None and seconds <= within_seconds else None
@@ -84,7 +84,7 @@ def _aged_hit(progress: IntervalProgress, place: int, reserved_seconds: float) -
 def _hit(
     step: AuditedStep, progress: IntervalProgress, place: int, queue: QueueOffsets, cause: RetentionCause
 ) -> RuleHit:
-    lost = cause is RetentionCause.LOST
+    is_lost = cause is RetentionCause.LOST
     return RuleHit(
         progress.start,
         progress.end,
@@ -92,8 +92,8 @@ def _hit(
         topic=progress.interval.topic,
         view=progress.interval.view,
         queue=queue_at(progress, place, AT_RISK),
-        minimum_seconds=None if lost else step.settings.thresholds.stalled_after_seconds,
-        severity=ERROR if lost else WARN,
+        minimum_seconds=None if is_lost else step.settings.thresholds.stalled_after_seconds,
+        severity=ERROR if is_lost else WARN,
         weight=queue.min_offset - queue.consumer_offset,
         measures={
             "consumed_per_second": queue.consumed_per_second,

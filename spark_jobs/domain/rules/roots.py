@@ -94,7 +94,7 @@ def _index(findings: Iterable[Finding], link: Follows) -> _Index:
 
 
 def _cause(finding: Finding, links: Iterable[Follows], indexes: Mapping[Follows, _Index]) -> str | None:
-    """The id of the finding that caused this one, be it a consequence itself."""
+    """The id of the finding that caused this one, which may be a consequence itself."""
     for link in links:
         index = indexes[link]
         if index and (link.causes is None or finding.cause in link.causes):

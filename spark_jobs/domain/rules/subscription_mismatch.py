@@ -1,4 +1,4 @@
-"""SUBSCRIPTION_MISMATCH: members of one group subscribe different topics, or different messages of one topic."""
+"""SUBSCRIPTION_MISMATCH: members of one group subscribe to different topics, or different messages of one topic."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         for before, now in flaps(spans, lambda membership: membership.subscriptions):
             # Whose they are, the broker does not show.
             variants = sorted(_sorted(span.state.subscriptions) for span in (before, now))
-            both = tuple(Party(_text(subscriptions), None) for subscriptions in variants)
-            yield RuleHit(now.start, now.end, cause=mismatch(variants), severity=ERROR, parties=both)
+            variant_parties = tuple(Party(_text(subscriptions), None) for subscriptions in variants)
+            yield RuleHit(now.start, now.end, cause=mismatch(variants), severity=ERROR, parties=variant_parties)
 
 
 def mismatch(known: Iterable[_SortedSubscriptions]) -> MismatchCause | None:

@@ -69,7 +69,7 @@ class QueueIntervals:
         """The first and the last entry with a reading, per queue whose lag is known at its last reading."""
         entries = np.flatnonzero(self.column("readings") > 0)
         queue = self.queue[entries]
-        firsts, lasts = entries[begins(queue)], entries[begins(queue[::-1])[::-1]]
+        firsts, lasts = entries[is_first_of_queue(queue)], entries[is_first_of_queue(queue[::-1])[::-1]]
         is_known = self.column("lag_last")[lasts] != UNKNOWN
         return firsts[is_known], lasts[is_known]
 
@@ -132,7 +132,7 @@ class QueueIntervals:
         between its last and its first reading in the step; where that does not tell, to what is known of it.
         """
         lag_first, last = self.column("lag_first"), self.column("lag_last")[self._known]
-        is_first = begins(self.queue[self._known])
+        is_first = is_first_of_queue(self.queue[self._known])
         start, own = lag_first[self._ends[0]], lag_first[self._known[is_first]]
         before = np.append(0, last[:-1])[: len(last)]
         before[is_first] = np.where(start != UNKNOWN, start, own)
@@ -167,7 +167,7 @@ class QueueIntervals:
         if not len(known):
             return None
         lasting = self.lasting[known]
-        firsts = np.flatnonzero(begins(self.queue[known]))
+        firsts = np.flatnonzero(is_first_of_queue(self.queue[known]))
         sums, micros = (np.add.reduceat(numbers, firsts).tolist() for numbers in (messages[known], lasting))
         pairs = zip(sums, micros, strict=True)
         return float(sum((_decimal(float(count * SECOND) / time) for count, time in pairs if count), Decimal(0)))
@@ -186,7 +186,7 @@ def queue_intervals(progress: Sequence[IntervalProgress]) -> QueueIntervals:
     return QueueIntervals(rows, len(numbers), queue[order], row[order], place[order])
 
 
-def begins(queue: Numbers) -> NDArray[np.bool_]:
+def is_first_of_queue(queue: Numbers) -> NDArray[np.bool_]:
     """Per entry whether it is the first of its queue; `queue`: the numbers of the queues, sorted."""
     first = np.ones(len(queue), bool)
     np.not_equal(queue[1:], queue[:-1], out=first[1:])

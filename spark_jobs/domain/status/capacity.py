@@ -182,17 +182,17 @@ def _kept_up(group: GroupInStep) -> str:
     return f"{text} What was wrong is of another kind: {names_text(group.wrong, 3)}." if group.wrong else text
 
 
-def _held_back(group: GroupInStep, held: HeldBack) -> str:
-    if not held.queues:
+def _held_back(group: GroupInStep, held_back: HeldBack) -> str:
+    if not held_back.queues:
         # Nothing was measured, so no time tells more than the end.
-        held = held._replace(readable=group.queues, members=group.members or 0)
-    return ADVICE[held.limit].format(
-        members=count(held.members, "member"),
-        queues=count(held.readable, "queue"),
-        readable=f"{held.readable:,}",
-        piled=_piled(held),
-        more=count(more_members(held), "more consumer"),
-        threads=_threads(held),
+        held_back = held_back._replace(readable=group.queues, members=group.members or 0)
+    return ADVICE[held_back.limit].format(
+        members=count(held_back.members, "member"),
+        queues=count(held_back.readable, "queue"),
+        readable=f"{held_back.readable:,}",
+        piled=_piled(held_back),
+        more=count(more_members(held_back), "more consumer"),
+        threads=_threads(held_back),
     )
 
 
@@ -205,25 +205,29 @@ def _unknown(group: GroupInStep) -> str | None:
     return None
 
 
-def worst(held_back: Sequence[HeldBack]) -> HeldBack:
+def worst(limits: Sequence[HeldBack]) -> HeldBack:
     """The limit under which messages waited longest; of equals the first."""
-    return max(held_back, key=lambda held: held.waited)
+    return max(limits, key=lambda limit: limit.waited)
 
 
-def more_members(held: HeldBack) -> int:
+def more_members(held_back: HeldBack) -> int:
     """How many more members it takes to leave the busiest one a queue less; 1 at least."""
-    share = busiest_share(held.readable, held.members) or 0
-    return max(-(-held.readable // (share - 1)) - held.members, 1) if share > 1 else 1
+    share = busiest_share(held_back.readable, held_back.members) or 0
+    return max(-(-held_back.readable // (share - 1)) - held_back.members, 1) if share > 1 else 1
 
 
-def _piled(held: HeldBack) -> str:
-    if not held.queues:
+def _piled(held_back: HeldBack) -> str:
+    if not held_back.queues:
         return "messages may wait in queues that nobody consumed"
-    return f"{count(held.messages, 'message')} piled up in {count(held.queues, 'queue')}"
+    return f"{count(held_back.messages, 'message')} piled up in {count(held_back.queues, 'queue')}"
 
 
-def _threads(held: HeldBack) -> str:
-    if not held.slow_members or held.threads is None:
+def _threads(held_back: HeldBack) -> str:
+    if not held_back.slow_members or held_back.threads is None:
         return ""
-    who = "The slow member has" if held.slow_members == 1 else f"The {held.slow_members:,} slow members together have"
-    return f" {who} {count(held.threads, 'consume thread')}."
+    who = (
+        "The slow member has"
+        if held_back.slow_members == 1
+        else f"The {held_back.slow_members:,} slow members together have"
+    )
+    return f" {who} {count(held_back.threads, 'consume thread')}."

@@ -83,11 +83,11 @@ class _Ownership(NamedTuple):
 
 
 def group_status(
-    step: AuditedStep, findings: Sequence[Finding], in_numbers: Callable[[capacity.GroupInStep], str | None]
+    step: AuditedStep, findings: Sequence[Finding], advice_in_numbers: Callable[[capacity.GroupInStep], str | None]
 ) -> GroupStatus | None:
     """The row of a group; None: it has no interval inside the step. Muted findings make nothing worse.
 
-    `in_numbers`: a sentence, after the advice, on the simulated backlog with other members.
+    `advice_in_numbers`: a sentence, after the advice, on the simulated backlog with other members.
     """
     if not any(True for _ in step.inside()):
         return None
@@ -124,7 +124,7 @@ def group_status(
         more_members_help=capacity.more_members_help(limit),
         busiest_share=group.busiest_share,
         share_after=group.share_after,
-        advice=" ".join(filter(None, (capacity.advice(group), in_numbers(group)))),
+        advice=" ".join(filter(None, (capacity.advice(group), advice_in_numbers(group)))),
         deleted_at=step.deleted_at,
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings, StepWindow
-from spark_jobs.domain.status.backlog import Numbers, QueueIntervals, begins
+from spark_jobs.domain.status.backlog import Numbers, QueueIntervals, is_first_of_queue
 
 #: What a queue's owner consumes in this time, at the queue's pace of the step, is no backlog.
 CATCH_UP_SECONDS = 60
@@ -63,11 +63,11 @@ def lagging_queues(
 ) -> Iterator[LaggingQueue]:
     """One per queue in which more than `allowed_lag` messages waited, and more than its owner consumes in a minute.
 
-    The backlog rose by as much at some time of the step, or at its end there is as much, and no less than at its begin:
-    a backlog that is only worked off has grown before. Where the group never committed, what came in since the first
-    reading waits, if it was ever known who owns the queue.
+    The backlog grew by as much at some time of the step, or is as large at the step's end and no smaller than at its
+    start: a backlog that only shrinks has grown before. Where the group never committed, the lag is the messages
+    produced since the first reading, if the queue's owner was ever known.
     """
-    firsts = np.flatnonzero(begins(queues.queue))
+    firsts = np.flatnonzero(is_first_of_queue(queues.queue))
     enough = _enough(queues, firsts, settings.thresholds.allowed_lag)
     for number in np.flatnonzero(_most(queues, firsts) > enough).tolist():
         entries = slice(int(firsts[number]), int(firsts[number + 1]) if number + 1 < len(firsts) else None)

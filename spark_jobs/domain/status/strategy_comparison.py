@@ -86,25 +86,25 @@ def _allocation(interval: RebalanceInterval, strategy: str, settings: StrategySe
     return allocated(inputs, settings)
 
 
-def strategy_comparison(step: AuditedStep, others: OtherStrategies) -> list[StrategyComparison]:
+def strategy_comparison(step: AuditedStep, other_strategies: OtherStrategies) -> list[StrategyComparison]:
     """One per (topic, strategy), by topic; without strategies that have no allocation in some state of the topic."""
     with_members = (interval for interval in step.replayed if interval.members)
     replayed = [interval for interval in with_members if interval.view == ALL_HOSTS and interval.is_ordinary]
     return [
         comparison
         for topic, topic_intervals in groupby(replayed, key=lambda interval: interval.topic)
-        for comparison in _topic_comparisons(topic, list(topic_intervals), step.window.start, others)
+        for comparison in _topic_comparisons(topic, list(topic_intervals), step.window.start, other_strategies)
     ]
 
 
 def _topic_comparisons(
-    topic: str, intervals: Sequence[RebalanceInterval], start: int, others: OtherStrategies
+    topic: str, intervals: Sequence[RebalanceInterval], start: int, other_strategies: OtherStrategies
 ) -> Iterator[StrategyComparison]:
     states = list({id(interval.allocation): interval for interval in intervals if interval.end > start}.values())
     changes = [(before, after) for before, after in pairwise(intervals) if after.start >= start]
-    for strategy in others.names if states else ():
-        allocations = [others.allocation(interval, strategy) for interval in states]
-        movements = [others.movement(before, after, strategy) for before, after in changes]
+    for strategy in other_strategies.names if states else ():
+        allocations = [other_strategies.allocation(interval, strategy) for interval in states]
+        movements = [other_strategies.movement(before, after, strategy) for before, after in changes]
         known_allocations = [allocation for allocation in allocations if allocation is not None]
         known_movements = [movement for movement in movements if movement is not None]
         if len(known_allocations) == len(allocations) and len(known_movements) == len(movements):

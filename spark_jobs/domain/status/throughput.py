@@ -194,10 +194,10 @@ def throughputs(clients: Mapping[str, ClientHistory], start: int, end: int) -> d
     """By client id, what clients reported in `[start, end)` (microseconds); without those that reported too little."""
     known = {}
     for client_id, client in clients.items():
-        whole = throughput(client)
-        part = whole.between(start, end) if whole else None
-        if part is not None:
-            known[client_id] = part
+        reported = throughput(client)
+        during = reported.between(start, end) if reported else None
+        if during is not None:
+            known[client_id] = during
     return known
 
 
@@ -259,5 +259,5 @@ def _pulls(client: ClientHistory, readings: StatusReadings, queues: Numbers) -> 
     snapshots = readings.snapshot[pulled]
     intervals = np.array([state.pull_interval_ms or 0 for state in client.series.states])
     between = intervals[client.series.codes[snapshots]]
-    held = np.maximum(queues[pulled] * 1000 / readings.pull_tps[pulled] - between, 0)
-    return MinuteAverages(client.series.times[snapshots], np.maximum(readings.pull_rt_ms[pulled] - held, 0))
+    polling_ms = np.maximum(queues[pulled] * 1000 / readings.pull_tps[pulled] - between, 0)
+    return MinuteAverages(client.series.times[snapshots], np.maximum(readings.pull_rt_ms[pulled] - polling_ms, 0))

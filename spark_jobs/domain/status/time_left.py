@@ -41,21 +41,21 @@ def time_left(step: AuditedStep) -> TimeLeft:
     known = [until_caught_up(offsets[topic], row, thresholds) for topic, row in rows.items() if topic in offsets]
     waits = np.concatenate([np.empty(0), *known])
     deleted = min((seconds for row in rows.values() for seconds in _until_deleted(step, row)), default=None)
-    left = None if deleted is None else round(deleted, 1)
+    until_deleted = None if deleted is None else round(deleted, 1)
     if np.isinf(waits).any():
-        return TimeLeft(False, None, left)
+        return TimeLeft(False, None, until_deleted)
     if not waits.size or np.isnan(waits).any():
-        return TimeLeft(None, None, left)
-    return TimeLeft(True, round(float(waits.max()), 1), left)
+        return TimeLeft(None, None, until_deleted)
+    return TimeLeft(True, round(float(waits.max()), 1), until_deleted)
 
 
 def until_caught_up(readings: OffsetReadings, row: IntervalProgress, thresholds: Thresholds) -> Seconds:
     """One per queue of the interval with a known lag: seconds until that is 0, at the pace of its last readings, those
     of `verdict_window_seconds`. 0: the lag is allowed; inf: it does not shrink; nan: a single reading shows no pace.
     """
-    seen = readings.inside(row.start, row.end)
-    window = readings.times[seen.stop - 1] - thresholds.verdict_window_seconds * SECOND
-    rows = slice(max(seen.start, int(readings.times.searchsorted(window))), seen.stop)
+    inside = readings.inside(row.start, row.end)
+    window = readings.times[inside.stop - 1] - thresholds.verdict_window_seconds * SECOND
+    rows = slice(max(inside.start, int(readings.times.searchsorted(window))), inside.stop)
     columns = [readings.columns[queue] for queue in row.queues if queue in readings.columns]
     known = readings.lag[rows][:, columns] != UNKNOWN
     columns, known = np.array(columns, np.int64)[known.any(axis=0)], known[:, known.any(axis=0)]
@@ -65,19 +65,19 @@ def until_caught_up(readings: OffsetReadings, row: IntervalProgress, thresholds:
     with np.errstate(divide="ignore", invalid="ignore"):  # a lag / 0 is inf, and no change in no time, 0 / 0, is nan
         shrinks = (lag[first, columns] - waiting) / seconds
         consumed = np.fmax((offset[last, columns] - offset[first, columns]) / seconds, 0)
-        left = np.where(shrinks < 0, np.inf, waiting / shrinks)
-    return np.where(waiting > thresholds.allowed_lag + consumed * _COMMIT_SECONDS, left, 0.0)
+        seconds_left = np.where(shrinks < 0, np.inf, waiting / shrinks)
+    return np.where(waiting > thresholds.allowed_lag + consumed * _COMMIT_SECONDS, seconds_left, 0.0)
 
 
 def _until_deleted(step: AuditedStep, row: IntervalProgress) -> Iterator[float]:
     """Seconds until messages of lagging queues are deleted, where known: by the broker's oldest offsets, and by age."""
     thresholds, topic = step.settings.thresholds, row.interval.topic
-    behind = np.flatnonzero(row.lag_last > thresholds.allowed_lag)
-    if len(behind) and topic in step.history.topics:
+    lagging = np.flatnonzero(row.lag_last > thresholds.allowed_lag)
+    if len(lagging) and topic in step.history.topics:
         minimums = Minimums(step.history.topics[topic], step.window)
-        queues = (minimums.waiting(row, place) for place in behind.tolist())
+        queues = (minimums.waiting(row, place) for place in lagging.tolist())
         yield from (queue.seconds_left for queue in queues if queue and queue.seconds_left is not None)
-    by_age = seconds_left_by_age(row, thresholds)[behind]
+    by_age = seconds_left_by_age(row, thresholds)[lagging]
     yield from by_age[~np.isnan(by_age)].tolist()
 
 
@@ -90,19 +90,19 @@ class QueueOffsets(NamedTuple):
     deleted_per_second: float | None
 
     @property
-    def left(self) -> int:
+    def messages_left(self) -> int:
         """Messages from the oldest that the broker has to the next to consume; below 0: it deleted some before."""
         return self.consumer_offset - self.min_offset
 
     @property
     def seconds_left(self) -> float | None:
         """Seconds until messages are deleted before they are consumed, at these rates; None: never, or unknown."""
-        if self.left < 0:
+        if self.messages_left < 0:
             return 0.0
         if self.consumed_per_second is None or self.deleted_per_second is None:
             return None
         gain = self.deleted_per_second - self.consumed_per_second
-        return self.left / gain if gain > 0 else None
+        return self.messages_left / gain if gain > 0 else None
 
 
 class Minimums:

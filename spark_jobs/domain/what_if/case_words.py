@@ -86,13 +86,13 @@ def _options(label: str, words: Iterable[str]) -> tuple[set[str], dict[str, list
     """The switches that are given, and the values of every other option that is."""
     switches: set[str] = set()
     values: dict[str, list[str]] = {}
-    left = iter(words)
-    for word in left:
+    remaining = iter(words)
+    for word in remaining:
         option, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
         if option in _SWITCHES and not equals:
             switches.add(option)
         elif option in _VALUES:
-            values.setdefault(option, []).append(value if equals else next(left, ""))
+            values.setdefault(option, []).append(value if equals else next(remaining, ""))
         else:
             raise CaseError(f"the case '{label}' has no '{option}': write {', '.join((*_VALUES, *_SWITCHES))}")
     return switches, values

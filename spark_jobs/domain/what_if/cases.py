@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Member, RebalanceInterval
-from spark_jobs.domain.kernel.ownership import TWIN, Inputs, with_own_ids
+from spark_jobs.domain.kernel.ownership import DUPLICATE_SUFFIX, Inputs, with_own_ids
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.message_queue import java_order
@@ -52,14 +52,13 @@ class Autoscaler(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """A history played otherwise; what is None or empty stays as it was. `label`: how it was asked for.
+    """What a what-if case changes in a group's history; None or empty changes nothing. `label`: how it was asked for.
 
-    `members`: connections, of whom the last in allocation order leave first. `queues`: readable ones of each topic.
-    `room`: that of members that were not there. `strategy`: of all members, by its name; its settings are those of the
-    group but for `virtual_node_cnt`. `speed`:
-    messages a second, by client id. `without`: client ids that are not there. `changes`: settings that members would
-    have instead, by client id, `EVERYBODY` for all others. `load`: so many times the messages that came in. `scaler`:
-    what asks for members, instead of `members`.
+    `members`: number of connections; the last in allocation order leave first. `queues`: readable ones of each topic.
+    `room`: that of members that are added. `strategy`: of all members, by its name; its settings are those of the group
+    but for `virtual_node_cnt`. `speed`: messages a second, by client id. `without`: client ids that are left out.
+    `changes`: settings that members would have instead, by client id, `EVERYBODY` for all others. `load`: factor of
+    the produced messages. `scaler`: the autoscaler that sets the number of members, instead of `members`.
     """
 
     label: str = "as it was"
@@ -85,7 +84,7 @@ class Case:
 
     def changes_of(self, client_id: str) -> Changes:
         """The settings that a member would have instead: its own, and of what these leave open, everybody's."""
-        own = next((self.changes[name] for name in (client_id, origin(client_id)) if name in self.changes), AS_SET)
+        own = next((self.changes[name] for name in (client_id, recorded_id(client_id)) if name in self.changes), AS_SET)
         return own.over(self.changes.get(EVERYBODY, AS_SET))
 
     def inputs(self, interval: RebalanceInterval) -> Inputs:
@@ -117,12 +116,12 @@ class Case:
         return tuple(member.under(self.strategy) for member in changed) if self.strategy else changed
 
 
-AS_IT_WAS = Case()
+UNCHANGED_CASE = Case()
 
 
-def origin(client_id: str) -> str:
+def recorded_id(client_id: str) -> str:
     """The id that a connection had before it got one of its own."""
-    return client_id.partition(TWIN)[0]
+    return client_id.partition(DUPLICATE_SUFFIX)[0]
 
 
 def with_new_room(configured: StrategySettings, steps: Sequence[AuditedStep]) -> StrategySettings:

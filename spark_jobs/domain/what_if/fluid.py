@@ -1,4 +1,4 @@
-"""The fluid of messages through the queues of a span in which nobody's share changes: arrays of times × queues. Where a
+"""A fluid model of the messages in the queues of a span in which no share changes: arrays of times × queues. Where a
 case changes the number of queues, into which of them the recorded messages would have gone.
 """
 
@@ -63,8 +63,8 @@ def flow(
     nothing = np.zeros(len(firsts))
     waits = _queued(nothing, np.add.reduceat(pulled, firsts, axis=1), capacity)
     given = np.vstack([nothing, waits[:-1]]) + np.add.reduceat(pulled, firsts, axis=1)
-    left = np.divide(waits, given, out=np.zeros_like(waits), where=given > 0)
-    of_entry = unpulled + _decayed(pulled, left[:, service.server])
+    unserved = np.divide(waits, given, out=np.zeros_like(waits), where=given > 0)
+    of_entry = unpulled + _decayed(pulled, unserved[:, service.server])
     waiting[:, service.queue] = np.inf
     np.minimum.at(waiting.T, service.queue, of_entry.T)
     behind_pulls = np.add.reduceat(unpulled, firsts, axis=1)
@@ -83,13 +83,13 @@ def _queued(start: Amounts, produced: Amounts, capacity: Amounts) -> Amounts:
     return np.asarray(free - np.minimum(np.minimum.accumulate(free, axis=0), 0))
 
 
-def _decayed(produced: Amounts, left: Amounts) -> Amounts:
-    """`x(t) = left(t)·(x(t−1) + produced(t))` for all times: neighbours are joined, then pairs of them, and so on."""
-    amounts, left = produced * left, left.copy()
+def _decayed(produced: Amounts, unserved: Amounts) -> Amounts:
+    """`x(t) = unserved(t)·(x(t−1) + produced(t))` for all times: neighbours are joined, then pairs, and so on."""
+    amounts, unserved = produced * unserved, unserved.copy()
     step = 1
     while step < len(amounts):
-        amounts[step:] += left[step:] * amounts[:-step]
-        left[step:] *= left[:-step]
+        amounts[step:] += unserved[step:] * amounts[:-step]
+        unserved[step:] *= unserved[:-step]
         step *= 2
     return amounts
 

@@ -19,7 +19,7 @@ from spark_jobs.domain.phrases import count, did_you_mean, names_text
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.utilisation import Bottleneck
 from spark_jobs.domain.what_if.autoscale import autoscaled
-from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case, origin
+from spark_jobs.domain.what_if.cases import UNCHANGED_CASE, Case, recorded_id
 from spark_jobs.domain.what_if.fluid import Amounts
 from spark_jobs.domain.what_if.pace import MemberPace, hand_over_pause, members_of, uncommitted_seconds
 from spark_jobs.domain.what_if.recorded import Assignment, BacklogCourse, Recorded, recorded, spans_of, within
@@ -97,8 +97,8 @@ def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: Str
     if history is None:
         return None
     members = replace(members_of(history), pause=pause, uncommitted=uncommitted_seconds(history.course))
-    owned = assignments_in(AS_IT_WAS, history, Replays(configured))
-    again = simulate(AS_IT_WAS, owned, history, members)
+    owned = assignments_in(UNCHANGED_CASE, history, Replays(configured))
+    again = simulate(UNCHANGED_CASE, owned, history, members)
     real = _outcome(RECORDED, owned, history, _really(history, owned))
     outcomes = []
     for case in cases:
@@ -108,7 +108,7 @@ def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: Str
         played = autoscaled(case, history, members, replays) if case.scaler else simulate(case, owned, history, members)
         outcome = _outcome(case.label, played.owned if played else owned, history, played)
         outcomes.append(replace(outcome, scaled=_scaled(played.owned)) if played and case.scaler else outcome)
-    return Comparison(history.course.times.tolist(), real, outcomes, _error(history, again), members.of_each())
+    return Comparison(history.course.times.tolist(), real, outcomes, _error(history, again), members.member_paces())
 
 
 @dataclass(frozen=True)
@@ -123,17 +123,17 @@ class RecordedOutcome:
     replayed: float
 
 
-def happened(
+def recorded_outcome(
     steps: Sequence[AuditedStep], start: int, end: int, configured: StrategySettings, label: str
 ) -> RecordedOutcome | None:
     """From `start` to `end` (microseconds) of these steps, which are those of one group, in order. None: no topic was
     replayed then.
     """
-    whole = recorded(steps)
-    history = whole and within(whole, start, end)
+    recording = recorded(steps)
+    history = recording and within(recording, start, end)
     if history is None:
         return None
-    owned = assignments_in(AS_IT_WAS, history, Replays(configured))
+    owned = assignments_in(UNCHANGED_CASE, history, Replays(configured))
     replayed = sum(length for length, _ in _shares(owned)) / SECOND
     course, outcome = history.course, _outcome(label, owned, history, _really(history, owned))
     return RecordedOutcome(outcome, _rate(course, course.produced), _rate(course, course.consumed), replayed)
@@ -265,10 +265,12 @@ def _check_case(case: Case, history: Recorded) -> None:
     present = {member.client_id for interval in intervals for member in interval.members or ()}
     in_case = {member.client_id for interval in intervals for member in case.inputs(interval).members}
     _check_ids(case, case.without, present)
-    _check_ids(case, [*case.speed, *filter(None, case.changes)], in_case.union(map(origin, in_case)))
-    left = max(sum(member.client_id not in case.without for member in interval.members or ()) for interval in intervals)
-    if case.members and case.members.sign == "-" and case.members.number > left:
-        raise CaseError(f"{case.label}: there were never more than {count(left, 'member')}")
+    _check_ids(case, [*case.speed, *filter(None, case.changes)], in_case.union(map(recorded_id, in_case)))
+    most_members = max(
+        sum(member.client_id not in case.without for member in interval.members or ()) for interval in intervals
+    )
+    if case.members and case.members.sign == "-" and case.members.number > most_members:
+        raise CaseError(f"{case.label}: there were never more than {count(most_members, 'member')}")
 
 
 def _check_ids(case: Case, named: Iterable[str], known: Collection[str]) -> None:

@@ -1,5 +1,5 @@
-"""What the recording tells of the members: how fast each can consume, when it stood still, and how long queues that are
-handed over do.
+"""The paces of a group's members by its recording, when each made no progress, and the pause of a queue that changes
+its owner.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.history import OffsetReadings
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.status.throughput import Changes, Rates, Throughput, Times
-from spark_jobs.domain.what_if.cases import Case, origin
+from spark_jobs.domain.what_if.cases import Case, recorded_id
 from spark_jobs.domain.what_if.recorded import BacklogCourse, Recorded, spans_of
 
 #: A pace is what a member with a backlog kept up for so long, in seconds; else what it did for so long.
@@ -69,12 +69,12 @@ class StalledTime(NamedTuple):
 @dataclass(frozen=True)
 class Members:
     """What is known of a group's members: by client id the `paces` that were seen and the throughput that they
-    `reported`, and when one of them stood still; the `pause` of a queue that is handed over, in microseconds; and how
-    many seconds a message waits that is consumed and not yet committed.
+    `reported`, and when one of them made no progress; the `pause` of a queue that changes its owner, in microseconds;
+    and the seconds from the consumption of a message to its commit.
     """
 
     paces: Mapping[str, Pace] = field(default_factory=dict)
-    stood_still: Sequence[StalledTime] = ()
+    stalled_times: Sequence[StalledTime] = ()
     reported: Mapping[str, Throughput] = field(default_factory=dict)
     pause: int = 0
     uncommitted: float = 0.0
@@ -85,7 +85,7 @@ class Members:
         What the case says of it; else what it reported itself; else what it was seen to do at its limit; else what the
         others reported; else what it, or another, was seen to do.
         """
-        own_id = origin(client_id)
+        own_id = recorded_id(client_id)
         for name in (client_id, own_id):
             if name in case.speed:
                 return _steady(Pace(case.speed[name], True), times)
@@ -114,7 +114,7 @@ class Members:
         by_rate = sorted(self.reported.values(), key=median_rate)
         return by_rate[(len(by_rate) - 1) // 2] if by_rate else None
 
-    def of_each(self) -> list[MemberPace]:
+    def member_paces(self) -> list[MemberPace]:
         """One per member of which anything is known, by client id."""
         return [self._of(client_id) for client_id in sorted(self.paces.keys() | self.reported.keys())]
 
@@ -137,18 +137,18 @@ def members_of(recorded: Recorded) -> Members:
     """The pace of a client id is the highest over any `_REACHED_SECONDS` in which it had a backlog all the time, else
     over any `_SEEN_SECONDS`.
 
-    It had a backlog at a time if more waited in its queues than came in since the time before, and than is allowed.
+    It has a backlog at a time if its lag is more than the messages produced since the time before, and than is allowed.
     """
     paces: dict[str, Pace] = {}
-    stood_still: list[StalledTime] = []
+    stalled_times: list[StalledTime] = []
     for rows, client_id, columns in _owned(recorded):
         span = _Span(recorded, rows, columns)
         for pace in span.paces():
             known = paces.get(client_id)
             if known is None or (pace.reached, pace.rate) > (known.reached, known.rate):
                 paces[client_id] = pace
-        stood_still += [StalledTime(client_id, *time) for time in span.stood_still()]
-    return Members(paces, stood_still, recorded.reported)
+        stalled_times += [StalledTime(client_id, *time) for time in span.stalled_times()]
+    return Members(paces, stalled_times, recorded.reported)
 
 
 def _owned(recorded: Recorded) -> Iterator[tuple[slice, str, list[int]]]:
@@ -187,14 +187,14 @@ class _Span:
             ends = np.searchsorted(self._times, self._times + seconds * SECOND)
             starts = np.flatnonzero(ends < len(self._times))
             ends = ends[starts]
-            whole = _all_between(self._known, starts + 1, ends)
+            is_usable = _all_between(self._known, starts + 1, ends)
             if reached:
-                whole &= _all_between(self._backlogged, starts, ends)
+                is_usable &= _all_between(self._backlogged, starts, ends)
             rates = (self._taken[ends] - self._taken[starts]) / (self._times[ends] - self._times[starts]) * SECOND
-            if whole.any() and (rate := float(rates[whole].max())) > 0:
+            if is_usable.any() and (rate := float(rates[is_usable].max())) > 0:
                 yield Pace(rate, reached)
 
-    def stood_still(self) -> Iterator[tuple[int, int]]:
+    def stalled_times(self) -> Iterator[tuple[int, int]]:
         """Longer than a state holds without another reading."""
         still = np.asarray((np.diff(self._taken) == 0) & (np.diff(self._waiting) > 0) & self._known[1:])
         edges = np.flatnonzero(np.diff(still, prepend=False, append=False))

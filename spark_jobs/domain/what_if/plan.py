@@ -1,4 +1,4 @@
-"""What becomes of a group as it is when members come or go: who would own how much, and whether that pace is known."""
+"""A group with more or fewer members than now: the queues and load of each, and whether its pace is known."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from spark_jobs.domain.what_if.simulation import assignments_in
 
 
 class PlannedMember(NamedTuple):
-    """One connection: its queues, and messages a second that come into them; None: unknown. `pace`: messages a second
-    that it can consume; not `reached`: at least. `keeps_up`: None where its limit is not known, and more comes in.
+    """One connection: its queues, and messages a second produced to them; None: unknown. `pace`: messages a second
+    that it can consume; not `reached`: at least. `keeps_up`: None where more is produced and its limit is not known.
     """
 
     client_id: str

@@ -16,7 +16,7 @@ from spark_jobs.domain.kernel.triggers import moved_between
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.allocation import unresolvable_room
-from spark_jobs.domain.what_if.cases import Case, origin
+from spark_jobs.domain.what_if.cases import Case, recorded_id
 from spark_jobs.domain.what_if.fluid import Amounts, Service, flow, inflow
 from spark_jobs.domain.what_if.pace import KnownRates, Members
 from spark_jobs.domain.what_if.recorded import Assignment, BacklogCourse, Recorded, spans_of
@@ -125,10 +125,10 @@ class Run:
             first, last = np.searchsorted(self.course.times, (start, end), side="right").tolist()
             inside = cuts[slice(*np.searchsorted(cuts, (first + 1, last)).tolist())].tolist()
             resumed = [moment for moment in resumed if moment >= start]
-            again = np.searchsorted(self.course.times, np.array(resumed, np.int64), side="right").tolist()
-            inside += [row for row in again if first < row < last]
-            for row, behind in pairwise(sorted({max(first, 1), *inside, max(last, 1)})):
-                self._span(result, slice(row, behind), replayed, start)
+            resumed_rows = np.searchsorted(self.course.times, np.array(resumed, np.int64), side="right").tolist()
+            inside += [row for row in resumed_rows if first < row < last]
+            for row, stop in pairwise(sorted({max(first, 1), *inside, max(last, 1)})):
+                self._span(result, slice(row, stop), replayed, start)
         return result
 
     def _handed_over(self, before: Mapping[str, Assignment], replayed: Iterable[Assignment]) -> list[int]:
@@ -143,7 +143,7 @@ class Run:
 
     def _cuts(self) -> NDArray[np.int64]:
         """Rows of the matrices before which something changes that is no allocation."""
-        edges = [moment for stalled in self.members.stood_still for moment in (stalled.start, stalled.end)]
+        edges = [moment for stalled in self.members.stalled_times for moment in (stalled.start, stalled.end)]
         rows = np.searchsorted(self.course.times, np.array(edges, np.int64), side="right")
         changed = np.flatnonzero((self.course.known[1:] != self.course.known[:-1]).any(axis=1)) + 1
         return np.unique(np.concatenate([rows, changed]))
@@ -160,11 +160,11 @@ class Run:
             return
         produced = np.where(known, np.diff(course.produced[rows.start - 1 : rows.stop], axis=0), 0)
         client_ids, service, connections = self._service(replayed, known & (self.paused <= start))
-        idle = {stalled.client_id for stalled in self.members.stood_still if stalled.start <= start < stalled.end}
+        idle = {stalled.client_id for stalled in self.members.stalled_times if stalled.start <= start < stalled.end}
         rates = [known_rates for client_id in client_ids if (known_rates := self.rates_of(client_id))]
         seconds = np.diff(course.times[rows.start - 1 : rows.stop])[:, None] / SECOND
         listeners = [
-            0 if origin(client_id) in idle else of_client.rates.listener[rows]
+            0 if recorded_id(client_id) in idle else of_client.rates.listener[rows]
             for client_id, of_client in zip(client_ids, rates, strict=True)
         ]
         capacity = seconds * _columns(listeners, len(seconds))

@@ -38,9 +38,10 @@ class Goals(NamedTuple):
 
 
 class SizeOutcome(NamedTuple):
-    """The group with so many connections, of ids of their own, all the time. `queues`: readable ones of the topic with
-    most, of all topics `unowned` get messages and have no owner; the other numbers as in `Goals`, None: unknown, or not
-    drained by the end. `by_pulls`: the busiest member's pulls are nearer to their limit than its listener.
+    """The outcome of a group with this many connections, with ids of their own, all the time. `queues`: readable ones
+    of the topic with most; `unowned`: those of all topics that get messages and have no owner; the other numbers as in
+    `Goals`, None: unknown, or not drained by the end. `by_pulls`: the busiest member's pulls are nearer to their limit
+    than its listener.
     """
 
     members: int
@@ -63,8 +64,8 @@ class GoalSize(NamedTuple):
 
 @dataclass(frozen=True)
 class Size:
-    """What a group needs. `members` and `queues` it had at the end; `peak`: messages a second that came in over its
-    busiest five minutes; None: unknown. `today`: the group of that size.
+    """The size that a group needs. `members` and `queues` it had at the end; `peak`: messages a second produced in its
+    busiest five minutes; None: unknown. `today`: the outcome at its present size.
     """
 
     members: int
@@ -75,10 +76,10 @@ class Size:
 
 
 def size(steps: Sequence[AuditedStep], goals: Goals, load: float, configured: StrategySettings) -> Size | None:
-    """Of one group, whose steps come in order, with `load` times the messages; None: no topic was replayed.
+    """The size for one group, by its steps in order, with `load` times the messages; None: no topic was replayed.
 
-    Faults are not sized for: nobody shares an id or lacks a topic, nobody stands still, and the members are there all
-    the time.
+    Faults are not sized for: ids are unique, all members subscribe to all topics, and are connected and consume all the
+    time.
     """
     history = recorded(steps)
     if history is None:
@@ -105,7 +106,7 @@ class _Trials:
 
     def __post_init__(self) -> None:
         uncommitted = uncommitted_seconds(self.history.course)
-        self.members = replace(members_of(self.history), stood_still=(), uncommitted=uncommitted)
+        self.members = replace(members_of(self.history), stalled_times=(), uncommitted=uncommitted)
         self.tried: dict[int, SizeOutcome] = {}
 
     def smallest(self, goal: str, wanted: float) -> SizeOutcome | None:

@@ -58,7 +58,7 @@ def checked(states: pa.Table, readings: pa.Table, settings: CheckSettings) -> Ch
         if source.is_counted:
             facts += source.facts()
             rejected += source.rejected()
-    return Checked(*_kept(states, readings, sources), facts, rejected)
+    return Checked(*_without_left_out(states, readings, sources), facts, rejected)
 
 
 def _parts(states: pa.Table) -> Iterator[tuple[Table, str, bool, Numbers]]:
@@ -149,16 +149,18 @@ class _SourceSnapshots:
                 columns["consume_status"] = self._readings["statuses"].combine_chunks().take(places)
         return Rows(columns, len(self.at), self._settings)
 
-    def check(self, others: Mapping[Table, Rows]) -> None:
+    def check(self, tables: Mapping[Table, Rows]) -> None:
         """Asks every expectation, or of a copy those that a snapshot must keep, and finds what is to be left out."""
         rows, of_snapshot = self._folded
         suite = self.suite
-        asked: Sequence[Expectation] = suite.expectations if self.is_counted else suite.rejecting
+        expectations: Sequence[Expectation] = suite.expectations if self.is_counted else suite.rejecting
         if self.is_counted:
-            rows = suite.prepare(rows, others)
-        of_states = broken_by(rows, [expectation for expectation in asked if not expectation.of_readings])
+            rows = suite.prepare(rows, tables)
+        of_states = broken_by(rows, [expectation for expectation in expectations if not expectation.of_readings])
         self.broken = {name: flags[of_snapshot] for name, flags in of_states.items()}
-        self.broken |= broken_by(self._measured, [expectation for expectation in asked if expectation.of_readings])
+        self.broken |= broken_by(
+            self._measured, [expectation for expectation in expectations if expectation.of_readings]
+        )
         self.breaking = any_of(self.broken, suite.rejecting, len(self.at))
         self.left_out = self.breaking | self._repeated()
 
@@ -235,8 +237,8 @@ def _content(table: Table, states: pa.Array) -> dict[str, pa.Array]:
         with_missing = Values(pc.is_valid(pc.struct_field(states, "missing"))).flags()
         is_there[np.repeat(with_missing, sizes)] = ~Values(missing).flags()
         values = structs.flatten()
-        whole = pa.StructArray.from_arrays(values.flatten(), fields=list(values.type), mask=pa.array(~is_there))
-        structs = pa.ListArray.from_arrays(list_offsets(sizes, pc.is_null(structs)), whole)
+        with_nulls = pa.StructArray.from_arrays(values.flatten(), fields=list(values.type), mask=pa.array(~is_there))
+        structs = pa.ListArray.from_arrays(list_offsets(sizes, pc.is_null(structs)), with_nulls)
     return {array: structs}
 
 
@@ -247,7 +249,9 @@ def _of_times(states: pa.Table, places: Numbers) -> tuple[Numbers, Numbers]:
     return np.repeat(np.arange(len(places)), sizes), ranges(offsets[places], sizes)
 
 
-def _kept(states: pa.Table, readings: pa.Table, sources: Sequence[_SourceSnapshots]) -> tuple[pa.Table, pa.Table]:
+def _without_left_out(
+    states: pa.Table, readings: pa.Table, sources: Sequence[_SourceSnapshots]
+) -> tuple[pa.Table, pa.Table]:
     """The states and readings of groups, without what is left out, and without states of which all is."""
     keep = states["consumer_group"].is_valid().to_numpy() & states["cluster"].is_valid().to_numpy()
     if not any(source.left_out.any() for source in sources):
@@ -255,16 +259,16 @@ def _kept(states: pa.Table, readings: pa.Table, sources: Sequence[_SourceSnapsho
     times = states["times"].combine_chunks()
     of_times, of_readings = np.ones(len(times.values), bool), np.ones(len(readings), bool)
     for source in sources:
-        kept = of_readings if source.is_measured else of_times
-        kept[source.position[source.left_out]] = False
+        is_used = of_readings if source.is_measured else of_times
+        is_used[source.position[source.left_out]] = False
         if not source.is_measured:
-            left = np.bincount(source.every_state[kept[source.every_position]], minlength=len(source.places))
-            keep[source.places[left == 0]] = False
-    there = readings.filter(pa.array(of_readings))
+            used_count = np.bincount(source.every_state[is_used[source.every_position]], minlength=len(source.places))
+            keep[source.places[used_count == 0]] = False
+    used_readings = readings.filter(pa.array(of_readings))
     measured = pc.is_in(states["kind"], value_set=pa.array([KIND_OF[table] for table in MEASURED]))
-    is_read = pc.is_in(states["fingerprint"], value_set=there["fingerprint"].combine_chunks())
+    is_read = pc.is_in(states["fingerprint"], value_set=used_readings["fingerprint"].combine_chunks())
     keep &= ~measured.to_numpy() | is_read.to_numpy()
-    behind = np.concatenate([[0], np.cumsum(of_times)])[times.offsets.to_numpy()]
-    fewer = pa.ListArray.from_arrays(pa.array(behind, pa.int32()), times.values.filter(pa.array(of_times)))
+    offsets = np.concatenate([[0], np.cumsum(of_times)])[times.offsets.to_numpy()]
+    used_times = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), times.values.filter(pa.array(of_times)))
     place = states.column_names.index("times")
-    return states.set_column(place, "times", fewer).filter(pa.array(keep)), there
+    return states.set_column(place, "times", used_times).filter(pa.array(keep)), used_readings

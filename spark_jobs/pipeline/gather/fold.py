@@ -101,8 +101,8 @@ def _hashed_parts(value: Column, data_type: DataType) -> Iterator[Column]:
 def _nulls(field: Column, data_type: DataType, array: Column | None = None) -> Column:
     """array<boolean>: which values of a field are null, or which of the array's elements; null itself where none is.
 
-    Whether an array contains a value is unknown where it does not but a null could be it: that costs next to nothing,
-    and most arrays contain neither.
+    `array_contains` is null where the value is missing and the array has a null: that check costs next to nothing, and
+    most arrays contain neither.
     """
     any_value = F.lit({"string": "", "boolean": False}.get(data_type.simpleString(), -1))
     may_have_nulls = F.coalesce(F.array_contains(field, any_value), F.lit(True))

@@ -54,8 +54,8 @@ class Partitioning:
 
 
 def group_topics(states: DataFrame) -> DataFrame:
-    """One row per (cluster, consumer group, `name` of a topic that it subscribes or has offsets of, or of its
-    dead-letter topic), and one with the name of the proxies' group: what a group is handed of others.
+    """One row per (cluster, consumer group, `name` of a topic that it subscribes to or has offsets of, or of its
+    dead-letter topic), and one with the name of the proxies' group: the other names whose snapshots the group needs.
     """
     subscribed = (F.col(f"{kind}.subscriptions")["topic"] for kind in (MEMBERSHIP, CLIENT))
     of_offsets = F.when(F.col("kind") == OFFSET_QUEUES, F.array("name"))
@@ -103,10 +103,10 @@ def readings_per_group(snapshots: Mapping[str, DataFrame], topics: DataFrame, pa
 def _in_parts(of_topics: DataFrame, topics: DataFrame, parts: Partitioning) -> DataFrame:
     """The snapshots of topics once for each part that has a group with the topic, or the topic by itself."""
     groups = topics.groupBy(*_TOPIC).agg(F.collect_set(parts.of_group()).alias("of_groups"))
-    asked = of_topics.join(F.broadcast(groups), on=[*_TOPIC], how="left")
-    nobody = F.array().cast("array<bigint>")
-    every = F.array_distinct(F.concat(F.array(parts.of_topic()), F.coalesce("of_groups", nobody)))
-    return asked.withColumn(KEY, F.explode(every))
+    with_groups = of_topics.join(F.broadcast(groups), on=[*_TOPIC], how="left")
+    no_groups = F.array().cast("array<bigint>")
+    all_parts = F.array_distinct(F.concat(F.array(parts.of_topic()), F.coalesce("of_groups", no_groups)))
+    return with_groups.withColumn(KEY, F.explode(all_parts))
 
 
 def _dead_letters() -> Column:

@@ -33,8 +33,8 @@ class Readings:
     def of(self, fingerprint: int) -> Numbers:
         """Places of the readings of a state, in any order."""
         first = np.searchsorted(self._fingerprints, fingerprint, side="left")
-        behind = np.searchsorted(self._fingerprints, fingerprint, side="right")
-        return self._by_state[first:behind]
+        end = np.searchsorted(self._fingerprints, fingerprint, side="right")
+        return self._by_state[first:end]
 
     def in_order(self, places: Numbers) -> Numbers:
         """Which of the readings at these places comes first, second, … in time; the gate let one through of each."""
@@ -82,11 +82,11 @@ class Readings:
 
 def _first_columns(listed: Sequence[tuple[str | None, int | None]]) -> dict[Place, int]:
     """Where each queue stands first in the list; what is no queue is left out."""
-    found: dict[Place, int] = {}
+    columns: dict[Place, int] = {}
     for column, (broker_name, queue_id) in enumerate(listed):
         if broker_name is not None and queue_id is not None:
-            found.setdefault((broker_name, queue_id), column)
-    return found
+            columns.setdefault((broker_name, queue_id), column)
+    return columns
 
 
 def _flat(lists: pa.ListArray) -> Numbers:

@@ -36,15 +36,22 @@ def tables(judged: Sequence[JudgedStep], topic: str | None = None) -> dict[str, 
     """Each output table by its name, step after step, with all its columns; the rows of one topic, and findings about
     whole groups, where it is named.
     """
-    steps = [of_step.step for of_step in judged]
+    steps = [judged_step.step for judged_step in judged]
     spans = [IntervalSpan(step, *span) for step in steps for span in step.inside()]
     rows = {
         REBALANCE_INTERVALS: interval_rows(spans),
         ALLOCATIONS: allocation_rows(spans),
         QUEUE_PROGRESS: progress_rows(steps),
-        GROUP_STATUS: _few(GROUP_STATUS, ((one.step, one.status) for one in judged if one.status is not None)),
-        STRATEGY_COMPARISON: _few(STRATEGY_COMPARISON, ((one.step, row) for one in judged for row in one.strategies)),
-        FINDINGS: _few(FINDINGS, ((one.step, finding) for one in judged for finding in one.findings)),
+        GROUP_STATUS: _few(
+            GROUP_STATUS,
+            ((judged_step.step, judged_step.status) for judged_step in judged if judged_step.status is not None),
+        ),
+        STRATEGY_COMPARISON: _few(
+            STRATEGY_COMPARISON, ((judged_step.step, row) for judged_step in judged for row in judged_step.strategies)
+        ),
+        FINDINGS: _few(
+            FINDINGS, ((judged_step.step, finding) for judged_step in judged for finding in judged_step.findings)
+        ),
     }
     return {
         table.name: of_table if topic is None else _of_topic(table, of_table, topic) for table, of_table in rows.items()
@@ -65,7 +72,7 @@ def tables_of(rows: pa.Table) -> dict[str, pa.Table]:
 
 def packed(judged: Sequence[JudgedStep], written: Mapping[str, pa.Table], part: int = PART) -> pa.Table:
     """The shape of `packed.PACKED`: per step as many rows as it takes for none to hold more than `part` of a table."""
-    keys = [step_key(one.step) for one in judged]
+    keys = [step_key(judged_step.step) for judged_step in judged]
     counts = {name: _counts(rows, keys) for name, rows in written.items()}
     most = np.max([*counts.values()], axis=0, initial=0)
     parts = np.maximum(1, -(-most // part))

@@ -26,8 +26,8 @@ class ClaimFiles:
     folder: Path
 
     @contextmanager
-    def held(self, name: str, content: str, refuse: ConflictCheck) -> Iterator[None]:
-        """As `Claims.held`."""
+    def hold(self, name: str, content: str, refuse: ConflictCheck) -> Iterator[None]:
+        """As `Claims.hold`."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{name}{_CLAIM}"
         with self._all():

@@ -29,7 +29,7 @@ _AT_ONCE, _NOTICES_TIMEOUT, _TURN_TIMEOUT = 5.0, 60.0, 1800.0
 class Claims(Protocol):
     """The claims of one warehouse: texts by name."""
 
-    def held(self, name: str, content: str, refuse: ConflictCheck) -> AbstractContextManager[None]:
+    def hold(self, name: str, content: str, refuse: ConflictCheck) -> AbstractContextManager[None]:
         """Holds a claim; raises what `refuse` raises of those that others hold."""
 
     def has(self, name: str) -> bool:
@@ -60,15 +60,15 @@ def claims_of(warehouse: Location) -> Claims | None:
 def claim(warehouse: Location, request: RunRequest, run_id: str) -> AbstractContextManager[None]:
     """Holds the request's steps for this run; raises `PublishConflictError` if another run holds some of them."""
 
-    def refuse(others: Mapping[str, str]) -> None:
-        for name, content in others.items():
+    def refuse(other_claims: Mapping[str, str]) -> None:
+        for name, content in other_claims.items():
             if name.startswith(_RUN) and request.overlaps(other := RunRequest.from_json(content)):
                 raise PublishConflictError(
                     f"run {name.removeprefix(_RUN)} is auditing {other.interval} in this warehouse, which overlaps "
                     f"{request.interval}: wait for it to end, or audit other steps{_or_killed(warehouse)}"
                 )
 
-    return _held(warehouse, f"{_RUN}{run_id}", request.as_json(), refuse, _at_once(warehouse))
+    return _claimed(warehouse, f"{_RUN}{run_id}", request.as_json(), refuse, _at_once(warehouse))
 
 
 def check_claimed(warehouse: Location, run_id: str) -> None:
@@ -98,9 +98,9 @@ def claim_turn(warehouse: Location) -> AbstractContextManager[None]:
 
 
 def claim_notices(warehouse: Location) -> AbstractContextManager[None]:
-    """Lets one process at a time read what was told, tell, and write down what it has told.
+    """Lets one process at a time read which notices were sent, send new ones, and record them.
 
-    The next one waits for it, and then has nothing to tell; raises `PublishConflictError` where that takes too long.
+    The next one waits for it, and then has nothing to send; raises `PublishConflictError` where that takes too long.
     """
     says = f"another process has been sending notices of {warehouse.location} for {_NOTICES_TIMEOUT:g} s"
     return _alone(warehouse, _NOTICES, f"{says}: try again when it is done", _NOTICES_TIMEOUT)
@@ -115,15 +115,15 @@ def drop_dead_claims(warehouse: Location) -> None:
 def _alone(warehouse: Location, kind: str, says: str, timeout: float) -> AbstractContextManager[None]:
     """Holds the only claim whose name begins like this."""
 
-    def refuse(others: Mapping[str, str]) -> None:
-        if any(name.startswith(kind) for name in others):
+    def refuse(other_claims: Mapping[str, str]) -> None:
+        if any(name.startswith(kind) for name in other_claims):
             raise PublishConflictError(says)
 
-    return _held(warehouse, f"{kind}{uuid.uuid4().hex}", "", refuse, timeout)
+    return _claimed(warehouse, f"{kind}{uuid.uuid4().hex}", "", refuse, timeout)
 
 
 @contextmanager
-def _held(warehouse: Location, name: str, content: str, refuse: ConflictCheck, timeout: float) -> Iterator[None]:
+def _claimed(warehouse: Location, name: str, content: str, refuse: ConflictCheck, timeout: float) -> Iterator[None]:
     """Holds the claim; tries for so many seconds, then raises what `refuse` raises."""
     claims = claims_of(warehouse)
     if claims is None:
@@ -136,7 +136,7 @@ def _held(warehouse: Location, name: str, content: str, refuse: ConflictCheck, t
         reraise=True,
     )
     with ExitStack() as claimed:
-        retrying(lambda: claimed.enter_context(claims.held(name, content, refuse)))
+        retrying(lambda: claimed.enter_context(claims.hold(name, content, refuse)))
         yield
 
 

@@ -62,7 +62,7 @@ def of_sum(rows: int, total: Decimal | int) -> Content:
     return Content(rows, f"{int(total) % 2**64:016x}")
 
 
-def together(contents: Iterable[Content]) -> Content:
+def content_of_run(contents: Iterable[Content]) -> Content:
     """The content of a run from those of its steps."""
     steps = list(contents)
     return of_sum(sum(step.rows for step in steps), sum(int(step.hash, 16) for step in steps))

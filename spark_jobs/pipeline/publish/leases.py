@@ -49,12 +49,12 @@ class Leases:
         return cls(location, object_store(location))
 
     @contextmanager
-    def held(self, name: str, content: str, refuse: ConflictCheck) -> Iterator[None]:
-        """As `Claims.held`."""
+    def hold(self, name: str, content: str, refuse: ConflictCheck) -> Iterator[None]:
+        """As `Claims.hold`."""
         ended = threading.Event()
         renewing = threading.Thread(target=self._renew, args=(name, content, ended), daemon=True)
         try:
-            refuse(self._others(name, content))
+            refuse(self._other_claims(name, content))
             renewing.start()
             yield
         finally:
@@ -63,7 +63,7 @@ class Leases:
                 renewing.join()
             self._drop(name)
 
-    def _others(self, name: str, content: str) -> Mapping[str, str]:
+    def _other_claims(self, name: str, content: str) -> Mapping[str, str]:
         """The claims of others that live, once the own one is written."""
         self._put(name, content)
         try:
@@ -80,7 +80,7 @@ class Leases:
 
     def drop_dead(self) -> None:
         """As `Claims.drop_dead`."""
-        with self.held(name := f"look-{time.time_ns()}", "", lambda _: None):
+        with self.hold(name := f"look-{time.time_ns()}", "", lambda _: None):
             modified = {entry["path"]: entry["last_modified"] for entry in self._entries()}
             for other, at in modified.items():
                 if modified[name] - at > LEASE:

@@ -15,7 +15,7 @@ from spark_jobs.errors import PublishError
 from spark_jobs.pipeline.publish.content import NOTHING, Content, Published, content, observed_content
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.runtime.faults import explained
-from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.parallel import run_in_parallel
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
@@ -32,11 +32,11 @@ def publish(
     *,
     one_step: bool = False,
 ) -> dict[str, Published]:
-    """Replaces the request's rows in every output table by these, of which a table without rows is left out; what was
-    published, per table. `one_step`: the request is of a single step.
+    """What was published, per table: the `outputs` replace the request's rows; a table without rows is left out.
+    `one_step`: the request is of a single step.
 
-    Steps are partitions, so runs of other steps do not conflict; where Delta sees a conflict all the same, the
-    publish is tried again, never the audit. Raises `PublishConflictError` or `PublishError`.
+    Steps are partitions, so runs of other steps do not conflict; where Delta still sees a conflict, the publish is
+    tried again, never the audit. Raises `PublishConflictError` or `PublishError`.
     """
     warehouse.create(spark, OUTPUTS)
 
@@ -56,8 +56,10 @@ def publish(
 
     # Much of a small write is waiting for Delta's log, so the tables do not queue up. Findings last: who reads one
     # finds everything it speaks of.
-    others = [table for table in OUTPUTS if table is not FINDINGS]
-    results = dict(zip(others, run_in_parallel(*(partial(published, table) for table in others)), strict=True))
+    all_but_findings = [table for table in OUTPUTS if table is not FINDINGS]
+    results = dict(
+        zip(all_but_findings, run_in_parallel(*(partial(published, table) for table in all_but_findings)), strict=True)
+    )
     results[FINDINGS] = published(FINDINGS)
     return {table.name: result for table, result in results.items()}
 
@@ -77,7 +79,7 @@ def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, request: RunR
         return seen()
 
     try:
-        return unless_outrun(commit, f"publish {table.name}")
+        return retry_on_conflict(commit, f"publish {table.name}")
     except (PySparkException, Py4JJavaError) as error:
         why = explained(error, warehouse.local_path) or _first_line(error)
         raise PublishError(f"{table.name} could not be published: {why}") from error

@@ -31,7 +31,7 @@ class RunRequest:
         return cls(Interval.parse(interval), cluster, consumer_group, topic)
 
     @property
-    def is_of_everything(self) -> bool:
+    def covers_everything(self) -> bool:
         """Whether it is of all clusters, groups and topics."""
         return self == RunRequest(self.interval)
 

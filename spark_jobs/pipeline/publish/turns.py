@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from schemas import AUDIT_RUNS, OUTPUTS, Table
 from spark_jobs.pipeline.publish.claims import Claims, check_claimed, claim_turn, claims_of
 from spark_jobs.pipeline.publish.request import RunRequest
-from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.sql import literal
 from spark_jobs.store.warehouse import Warehouse
 
@@ -88,4 +88,4 @@ def _put_back(spark: SparkSession, warehouse: Warehouse, table: Table, request: 
     rows = request.replaces(table)
     before = warehouse.read(spark, table, version - 1).where(rows).select(*table.columns)
     writer = before.sortWithinPartitions(*table.key).write.format("delta").mode("overwrite")
-    unless_outrun(lambda: warehouse.save(writer.option("replaceWhere", rows), table), f"put {table.name} back")
+    retry_on_conflict(lambda: warehouse.save(writer.option("replaceWhere", rows), table), f"put {table.name} back")

@@ -14,7 +14,7 @@ from expectations.rows import CheckSettings, Rows
 from expectations.suite import KEYS_ARE_UNIQUE, Suite
 from schemas import QUARANTINE
 from spark_jobs.pipeline.quality.facts import broken_by
-from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.spark_types import spark_schema
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 _KEPT_CONTENT = 64 * 1024
 
 
-def with_reasons(suite: Suite, rows: DataFrame, said: Column, settings: CheckSettings) -> DataFrame:
+def with_reasons(suite: Suite, rows: DataFrame, read_content: Column, settings: CheckSettings) -> DataFrame:
     """Adds `reasons`: every rejecting expectation that the row breaks, as enum names; empty: it is used. And
     `content`, a hash of the row.
 
     Of rows with one key that break nothing else one is used if they say the same, all that the audit reads of them
-    (`said`), and none if they do not: which one is true is not known.
+    (`read_content`), and none if they do not: which one is true is not known.
     """
     reasons = StructType([*rows.schema, StructField("reasons", ArrayType(StringType()))])
 
@@ -40,13 +40,13 @@ def with_reasons(suite: Suite, rows: DataFrame, said: Column, settings: CheckSet
             yield batch.append_column("reasons", pa.array(names, pa.list_(pa.string())))
 
     same_key = Window.partitionBy(*suite.table.key, "breaks_nothing")
-    contents = F.size(F.collect_set("said").over(same_key))
+    contents = F.size(F.collect_set("read_content").over(same_key))
     place = F.row_number().over(same_key.orderBy("content"))
     repeats = F.col("breaks_nothing") & ((contents > 1) | (place > 1))
     is_repeat = F.when(repeats, F.lit(KEYS_ARE_UNIQUE.name.upper()))
     return (
         rows.mapInArrow(flag, reasons)
-        .withColumns({"said": said, "content": F.xxhash64(*suite.table.columns)})
+        .withColumns({"read_content": read_content, "content": F.xxhash64(*suite.table.columns)})
         .withColumn("breaks_nothing", F.size("reasons") == 0)
         .withColumn("reasons", F.array_compact(F.concat("reasons", F.array(is_repeat))))
     )
@@ -81,4 +81,4 @@ def set_aside(spark: SparkSession, warehouse: Warehouse, rows: DataFrame) -> Non
     target = warehouse.delta_table(spark, QUARANTINE).alias("t")
     same = F.col("t.quarantine_id") == F.col("s.quarantine_id")
     merge = target.merge(rows.alias("s"), same).whenNotMatchedInsertAll()
-    unless_outrun(merge.execute, f"insert into {QUARANTINE.name}")
+    retry_on_conflict(merge.execute, f"insert into {QUARANTINE.name}")

@@ -143,12 +143,12 @@ def _draw_bars(chart: Figure, bars: Sequence[Row]) -> None:
     style: dict[str, Any] = {"y": field("y"), "left": field("left"), "height": 0.78, "line_width": 2, **colours}
     pale = marks("HBar", right=field("right"), fill_alpha=0.35, line_alpha=0.6, **style)
     a_click_only_follows_the_link = {"selection_glyph": None, "nonselection_glyph": None}
-    whole = chart.draw(source, pale, name="spans", **a_click_only_follows_the_link)
+    full_bars = chart.draw(source, pale, name="spans", **a_click_only_follows_the_link)
     chart.draw(source, marks("HBar", right=field("seen"), **style), name="seen", **a_click_only_follows_the_link)
     link = Model("OpenURL", url="#@id", same_tab=True)
     chart.add_tools(
-        hover([whole], _TIPS, point_policy="follow_mouse"),
-        Model("TapTool", renderers=[whole], callback=link, mode="replace"),
+        hover([full_bars], _TIPS, point_policy="follow_mouse"),
+        Model("TapTool", renderers=[full_bars], callback=link, mode="replace"),
     )
 
 

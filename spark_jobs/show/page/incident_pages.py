@@ -37,8 +37,8 @@ _NAMED = 20
 
 
 def incident_page(incident: Incident, groups: GroupIds, findings: Mapping[str, str]) -> dict[str, Any]:
-    """The incident's fields and what is told of them: the content of the template `incident.html`, and of a row in the
-    table of all incidents. `findings`: finding id → HTML id of its row on a group's page.
+    """The incident's fields and their texts: the content of the template `incident.html`, and of a row in the table of
+    all incidents. `findings`: finding id → HTML id of its row on a group's page.
     """
     charted_groups = [
         cost.consumer_group for cost in incident.costs if (incident.cluster, cost.consumer_group) in groups

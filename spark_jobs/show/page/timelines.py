@@ -112,9 +112,9 @@ def _span(start: datetime, end: datetime, place: int, colour: str, label: str, s
 
 def _member_span(row: Row, numbers: Numbers) -> dict[str, Any]:
     number = numbers[_key(row)]
-    note = "another connection has this client id" if row["twins"] else row["strategy"] or ""
+    note = "another connection has this client id" if row["shares_id"] else row["strategy"] or ""
     facts = {"client_id": row["client_id"], "address": row["client_addr"], "why": note}
-    return _span(row["start"], row["end"], number, owner_colour(number), str(number), row["twins"]) | facts
+    return _span(row["start"], row["end"], number, owner_colour(number), str(number), row["shares_id"]) | facts
 
 
 def _queue_span(span: Row, places: Mapping[tuple[str, str, int], int], numbers: Numbers) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""How a strategy cuts the queues: the arithmetic of one allocation, as sentences.
+"""How a strategy divides the queues: the arithmetic of one allocation, as sentences.
 
 Positions are those of the sorted member list, from 0. The sizes come from the domain's own replay, so they are those of
-the allocation. It also says which shares nobody takes: of twins, of members that do not subscribe, of mixed strategies.
+the allocation. It also says which shares have no owner: because of shared client ids, members that do not subscribe to
+the topic, or mixed strategies.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 from spark_jobs.domain.model.message_queue import MessageQueue, queue_ranges, sort_client_ids
 from spark_jobs.domain.phrases import count
-from spark_jobs.domain.rocketmq.allocation import KeepsWhatItHad, by_room, queues_in_rooms, shares
+from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, by_room, queues_in_rooms, shares
 from spark_jobs.domain.rocketmq.pop import parts, shares_of
 from spark_jobs.domain.rocketmq.strategies import (
     AVG,
@@ -42,7 +43,7 @@ def arithmetic(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> lis
         return ["No member was connected, so nobody computed a share."]
     try:
         return list(_SENTENCES[strategy.base](strategy, queues, client_ids))
-    except (KeepsWhatItHad, StrategyError):
+    except (KeepsAllocation, StrategyError):
         return ["The configuration of the newest run does not say how. The owners below are those of the replay."]
 
 
@@ -100,15 +101,15 @@ def _machine_room(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> 
     share_sizes, n = sizes(strategy, queues, client_ids), len(client_ids)
     rooms = ", ".join(sorted(strategy.rooms or ()))
     in_rooms = len(queues_in_rooms(strategy, queues))
-    per_member, rest = divmod(in_rooms, n)
+    per_member, left_over = divmod(in_rooms, n)
     yield (
         f"Only brokers named room@broker, with a configured room ({rooms}), count: {in_rooms:,} of "
         f"{count(len(queues), 'queue')}."
     )
-    remainder = f"the {rest:,} left over go to the first" if rest > 1 else "the 1 left over goes to the first"
+    remainder = f"the {left_over:,} left over go to the first" if left_over > 1 else "the 1 left over goes to the first"
     yield (
         f"{count(in_rooms, 'queue')}, {count(n, 'member')}: {in_rooms:,} // {n:,} = {per_member:,} for everyone, "
-        f"{remainder if rest else 'and none is left over'}, so {shares_text(share_sizes, n)}."
+        f"{remainder if left_over else 'and none is left over'}, so {shares_text(share_sizes, n)}."
     )
     if in_rooms < len(queues) and strategy.variant == Variant.JAVA:
         yield f"Nobody owns the other {count(len(queues) - in_rooms, 'queue')}, by design."
@@ -183,14 +184,14 @@ _SENTENCES: Mapping[str, Callable[[Strategy, Queues, ClientIds], Iterator[str]]]
 
 
 class AllocatingMember(NamedTuple):
-    """One connection of the group with the strategy that it runs, with its settings; twins share `client_id`."""
+    """One connection of the group, with the strategy that it runs and its settings; `client_id` can repeat."""
 
     client_id: str
     strategy: Strategy
     subscribes: bool
 
 
-def how_it_was_cut(members: Sequence[AllocatingMember], topic: str, queues: Sequence[MessageQueue]) -> list[str]:
+def allocation_arithmetic(members: Sequence[AllocatingMember], topic: str, queues: Sequence[MessageQueue]) -> list[str]:
     """Sentences: the arithmetic of every strategy that a member runs, then the shares that nobody takes, and why.
 
     `members` are sorted as every client sorts them, with duplicates.
@@ -214,13 +215,13 @@ def _lost_shares(
     strategy: Strategy | None, members: Sequence[AllocatingMember], topic: str, queues: Sequence[MessageQueue]
 ) -> Iterator[str]:
     client_ids = [member.client_id for member in members]
-    twins = sort_client_ids(client_id for client_id, times in Counter(client_ids).items() if times > 1)
+    duplicate_ids = sort_client_ids(client_id for client_id, times in Counter(client_ids).items() if times > 1)
     share_sizes = None
-    if twins and strategy:
-        with suppress(KeepsWhatItHad, StrategyError):
+    if duplicate_ids and strategy:
+        with suppress(KeepsAllocation, StrategyError):
             share_sizes = sizes(strategy, queues, client_ids)
-    for client_id in twins:
-        yield _twins(client_id, strategy, client_ids, share_sizes)
+    for client_id in duplicate_ids:
+        yield _duplicate_id(client_id, strategy, client_ids, share_sizes)
     unsubscribed = [position for position, member in enumerate(members) if not member.subscribes]
     if unsubscribed and len(unsubscribed) < len(members):
         positions, is_single = positions_text(unsubscribed).capitalize(), len(unsubscribed) == 1
@@ -228,7 +229,7 @@ def _lost_shares(
         yield f"{positions} {'does' if is_single else 'do'} not subscribe to {topic}, but still {consequence}."
 
 
-def _twins(
+def _duplicate_id(
     client_id: str, strategy: Strategy | None, client_ids: Sequence[str], share_sizes: Mapping[int, int] | None
 ) -> str:
     positions = [position for position, member_id in enumerate(client_ids) if member_id == client_id]

@@ -42,7 +42,7 @@ class GroupStep:
     topic: str | None = None
 
 
-def holding(rows: Sequence[Row], at: datetime) -> list[Row]:
+def intervals_at(rows: Sequence[Row], at: datetime) -> list[Row]:
     """The rows whose interval contains the moment, sorted by membership view."""
     current = [row for row in rows if row["interval_start"] <= at < row["interval_end"]]
     return sorted(current, key=lambda row: str(row["membership_view"]))
@@ -62,7 +62,7 @@ def first_after(rows: Sequence[Row], at: datetime) -> Row | None:
 
 @dataclass(frozen=True)
 class MemberShare:
-    """One connection at its position; `twin`: another connection has its client id. `backlog` is that of its queues."""
+    """One connection at its position; `shares_id`: another one has its client id. `backlog`: of its queues."""
 
     position: int
     client_id: str
@@ -71,7 +71,7 @@ class MemberShare:
     version: int | None
     strategy: str | None
     subscribes: bool | None
-    twin: bool
+    shares_id: bool
     queues: str
     queue_count: int
     backlog: ViewBacklog | None

@@ -31,8 +31,8 @@ def lines(story: GroupExplanation, zone: str = "UTC") -> Iterator[TextLine]:
         yield from _after_blank_line(_topic(topic))
     if story.quiet_topics:
         yield from _after_blank_line([TextLine(_quiet(story.quiet_topics), 0)])
-    if others := [row for row in story.findings if row not in causes]:
-        yield from _after_blank_line(_findings("What else was found", others))
+    if other_findings := [row for row in story.findings if row not in causes]:
+        yield from _after_blank_line(_findings("What else was found", other_findings))
     if story.status:
         yield from _after_blank_line(_step(story.status))
 

@@ -99,11 +99,11 @@ def _members(view: IntervalExplanation) -> Iterator[TextLine]:
 
 
 def _member(member: MemberShare, view: IntervalExplanation, mixed: bool) -> str:
-    twin_positions = [
+    shared_positions = [
         share.position for share in view.members if share.client_id == member.client_id and share is not member
     ]
     marks = [
-        *([f"shares its client id with {positions_text(twin_positions)}"] if twin_positions else []),
+        *([f"shares its client id with {positions_text(shared_positions)}"] if shared_positions else []),
         *(["does not subscribe to this topic"] if member.subscribes is False else []),
         *([f"uses {member.strategy}"] if mixed else []),
     ]

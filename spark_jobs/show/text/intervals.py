@@ -11,7 +11,7 @@ from spark_jobs.domain.model.message_queue import MessageQueue, queue_ranges
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.rocketmq.strategies import AVG, Strategy, StrategySettings, variant_of
 from spark_jobs.show.rows import Row, by_key
-from spark_jobs.show.text.arithmetic import AllocatingMember, how_it_was_cut
+from spark_jobs.show.text.arithmetic import AllocatingMember, allocation_arithmetic
 from spark_jobs.show.text.backlog import ViewBacklog, backlog_of
 from spark_jobs.show.text.explanation import (
     GroupStep,
@@ -21,7 +21,7 @@ from spark_jobs.show.text.explanation import (
     ObservedNeighbour,
     UnhealthyQueues,
     first_after,
-    holding,
+    intervals_at,
     last_before,
 )
 from spark_jobs.show.text.phrases import DOUBLE_OWNED, TRIGGERS, UNASSIGNED
@@ -38,7 +38,9 @@ def interval_explanation(
     intervals of other membership views that contain the moment.
     """
     owned = _allocations(group, row)
-    progress = {_key(queue): queue for queue in holding(group.progress, group.at) if queue["topic"] == row["topic"]}
+    progress = {
+        _key(queue): queue for queue in intervals_at(group.progress, group.at) if queue["topic"] == row["topic"]
+    }
     start, end, before, after = row["interval_start"], row["interval_end"], None, None
     if _is_unobserved(row):
         start, end = _snapshot_gap(topic_intervals, row)
@@ -111,7 +113,7 @@ def _members(row: Row, owned: Sequence[Row], progress: Mapping[_Key, Row]) -> li
         MemberShare(
             **{name: member[name] for name in names},
             position=position,
-            twin=connections[member["client_id"]] > 1,
+            shares_id=connections[member["client_id"]] > 1,
             queues=queue_ranges(queues),
             queue_count=len(queues),
             backlog=_backlog(queues, progress),
@@ -131,7 +133,7 @@ def _arithmetic(row: Row, settings: StrategySettings) -> list[str]:
         for member in row["members"]
     ]
     queues = [MessageQueue(row["topic"], *_key(queue)) for queue in row["queues"]]
-    return how_it_was_cut(members, row["topic"], queues)
+    return allocation_arithmetic(members, row["topic"], queues)
 
 
 def _run_by(member: Row, settings: StrategySettings) -> Strategy:

@@ -59,8 +59,8 @@ class DeltaTables:
         stored = {field.name for field in opened.schema().fields}
         # A version from before an upgrade has null in the columns that came by it.
         names = ", ".join(f'"{name}"' if name in stored else f'NULL AS "{name}"' for name in columns)
-        kept = " AND ".join(["true", *map(_sql, conditions)])
-        rows = self.query(f"SELECT {names} FROM {table.name} WHERE {kept}", {table: opened})
+        condition = " AND ".join(["true", *map(_sql, conditions)])
+        rows = self.query(f"SELECT {names} FROM {table.name} WHERE {condition}", {table: opened})
         # DataFusion gives views of texts, which Arrow's functions do not take.
         return rows.cast(pa.schema([arrow_schema(table).field(name).with_nullable(True) for name in columns]))
 

@@ -13,7 +13,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import Table
-from spark_jobs.store.conflicts import unless_outrun
+from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.stored import Filter, StoredTables
@@ -61,7 +61,7 @@ class SparkTables:
         self.location.read(self.spark, table)
         frame = self.spark.createDataFrame([*map(dict, rows)], spark_schema(table)).coalesce(1)
         writer = frame.write.format("delta").mode("append")
-        unless_outrun(lambda: self.location.save(writer, table), f"append to {table.name}")
+        retry_on_conflict(lambda: self.location.save(writer, table), f"append to {table.name}")
 
 
 def stored_in(spark: SparkSession, warehouse: Warehouse) -> StoredTables:

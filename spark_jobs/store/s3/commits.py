@@ -30,7 +30,7 @@ def check_commits(spark: SparkSession, location: Location) -> None:
 
 
 def check_puts(location: Location) -> None:
-    """Raises `WarehouseError` where the store writes an object anew that is to be written only if it is not there."""
+    """Raises `WarehouseError` where the store ignores `If-None-Match` and overwrites an object."""
     import obstore  # a library of 15 MB, for warehouses on S3 only
     from obstore.exceptions import AlreadyExistsError
 

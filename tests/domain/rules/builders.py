@@ -78,7 +78,7 @@ def allocation(
         counts=Counts(
             sum(not owned for owned in positions[:readable]), sum(len(owned) > 1 for owned in positions[:readable])
         ),
-        twin_ids=tuple(dict.fromkeys(client_id for client_id in ids if ids.count(client_id) > 1)),
+        duplicate_ids=tuple(dict.fromkeys(client_id for client_id in ids if ids.count(client_id) > 1)),
     )
 
 

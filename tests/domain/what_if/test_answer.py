@@ -10,7 +10,7 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit
-from spark_jobs.domain.what_if.answer import in_numbers
+from spark_jobs.domain.what_if.answer import advice_in_numbers
 from tests.domain.what_if.histories import at, client_row, nothing, reported_by, steps, twins
 
 ONE, TWINS, TWO = ["c1"], ["c1", "c1"], ["c1", "c2"]
@@ -21,7 +21,9 @@ History = Callable[[], list[AuditedStep]]
 
 def answer(history: list[AuditedStep], limit: Limit, messages: int, readable: int, members: int) -> str | None:
     held_back = HeldBack(limit, 4, messages, 1000, readable, members)
-    return in_numbers(history[0], GroupInStep(members, readable, True, held_back=[held_back]), StrategySettings())
+    return advice_in_numbers(
+        history[0], GroupInStep(members, readable, True, held_back=[held_back]), StrategySettings()
+    )
 
 
 def busy() -> list[AuditedStep]:
@@ -147,11 +149,11 @@ def test_of_what_is_unknown_one_sentence_is_enough() -> None:
     history, held = steps(lambda _: [], [at(1)] * 4, [nothing] * 4), HeldBack(Limit.NOBODY_ONLINE, 4, 2400, 1000, 4, 0)
     for unknown, at_first in ((1, 0), (0, 1)):
         group = GroupInStep(0, 4, True, unknown, [held], at_first)
-        assert in_numbers(history[0], group, StrategySettings()) is None
+        assert advice_in_numbers(history[0], group, StrategySettings()) is None
 
 
 def test_what_was_not_held_back_is_not_played() -> None:
     held = HeldBack(Limit.ALLOCATION, 0, 0, 0, 8, 2)
     for none in ([], [held]):
         group = GroupInStep(2, 8, True, held_back=none)
-        assert in_numbers(twins()[0], group, StrategySettings()) is None
+        assert advice_in_numbers(twins()[0], group, StrategySettings()) is None

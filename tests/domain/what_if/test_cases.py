@@ -8,9 +8,9 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, Member, Rebalance
 from spark_jobs.domain.kernel.ownership import Inputs, replayed
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit
-from spark_jobs.domain.what_if.answer import in_numbers
+from spark_jobs.domain.what_if.answer import advice_in_numbers
 from spark_jobs.domain.what_if.case_words import cases_of
-from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case, Change, origin, with_new_room
+from spark_jobs.domain.what_if.cases import UNCHANGED_CASE, Case, Change, recorded_id, with_new_room
 from spark_jobs.domain.what_if.outcome import compare
 from spark_jobs.errors import CaseError
 from tests.domain.what_if.histories import Messages, at, nothing, steps
@@ -33,7 +33,7 @@ def ids(case: Case, *client_ids: str) -> list[str]:
 
 def test_nothing_is_changed() -> None:
     given = interval("c1", "c1", "c2")
-    assert AS_IT_WAS.inputs(given) == Inputs("t", given.members or (), QUEUES, ())
+    assert UNCHANGED_CASE.inputs(given) == Inputs("t", given.members or (), QUEUES, ())
 
 
 def test_members_come_last_and_the_last_leave() -> None:
@@ -47,7 +47,7 @@ def test_members_come_last_and_the_last_leave() -> None:
 
 def test_twins_get_ids_of_their_own_and_stay_known() -> None:
     own = ids(Case(unique_ids=True), "c1", "c1", "c2")
-    assert (len(set(own)), [origin(one) for one in own]) == (3, ["c1", "c1", "c2"])
+    assert (len(set(own)), [recorded_id(one) for one in own]) == (3, ["c1", "c1", "c2"])
 
 
 def test_new_members_run_what_the_others_run_and_subscribe() -> None:
@@ -124,7 +124,7 @@ def test_without_rooms_there_is_none() -> None:
 def test_the_answer_has_a_number_for_groups_with_rooms() -> None:
     # b1 takes 20 of 40 messages a second, and so would another one beside it.
     held = HeldBack(Limit.MEMBERS, 4, 12_000, 1000, 4, 1)
-    answer = in_numbers(history(["b1"], ["b1"], at(5))[0], GroupInStep(1, 4, True, held_back=[held]), NEARBY)
+    answer = advice_in_numbers(history(["b1"], ["b1"], at(5))[0], GroupInStep(1, 4, True, held_back=[held]), NEARBY)
     assert answer == "With 1 more member the highest backlog would have been about 0 instead of 12,000."
 
 
@@ -132,7 +132,7 @@ def test_without_a_room_for_a_twin_there_is_no_number() -> None:
     ends = StrategySettings("MACHINE_ROOM_NEARBY-AVG", broker_room="(b)", client_room="^(.)1$")
     given = steps(lambda _: ["b1", "b1"], [at(10)] * 4, [at(10)] * 2 + [nothing] * 2, configured=ends)
     held = HeldBack(Limit.DUPLICATE_IDS, 2, 12_000, 1000, 4, 2)
-    assert in_numbers(given[0], GroupInStep(2, 4, True, held_back=[held]), ends) == (
+    assert advice_in_numbers(given[0], GroupInStep(2, 4, True, held_back=[held]), ends) == (
         "How large the backlog would have been otherwise is unknown: the pattern for rooms does not find that of a "
         "member with an id of its own."
     )

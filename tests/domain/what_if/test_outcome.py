@@ -7,7 +7,7 @@ import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.what_if.cases import AS_IT_WAS, Case, Change
+from spark_jobs.domain.what_if.cases import UNCHANGED_CASE, Case, Change
 from spark_jobs.domain.what_if.outcome import NO_BACKLOG_KNOWN, NO_PACE, CaseOutcome, Comparison, compare
 from spark_jobs.errors import StrategyError
 from tests.domain.what_if.histories import at, nothing, steps, twins
@@ -26,7 +26,7 @@ def only(history: list[AuditedStep], case: Case) -> CaseOutcome:
 
 
 def test_twins_of_8_queues_and_20_messages_a_second() -> None:
-    found = compared(twins(), AS_IT_WAS, Case("unique", unique_ids=True, speed={"c1": 30.0}))
+    found = compared(twins(), UNCHANGED_CASE, Case("unique", unique_ids=True, speed={"c1": 30.0}))
     # 600 s × 2.5 × 4 queues nobody owned; as many came into the four that both consumed.
     assert found.recorded == CaseOutcome("really happened", 2, 4, 4, 0, 4, 0, 0, 6000, 6000, None, 6000)
     assert found.cases[0] == CaseOutcome("as it was", 2, 4, 4, 0, 4, 0, 0, 6000, 6000, None, 6000)
@@ -51,7 +51,7 @@ def test_a_member_slower_than_what_comes_falls_behind_by_the_difference() -> Non
 
 def test_more_members_than_queues_change_nothing() -> None:
     history = steps(lambda _: TWO, [at(10)] * 2, [at(4)] * 2)
-    found = compared(history, AS_IT_WAS, Case("+5", members=Change("+", 5)))
+    found = compared(history, UNCHANGED_CASE, Case("+5", members=Change("+", 5)))
     # 6 a second more wait in each of two queues.
     assert [one.highest for one in found.cases] == [7200, 7200]
     assert (found.cases[1].idle, found.cases[1].busiest, found.cases[1].unowned) == (5, 1, 0)
@@ -89,7 +89,7 @@ def test_a_rebalance_hands_queues_over() -> None:
     def taken(second: int) -> int:
         return 5 * min(second, 300) + 10 * max(second - 300, 0)
 
-    found = compared(steps(members, [at(10)] * 2, [taken] * 2), AS_IT_WAS, Case("=1", members=Change("=", 1)))
+    found = compared(steps(members, [at(10)] * 2, [taken] * 2), UNCHANGED_CASE, Case("=1", members=Change("=", 1)))
     assert (found.recorded.moves, found.recorded.rebalances, found.recorded.highest) == (1, 1, 3000)
     # c1 has shown 10 a second, with a backlog: alone, it falls behind by 10 a second all the time.
     assert (found.cases[1].moves, found.cases[1].rebalances, found.cases[1].highest) == (0, 0, 6000)
@@ -102,7 +102,7 @@ def test_what_was_seen_without_a_backlog_is_a_bound() -> None:
     assert (found.highest, found.at_most) == (12000, True)
 
 
-@pytest.mark.parametrize("case", [AS_IT_WAS, Case(members=Change("+", 2))])
+@pytest.mark.parametrize("case", [UNCHANGED_CASE, Case(members=Change("+", 2))])
 def test_without_messages_no_pace_is_known(case: Case) -> None:
     found = only(steps(lambda _: TWO, [nothing] * 4, [nothing] * 4), case)
     assert (found.unknown, found.highest, found.last, found.consumed_twice) == (NO_PACE, None, None, None)
@@ -110,7 +110,7 @@ def test_without_messages_no_pace_is_known(case: Case) -> None:
 
 
 def test_without_members_everything_waits() -> None:
-    found = only(steps(lambda _: [], [at(1)] * 4, [nothing] * 4), AS_IT_WAS)
+    found = only(steps(lambda _: [], [at(1)] * 4, [nothing] * 4), UNCHANGED_CASE)
     assert (found.members, found.unowned, found.highest) == (0, 4, 2400)
 
 
@@ -127,7 +127,7 @@ def test_over_a_gap_nothing_is_claimed_and_behind_it_the_recorded_backlog_counts
 
 
 def test_while_nobody_saw_the_members_nothing_is_claimed() -> None:
-    found = compared(steps(lambda _: TWO, [at(10)] * 2, [at(4)] * 2, seen=range(300)), AS_IT_WAS)
+    found = compared(steps(lambda _: TWO, [at(10)] * 2, [at(4)] * 2, seen=range(300)), UNCHANGED_CASE)
     assert found.cases[0].curve is not None
     known = np.array(found.times)[~np.isnan(found.cases[0].curve)]
     # The last snapshot, of 280 s, holds for 60 seconds.
@@ -166,13 +166,13 @@ def test_offsets_of_twins_that_go_back_and_forth_bring_no_messages() -> None:
         return second * 5 // 2 - 200 * (second // 20 % 2)
 
     history = steps(lambda _: TWINS, [at(2.5)] * 8, [taken] * 4 + [nothing] * 4)
-    assert only(history, AS_IT_WAS).consumed_twice == pytest.approx(6000, rel=0.05)
+    assert only(history, UNCHANGED_CASE).consumed_twice == pytest.approx(6000, rel=0.05)
 
 
 def test_what_an_operator_brings_back_comes_in_again() -> None:
     history = steps(lambda _: ["c1"], [at(10)], [lambda second: 10 * second - 2000 * (second >= 300)])
     # The readings at 280 s and 300 s show 1,800 less. c1 was seen to take 10 a second and no more.
-    assert only(history, AS_IT_WAS).highest == pytest.approx(1800, abs=10)
+    assert only(history, UNCHANGED_CASE).highest == pytest.approx(1800, abs=10)
 
 
 def test_without_a_known_backlog_only_the_shares_are_compared() -> None:

@@ -25,7 +25,7 @@ def of(history: Sequence[AuditedStep]) -> Recorded:
 def test_a_member_with_a_backlog_has_reached_its_pace_and_others_may_be_faster() -> None:
     found = members_of(of(steps(lambda _: TWO, [at(10)] * 2, [at(10), at(4)])))
     assert found.paces == {"c1": Pace(10, False), "c2": Pace(4, True)}
-    assert found.stood_still == []
+    assert found.stalled_times == []
 
 
 def test_the_highest_rate_over_a_minute_counts() -> None:
@@ -42,14 +42,14 @@ def test_a_member_that_takes_nothing_while_messages_come_stood_still() -> None:
 
     found = members_of(of(steps(lambda _: TWO, [at(10)] * 2, [taken, at(10)])))
     start = to_micros(HOUR.start)
-    assert found.stood_still == [StalledTime("c1", start + 200 * SECOND, start + 400 * SECOND)]
+    assert found.stalled_times == [StalledTime("c1", start + 200 * SECOND, start + 400 * SECOND)]
 
 
 def test_a_pause_no_longer_than_a_gap_is_none() -> None:
     def taken(second: int) -> int:
         return 10 * min(second, 200) + 10 * max(second - 260, 0)
 
-    assert members_of(of(steps(lambda _: ["c1"], [at(10)], [taken]))).stood_still == []
+    assert members_of(of(steps(lambda _: ["c1"], [at(10)], [taken]))).stalled_times == []
 
 
 def test_the_usual_pace_is_the_median_of_those_that_were_reached_if_any_was() -> None:

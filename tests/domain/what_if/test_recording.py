@@ -17,7 +17,7 @@ from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import SECOND, to_micros
-from spark_jobs.domain.what_if.cases import AS_IT_WAS
+from spark_jobs.domain.what_if.cases import UNCHANGED_CASE
 from spark_jobs.domain.what_if.outcome import compare
 from spark_jobs.domain.what_if.pace import members_of
 from spark_jobs.domain.what_if.recorded import Recorded, recorded, within
@@ -47,7 +47,7 @@ def test_played_as_it_was_every_group_is_near_what_was_recorded(groups: Mapping[
     far = {}
     for name, history in groups.items():
         configured = strategy_settings(CONFIGURATION, history.cluster, name)
-        found = compare(steps_of(history), [AS_IT_WAS], configured)
+        found = compare(steps_of(history), [UNCHANGED_CASE], configured)
         if found is not None:
             assert found.error is not None
             assert found.recorded.highest is not None
@@ -94,8 +94,8 @@ def test_from_before_a_change_the_backlog_after_it_is_predicted(
     assert before is not None
     assert before.reported
     after = between(found, *predicted)
-    owned = assignments_in(AS_IT_WAS, after, Replays(strategy_settings(CONFIGURATION, "demo", group)))
-    result = simulate(AS_IT_WAS, owned, after, members_of(before))
+    owned = assignments_in(UNCHANGED_CASE, after, Replays(strategy_settings(CONFIGURATION, "demo", group)))
+    result = simulate(UNCHANGED_CASE, owned, after, members_of(before))
     assert result is not None
     assert not result.at_most
     # What waited when it began is a part of both.
