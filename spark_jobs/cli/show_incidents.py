@@ -25,9 +25,11 @@ from spark_jobs.cli.terminal import (
 )
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import duration_text, format_utc
+from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count, number_text
 from spark_jobs.show.text.incident_text import attention, incidents_text, was_deleted
+from spark_jobs.show.text.phrases import severity_counts
 
 #: Groups named in a plain line; more are counted.
 _NAMED = 3
@@ -100,13 +102,11 @@ _COLUMNS: tuple[Column[Incident], ...] = (
 #: A row of `findings`.
 Finding = Mapping[str, Any]
 
-_WORST_FIRST = tuple(SEVERITY_STYLES)
-
 
 def show_findings(console: Console, findings: Sequence[Finding]) -> None:
     """The findings, worst first, muted ones last, then what to do; one line each where the console is no terminal."""
     findings = sorted(
-        findings, key=lambda f: (bool(f["muted"]), _WORST_FIRST.index(f["severity"]), f["start"], f["consumer_group"])
+        findings, key=lambda f: (bool(f["muted"]), WORST_FIRST.index(f["severity"]), f["start"], f["consumer_group"])
     )
     counts = Counter(finding["severity"] for finding in findings if not finding["muted"])
     muted = sum(1 for finding in findings if finding["muted"])
@@ -117,7 +117,7 @@ def show_findings(console: Console, findings: Sequence[Finding]) -> None:
 def findings_text(counts: Mapping[str, int]) -> str:
     """How many findings there are, by severity: `3 findings: 1 ERROR, 2 INFO`."""
     number = sum(counts.values())
-    severities = ", ".join(f"{counts[severity]} {severity}" for severity in _WORST_FIRST if counts.get(severity))
+    severities = ", ".join(severity_counts(counts))
     return f"{number} finding{'' if number == 1 else 's'}: {severities}" if severities else "No findings."
 
 

@@ -39,6 +39,11 @@ def offline_times(nobody: Iterable[Time], somebody: Iterable[Time]) -> list[Time
     return offline
 
 
+def joined(times: Iterable[Time]) -> list[Time]:
+    """The maximal times that are in any of them, in order: those that overlap or touch are one."""
+    return offline_times(times, ())
+
+
 def common(first: Time, second: Time) -> Time | None:
     """What both share; None: nothing."""
     start, end = max(first[0], second[0]), min(first[1], second[1])
@@ -59,12 +64,7 @@ def without(time: Time, parts: Iterable[Time]) -> Iterator[Time]:
 
 def covered(times: Iterable[Time]) -> int:
     """How long they are together, whatever they share."""
-    total, until = 0, None
-    for start, end in sorted(times):
-        if until is None or end > until:
-            total += end - (start if until is None else max(start, until))
-            until = end
-    return total
+    return sum(end - start for start, end in joined(times))
 
 
 SECOND = 1_000_000
