@@ -6,9 +6,10 @@ import dataclasses
 import os
 import shlex
 from argparse import Namespace
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -35,6 +36,7 @@ from spark_jobs.cli.terminal import (
 )
 from spark_jobs.config.file import load
 from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid, format_utc
 from spark_jobs.errors import ExitCode, NothingPublishedError
 from spark_jobs.ingest.load import ingest
@@ -206,9 +208,8 @@ def show_failures(console: Console, failures: Sequence[Failure], checked: int) -
     """Which expectations failed, of so many checked, critical ones first: each with its first step, what was seen
     there, and a key.
     """
-    per_expectation = defaultdict[tuple[str, ...], list[Failure]](list)
-    for row in sorted(failures, key=lambda f: (f["severity"], f["table_name"], f["expectation"], f["step_start"])):
-        per_expectation[row["table_name"], row["expectation"], row["column_name"] or ""].append(row)
+    in_order = sorted(failures, key=lambda f: (f["severity"], f["table_name"], f["expectation"], f["step_start"]))
+    per_expectation = by_key(in_order, itemgetter("table_name", "expectation", "column_name"))
     outcome = f"{len(per_expectation)} failed" if per_expectation else "all hold"
     summary = f"{checked} expectations × steps checked: {outcome}."
     show_table(console, "Failed expectations", _FAILURE_COLUMNS, [*per_expectation.values()], summary, ruled=True)
