@@ -11,8 +11,7 @@ from spark_jobs.domain.model.clients import HungCause
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.window import SECOND, Time, joined, without
-from spark_jobs.domain.rules.lasting import overlaps
+from spark_jobs.domain.model.window import SECOND, Time, joined, overlaps, without
 from spark_jobs.domain.rules.queue_owners import owned_queues
 from spark_jobs.domain.rules.roots import hosts
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule

@@ -11,9 +11,8 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, StepWindow
+from spark_jobs.domain.model.window import SECOND, StepWindow, islands
 from spark_jobs.domain.rules.evidence import QueueSpan
-from spark_jobs.domain.rules.lasting import islands
 
 Measures = list[tuple[str, float | None]]
 #: Times of queues that a finding tells, at most, unless it has more queues: a group may rebalance all the time.
