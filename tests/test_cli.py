@@ -20,14 +20,13 @@ from deltalake import write_deltalake
 from rich.console import Console
 
 from schemas import FINDINGS
-from spark_jobs.cli.auditing import show_next_steps
+from spark_jobs.cli.auditing import show_failures, show_next_steps
 from spark_jobs.cli.commands import COMMANDS, Command, function_named
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code, run_exit_code
 from spark_jobs.cli.main import build_parser, main, with_environment
-from spark_jobs.cli.show_backfill import bar_on, show_backfill
-from spark_jobs.cli.show_failures import show_failures
-from spark_jobs.cli.show_findings import show_findings
+from spark_jobs.cli.scheduled import bar_on, show_backfill
+from spark_jobs.cli.show_incidents import show_findings
 from spark_jobs.cli.terminal import printable, progress_on, show_next
 from spark_jobs.domain.model.intervals import Interval, StepGrid, duration_text
 from spark_jobs.errors import ExitCode, SetupError

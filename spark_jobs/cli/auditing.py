@@ -7,8 +7,9 @@ import os
 import shlex
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -22,13 +23,21 @@ from spark_jobs.cli.before import table_named
 from spark_jobs.cli.documents import answered, as_json, run_document
 from spark_jobs.cli.exit_codes import quality_exit_code, run_exit_code
 from spark_jobs.cli.reading import opened
-from spark_jobs.cli.show_failures import show_failures
-from spark_jobs.cli.show_findings import show_findings
-from spark_jobs.cli.show_incidents import show_incidents
-from spark_jobs.cli.terminal import from_here, own_command, print_to_stderr, printable, progress_on, show_next
+from spark_jobs.cli.show_incidents import show_findings, show_incidents
+from spark_jobs.cli.terminal import (
+    Column,
+    from_here,
+    own_command,
+    print_to_stderr,
+    printable,
+    progress_on,
+    show_next,
+    show_table,
+)
 from spark_jobs.config.file import load
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid
+from spark_jobs.domain.model.grouped import by_key
+from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid, format_utc
 from spark_jobs.errors import ExitCode, NothingPublishedError
 from spark_jobs.ingest.load import ingest
 from spark_jobs.operate.demo import INTERVAL, demo, example_files
@@ -187,3 +196,57 @@ def _show(result: RunResult, warehouse: Location, incidents: Sequence[Incident] 
 def _warn(result: RunResult) -> None:
     for warning in result.warnings + result.quality_warnings:
         print_to_stderr(f"warning: {warning}")
+
+
+#: A result of an expectation that failed in a step, as its row of `quality_results`.
+Failure = Mapping[str, Any]
+
+_FAILURE_STYLES = {"critical": "bold red", "warning": "yellow"}
+
+
+def show_failures(console: Console, failures: Sequence[Failure], checked: int) -> None:
+    """Which expectations failed, of so many checked, critical ones first: each with its first step, what was seen
+    there, and a key.
+    """
+    in_order = sorted(failures, key=lambda f: (f["severity"], f["table_name"], f["expectation"], f["step_start"]))
+    per_expectation = by_key(in_order, itemgetter("table_name", "expectation", "column_name"))
+    outcome = f"{len(per_expectation)} failed" if per_expectation else "all hold"
+    summary = f"{checked} expectations × steps checked: {outcome}."
+    show_table(console, "Failed expectations", _FAILURE_COLUMNS, [*per_expectation.values()], summary, ruled=True)
+
+
+def _expectation(failures: Sequence[Failure]) -> tuple[str, str]:
+    first = failures[0]
+    column = f"({first['column_name']})" if first["column_name"] else ""
+    return f"{first['expectation']}{column}", first["table_name"]
+
+
+def _observed(failures: Sequence[Failure]) -> str:
+    first, rows = failures[0], failures[0]["unexpected_count"]
+    return f"{first['observed_value']:g}" if rows is None else f"{rows} rows ({first['unexpected_percent']:.2g} %)"
+
+
+def _example(failures: Sequence[Failure]) -> str:
+    return next(iter(failures[0]["examples"]), "")
+
+
+def _severity(failures: Sequence[Failure]) -> Text:
+    return Text(failures[0]["severity"], _FAILURE_STYLES[failures[0]["severity"]])
+
+
+def _first_and_count(failures: Sequence[Failure]) -> tuple[str, str]:
+    return format_utc(failures[0]["step_start"]), str(len(failures))
+
+
+def _example_word(failures: Sequence[Failure]) -> str:
+    return f"example={_example(failures)}" if failures[0]["examples"] else ""
+
+
+#: Of the failures of one expectation, the first step first.
+_FAILURE_COLUMNS: tuple[Column[Sequence[Failure]], ...] = (
+    Column("", _severity, "{}", fold=True),
+    Column("expectation\ntable", _expectation, "{} table={}", fold=True),
+    Column("first step\nfailed steps", _first_and_count, "steps={1} first={0}", fold=True),
+    Column("observed", _observed, "observed={}", fold=True),
+    Column("for example", _example, _example_word, fold=True),
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -21,8 +21,19 @@ from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
 from spark_jobs.cli import show_status
 from spark_jobs.cli.documents import answered, incidents_document, trends_document
 from spark_jobs.cli.show_incidents import ORDERS, show_incidents
-from spark_jobs.cli.show_trends import show_trends
-from spark_jobs.cli.terminal import SEVERITY_STYLES, printable, progress_on, show_next, zone_name
+from spark_jobs.cli.terminal import (
+    SEVERITY_STYLES,
+    Column,
+    known,
+    local,
+    measure,
+    printable,
+    progress_on,
+    show_next,
+    show_table,
+    zone_name,
+)
+from spark_jobs.domain.incidents.trends import GroupTrend, GroupWeek
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import EVER, Interval, format_utc
 from spark_jobs.domain.model.severities import INFO
@@ -34,7 +45,7 @@ from spark_jobs.show.suggest import suggestion_lines, suggestions_of
 from spark_jobs.show.text.explanation_text import lines, unknowns
 from spark_jobs.show.text.incident_text import incident_lines, unknown_text
 from spark_jobs.show.text.interval_text import TextLine
-from spark_jobs.show.trends import TrendQuery
+from spark_jobs.show.trends import TrendQuery, is_known, trends_text, week_texts
 from spark_jobs.store.read.stored import StoredTables
 
 
@@ -211,3 +222,35 @@ def show_explanation(console: Console, lines: Iterable[TextLine]) -> None:
             console.print(Padding(text, (0, 0, 0, depth), expand=False))
         else:
             console.print(Text(" " * depth) + text, soft_wrap=True)
+
+
+#: A week of a group, and whose it is.
+_TrendRow = tuple[GroupTrend, GroupWeek]
+
+
+def show_trends(console: Console, trends: Sequence[GroupTrend]) -> None:
+    """A row per group in the order given, and per week of which anything is known, the newest first."""
+    rows = [(trend, week) for trend in trends for week in reversed(trend.weeks) if is_known(week)]
+    title = f"Week by week; what got worse comes first ({zone_name()})"
+    show_table(console, title, _TREND_COLUMNS, rows, trends_text(trends), ruled=True)
+
+
+def _week_text(place: int) -> Callable[[_TrendRow], Text]:
+    """One of the `week_texts`."""
+    return lambda row: known([*week_texts(row[1])][place])
+
+
+def _week_span(row: _TrendRow) -> str:
+    return "week=" + "/".join(format_utc(from_micros(moment)) for moment in (row[1].start, row[1].end))
+
+
+_TREND_COLUMNS: tuple[Column[_TrendRow], ...] = (
+    Column("group\ncluster", lambda row: (row[0].consumer_group, row[0].cluster), "cluster={1} group={0}", fold=True),
+    Column("week from", lambda row: f"{local(from_micros(row[1].start)):%m-%d %H:%M}", _week_span, fixed=True),
+    measure("incidents", "incidents", _week_text(0)),
+    measure("minutes with queues\nunowned or owned twice", "wrong_minutes", _week_text(1)),
+    measure("rebalances", "rebalances", _week_text(2)),
+    measure("queues\nmoved", "queues_moved", _week_text(3)),
+    measure("time to resolve\n(median)", "time_to_resolve", _week_text(4)),
+    measure("observed", "observed", _week_text(5)),
+)

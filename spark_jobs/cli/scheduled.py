@@ -5,18 +5,22 @@ from __future__ import annotations
 import dataclasses
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from itertools import count
+from typing import Any, TypeAlias
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from schemas import TABLES
 from spark_jobs.api.start import snapshots_of
 from spark_jobs.cli.auditing import spark_for
 from spark_jobs.cli.documents import answered, run_document
 from spark_jobs.cli.exit_codes import backfill_exit_code, run_exit_code, worst
-from spark_jobs.cli.show_backfill import bar_on, show_backfill
+from spark_jobs.cli.show_incidents import findings_text
 from spark_jobs.cli.terminal import (
     Column,
     measure,
@@ -28,10 +32,10 @@ from spark_jobs.cli.terminal import (
     show_table,
 )
 from spark_jobs.config.file import load
-from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.errors import ExitCode, RebalanceAuditError
-from spark_jobs.operate.backfill import Backfill, backfill, published_steps
+from spark_jobs.operate.backfill import Audited, Backfill, Failed, StepProgress, backfill, published_steps
 from spark_jobs.operate.late import Reaudit, is_nothing_late, reaudit_late
 from spark_jobs.operate.maintain import check_retention, maintain
 from spark_jobs.operate.upgrade import Upgraded, upgrade
@@ -154,4 +158,78 @@ _MAINTAINED: tuple[Column[Maintained], ...] = (
     measure("MB", "MB", lambda table: f"{table.bytes_before / 1e6:.1f}→{table.bytes_after / 1e6:.1f}", fixed=True),
     measure("version", "version", lambda table: f"{table.version_before}→{table.version_after}", fixed=True),
     measure("days kept", "days_kept", lambda table: str(table.retention_days), fixed=True),
+)
+
+
+#: A step that has come to its end, and what became of it.
+Ended: TypeAlias = tuple[Interval, Audited | Failed]
+
+
+@contextmanager
+def bar_on(console: Console, total: int) -> Iterator[StepProgress]:
+    """A function that shows the progress of `total` steps: a bar with each step's stage on a terminal, else one line
+    per finished step.
+    """
+    ended = count(1)
+    if not console.is_terminal:
+
+        def line(step: Interval, message: str, has_ended: bool) -> None:
+            if has_ended:
+                print_line(console, f"{next(ended)} of {total}: {step} {' '.join(message.split())}")
+
+        yield line
+        return
+    columns = (
+        SpinnerColumn(finished_text="✓"),
+        BarColumn(bar_width=10),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as display:
+        total_bar = display.add_task(f"0 of {total} steps", total=total)
+        under_way: dict[Interval, TaskID] = {}
+
+        def tell(step: Interval, message: str, has_ended: bool) -> None:
+            description = printable(f"{format_utc(step.start)} {message}")
+            if step in under_way:
+                display.update(under_way[step], description=description)
+            else:
+                under_way[step] = display.add_task(description, total=None)
+            if has_ended:
+                display.remove_task(under_way.pop(step))
+                display.update(total_bar, advance=1, description=f"{next(ended)} of {total} steps")
+
+        yield tell
+
+
+def show_backfill(console: Console, result: Backfill, left_out: int) -> None:
+    """What became of every step, its findings by severity or the reason it failed, and how many were left out."""
+    severities = sum((Counter(audited.findings) for audited in result.audited.values()), Counter[str]())
+    counts = f"Steps: {len(result.audited)} audited, {left_out} left out, {len(result.failed)} failed. "
+    ended: list[Ended] = [*result.audited.items(), *result.failed.items()]
+    show_table(console, "Steps (UTC)", _STEP_COLUMNS, ended, counts + findings_text(severities))
+
+
+def _ending(ended: Ended) -> Text:
+    return Text("failed", "bold red") if isinstance(ended[1], Failed) else Text("audited")
+
+
+def _findings(ended: Ended) -> str | tuple[str, ...]:
+    _, outcome = ended
+    if isinstance(outcome, Failed):
+        return outcome.error, *outcome.reason.splitlines()
+    return findings_text(outcome.findings)
+
+
+def _findings_word(ended: Ended) -> str:
+    _, outcome = ended
+    if isinstance(outcome, Failed):
+        return f"{outcome.error}: {' '.join(outcome.reason.split())}"
+    return f"run={outcome.run_id} {findings_text(outcome.findings)}"
+
+
+_STEP_COLUMNS = (
+    Column("", _ending, "{}", fold=True),
+    Column[Ended]("step", lambda ended: str(ended[0]), "{}", fold=True),
+    Column("findings", _findings, _findings_word, fold=True),
 )

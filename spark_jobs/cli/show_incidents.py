@@ -1,19 +1,35 @@
-"""What a person sees of incidents: a line for each."""
+"""What a person sees of incidents, a line for each, and of findings: a table and what to do, or plain lines."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
 
-from spark_jobs.cli.terminal import Column, known, local, severity_text, show_table, zone_name
+from spark_jobs.cli.terminal import (
+    SEVERITY_STYLES,
+    Column,
+    known,
+    local,
+    printable,
+    severity_text,
+    show_rows,
+    show_table,
+    table,
+    zone_name,
+)
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import duration_text, format_utc
+from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.model.window import from_micros
-from spark_jobs.domain.phrases import number_text
+from spark_jobs.domain.phrases import count, number_text
 from spark_jobs.show.text.incident_text import attention, incidents_text, was_deleted
+from spark_jobs.show.text.phrases import severity_counts
 
 #: Groups named in a plain line; more are counted.
 _NAMED = 3
@@ -81,3 +97,87 @@ _COLUMNS: tuple[Column[Incident], ...] = (
     Column("id", lambda incident: incident.incident_id[:_ID], "id={}", fixed=True),
     Column("what happened", lambda incident: incident.headline, "{}", cut=True),
 )
+
+
+#: A row of `findings`.
+Finding = Mapping[str, Any]
+
+
+def show_findings(console: Console, findings: Sequence[Finding]) -> None:
+    """The findings, worst first, muted ones last, then what to do; one line each where the console is no terminal."""
+    findings = sorted(
+        findings, key=lambda f: (bool(f["muted"]), WORST_FIRST.index(f["severity"]), f["start"], f["consumer_group"])
+    )
+    counts = Counter(finding["severity"] for finding in findings if not finding["muted"])
+    muted = sum(1 for finding in findings if finding["muted"])
+    muted_text = f"; {count(muted, 'finding')} muted" if muted else ""
+    show_rows(console, findings, lambda: _drawn(findings), _line, findings_text(counts) + muted_text)
+
+
+def findings_text(counts: Mapping[str, int]) -> str:
+    """How many findings there are, by severity: `3 findings: 1 ERROR, 2 INFO`."""
+    number = sum(counts.values())
+    severities = ", ".join(severity_counts(counts))
+    return f"{number} finding{'' if number == 1 else 's'}: {severities}" if severities else "No findings."
+
+
+def _drawn(findings: Sequence[Finding]) -> Group:
+    return Group(_table(findings), Text(), _advice(findings))
+
+
+def _table(findings: Sequence[Finding]) -> Table:
+    dated = len({moment.astimezone(UTC).date() for f in findings for moment in (f["start"], f["end"])}) > 1
+    day = "" if dated else f" of {findings[0]['start'].astimezone(UTC):%Y-%m-%d}"
+    columns: tuple[Column[tuple[int, Finding]], ...] = (
+        Column("", lambda row: _severity(*row), fixed=True),
+        Column("rule\ncause", lambda row: (row[1]["rule"], row[1]["cause"]), fixed=True),
+        Column("group\ntopic\nsubject", lambda row: _subject(row[1]), fold=True),
+        Column("from – to\nduration", lambda row: _span(row[1], dated), fixed=True),
+        Column(
+            "messages\npiled up",
+            lambda row: known(number_text(row[1]["evidence"]["backlog_max"])),
+            right=True,
+            fixed=True,
+        ),
+    )
+    return table(f"Findings{day} (UTC)", columns, enumerate(findings, start=1), ruled=True)
+
+
+def _severity(number: int, finding: Finding) -> Text:
+    text = "muted" if finding["muted"] else finding["severity"]
+    return Text.assemble((text, SEVERITY_STYLES.get(text, "dim")), (f"\n#{number}", "dim"))
+
+
+def _subject(finding: Finding) -> tuple[str | None, ...]:
+    team = f"team {finding['team']}" if finding["team"] else None
+    return finding["consumer_group"], finding["topic"], finding["subject"], team
+
+
+def _span(finding: Finding, dated: bool) -> Text:
+    start, end = (finding[name].astimezone(UTC) for name in ("start", "end"))
+    form, dash = ("%m-%d %H:%M:%S", " –\n") if dated else ("%H:%M:%S", "–")
+    return Text.assemble(f"{start:{form}}{dash}{end:{form}}", (f"\n{duration_text(end - start)}", "dim"))
+
+
+def _advice(findings: Sequence[Finding]) -> Group:
+    """Every advice once, after the numbers of the findings it is for."""
+    numbers: dict[str, list[str]] = {}
+    for number, finding in enumerate(findings, start=1):
+        numbers.setdefault(finding["advice"], []).append(str(number))
+    lines = (Text.assemble(("#" + ", #".join(of), "bold"), "  ", printable(text)) for text, of in numbers.items())
+    return Group(Text("What to do", style="bold"), *lines)
+
+
+def _line(finding: Finding) -> str:
+    parts = (
+        finding["severity"],
+        finding["rule"],
+        f"group={finding['consumer_group']}",
+        *((f"team={finding['team']}",) if finding["team"] else ()),
+        f"since={format_utc(finding['start'].replace(microsecond=0))}",
+        f"({duration_text(finding['end'] - finding['start'])})",
+        *((finding["topic"],) if finding["topic"] else ()),
+        f"{finding['subject']}: {finding['advice']}",
+        *((f"muted: {finding['muted']}",) if finding["muted"] else ()),
+    )
+    return " ".join(parts)

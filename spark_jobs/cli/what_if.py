@@ -13,8 +13,16 @@ from rich.console import Console
 from spark_jobs.api.answers import Report
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.reading import opened, time_of
-from spark_jobs.cli.show_size import fleet_document, show_fleet, show_size, size_document
-from spark_jobs.cli.show_what_if import comparison_document, plan_document, show_comparison, show_plan
+from spark_jobs.cli.show_what_if import (
+    comparison_document,
+    fleet_document,
+    plan_document,
+    show_comparison,
+    show_fleet,
+    show_plan,
+    show_size,
+    size_document,
+)
 from spark_jobs.cli.terminal import printable, show_next
 from spark_jobs.domain.phrases import UNFILTERED
 from spark_jobs.domain.what_if.case_words import CASE_OPTIONS, case_words, load_of, words_of

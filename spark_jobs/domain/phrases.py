@@ -74,9 +74,14 @@ def sum_before(pairs: Iterable[tuple[Number | None, Number | None]]) -> Number |
     """The sum of what was before, over the pairs of which it is known what was after; null where one of these is not
     known, or there is none: sums over different things would show a growth that is none.
     """
-    befores = [before for before, after in pairs if after is not None]
-    known = [before for before in befores if before is not None]
-    return sum(known) if known and len(known) == len(befores) else None
+    return whole_sum(before for before, after in pairs if after is not None)
+
+
+def whole_sum(values: Iterable[Number | None]) -> Number | None:
+    """The sum of all; null where one is not known, or there is none."""
+    values = list(values)
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str | None:

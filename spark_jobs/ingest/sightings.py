@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS
 from spark_jobs.domain.model.message_queue import PERM_READ
 from spark_jobs.ingest.recording import Row
-from spark_jobs.store.columns import same_key
 from spark_jobs.store.conflicts import retry_on_conflict
+from spark_jobs.store.spark_types import same_key
 from spark_jobs.store.warehouse import Warehouse
 
 #: Cluster, consumer group, topic, broker name; whether the group is deleted.

@@ -22,7 +22,7 @@ from spark_jobs.store.read.through_spark import stored_in
 from spark_jobs.store.warehouse import Warehouse
 
 #: Told of a step: what is being done, or what became of it, and whether it has come to its end.
-Progress = Callable[[Interval, str, bool], None]
+StepProgress = Callable[[Interval, str, bool], None]
 
 _HOW_TO_GO_ON = "the steps published so far stay published: the same command with --only-missing does the rest"
 
@@ -86,7 +86,7 @@ def backfill(
     steps: Sequence[Interval],
     configuration: Configuration,
     jobs: int = 1,
-    progress: Progress = lambda *_: None,
+    progress: StepProgress = lambda *_: None,
 ) -> Backfill:
     """Audits and publishes the steps, all groups, `jobs` at a time, as threads of the one session.
 

@@ -23,12 +23,12 @@ from spark_jobs.pipeline.publish.content import Content, content_of_steps
 from spark_jobs.pipeline.publish.runs import PublishedRun
 from spark_jobs.pipeline.run import RunRequest, RunResult, run
 from spark_jobs.pipeline.sources import during
-from spark_jobs.store.columns import per_step_that_reads
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables, is_reached
 from spark_jobs.store.read.published import runs_of
 from spark_jobs.store.read.stored import StoredTables
 from spark_jobs.store.read.through_spark import stored_in
+from spark_jobs.store.spark_types import per_step_that_reads
 from spark_jobs.store.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)

@@ -25,11 +25,11 @@ from spark_jobs.operate.upkeep import (
 from spark_jobs.pipeline.audit_run import Progress
 from spark_jobs.pipeline.publish.claims import drop_dead_claims
 from spark_jobs.pipeline.publish.turns import undo_unfinished
-from spark_jobs.store.columns import keeps
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.delta_log import LocalLog
 from spark_jobs.store.read.delta import DeltaTables, is_surely_reached
 from spark_jobs.store.read.through_spark import stored_in
+from spark_jobs.store.spark_types import keeps
 from spark_jobs.store.sql import literal
 from spark_jobs.store.staging import drop_staged, staged_times
 from spark_jobs.store.warehouse import Warehouse

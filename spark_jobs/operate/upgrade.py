@@ -15,10 +15,9 @@ from schemas.differences import missing_columns
 from schemas.types import Field
 from spark_jobs.pipeline.audit_run import Progress
 from spark_jobs.runtime.version import code_version
-from spark_jobs.store.columns import keeps
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.location import check_all
-from spark_jobs.store.spark_types import spark_type
+from spark_jobs.store.spark_types import keeps, spark_type
 from spark_jobs.store.sql import is_same_check, literal
 from spark_jobs.store.warehouse import Warehouse
 

@@ -26,11 +26,13 @@ from spark_jobs.pipeline.gather.packed import counted_in
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.content import NOTHING, Content, content_of_run, content_of_steps
 from spark_jobs.pipeline.publish.request import RunRequest
-from spark_jobs.pipeline.publish.runs import PublishedRun, of_one_topic, published_runs
+from spark_jobs.pipeline.publish.runs import PublishedRun, of_one_topic
 from spark_jobs.pipeline.quality.checks import AsPublished, Check, Result, checks_of, settings_of
 from spark_jobs.pipeline.quality.drift import Usual, usual_values
 from spark_jobs.pipeline.quality.facts import Facts
 from spark_jobs.pipeline.sources import during
+from spark_jobs.store.read.published import runs_of
+from spark_jobs.store.read.stored import StoredTables
 from spark_jobs.store.read.through_spark import stored_in
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
@@ -70,7 +72,7 @@ def validate(
     run_id = uuid.uuid4().hex
     with claim(warehouse.folder(spark), RunRequest(interval or EVER), run_id):
         frames = {known: _rows(spark, warehouse, known, interval) for known in BY_TABLE}
-        runs = _runs(spark, warehouse, interval or EVER)
+        runs = _runs(stored_in(spark, warehouse), interval)
     check_step(runs, configuration)
     interval = interval or _hull({table: frames[table] for table in wanted}, runs, configuration)
     if interval is None:
@@ -93,10 +95,9 @@ def _time(table: Table) -> str:
     return "captured_at" if table in SOURCES else "step_start"
 
 
-def _runs(spark: SparkSession, warehouse: Warehouse, interval: Interval) -> list[PublishedRun]:
-    if not warehouse.exists(spark, AUDIT_RUNS):
-        return []
-    return published_runs(warehouse.read(spark, AUDIT_RUNS), interval)
+def _runs(stored: StoredTables, interval: Interval | None) -> list[PublishedRun]:
+    """The runs that published some of the interval's steps (None: of any), newest first."""
+    return [*map(PublishedRun.of, runs_of(stored, interval))] if stored.exists(AUDIT_RUNS) else []
 
 
 def check_step(runs: Iterable[PublishedRun], configuration: Configuration) -> None:

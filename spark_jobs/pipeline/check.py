@@ -11,14 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 from expectations import BY_TABLE
 from schemas import QUALITY_RESULTS, SOURCES, Table
 from spark_jobs.errors import QualityError
-from spark_jobs.pipeline.audit_run import AuditRun
+from spark_jobs.pipeline.audit_run import AuditRun, write_rejected
 from spark_jobs.pipeline.gather.fold import Sources
 from spark_jobs.pipeline.gather.gather import content_hash, rejected_snapshots
 from spark_jobs.pipeline.quality.checks import Check, Result, checks_of, raise_if_critical
 from spark_jobs.pipeline.quality.drift import Usual, usual_values
 from spark_jobs.pipeline.quality.facts import LEFT_OUT, ROWS, Facts
 from spark_jobs.pipeline.quality.quarantine import quarantined, set_aside, with_reasons
-from spark_jobs.pipeline.record import write_rejected
 from spark_jobs.store.parallel import run_in_parallel
 from spark_jobs.store.read.through_spark import SparkTables, stored_in
 from spark_jobs.store.warehouse import Warehouse

@@ -18,7 +18,7 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.incidents.team_routes import findings_with_teams
 from spark_jobs.domain.model.mutes import unreported_ids
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.pipeline.audit_run import AuditRun, Progress
+from spark_jobs.pipeline.audit_run import AuditRun, Progress, published_row, write
 from spark_jobs.pipeline.check import (
     check,
     record_results,
@@ -35,7 +35,6 @@ from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.publish.turns import publishing
 from spark_jobs.pipeline.quality.checks import Result, failures
 from spark_jobs.pipeline.quality.drift import Usual
-from spark_jobs.pipeline.record import published_row, write
 from spark_jobs.pipeline.sightings import with_sightings
 from spark_jobs.pipeline.sources import read_sources
 from spark_jobs.store.parallel import run_in_parallel

@@ -10,13 +10,14 @@ from typing import Any
 
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.severities import INFO, WORST_FIRST
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.show.rows import Row, by_key
+from spark_jobs.show.rows import Row
 from spark_jobs.show.text.backlog import backlog_of, with_growth
 from spark_jobs.show.text.explanation import GroupExplanation, GroupStep, TopicExplanation, intervals_at, last_before
 from spark_jobs.show.text.intervals import interval_explanation

@@ -6,10 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import ERROR, SEVERITIES
 from spark_jobs.domain.rules.evidence import highest_backlog
-from spark_jobs.show.rows import GROUP, TOPIC, Key, Row, by_key, group_of, part_of
+from spark_jobs.show.rows import GROUP, TOPIC, Key, Row, group_of, part_of
 
 #: Points that a small line of backlog is drawn with, at most.
 PARTS = 48

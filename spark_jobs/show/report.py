@@ -14,6 +14,7 @@ from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALAN
 from spark_jobs.domain.incidents.team_routes import TeamRoute, findings_with_teams
 from spark_jobs.domain.incidents.trends import GroupTrend
 from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.errors import NothingPublishedError
@@ -23,7 +24,7 @@ from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import IncidentQuery, published_incidents, was_seen_in
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent, page
-from spark_jobs.show.rows import GROUP, QUEUE, Row, by_key, group_of
+from spark_jobs.show.rows import GROUP, QUEUE, Row, group_of
 from spark_jobs.show.trends import TrendQuery, last_days, published_trends
 from spark_jobs.store.read.published import PublishedTables, check_names, published_tables, runs_of
 from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples

@@ -1,12 +1,11 @@
-"""Helpers for rows of published tables: grouping by key, and by parts of an interval."""
+"""Helpers for rows of published tables: their keys, and parts of an interval."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
 from spark_jobs.domain.model.intervals import Interval
 
@@ -14,21 +13,12 @@ from spark_jobs.domain.model.intervals import Interval
 Row = Mapping[str, Any]
 #: The values of some columns of a row.
 Key = tuple[Any, ...]
-_Item = TypeVar("_Item")
 
 GROUP = ("cluster", "consumer_group")
 TOPIC = (*GROUP, "topic")
 QUEUE = (*TOPIC, "broker_name", "queue_id")
 #: The cluster and the consumer group of a row.
 group_of = itemgetter(*GROUP)
-
-
-def by_key(items: Iterable[_Item], key: Callable[[_Item], Any]) -> dict[Any, list[_Item]]:
-    """The items of each key; keys and items keep their order."""
-    items_per_key: dict[Any, list[_Item]] = defaultdict(list)
-    for item in items:
-        items_per_key[key(item)].append(item)
-    return dict(items_per_key)
 
 
 def part_of(moment: datetime, interval: Interval, parts: int) -> int:

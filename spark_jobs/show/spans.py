@@ -8,10 +8,11 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.phrases import known_sum
-from spark_jobs.show.rows import GROUP, QUEUE, TOPIC, Key, Row, by_key, part_of
+from spark_jobs.show.rows import GROUP, QUEUE, TOPIC, Key, Row, part_of
 
 #: Points per line of backlog, at most.
 PARTS = 240

@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from schemas import FINDINGS, GROUP_STATUS, Table
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import EVER
 from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules import stranded_write_queues, unobserved
 from spark_jobs.show.fleet import FINDING_COLUMNS, attention, findings_summary
-from spark_jobs.show.rows import GROUP, Row, by_key, group_of
+from spark_jobs.show.rows import GROUP, Row, group_of
 from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.published import PublishedTables, check_cluster, check_group, published_tables

@@ -22,12 +22,13 @@ from spark_jobs.domain.incidents.suggestions import (
 )
 from spark_jobs.domain.incidents.trends import Group
 from spark_jobs.domain.incidents.values import PublishedFinding
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import Interval, duration_text
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.phrases import count, printable
 from spark_jobs.domain.rules import consumer_lagging, rebalance_storm
-from spark_jobs.show.rows import GROUP, by_key
+from spark_jobs.show.rows import GROUP
 from spark_jobs.show.trends import TrendQuery, last_days
 from spark_jobs.store.read.finding_rows import published_findings
 from spark_jobs.store.read.published import PublishedTables, published_tables

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from schemas import ALLOCATIONS, GROUP_STATUS, QUEUE_PROGRESS, Table
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.phrases import count
 from spark_jobs.show import spans
 from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
-from spark_jobs.show.rows import GROUP, Row, by_key, group_of
+from spark_jobs.show.rows import GROUP, Row, group_of
 from spark_jobs.show.status import in_order
 from spark_jobs.show.trace_tracks import TracedGroup, TraceWriter, add_group, add_incidents
 from spark_jobs.store.read.published import PublishedTables, published_tables

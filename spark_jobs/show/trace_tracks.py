@@ -17,11 +17,12 @@ from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
 from spark_jobs.domain.model.causes import DoubleOwnedCause
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.domain.phrases import UNKNOWN, names_text
 from spark_jobs.show.page.incident_chart import non_overlapping_rows
-from spark_jobs.show.rows import QUEUE, Key, Row, by_key
+from spark_jobs.show.rows import QUEUE, Key, Row
 
 #: Everything is written by one producer.
 _SEQUENCE = 1

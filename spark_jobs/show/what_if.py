@@ -17,6 +17,7 @@ from spark_jobs.domain.judge import audited_step
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import RETRY, GroupHistory
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.window import to_micros
@@ -30,7 +31,7 @@ from spark_jobs.errors import NothingPublishedError
 from spark_jobs.pipeline.gather.one_group import one_group
 from spark_jobs.pipeline.quality.checks import settings_of
 from spark_jobs.pipeline.quality.facts import keeping_rules
-from spark_jobs.show.rows import GROUP, by_key
+from spark_jobs.show.rows import GROUP
 from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.published import check_cluster, check_group, published_tables, run_of_step
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples

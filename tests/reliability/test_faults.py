@@ -17,7 +17,7 @@ from benchmarks.fleet import Fleet
 from benchmarks.snapshots import make
 from schemas import FINDINGS
 from spark_jobs.config import Configuration
-from spark_jobs.pipeline import record
+from spark_jobs.pipeline import audit_run
 from spark_jobs.pipeline.run import RunRequest, run
 from spark_jobs.store.warehouse import Warehouse
 from tests.reliability.killing import Started, started
@@ -227,7 +227,7 @@ def test_a_clock_that_goes_back_an_hour_between_two_runs(
             return datetime.now(UTC) + timedelta(hours=1)
 
     with monkeypatch.context() as patch:
-        patch.setattr(record, "datetime", Ahead)
+        patch.setattr(audit_run, "datetime", Ahead)
         run(spark, warehouse, RunRequest(STEPS[0]), Configuration())
     ahead = published_steps(warehouse.location)
     run(spark, warehouse, RunRequest(STEPS[1]), Configuration())

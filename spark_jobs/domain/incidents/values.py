@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from spark_jobs.domain.model.finding import Finding
+from spark_jobs.domain.model.window import Time, joined
 
 #: Topic, broker name, queue id.
 Queue = tuple[str, str, int]
@@ -112,8 +113,6 @@ class Incident:
 CLEARED, DELETED = "CLEARED", "DELETED"
 #: After everything.
 NEVER = 1 << 62
-#: `[start, end)`, microseconds.
-Time = tuple[int, int]
 
 
 class UnknownTime:
@@ -145,7 +144,7 @@ class UnknownTime:
                 self._unreported.add((*finding.group, finding.finding.rule, finding.step_start))
         self._steps, self._step = steps, audited.step
         self._unknown: Mapping[tuple[str, str], Sequence[Time]] = {
-            group: _joined([*_between(sorted(of_group), audited.step), *times[group]])
+            group: joined([*_between(sorted(of_group), audited.step), *times[group]])
             for group, of_group in steps.items()
         }
 
@@ -182,14 +181,3 @@ def _held_since(finding: Finding) -> int:
 def _between(steps: Sequence[int], step: int) -> list[Time]:
     following = [*steps[1:], NEVER]
     return [(start + step, after) for start, after in zip(steps, following, strict=True) if start + step < after]
-
-
-def _joined(times: list[Time]) -> list[Time]:
-    """Times that overlap or touch as one, in order."""
-    joined: list[Time] = []
-    for start, end in sorted(times):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = joined[-1][0], max(joined[-1][1], end)
-        else:
-            joined.append((start, end))
-    return joined

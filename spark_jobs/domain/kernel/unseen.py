@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, Membership, OffsetReadings
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
-from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow, Time, common, offline_times, without
+from spark_jobs.domain.model.window import (
+    SECOND,
+    AuditSettings,
+    StepWindow,
+    Time,
+    common,
+    joined,
+    offline_times,
+    without,
+)
 
 #: The group in which the proxies of a cluster tell each other of their clients: its connections are the proxies.
 #: Source: org.apache.rocketmq.proxy.service.sysmessage.AbstractSystemMessageSyncer, HeartbeatSyncer.
@@ -81,7 +90,7 @@ def by_proxies(memberships: Mapping[str, State]) -> dict[str, State]:
 def _connected(memberships: Mapping[str, Sequence[Span[Membership]]]) -> list[Time]:
     """The maximal times in which any of them lists a connection."""
     spans = (span for broker_spans in memberships.values() for span in broker_spans)
-    return offline_times(((span.start, span.end) for span in spans if span.state.connections), ())
+    return joined((span.start, span.end) for span in spans if span.state.connections)
 
 
 @dataclass(frozen=True)

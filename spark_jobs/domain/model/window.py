@@ -1,13 +1,15 @@
 """The time that one audit step looks at, in microseconds since 1970 (UTC), as the kernel counts all time; what
-half-open times `[start, end)` share, and what one leaves of another.
+half-open times `[start, end)` share, what one leaves of another, and what leaves no gap.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Protocol, TypeVar
 
 from spark_jobs.domain.model.intervals import EPOCH
 from spark_jobs.domain.model.mutes import Mute
@@ -39,6 +41,11 @@ def offline_times(nobody: Iterable[Time], somebody: Iterable[Time]) -> list[Time
     return offline
 
 
+def joined(times: Iterable[Time]) -> list[Time]:
+    """The maximal times that are in any of them, in order: those that overlap or touch are one."""
+    return offline_times(times, ())
+
+
 def common(first: Time, second: Time) -> Time | None:
     """What both share; None: nothing."""
     start, end = max(first[0], second[0]), min(first[1], second[1])
@@ -59,12 +66,39 @@ def without(time: Time, parts: Iterable[Time]) -> Iterator[Time]:
 
 def covered(times: Iterable[Time]) -> int:
     """How long they are together, whatever they share."""
-    total, until = 0, None
-    for start, end in sorted(times):
-        if until is None or end > until:
-            total += end - (start if until is None else max(start, until))
-            until = end
-    return total
+    return sum(end - start for start, end in joined(times))
+
+
+class _Lasting(Protocol):
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+Lasting = TypeVar("Lasting", bound=_Lasting)
+
+
+def islands(in_order: Iterable[Lasting]) -> Iterator[list[Lasting]]:
+    """The maximal runs of what covers a time without a gap; `in_order`: by start."""
+    island: list[Lasting] = []
+    covered_until = 0
+    for each in in_order:
+        if island and each.start > covered_until:
+            yield island
+            island = []
+        covered_until = max(covered_until, each.end) if island else each.end
+        island.append(each)
+    if island:
+        yield island
+
+
+def overlaps(start: int, end: int, in_order: Sequence[Lasting]) -> Iterator[tuple[Lasting, int, int]]:
+    """Each that shares a time with `[start, end)`, with the start and end of that; `in_order`: one after the other."""
+    place = bisect_right(in_order, start, key=lambda each: each.end)
+    while place < len(in_order) and in_order[place].start < end:
+        each, place = in_order[place], place + 1
+        yield each, max(start, each.start), min(end, each.end)
 
 
 SECOND = 1_000_000

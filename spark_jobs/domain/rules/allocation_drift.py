@@ -16,11 +16,10 @@ from spark_jobs.domain.model.clients import DriftCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Membership, Place
 from spark_jobs.domain.model.series import Series
-from spark_jobs.domain.model.window import SECOND, Time, without
+from spark_jobs.domain.model.window import SECOND, Time, overlaps, without
 from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, mixed_clients
 from spark_jobs.domain.rules.client_hung import pulling_by_hand
-from spark_jobs.domain.rules.lasting import overlaps
 from spark_jobs.domain.rules.roots import Follows, clients
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 

@@ -11,8 +11,7 @@ from spark_jobs.domain.model.clients import HungCause
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.window import SECOND, Time, offline_times, without
-from spark_jobs.domain.rules.lasting import overlaps
+from spark_jobs.domain.model.window import SECOND, Time, joined, overlaps, without
 from spark_jobs.domain.rules.queue_owners import owned_queues
 from spark_jobs.domain.rules.roots import hosts
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
@@ -111,4 +110,4 @@ def pulling_by_hand(step: AuditedStep) -> list[Time]:
     """
     memberships = (span for spans in step.memberships.values() for span in spans)
     by_hand = (span for span in memberships if span.state.consume_type == PULLS_BY_HAND)
-    return offline_times(((span.start, span.end) for span in by_hand), ())
+    return joined((span.start, span.end) for span in by_hand)

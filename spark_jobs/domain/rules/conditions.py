@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
-from spark_jobs.domain.model.finding import Counts, FindingQueue, RuleHit
+from spark_jobs.domain.model.finding import Counts, RuleHit
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, StepWindow
+from spark_jobs.domain.model.window import SECOND, StepWindow, islands
 from spark_jobs.domain.rules.evidence import QueueSpan
-from spark_jobs.domain.rules.lasting import islands
 
 Measures = list[tuple[str, float | None]]
 #: Times of queues that a finding tells, at most, unless it has more queues: a group may rebalance all the time.
@@ -25,10 +24,7 @@ def conditions(hits: Iterable[RuleHit], window: StepWindow) -> Iterator[list[Rul
 
     What was over before the step began is left out.
     """
-    identities: dict[tuple[str | None, str | None, str | None], list[RuleHit]] = defaultdict(list)
-    for hit in hits:
-        identities[hit.topic, hit.client_id, hit.cause].append(hit)
-    for same in identities.values():
+    for same in by_key(hits, lambda hit: (hit.topic, hit.client_id, hit.cause)).values():
         for condition in islands(sorted(same, key=lambda hit: (hit.start, hit.end))):
             if ended(condition) > window.start:
                 yield condition
@@ -77,11 +73,8 @@ def queue_spans(condition: Sequence[RuleHit], window: StepWindow) -> list[QueueS
 
     Where there are too many to tell, one of each, from its first to its last hit.
     """
-    by_queue: dict[FindingQueue, list[RuleHit]] = defaultdict(list)
-    for hit in condition:
-        if hit.queue is not None and hit.end > window.start:
-            by_queue[hit.queue].append(hit)
-    whole = [(queue, sorted(hits, key=lambda hit: (hit.start, hit.end))) for queue, hits in by_queue.items()]
+    by_queue = by_key((hit for hit in condition if hit.end > window.start), lambda hit: hit.queue)
+    whole = [(queue, sorted(hits, key=lambda hit: (hit.start, hit.end))) for queue, hits in by_queue.items() if queue]
     parts = [(queue, part) for queue, hits in whole for part in islands(hits)]
     shown = whole if len(parts) > max(MOST_SPANS, len(whole)) else parts
     return [QueueSpan(queue, max(began(hits), window.start), ended(hits)) for queue, hits in shown]

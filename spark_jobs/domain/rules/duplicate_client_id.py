@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import chain
@@ -11,6 +10,7 @@ from itertools import chain
 from spark_jobs.domain.kernel.audited_step import Allocation, AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.finding import Condition, Party, RuleHit
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR, INFO
@@ -49,9 +49,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 def _repeated_ids(membership: Membership) -> Mapping[str, Sequence[Connection]]:
     """The connections of each client id that has several."""
-    connections: dict[str, list[Connection]] = defaultdict(list)
-    for connection in membership.connections:
-        connections[connection.client_id].append(connection)
+    connections = by_key(membership.connections, lambda connection: connection.client_id)
     return {client_id: same_id for client_id, same_id in connections.items() if len(same_id) > 1}
 
 

@@ -8,8 +8,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import client_spans
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Connection
-from spark_jobs.domain.model.window import Time
-from spark_jobs.domain.rules.lasting import overlaps
+from spark_jobs.domain.model.window import Time, overlaps
 from spark_jobs.domain.rules.queue_owners import owned_queues
 from spark_jobs.domain.rules.roots import subjects
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule

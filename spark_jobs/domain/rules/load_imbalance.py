@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.domain.rocketmq.strategies import CONFIG, CONSISTENT_HASH, is_popped
 from spark_jobs.domain.rules import broker_not_readable, duplicate_client_id, producer_skew
 from spark_jobs.domain.rules.member_loads import (
-    MemberLoad,
     MemberTraffic,
     agreed_intervals,
     member_loads,
@@ -72,10 +71,7 @@ def _across_topics(agreed: Sequence[RebalanceInterval]) -> Iterator[RuleHit]:
 
     An interval begins and ends for all its members at once, so the spans of the members of a group do too.
     """
-    loads_by_start: dict[int, list[MemberLoad]] = defaultdict(list)
-    for load in member_loads(agreed):
-        loads_by_start[load.start].append(load)
-    for start, member_spans in loads_by_start.items():
+    for start, member_spans in by_key(member_loads(agreed), lambda load: load.start).items():
         topics = member_spans[0].topics
         comparable = topics > 1 and {(load.topics, load.even_topics) for load in member_spans} == {(topics, topics)}
         if comparable and is_imbalanced([load.queues for load in member_spans]):

@@ -12,10 +12,9 @@ from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
-from spark_jobs.domain.model.window import SECOND, Time
+from spark_jobs.domain.model.window import SECOND, Time, islands
 from spark_jobs.domain.phrases import count, percent_text
 from spark_jobs.domain.rules import producer_skew, slow_listener
-from spark_jobs.domain.rules.lasting import islands
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.roots import Follows, clients, queues
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule

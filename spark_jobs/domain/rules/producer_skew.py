@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, Place
 from spark_jobs.domain.model.message_queue import PERM_WRITE
 from spark_jobs.domain.model.severities import WARN
@@ -47,11 +47,8 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
     """One hit per (topic, queue far above the mean), and per queue of a broker without messages, each for all the time
     that was measured in the step.
     """
-    progress_per_topic: dict[str, list[IntervalProgress]] = defaultdict(list)
-    for progress in step.progress:
-        if progress.interval.is_ordinary and len(progress.produced):
-            progress_per_topic[progress.interval.topic].append(progress)
-    for topic, parts in progress_per_topic.items():
+    measured = (progress for progress in step.progress if progress.interval.is_ordinary and len(progress.produced))
+    for topic, parts in by_key(measured, lambda progress: progress.interval.topic).items():
         if _may_be_skewed(parts, step.settings.thresholds):
             yield from _topic_hits(step, topic, parts)
 

@@ -11,8 +11,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.history import Matrix, OffsetReadings
 from spark_jobs.domain.model.severities import INFO, WARN
-from spark_jobs.domain.model.window import Time, offline_times, without
-from spark_jobs.domain.rules.lasting import islands
+from spark_jobs.domain.model.window import Time, islands, offline_times, without
 from spark_jobs.domain.rules.roots import everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 

@@ -12,6 +12,7 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN
 from spark_jobs.domain.model.window import StepWindow
+from spark_jobs.domain.phrases import whole_sum
 from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.status.backlog import QueueIntervals
 from spark_jobs.domain.status.capacity import SIGNS, HeldBack, Limit, with_shares
@@ -146,9 +147,7 @@ def _readable(progress: IntervalProgress) -> int:
 
 def _threads(step: AuditedStep, client_ids: Iterable[str]) -> int | None:
     """Consume threads of the clients together, as last reported in the step; None: those of one are not known."""
-    threads = [_threads_of(step.history.clients.get(client_id), step.window) for client_id in client_ids]
-    known = [count for count in threads if count is not None]
-    return sum(known) if known and len(known) == len(threads) else None
+    return whole_sum(_threads_of(step.history.clients.get(client_id), step.window) for client_id in client_ids)
 
 
 def _threads_of(client: ClientHistory | None, window: StepWindow) -> int | None:

@@ -78,9 +78,9 @@ def autoscaled(case: Case, recorded: Recorded, members: Members, replays: Replay
     or nothing tells how fast some of them could be. Raises `StrategyError`.
     """
     run = Run(case, inflow(case, recorded), members)
-    intervals = [span.interval for spans in recorded.replayed.values() for span in spans]
-    client_ids = {member.client_id for interval in intervals for member in interval.members or ()}
-    if case.scaler is None or any(run.rates_of(client_id) is None for client_id in (*client_ids, f"{NEW}0000")):
+    if case.scaler is None or any(
+        run.rates_of(client_id) is None for client_id in (*recorded.client_ids, f"{NEW}0000")
+    ):
         return None
     first = min((spans[0] for spans in recorded.replayed.values()), key=lambda span: span.start).interval
     count = max(len(first.members or ()), case.scaler.least, 1)

@@ -261,10 +261,9 @@ _NAMED = 8
 
 def _check_case(case: Case, history: Recorded) -> None:
     """Raises `CaseError` for a client id that no member has, or where more members leave than there ever were."""
-    intervals = [replayed.interval for of_topic in history.replayed.values() for replayed in of_topic]
-    present = {member.client_id for interval in intervals for member in interval.members or ()}
+    intervals = history.intervals
     in_case = {member.client_id for interval in intervals for member in case.inputs(interval).members}
-    _check_ids(case, case.without, present)
+    _check_ids(case, case.without, history.client_ids)
     _check_ids(case, [*case.speed, *filter(None, case.changes)], in_case.union(map(recorded_id, in_case)))
     most_members = max(
         sum(member.client_id not in case.without for member in interval.members or ()) for interval in intervals

@@ -100,6 +100,16 @@ class Recorded:
     allowed_lag: int
     reported: Mapping[str, Throughput]
 
+    @property
+    def intervals(self) -> list[RebalanceInterval]:
+        """The replayed intervals of all topics."""
+        return [span.interval for spans in self.replayed.values() for span in spans]
+
+    @property
+    def client_ids(self) -> set[str]:
+        """Those of all members that there ever were."""
+        return {member.client_id for interval in self.intervals for member in interval.members or ()}
+
 
 def within(history: Recorded, start: int, end: int) -> Recorded | None:
     """What was recorded from `start` to `end` (microseconds); None where nothing was replayed then."""

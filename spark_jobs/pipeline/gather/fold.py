@@ -10,7 +10,7 @@ from pyspark.sql.types import ArrayType, DataType, IntegerType, StructType
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
 from spark_jobs.pipeline.gather.kinds import KIND_OF, KINDS, MEMBERSHIP, NAME_OF, ROUTE, SETTINGS
-from spark_jobs.store.columns import union_of
+from spark_jobs.store.spark_types import union_of
 
 #: The snapshots that a run reads, of each table of `schemas.SOURCES`.
 Sources = Mapping[Table, DataFrame]

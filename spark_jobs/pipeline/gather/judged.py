@@ -27,7 +27,7 @@ from spark_jobs.pipeline.gather.rows import packed, packed_facts, tables, tables
 from spark_jobs.pipeline.gather.sightings import sighted_states
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.quality.facts import facts_of_outputs
-from spark_jobs.store.columns import union_of
+from spark_jobs.store.spark_types import union_of
 
 #: A column of published rows: whether their group was last published for one topic only.
 IN_PART = "in_part"

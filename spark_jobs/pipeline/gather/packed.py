@@ -19,8 +19,7 @@ from schemas import FINDINGS, OUTPUTS, Table
 from schemas.common import OF_GROUP
 from schemas.types import BOOLEAN, LONG, STRING, Array, Field, Struct, Type, array_of
 from spark_jobs.pipeline.quality.facts import Fact, Facts, by_name, counted
-from spark_jobs.store.columns import union_of
-from spark_jobs.store.spark_types import spark_type
+from spark_jobs.store.spark_types import spark_type, union_of
 
 #: What all rows of a step of a group share.
 STEP_KEY = OF_GROUP.names

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any, Self
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from schemas import GROUP_STATUS
 from spark_jobs.domain.model.intervals import Interval
@@ -31,7 +27,7 @@ class PublishedRun:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         """As a row of `audit_runs` says."""
-        interval = Interval(utc(row["interval_start"]), utc(row["interval_end"]))
+        interval = Interval(row["interval_start"], row["interval_end"])
         return cls(
             RunRequest(interval, row["cluster"], row["consumer_group"], row["topic"]),
             row["step_seconds"],
@@ -43,13 +39,6 @@ class PublishedRun:
     def rows_of_its_groups(self) -> str:
         """SQL condition of what it audited, in any output table: whole groups, also if it published one topic."""
         return replace(self.request, topic=None).replaces(GROUP_STATUS)
-
-
-def published_runs(audit_runs: DataFrame, interval: Interval) -> list[PublishedRun]:
-    """The runs that published some of the interval's steps, newest first."""
-    overlap = (F.col("interval_start") < F.lit(interval.end)) & (F.col("interval_end") > F.lit(interval.start))
-    rows = audit_runs.where("outcome = 'published'").where(overlap).orderBy(F.desc("finished_at")).collect()
-    return [PublishedRun.of(row.asDict()) for row in rows]
 
 
 def of_one_topic(runs: Sequence[PublishedRun]) -> str:
@@ -65,8 +54,3 @@ def of_one_topic(runs: Sequence[PublishedRun]) -> str:
             again = " OR ".join(f"({run.rows_of_its_groups()})" for run in later) or "false"
             conditions.append(f"({topic_run.rows_of_its_groups()} AND NOT ({again}))")
     return " OR ".join(conditions) or "false"
-
-
-def utc(moment: datetime) -> datetime:
-    """A collected time, which has no zone, as what it is."""
-    return moment.replace(tzinfo=UTC)

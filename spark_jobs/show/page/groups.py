@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import WORST_FIRST
@@ -16,7 +17,7 @@ from spark_jobs.show.page.lines import backlog_chart, is_known, rates_chart
 from spark_jobs.show.page.models import Model, packed
 from spark_jobs.show.page.style import clock, milliseconds, time_range
 from spark_jobs.show.page.timelines import ROWS, Numbers, members_timeline, numbers_of, ownership_timeline
-from spark_jobs.show.rows import Row, by_key
+from spark_jobs.show.rows import Row
 
 #: Topics of a group that have charts, at most: those with most problems first.
 TOPICS = 12

@@ -9,12 +9,13 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import names_text, number_text
 from spark_jobs.show.page.models import Figure, Model, field, hover, marks, source_of, source_of_rows
 from spark_jobs.show.page.style import GRID, INK, PAPER, SEVERITY, clock, ink_on, milliseconds, rows_figure, shortened
-from spark_jobs.show.rows import Row, by_key
+from spark_jobs.show.rows import Row
 from spark_jobs.show.text.incident_text import attention, time_text
 
 #: Rows that are drawn, at most.

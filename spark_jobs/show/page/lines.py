@@ -8,6 +8,7 @@ from math import isnan, nan
 from operator import itemgetter
 from typing import Any
 
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import MILLISECOND
 from spark_jobs.domain.phrases import count, known_sum, number_text
@@ -15,7 +16,7 @@ from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison
 from spark_jobs.show.page.models import Figure, Model, dots, field, hover, line, marks, packed, source_of
 from spark_jobs.show.page.style import DIM, INK, LINES, clock, lines_figure, milliseconds, time_range, with_legend
 from spark_jobs.show.page.templates import rendered
-from spark_jobs.show.rows import Row, by_key
+from spark_jobs.show.rows import Row
 
 #: Queues that have a line with a name of its own; the others are grey.
 _NAMED = 4

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
 
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.message_queue import MessageQueue, queue_ranges
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.rocketmq.strategies import AVG, Strategy, StrategySettings, variant_of
-from spark_jobs.show.rows import Row, by_key
+from spark_jobs.show.rows import Row
 from spark_jobs.show.text.arithmetic import AllocatingMember, allocation_arithmetic
 from spark_jobs.show.text.backlog import ViewBacklog, backlog_of
 from spark_jobs.show.text.explanation import (

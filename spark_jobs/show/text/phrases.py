@@ -93,8 +93,8 @@ def joined(parts: Sequence[str]) -> str:
     return " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)
 
 
-def severity_counts(severities: Iterable[str]) -> list[str]:
-    """How often each severity occurs, the worst first: `1 ERROR`, `2 WARN`."""
+def severity_counts(severities: Iterable[str] | Mapping[str, int]) -> list[str]:
+    """How often each severity occurs, the worst first: `1 ERROR`, `2 WARN`; a mapping says how often."""
     counts = Counter(severities)
     return [f"{counts[severity]} {severity}" for severity in WORST_FIRST if counts[severity]]
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from schemas import Table
-from spark_jobs.domain.model.intervals import EPOCH
+from spark_jobs.domain.model.window import from_micros
 from spark_jobs.store.location import Location
 
 
@@ -79,7 +78,7 @@ def tuples(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 def values(array: pa.Array) -> list[Any]:
     """The values of an array: structs and maps as dicts, lists as lists, times as datetimes, nulls as None."""
     if pa.types.is_timestamp(array.type):
-        return distinct_values(array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64()), _moment)
+        return distinct_values(array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64()), from_micros)
     if pa.types.is_struct(array.type):
         names = [field.name for field in array.type]
         fields = zip(*(values(array.field(name)) for name in names), strict=True)
@@ -94,10 +93,6 @@ def values(array: pa.Array) -> list[Any]:
         return parted(array, values(array.values))
     plain: list[Any] = array.to_pylist()
     return plain
-
-
-def _moment(micros: int) -> datetime:
-    return EPOCH + timedelta(microseconds=micros)
 
 
 def distinct_values(array: pa.Array, made: Callable[[Any], Any] | None = None) -> list[Any]:
