@@ -1,9 +1,9 @@
-"""Steps whose snapshots came, or changed, after they were audited."""
+"""Steps whose snapshots, or those of days before, came or changed after they were audited."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
@@ -13,10 +13,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas import AUDIT_RUNS, OPTIONAL_SOURCES, SOURCES, Table
+from schemas import AUDIT_RUNS, OPTIONAL_SOURCES, SIGHTINGS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import RebalanceAuditError, WarehouseError
+from spark_jobs.operate.late_sightings import GONE, StepsByVersion, with_other_sightings
 from spark_jobs.operate.validate import check_step
 from spark_jobs.pipeline.audit_run import Progress
 from spark_jobs.pipeline.publish.content import Content, content_of_steps
@@ -24,10 +25,10 @@ from spark_jobs.pipeline.publish.runs import PublishedRun
 from spark_jobs.pipeline.run import RunRequest, RunResult, run
 from spark_jobs.pipeline.sources import during
 from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables, is_reached
+from spark_jobs.store.read.delta import DeltaTables, is_reached, is_surely_reached
 from spark_jobs.store.read.published import runs_of
 from spark_jobs.store.read.stored import StoredTables
-from spark_jobs.store.read.through_spark import stored_in
+from spark_jobs.store.read.through_spark import is_gone, stored_in
 from spark_jobs.store.spark_types import per_step_that_reads
 from spark_jobs.store.warehouse import Warehouse
 
@@ -45,13 +46,6 @@ _SAME_ROWS = frozenset(
         "DROP CONSTRAINT",
         "CLUSTER BY",
     }
-)
-#: What is said of a version whose commits or files have been cleaned up.
-_GONE = (
-    "DELTA_VERSION_NOT_FOUND",
-    "DELTA_TRUNCATED_TRANSACTION_LOG",
-    "DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION",
-    "FILE_NOT_EXIST",
 )
 
 
@@ -90,49 +84,55 @@ def late_steps(
 ) -> list[Interval]:
     """The published steps of the interval that would now read other rows than their last run of everything, in order.
 
-    A step reads `[start - look_back, end)`. It also counts as late if the version that its run has read is gone: then
-    nothing can tell. Raises `IntervalError` off the grid, `WarehouseError` or `SchemaMismatchError` where a source
-    cannot be read, `ConfigurationError` for another step than the warehouse was audited with.
+    A step reads `[start - look_back, end)`, and `sightings` of the days before. It also counts as late if a version
+    that its run has read is gone: then nothing can tell. Raises `IntervalError` off the grid, `WarehouseError` or
+    `SchemaMismatchError` where a table cannot be read, `ConfigurationError` for another step than the warehouse was
+    audited with.
     """
     late: set[Interval] = set()
-    rewritten = _rewritten_sources(stored_in(spark, warehouse), configuration, interval)
-    for table, (steps_per_version, present) in rewritten.items():
-        late |= _changed(spark, warehouse, table, steps_per_version, present, configuration)
-    return sorted(late)
+    stored = DeltaTables(warehouse) if is_surely_reached(warehouse) else stored_in(spark, warehouse)
+    rewritten = _rewritten(stored, configuration, interval)
+    by_sightings, newest = rewritten.pop(SIGHTINGS, ({}, None))
+    for table, (by_version, present) in rewritten.items():
+        late |= _changed(spark, warehouse, table, by_version, present, configuration)
+    unchanged = {version: [step for step in steps if step not in late] for version, steps in by_sightings.items()}
+    return sorted(late | with_other_sightings(stored, configuration, unchanged, newest))
 
 
 def is_nothing_late(location: Location, configuration: Configuration, interval: Interval) -> bool:
-    """Whether it is certain without Spark that no step is late: Delta's log names only commits that leave all rows as
-    they are. Raises `IntervalError` and `ConfigurationError` as `late_steps` does.
+    """Whether it is certain without Spark that no step is late: Delta's log names only commits that leave all rows of
+    the sources as they are, and `sightings` says the same. Raises `IntervalError` and `ConfigurationError` as
+    `late_steps` does.
     """
     if not is_reached(location):
         return False
+    stored = DeltaTables(location)
     try:
-        return not _rewritten_sources(DeltaTables(location), configuration, interval)
+        rewritten = _rewritten(stored, configuration, interval)
+        by_sightings, newest = rewritten.pop(SIGHTINGS, ({}, None))
+        return not rewritten and not with_other_sightings(stored, configuration, by_sightings, newest)
     except WarehouseError as error:
         _LOG.info("Spark is asked what is late: %s", error)
         return False
 
 
-#: Steps by the version of a table that their last run has read; None: there was no such table.
-_Steps = Mapping[int | None, list[Interval]]
-
-
-def _rewritten_sources(
+def _rewritten(
     stored: StoredTables, configuration: Configuration, interval: Interval
-) -> dict[Table, tuple[_Steps, int | None]]:
-    """The sources whose rows may differ from those that steps of the interval have read, as far as `audit_runs` and
-    Delta's log tell: these steps, and the source's present version (None: it is gone).
+) -> dict[Table, tuple[StepsByVersion, int | None]]:
+    """The sources, and `sightings`, whose rows may differ from those that steps of the interval have read, as far as
+    `audit_runs` and Delta's log tell: these steps, and the table's present version (None: it is gone).
     """
     configuration.grid.check_whole_steps(interval)
     versions = _versions_read(stored, configuration, interval)
-    rewritten: dict[Table, tuple[_Steps, int | None]] = {}
-    for table in SOURCES if versions else ():
+    rewritten: dict[Table, tuple[StepsByVersion, int | None]] = {}
+    read_by_runs = (*SOURCES, SIGHTINGS) if configuration.sightings_days else SOURCES
+    for table in read_by_runs if versions else ():
         by_version: dict[int | None, list[Interval]] = {}
         for step, read in versions.items():
             by_version.setdefault(read.get(table.name), []).append(step)
-        present = None if table in OPTIONAL_SOURCES and not stored.exists(table) else stored.version(table)
-        if steps := _rewritten(stored, table, by_version, present):
+        is_optional = table in (*OPTIONAL_SOURCES, SIGHTINGS)
+        present = None if is_optional and not stored.exists(table) else stored.version(table)
+        if steps := _of_other_rows(stored, table, by_version, present):
             rewritten[table] = steps, present
     return rewritten
 
@@ -154,7 +154,7 @@ def _versions_read(
     return versions
 
 
-def _rewritten(stored: StoredTables, table: Table, steps: _Steps, present: int | None) -> _Steps:
+def _of_other_rows(stored: StoredTables, table: Table, steps: StepsByVersion, present: int | None) -> StepsByVersion:
     """Without the versions that hold the same rows as the present one, as far as Delta's history tells."""
     earlier = [version for version in steps if version is not None and present is not None and version < present]
     if present is None or not earlier:
@@ -168,13 +168,13 @@ def _changed(
     spark: SparkSession,
     warehouse: Warehouse,
     table: Table,
-    steps: _Steps,
+    steps: StepsByVersion,
     present: int | None,
     configuration: Configuration,
 ) -> set[Interval]:
     """The steps whose rows differ between the version read and the present one; all of a version that is gone."""
 
-    def contents(versions: _Steps) -> dict[datetime, Content]:
+    def contents(versions: StepsByVersion) -> dict[datetime, Content]:
         """Of every step that has rows; one job."""
         frames = [
             _rows(spark, warehouse, table, version, readers, configuration)
@@ -189,12 +189,12 @@ def _changed(
     try:
         before, now = contents(steps), contents({present: everything})
     except (PySparkException, Py4JJavaError) as error:
-        if not any(name in str(error) for name in _GONE):
+        if not is_gone(error):
             raise
         if len(steps) > 1:  # which of them is gone?
             parts = ({version: readers} for version, readers in steps.items())
             return set().union(*(_changed(spark, warehouse, table, part, present, configuration) for part in parts))
-        _LOG.warning("%s: version %s is gone, the steps that read it count as late", table.name, *steps)
+        _LOG.warning(GONE, table.name, *steps)
         return set(everything)
     return {step for step in everything if before.get(step.start) != now.get(step.start)}
 
@@ -204,7 +204,7 @@ def _rows(
     warehouse: Warehouse,
     table: Table,
     version: int,
-    steps: list[Interval],
+    steps: Sequence[Interval],
     configuration: Configuration,
 ) -> DataFrame:
     """What the steps read of the table at a version, each row once per step that reads it."""

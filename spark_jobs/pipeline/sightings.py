@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from schemas import OFFSET_SNAPSHOTS, SIGHTINGS
+from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import HOUR, from_micros, to_micros
 from spark_jobs.pipeline.audit_run import AuditRun
@@ -21,7 +22,7 @@ from spark_jobs.pipeline.gather.judged import Gathered
 from spark_jobs.pipeline.gather.kinds import OFFSET_QUEUES
 from spark_jobs.pipeline.gather.sightings import lost_brokers, offsets_of_lost, route_brokers, sighted
 from spark_jobs.pipeline.sources import during
-from spark_jobs.store.read.stored import Filter
+from spark_jobs.store.read.stored import Filter, StoredTables
 from spark_jobs.store.read.through_spark import stored_in
 
 _LOG = logging.getLogger(__name__)
@@ -73,16 +74,25 @@ def _with_queues(gathered: Gathered, queues: DataFrame) -> Gathered:
 
 def _sightings(run: AuditRun) -> pa.Table:
     """Of the request's cluster and group, and of all topics."""
-    steps, request = run.request.interval, run.request
-    first_hour = (steps.start - run.configuration.sightings).replace(minute=0, second=0, microsecond=0)
-    conditions = [Filter("hour", ">=", first_hour), Filter("hour", "<", steps.end)]
-    if request.cluster is not None:
-        conditions.append(Filter("cluster", "=", request.cluster))
-    tables, version = stored_in(run.spark, run.warehouse), run.versions[SIGHTINGS.name]
-    rows = tables.read(SIGHTINGS, SIGHTINGS.columns, conditions, version)
+    request, version = run.request, run.versions[SIGHTINGS.name]
+    stored = stored_in(run.spark, run.warehouse)
+    rows = sightings_before(stored, request.interval, run.configuration, version, request.cluster)
     if request.consumer_group is None:
         return rows
     return rows.filter(pc.fill_null(pc.equal(rows["consumer_group"], request.consumer_group), True))
+
+
+def sightings_before(
+    stored: StoredTables, steps: Interval, configuration: Configuration, version: int, cluster: str | None = None
+) -> pa.Table:
+    """The rows of `sightings` that may say something to these steps, of one cluster or of all. Raises as
+    `StoredTables.read` does.
+    """
+    first_hour = (steps.start - configuration.sightings).replace(minute=0, second=0, microsecond=0)
+    conditions = [Filter("hour", ">=", first_hour), Filter("hour", "<", steps.end)]
+    if cluster is not None:
+        conditions.append(Filter("cluster", "=", cluster))
+    return stored.read(SIGHTINGS, SIGHTINGS.columns, conditions, version)
 
 
 def _offsets_around(run: AuditRun, hours: Iterable[int]) -> DataFrame:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
+from spark_jobs.config import Configuration
 from spark_jobs.domain.model.window import HOUR, SECOND, from_micros
-from spark_jobs.pipeline.gather.sightings import LostBrokers, lost_brokers, sighted
+from spark_jobs.pipeline.gather.sightings import LostBrokers, known_before, lost_brokers, sighted
 
 NAMES = ("cluster", "consumer_group", "topic", "broker_name", "deleted", "times")
 TIMES, UTC = ("hour", "first_at", "last_at"), pa.timestamp("us", "UTC")
@@ -52,6 +55,23 @@ def test_of_the_hours_before_the_read_window_the_last_time_is_enough(*, nullable
         ("d", *broker[1:]): [minute(10, 11), minute(10, 12)],
     }
     assert sighted(pa.table([[]] * 8, stored), READ_FROM).schema == SCHEMA
+
+
+def test_a_step_knows_that_a_group_was_captured_and_in_which_hour_a_broker_was_readable_last() -> None:
+    """Each step from its own window back, here 7 minutes before it, no further than two hours before it."""
+    seen = seen_at(
+        ("g", None, None, [minute(9, 5), minute(9, 55)]),
+        (None, "t", "a", [minute(9, 5), minute(10, 10), minute(10, 50)]),
+        (None, "t", "b", [minute(10, 53), minute(11, 30)]),
+    )
+    settings = Configuration(sightings_days=0).audit_settings
+    steps = [10 * HOUR, 11 * HOUR, 12 * HOUR]
+    known = known_before(seen, replace(settings, sightings=2 * HOUR), steps)
+    assert known == {
+        10 * HOUR: {("c", "g"), ("c", "t", "a", 9 * HOUR)},
+        11 * HOUR: {("c", "g"), ("c", "t", "a", 10 * HOUR)},
+        12 * HOUR: {("c", "t", "a", 10 * HOUR), ("c", "t", "b", 11 * HOUR)},
+    }
 
 
 def test_a_broker_that_some_route_of_its_topic_lacks_is_gone() -> None:

@@ -13,16 +13,19 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from schemas import AUDIT_RUNS, CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, REBALANCE_INTERVALS, SOURCES, Table
+from schemas import AUDIT_RUNS, CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, REBALANCE_INTERVALS, SIGHTINGS, SOURCES, Table
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import ConfigurationError, IntervalError
 from spark_jobs.operate import late
 from spark_jobs.operate.late import late_steps
+from spark_jobs.operate.late_sightings import StepsByVersion, with_other_sightings
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.content import content_of_steps
 from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.store.read.through_spark import SparkTables
+from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import at, healthy_group, load, membership
 
@@ -79,6 +82,13 @@ def add_run(spark: SparkSession, warehouse: Warehouse, **values: Any) -> None:
     later = first.withColumn("finished_at", F.expr("finished_at + INTERVAL 1 MINUTE"))
     row = later.withColumns({name: F.lit(value) for name, value in values.items()}).localCheckpoint()
     warehouse.save(row.write.format("delta").mode("append"), AUDIT_RUNS)
+
+
+def remove_earlier_versions(spark: SparkSession, warehouse: Warehouse, table: Table) -> None:
+    warehouse.delta_table(spark, table).optimize().executeCompaction()
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    warehouse.delta_table(spark, table).vacuum(0)
+    spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
 
 
 def test_nothing_is_late_after_a_run_and_nothing_is_read_to_see_it(
@@ -152,15 +162,28 @@ def test_the_age_of_a_version_does_not_matter(spark: SparkSession, copied: Wareh
 def test_a_version_that_is_gone_makes_its_steps_late(
     spark: SparkSession, copied: Warehouse, caplog: pytest.LogCaptureFixture
 ) -> None:
-    table = copied.delta_table(spark, MEMBERSHIP_SNAPSHOTS)
-    table.optimize().executeCompaction()
-    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
-    table.vacuum(0)
-    spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+    remove_earlier_versions(spark, copied, MEMBERSHIP_SNAPSHOTS)
     add_run(spark, copied, run_id="later", interval_start=TWELVE.start, source_versions=present(spark, copied))
     add(spark, copied, 100)
     assert late_in_day(spark, copied) == [TEN, ELEVEN]
     assert "membership_snapshots: version 1 is gone, the steps that read it count as late" in caplog.text
+
+
+def test_sightings_are_compared_where_only_spark_reads_them(
+    spark: SparkSession, warehouse: Warehouse, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`tests/read/test_late_sightings.py` has the cases. Steps of versions 1 and 2, of which 2 says what 3 does."""
+    warehouse.create(spark, [SIGHTINGS])
+    for group in ("g", "h"):
+        row = {"cluster": "c", "consumer_group": group, "hour": at(-HOUR), "first_at": at(-HOUR), "last_at": at(-HOUR)}
+        frame = spark.createDataFrame([row], spark_schema(SIGHTINGS))
+        warehouse.save(frame.write.format("delta").mode("append"), SIGHTINGS)
+    stored = SparkTables(spark, warehouse)
+    steps: StepsByVersion = {1: [TEN], 2: [ELEVEN]}
+    assert with_other_sightings(stored, CONFIGURATION, steps, 2) == {TEN}
+    remove_earlier_versions(spark, warehouse, SIGHTINGS)
+    assert with_other_sightings(stored, CONFIGURATION, steps, warehouse.version(spark, SIGHTINGS)) == {TEN, ELEVEN}
+    assert "sightings: version 2 is gone, the steps that read it count as late" in caplog.text
 
 
 def test_late_steps_are_audited_again_and_one_that_fails_does_not_keep_the_others_back(

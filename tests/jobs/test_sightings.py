@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.ingest.load import ingest
 from spark_jobs.ingest.recording import NOT_LISTED
+from spark_jobs.operate.late import late_steps, reaudit_late
 from spark_jobs.operate.maintain import maintain
 from spark_jobs.operate.verify import verify
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunRequest, RunResult, run
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
 from tests.snapshots import at, healthy_group, load, membership, route
@@ -64,11 +65,14 @@ def recorded() -> Iterator[str]:
             yield line("connection", second, connections_body(), group=group, broker="a")
 
 
+def ingest_lines(spark: SparkSession, warehouse: Warehouse, recording: Path, lines: Iterable[str]) -> None:
+    recording.write_text("\n".join(lines) + "\n")
+    ingest(spark, warehouse, [recording])
+
+
 @pytest.fixture
 def loaded(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> Warehouse:
-    recording = tmp_path / "recording.jsonl"
-    recording.write_text("\n".join(recorded()) + "\n")
-    ingest(spark, warehouse, [recording])
+    ingest_lines(spark, warehouse, tmp_path / "recording.jsonl", recorded())
     return warehouse
 
 
@@ -152,6 +156,31 @@ def test_all_hours_in_one_run_publish_the_same(spark: SparkSession, loaded: Ware
     alone = [row for n in range(4) for row in run(spark, loaded, RunRequest(hour(n)), Configuration()).findings]
     together = run(spark, loaded, RunRequest(Interval(at(0), at(4 * HOUR))), Configuration()).findings
     assert together == alone
+
+
+@pytest.mark.slow
+def test_steps_are_late_if_what_was_seen_before_them_came_late(
+    spark: SparkSession, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    """The early snapshots are in no window of steps that were audited; those of the next hour change nothing."""
+    meta, *lines = recorded()
+    at_half_past_two = to_micros(at(16_200)) // 1000
+    early = [line for line in lines if json.loads(line)["at"] < to_micros(at(HOUR)) // 1000]
+    following = [json.dumps(json.loads(line) | {"at": at_half_past_two}) for line in lines[-3:]]
+    ingest_lines(spark, warehouse, tmp_path / "late.jsonl", [meta, *lines[len(early) :]])
+    everything, audited = Interval(at(0), at(5 * HOUR)), Interval(at(2 * HOUR), at(4 * HOUR))
+    assert run(spark, warehouse, RunRequest(audited), Configuration()).findings == []
+    ingest_lines(spark, warehouse, tmp_path / "following.jsonl", [meta, *following])
+    assert late_steps(spark, warehouse, Configuration(), everything) == []
+    ingest_lines(spark, warehouse, tmp_path / "early.jsonl", [meta, *early])
+    reaudits = reaudit_late(spark, warehouse, Configuration(), everything)
+    assert [reaudit.step for reaudit in reaudits] == [hour(2), hour(3)]
+    results = [reaudit.outcome for reaudit in reaudits if isinstance(reaudit.outcome, RunResult)]
+    assert [{rule for rule, *_ in hits(result.findings)} for result in results] == [
+        {"UNOBSERVED"},
+        {"UNOBSERVED", "BROKER_NOT_READABLE"},
+    ]
+    assert late_steps(spark, warehouse, Configuration(), everything) == []
 
 
 def test_maintain_brings_what_the_sources_tell(spark: SparkSession, warehouse: Warehouse) -> None:

@@ -6,16 +6,22 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.domain.model.window import HOUR, to_micros
+from spark_jobs.domain.model.history import GroupHistory
+from spark_jobs.domain.model.series import NEVER, Sightings, last_hour_before
+from spark_jobs.domain.model.window import HOUR, AuditSettings, to_micros
 from spark_jobs.pipeline.gather.fold import GROUP
 from spark_jobs.pipeline.gather.kinds import CAPTURED, DELETED, READABLE, ROUTE
 
 _THING = (*GROUP, "topic", "broker_name", "deleted")
+#: A group that was there before a step's window, as (cluster, group); or a broker that was readable then, as (cluster,
+#: topic, broker, start of the last hour in which it was, microseconds).
+Known = tuple[str, str] | tuple[str, str, str, int]
 
 
 def sighted(sightings: pa.Table, read_from: datetime) -> pa.Table:
@@ -50,6 +56,27 @@ def sighted_states(sighted: DataFrame) -> DataFrame:
         "times",
         F.col("broker_name").alias(READABLE),
     )
+
+
+def known_before(sighted: pa.Table, settings: AuditSettings, steps: Iterable[int]) -> dict[int, set[Known]]:
+    """Per start of a step (microseconds) all that its kernel can ask about rows of `sighted`."""
+    captured: dict[tuple[str, str], Sightings] = {}
+    deleted: dict[tuple[str, str], Sightings] = {}
+    readable: dict[tuple[str, str, str], Sightings] = {}
+    for row in sighted.to_pylist():
+        times = Sightings.of(np.array(row["times"], np.int64))
+        if row["topic"] is None:
+            (deleted if row["deleted"] else captured)[row["cluster"], row["consumer_group"]] = times
+        else:
+            readable[row["cluster"], row["topic"], row["broker_name"]] = times
+    groups = [GroupHistory(*group, captured=captured[group], deleted=deleted.get(group, NEVER)) for group in captured]
+    known: dict[int, set[Known]] = {}
+    for start in steps:
+        window = settings.window(start)
+        hours = {broker: last_hour_before(times, window, settings) for broker, times in readable.items()}
+        known[start] = {(*broker, hour) for broker, hour in hours.items() if hour is not None}
+        known[start] |= {(of.cluster, of.consumer_group) for of in groups if of.was_there_before(window, settings)}
+    return known
 
 
 class LostBrokers(NamedTuple):

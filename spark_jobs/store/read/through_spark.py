@@ -13,6 +13,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import Table
+from spark_jobs.errors import WarehouseError
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
@@ -20,6 +21,13 @@ from spark_jobs.store.read.stored import Filter, StoredTables
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
 
+#: What Spark says of a version whose commits or files have been cleaned up.
+_GONE = (
+    "DELTA_VERSION_NOT_FOUND",
+    "DELTA_TRUNCATED_TRANSACTION_LOG",
+    "DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION",
+    "FILE_NOT_EXIST",
+)
 _COMPARISONS = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
@@ -67,6 +75,13 @@ class SparkTables:
 def stored_in(spark: SparkSession, warehouse: Warehouse) -> StoredTables:
     """The tables as a job reads them: by delta-rs where it certainly reaches them, in a local folder."""
     return DeltaTables(warehouse) if warehouse.local_path else SparkTables(spark, warehouse)
+
+
+def is_gone(error: Exception) -> bool:
+    """Whether a version could not be read because it was cleaned up. delta-rs has no word for it: of a table whose
+    present version it reads, it is why another cannot be.
+    """
+    return isinstance(error, WarehouseError) or any(name in str(error) for name in _GONE)
 
 
 def _column(condition: Filter) -> Column:
