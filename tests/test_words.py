@@ -51,7 +51,7 @@ BANNED = {
 BANNED_NAMES = {
     *("asked", "behind", "both", "came", "found", "gone", "held", "met", "one", "others", "said", "stated"),
     *("gives", "looks", "makes", "saw", "stands", "untold", "whom"),
-    *("takers", "tellings", "these", "those", "twin", "twins", "went", "whose", "worth"),
+    *("takers", "tellings", "these", "those", "twins", "went", "whose", "worth"),
 }
 
 

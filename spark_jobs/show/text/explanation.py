@@ -62,7 +62,7 @@ def first_after(rows: Sequence[Row], at: datetime) -> Row | None:
 
 @dataclass(frozen=True)
 class MemberShare:
-    """One connection at its position; `shares_id`: another one has its client id. `backlog`: of its queues."""
+    """One connection at its position; `backlog`: of its queues."""
 
     position: int
     client_id: str
@@ -71,7 +71,8 @@ class MemberShare:
     version: int | None
     strategy: str | None
     subscribes: bool | None
-    shares_id: bool
+    #: Whether another connection has its client id.
+    twin: bool
     queues: str
     queue_count: int
     backlog: ViewBacklog | None

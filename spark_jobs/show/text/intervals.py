@@ -114,7 +114,7 @@ def _members(row: Row, owned: Sequence[Row], progress: Mapping[_Key, Row]) -> li
         MemberShare(
             **{name: member[name] for name in names},
             position=position,
-            shares_id=connections[member["client_id"]] > 1,
+            twin=connections[member["client_id"]] > 1,
             queues=queue_ranges(queues),
             queue_count=len(queues),
             backlog=_backlog(queues, progress),
