@@ -11,7 +11,7 @@ from spark_jobs.domain.incidents.values import CLEARED, DELETED, NEVER, GroupCos
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.message_queue import number_ranges
 from spark_jobs.domain.model.severities import SEVERITIES
-from spark_jobs.domain.model.window import SECOND, from_micros
+from spark_jobs.domain.model.window import SECOND, covered, from_micros
 from spark_jobs.domain.phrases import count, known_sum
 from spark_jobs.domain.rules.evidence import highest_backlog
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
@@ -107,17 +107,7 @@ def _unowned(threads: Sequence[Thread]) -> dict[str, int]:
             for queue in finding.evidence.queues:
                 if queue.role == UNASSIGNED and not (queue.produced == 0 == queue.backlog_max):
                     times_by_queue[queue[:3]].add(queue[4:6])
-    return {group: sum(map(_covered, times_by_queue.values())) for group, times_by_queue in times_by_group.items()}
-
-
-def _covered(times: Iterable[tuple[int, int]]) -> int:
-    """The length of all times together."""
-    length = until = 0
-    for start, end in sorted(times):
-        if end > until:
-            length += end - (start if start > until else until)
-            until = end
-    return length
+    return {group: sum(map(covered, times_by_queue.values())) for group, times_by_queue in times_by_group.items()}
 
 
 def _headline(rule: Rule, roots: Sequence[Thread]) -> str:

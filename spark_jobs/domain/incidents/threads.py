@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import NamedTuple
 
 from spark_jobs.domain.incidents.values import IncidentPart, PublishedFinding, Queue, UnknownTime
 from spark_jobs.domain.model.finding import Finding, Persistence
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.findings import queues_text
@@ -117,12 +117,9 @@ class Thread:
 
 def threads(findings: Iterable[PublishedFinding], root_rules: RootRules, unknown: UnknownTime) -> list[Thread]:
     """One per condition, and per time without a gap of more than `QUIET`."""
-    by_identity: dict[Identity, list[PublishedFinding]] = defaultdict(list)
-    for published in findings:
-        by_identity[_identity(published)].append(published)
     return [
         thread
-        for identity, findings_of_identity in by_identity.items()
+        for identity, findings_of_identity in by_key(findings, _identity).items()
         for thread in _threads(identity, findings_of_identity, root_rules, unknown)
     ]
 

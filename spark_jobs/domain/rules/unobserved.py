@@ -11,7 +11,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.history import Matrix, OffsetReadings
 from spark_jobs.domain.model.severities import INFO, WARN
-from spark_jobs.domain.model.window import Time, islands, offline_times, without
+from spark_jobs.domain.model.window import Time, islands, joined, without
 from spark_jobs.domain.rules.roots import everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -30,14 +30,14 @@ class SnapshotGap(NamedTuple):
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per maximal time in which at least one source has no snapshots, with all those; one condition each."""
-    for joined in islands(sorted(snapshot_gaps(step))):
-        end = max(gap.end for gap in joined)
+    for touching in islands(sorted(snapshot_gaps(step))):
+        end = max(gap.end for gap in touching)
         yield RuleHit(
-            joined[0].start,
+            touching[0].start,
             end,
             cause=NO_SNAPSHOTS,
             severity=WARN if end < step.window.end else INFO,
-            parties=tuple(Party(source, None) for source in sorted({gap.source for gap in joined})),
+            parties=tuple(Party(source, None) for source in sorted({gap.source for gap in touching})),
         )
 
 
@@ -76,7 +76,7 @@ def _broker_gaps(
             if any(entry.broker_name == broker for entry in span.state)
         ]
         answered_at = np.union1d(times[present[:, columns].any(axis=1)], _answered_at(step, broker))
-        for start, end in gaps_where_named(answered_at, offline_times(routed, ()), step.settings.max_gap):
+        for start, end in gaps_where_named(answered_at, joined(routed), step.settings.max_gap):
             if not any(since <= start and end <= until for since, until in missing):
                 yield SnapshotGap(start, end, f"{OFFSETS}: {topic} ({broker})")
 
