@@ -92,6 +92,12 @@ GROUP_STATUS = Table(
             "when the group was deleted, if it is at the end of the step: no broker was seen to list it any more; "
             "null: it is listed, or that is not known",
         ),
+        Field(
+            "deleted_topics",
+            array_of(Field("topic", STRING), Field("deleted_at", TIMESTAMP)),
+            "the group's topics that are deleted at the end of the step, and since when, as far as the step looks "
+            "back; null: none, or that is not known",
+        ),
     ),
     key=OF_GROUP.names,
     partition_by=("step_start",),

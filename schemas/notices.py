@@ -27,7 +27,11 @@ NOTICES = Table(
         ),
         required("audited_until", TIMESTAMP, "end of the cluster's newest audited step at that time, UTC"),
         required("told_at", TIMESTAMP, "when the notice was sent, UTC"),
-        Field("resolution", STRING, "CLEARED, or DELETED: its group was deleted; null: it was still open"),
+        Field(
+            "resolution",
+            STRING,
+            "CLEARED; DELETED, TOPIC_DELETED: its group, or topic, was deleted; null: it was open",
+        ),
     ),
     key=("target", "incident_id", "told", "told_at"),
 )

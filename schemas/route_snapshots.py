@@ -29,4 +29,9 @@ ROUTE_SNAPSHOTS = recorded(
         STRING,
         "the topic's attribute `message.type`, such as NORMAL, PRIORITY or LITE; null: not recorded",
     ),
+    Field(
+        "listed",
+        BOOLEAN,
+        "false: the topic is deleted: all brokers of its last route say that they do not have it; null: not recorded",
+    ),
 )

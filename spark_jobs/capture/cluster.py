@@ -34,10 +34,10 @@ _NOT_ALLOWED = re.compile(r"\bcode:? 16\b|\bacl|permission|authenti|authori|sign
 class Cluster:
     """What the last answers told. Each entry is replaced whole, so several threads may read and write it.
 
-    `hosts`: brokers of a topic's route · `groups`: brokers that know the group · `members`: of the group, by who
-    listed them · `consumed`: topics of the group · `modes`: broker → group → its request modes · `attributes`: of
-    a topic (None: its brokers do not tell them) · `listed`: brokers that listed the group last, and how
-    often it is to be said that none does any more.
+    `hosts`: brokers of a topic's route · `last_hosts`: those of its last route that had any · `groups`: brokers that
+    know the group · `members`: of the group, by who listed them · `consumed`: topics of the group · `modes`: broker →
+    group → its request modes · `attributes`: of a topic (None: its brokers do not tell them) · `listed`: brokers that
+    listed the group last, and how often it is to be said that none does any more.
     """
 
     groups_pattern: re.Pattern[str] | None = None
@@ -46,6 +46,7 @@ class Cluster:
     clusters: dict[str, str] = field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     hosts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    last_hosts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     members: dict[str, dict[str, bodies.ConnectionAnswer]] = field(default_factory=lambda: defaultdict(dict))
     consumed: dict[str, frozenset[str]] = field(default_factory=dict)
     modes: dict[str, Mapping[str, str]] = field(default_factory=dict)

@@ -12,8 +12,9 @@ from spark_jobs.capture.cluster import Cluster, is_light_queue, is_topic_of, und
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP, is_redelivery
 
-#: ResponseCode.TOPIC_NOT_EXIST, as the name server says of a topic that no broker hosts.
-_NO_ROUTE = "CODE: 17 "
+#: ResponseCode.TOPIC_NOT_EXIST, as the name server says of a topic that no broker hosts, and a broker of one that it
+#: does not have. Source of the latter: AdminBrokerProcessor.getTopicConfig.
+_NO_TOPIC = "CODE: 17 "
 
 
 def discover(cluster: Cluster, asking: CallRunner) -> None:
@@ -45,8 +46,11 @@ def ask_topic(cluster: Cluster, asking: CallRunner, topic: str, *, offsets: bool
 
     def beside(answer: Answer) -> dict[str, str]:
         hosts = understood(answer, bodies.brokers_of_route)
-        if hosts is not None or _NO_ROUTE in answer.error:
+        if hosts is not None or _NO_TOPIC in answer.error:
             cluster.hosts[topic] = hosts or ()
+            cluster.last_hosts |= {topic: hosts} if hosts else {}
+        if _NO_TOPIC in answer.error and _is_deleted(cluster, asking, topic):
+            return {"listed": "false"}
         if (attributes or topic not in cluster.attributes) and not topic.startswith(RETRY):
             _ask_attributes(cluster, asking, topic)
         known = cluster.attributes.get(topic)
@@ -59,6 +63,18 @@ def ask_topic(cluster: Cluster, asking: CallRunner, topic: str, *, offsets: bool
     queues = [queue for answer in answers for queue in understood(answer, bodies.topic_offsets) or ()]
     if queues:
         asking.keep(lines.topic_stats(answers[-1].at, topic, bodies.as_json(sorted(queues, key=str))))
+
+
+def _is_deleted(cluster: Cluster, asking: CallRunner, topic: str) -> bool:
+    """Whether all brokers of the topic's last route are there, and say that they do not have it. A name server that has
+    no route proves nothing: it forgets brokers that are down.
+    """
+    hosts = cluster.last_hosts.get(topic, ())
+    return bool(hosts) and all(
+        name in cluster.brokers
+        and _NO_TOPIC in asking.ask(Call(Request.TOPIC_CONFIG, cluster.brokers[name], topic=topic)).error
+        for name in hosts
+    )
 
 
 def _ask_attributes(cluster: Cluster, asking: CallRunner, topic: str) -> None:

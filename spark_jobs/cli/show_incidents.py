@@ -28,7 +28,7 @@ from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count, number_text
-from spark_jobs.show.text.incident_text import attention, incidents_text, was_deleted
+from spark_jobs.show.text.incident_text import attention, deletion_text, incidents_text
 from spark_jobs.show.text.phrases import severity_counts
 
 #: Groups named in a plain line; more are counted.
@@ -85,7 +85,7 @@ def _lasted(incident: Incident) -> str:
     lasted = duration_text(timedelta(microseconds=incident.last_seen_at - incident.opened_at))
     if incident.resolved_at is None:
         return f"{lasted}, open"
-    return f"{lasted}, deleted" if was_deleted(incident) else lasted
+    return f"{lasted}, deleted" if deletion_text(incident.resolution) else lasted
 
 
 _COLUMNS: tuple[Column[Incident], ...] = (

@@ -91,6 +91,7 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
         client_states=spans.clients,
         switches=switched,
         deleted=spans.deleted,
+        deleted_topics=spans.deleted_topics,
     )
 
 

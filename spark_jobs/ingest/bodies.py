@@ -108,6 +108,11 @@ def _addresses(route: Record) -> list[Columns] | None:
     return in_order(addresses)
 
 
+def topic_listed(listed: object) -> Columns:
+    """Whether any broker has the topic, as the recorder found out, true or false; null where it did not."""
+    return {"listed": None if listed is None else fields.boolean(listed, "listed")}
+
+
 def message_type(attributes: object) -> Columns:
     """The column of a `route_snapshots` row; null: not recorded.
 

@@ -29,6 +29,7 @@ from spark_jobs.ingest.bodies import (
     message_type,
     request_modes,
     route,
+    topic_listed,
     topic_stats,
 )
 from spark_jobs.ingest.fields import Record, instant, text
@@ -257,7 +258,7 @@ KINDS: Final[Mapping[str, LineKind]] = {
         {"topic": "topic"},
         lambda body, _key: route(body),
         {_NO_ROUTE: _NO_BROKERS},
-        {"attributes": lambda body, _key: message_type(body)},
+        {"attributes": lambda body, _key: message_type(body), "listed": lambda body, _key: topic_listed(body)},
     ),
     "stats": LineKind(
         OFFSET_SNAPSHOTS,

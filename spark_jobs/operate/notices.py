@@ -16,13 +16,13 @@ from typing import Any
 from schemas import NOTICES
 from spark_jobs.domain.incidents.notices import OPENED, RESOLVED, WITHDRAWN, WORSE, Notice, NoticeScope, notices
 from spark_jobs.domain.incidents.team_routes import TeamRoute, targets_of
-from spark_jobs.domain.incidents.values import DELETED
 from spark_jobs.domain.model.intervals import EVER, Interval, format_utc
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.domain.phrases import count, printable
 from spark_jobs.errors import NotDeliveredError
 from spark_jobs.pipeline.publish.claims import claim_notices
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
+from spark_jobs.show.text.incident_text import deletion_text
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import PublishedTables, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
@@ -213,4 +213,4 @@ def _time(notice: Notice) -> str:
         return f"from {opened}: a later audit no longer finds it"
     if notice.told != RESOLVED:
         return f"since {opened}"
-    return f"from {opened} to {seen}" + (", group deleted" if notice.resolution == DELETED else "")
+    return ", ".join(filter(None, (f"from {opened} to {seen}", deletion_text(notice.resolution))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -27,9 +27,9 @@ from spark_jobs.store.read.finding_rows import published_findings
 from spark_jobs.store.read.published import PublishedTables, check_names, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
-_STEP = (*GROUP, "step_start", "deleted_at")
+_STEP = (*GROUP, "step_start", "deleted_at", "deleted_topics")
 #: Values of `_STEP`.
-_Steps = Sequence[tuple[str, str, datetime, datetime | None]]
+_Steps = Sequence[tuple[str, str, datetime, datetime | None, Sequence[Mapping[str, Any]] | None]]
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ def _from_their_beginnings(tables: PublishedTables, query: IncidentQuery, steps:
     read. It starts with a sixteenth of the interval, so that a month is not read and folded again for every few hours.
     """
     interval = query.interval or EVER
-    oldest = min((step for _, _, step, _ in steps), default=interval.start)
+    oldest = min((step for _, _, step, *_ in steps), default=interval.start)
     look_back = max(tables.grid.length, min((interval.end - interval.start) / 16, interval.start - oldest))
     while True:
         first_step = tables.grid.floor(interval.start - look_back)
@@ -277,9 +277,14 @@ def _folded(
     conditions = [] if first_step is None else [Filter("step_start", ">=", first_step)]
     findings = published_findings(tables.read(FINDINGS, EVER, None, query.cluster, conditions=conditions))
     micros = {
-        step: to_micros(step) for step in {step for _, _, step, _ in steps} if first_step is None or step >= first_step
+        step: to_micros(step) for step in {step for _, _, step, *_ in steps} if first_step is None or step >= first_step
     }
-    audited = ((cluster, group, micros[step]) for cluster, group, step, _ in steps if step in micros)
-    deletions = ((cluster, group, to_micros(at)) for cluster, group, _, at in steps if at is not None)
+    audited = ((cluster, group, micros[step]) for cluster, group, step, *_ in steps if step in micros)
+    deletions = (
+        (cluster, group, topic, to_micros(at))
+        for cluster, group, _, deleted_at, topics in steps
+        for topic, at in [(None, deleted_at), *((each["topic"], each["deleted_at"]) for each in topics or ())]
+        if at is not None
+    )
     length = tables.grid.length // timedelta(microseconds=1)
     return incidents(findings, AuditedTime(audited, length, deletions), RULES)

@@ -202,6 +202,41 @@ def test_a_client_that_hangs_is_no_word_about_its_broker() -> None:
     assert admin.counts() == {"running": 3}
 
 
+def said_of_topic(discovered: Cluster, admin: FakeAdmin) -> str | None:
+    """What another round's line of the route of `t` says of whether any broker has it."""
+    ask = asking(admin)
+    ask_topic(discovered, ask, "t", offsets=False, attributes=False)
+    ((listed),) = [line.get("listed") for line in lines(ask, "route")]
+    return None if listed is None else str(listed)
+
+
+def test_a_topic_that_all_brokers_of_its_last_route_lack_is_deleted() -> None:
+    lacking = "MQBrokerException CODE: 17  DESC: No topic in this broker. topic: t"
+    admin = FakeAdmin(answers(topic_config_a=lacking, topic_config_b=lacking))
+    admin.answers["topic_config", "a"] = admin.answers["topic_config", "b"] = lacking
+    discovered, _ = cluster(admin)
+    # Which brokers had it is not known.
+    admin.answers["route", "name server"] = NO_ROUTE
+    assert said_of_topic(discovered, admin) is None
+    admin.answers["route", "name server"] = route("a", "b")
+    assert said_of_topic(discovered, admin) is None
+    admin.answers["route", "name server"] = NO_ROUTE
+    assert [said_of_topic(discovered, admin) for _ in range(2)] == ["false"] * 2
+    # One of them still has it, does not know the request, or does not answer.
+    for other in ('{"topicName":"t"}', NOT_SUPPORTED, TIMED_OUT):
+        admin.answers["topic_config", "b"] = other
+        assert said_of_topic(discovered, admin) is None
+    # The name server knows no such broker any more, as of one that is down.
+    admin.answers["topic_config", "b"] = lacking
+    del discovered.brokers["b"]
+    assert said_of_topic(discovered, admin) is None
+    discovered.brokers["b"] = B
+    assert said_of_topic(discovered, admin) == "false"
+    # The name server itself did not answer.
+    admin.answers["route", "name server"] = TIMED_OUT
+    assert said_of_topic(discovered, admin) is None
+
+
 def test_only_hosts_of_the_groups_topics_are_asked_once_they_are_known() -> None:
     admin = FakeAdmin(answers(connection_a=connections("t", "c1"), stats_a=offset_table(), route_x=NO_ROUTE))
     admin.answers |= {("route", "name server", "t"): route("a"), ("route", "name server", "%RETRY%g"): NO_ROUTE}

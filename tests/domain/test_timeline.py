@@ -250,9 +250,9 @@ def test_the_first_reason_counts() -> None:
     then(clients=(client("c1", 0, AVERAGELY, topics=["T"]), client("c2", 0, NEARBY, topics=["S"])))
     then(configured=replace(ROOMS, client_room="(x)"))
     # Those that somebody unseen consumes have no members, and what the broker assigns needs its request modes.
-    # Of a deleted group there is nothing else (`test_deleted.py`).
+    # Of a deleted group or topic there is nothing else (`test_deleted.py`).
     others = {Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN}
-    others |= {Reason.POP_ALL_QUEUES, Reason.BROKER_LACKS_STRATEGY, Reason.DELETED}
+    others |= {Reason.POP_ALL_QUEUES, Reason.BROKER_LACKS_STRATEGY, Reason.DELETED, Reason.TOPIC_DELETED}
     assert [reason_of(history) for history in in_turn] == [reason for reason in Reason if reason not in others]
 
 
@@ -272,6 +272,7 @@ def test_each_reason_has_its_status() -> None:
         "CONSUMED_THROUGH_PROXY": Status.NOT_APPLICABLE,
         "CONSUMED_BY_UNSEEN": Status.NOT_APPLICABLE,
         "DELETED": Status.NOT_APPLICABLE,
+        "TOPIC_DELETED": Status.NOT_APPLICABLE,
         "NOT_SUBSCRIBED": Status.NOT_APPLICABLE,
         "NO_ROUTE": Status.NOT_REPLAYABLE,
         "STATIC_TOPIC": Status.NOT_REPLAYABLE,

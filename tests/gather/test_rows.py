@@ -26,7 +26,7 @@ from spark_jobs.domain.model.statuses import Reason, Trigger
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings, from_micros, to_micros
 from spark_jobs.domain.status.attribution import TopicGrowth
-from spark_jobs.domain.status.group_status import GroupStatus
+from spark_jobs.domain.status.group_status import DeletedTopic, GroupStatus
 from spark_jobs.domain.status.strategy_comparison import StrategyComparison
 from spark_jobs.pipeline.gather.packed import STEP_KEY
 from spark_jobs.pipeline.gather.rows import packed, tables
@@ -167,6 +167,7 @@ STATUS = GroupStatus(
     share_after=None,
     advice="add",
     deleted_at=8_000_000,
+    deleted_topics=[DeletedTopic("u", 7_000_000)],
 )
 COMPARED = StrategyComparison("t", "AVG", 1, 2, 3, 4, 1.5, 6, 5)
 
@@ -345,7 +346,8 @@ def test_a_finding_with_all_its_evidence() -> None:
 def test_the_status_of_a_group() -> None:
     (row,) = tables(JUDGED)["group_status"].to_pylist()
     growth = dict(zip(TopicGrowth._fields, ("t", 1, 2, 3, 4, 5, 6), strict=True))
-    assert row == STEP | STATUS._asdict() | {"attribution": [growth], "deleted_at": from_micros(8_000_000)}
+    deleted = {"deleted_topics": [{"topic": "u", "deleted_at": from_micros(7_000_000)}]}
+    assert row == STEP | STATUS._asdict() | {"attribution": [growth], "deleted_at": from_micros(8_000_000)} | deleted
 
 
 def test_what_other_strategies_would_have_done() -> None:

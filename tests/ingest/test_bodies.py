@@ -82,6 +82,13 @@ def test_a_route_tells_the_message_type_of_its_topic_where_it_was_recorded() -> 
     assert rejection(line("route", attributes='{"message.type":1}'))[0] == "WRONG_TYPE"
 
 
+def test_a_route_tells_that_its_topic_is_deleted() -> None:
+    no_route = {"error": "MQClientException CODE: 17  DESC: No topic route info"}
+    assert row(line("route", body=None, **no_route, listed="false"))["listed"] is False
+    assert row(line("route", body=None, **no_route))["listed"] is None
+    assert row(line("route"))["listed"] is None
+
+
 def test_a_route_tells_whether_its_topic_is_static() -> None:
     mapping = '{"broker-a":{"bname":"broker-a","currIdMap":{0:0},"epoch":1,"topic":"orders","totalQueues":2}}'
     assert row(line("route"))["is_static"] is False

@@ -38,13 +38,13 @@ def columns_added(table: str, names: str) -> list[Upgraded]:
 CHANGES = [
     *columns_added("membership_snapshots", "listed request_modes"),
     Upgraded("membership_snapshots", "constraint known_message_model set"),
-    *columns_added("route_snapshots", "addresses is_static message_type"),
+    *columns_added("route_snapshots", "addresses is_static listed message_type"),
     *columns_added("client_snapshots", "in_group consume_batch_size pull_batch_size pull_interval_ms"),
     *columns_added("client_snapshots", "pull_threshold_for_queue pull_threshold_size_for_queue consume_max_span"),
     Upgraded("queue_progress", "constraint known_lag_quality set"),
     Upgraded("queue_progress", "constraint unknown_stays_unknown set"),
     *columns_added("group_status", "lag_quality utilisation busiest_utilisation busiest_member busiest_limit headroom"),
-    *columns_added("group_status", "catches_up catch_up_seconds retention_left_seconds deleted_at"),
+    *columns_added("group_status", "catches_up catch_up_seconds retention_left_seconds deleted_at deleted_topics"),
     *columns_added("findings", "muted root_finding_id held_since"),
     *(Upgraded(table, "created") for table in ("sightings", "strategy_comparison", "capture_calls", "notices")),
 ]
@@ -53,11 +53,12 @@ LACKING = {
     "membership_snapshots": "listed (boolean), request_modes[].mode (string), "
     "request_modes[].pop_share_queue_num (int), request_modes[].topic (string)",
     "route_snapshots": "addresses[].address (string), addresses[].broker_id (bigint), "
-    "addresses[].broker_name (string), is_static (boolean), message_type (string)",
+    "addresses[].broker_name (string), is_static (boolean), listed (boolean), message_type (string)",
     "client_snapshots": "consume_batch_size (int), consume_max_span (int), in_group (boolean), pull_batch_size (int), "
     "pull_interval_ms (int), pull_threshold_for_queue (int), pull_threshold_size_for_queue (int)",
     "group_status": "busiest_limit (string), busiest_member (string), busiest_utilisation (double), "
-    "catch_up_seconds (double), catches_up (boolean), deleted_at (timestamp), headroom (double), lag_quality (string), "
+    "catch_up_seconds (double), catches_up (boolean), deleted_at (timestamp), deleted_topics[].deleted_at (timestamp), "
+    "deleted_topics[].topic (string), headroom (double), lag_quality (string), "
     "retention_left_seconds (double), utilisation (double)",
     "findings": "held_since (timestamp), muted (string), root_finding_id (string)",
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 
 from spark_jobs.domain.incidents.threads import Thread
-from spark_jobs.domain.incidents.values import CLEARED, DELETED, NEVER, GroupCost, Incident, IncidentPart, Queue
+from spark_jobs.domain.incidents.values import NEVER, GroupCost, Incident, IncidentPart, Queue
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.message_queue import number_ranges
 from spark_jobs.domain.model.severities import SEVERITIES
@@ -28,7 +28,7 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
     first_root = roots[0]
     rule = rules[first_root.identity.rule]
     worst = max(roots, key=lambda thread: (SEVERITIES.index(thread.worst.severity), thread.worst.start)).worst
-    until, was_deleted = max((thread.until, thread.was_deleted) for thread in roots)
+    until, resolution = max((thread.until, thread.resolution) for thread in roots)
     groups = tuple(sorted({thread.identity.consumer_group for thread in threads}))
     piled_up, unowned = _piled_up(threads), _unowned(threads)
     return Incident(
@@ -52,7 +52,7 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
         roots=tuple(thread.part() for thread in roots),
         consequences=tuple(thread.part() for thread in consequences),
         costs=tuple(GroupCost(group, piled_up.get(group), unowned.get(group, 0) / _MINUTE) for group in groups),
-        resolution=None if until == NEVER else DELETED if was_deleted else CLEARED,
+        resolution=None if until == NEVER else resolution,
     )
 
 

@@ -8,7 +8,15 @@ from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
-from spark_jobs.domain.incidents.values import IncidentPart, PublishedFinding, Queue, UnknownTime
+from spark_jobs.domain.incidents.values import (
+    CLEARED,
+    DELETED,
+    TOPIC_DELETED,
+    IncidentPart,
+    PublishedFinding,
+    Queue,
+    UnknownTime,
+)
 from spark_jobs.domain.model.finding import Finding, Persistence
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.severities import SEVERITIES
@@ -50,7 +58,7 @@ class Thread:
     """The findings of one condition, in the order of time, until it was gone for longer than `QUIET`.
 
     `step_start`: of its first finding; `start`: when it began, possibly before that; `end`: when it was last seen;
-    `until`: when it was known to be gone. `was_deleted`: it was gone because its group was.
+    `until`: when it was known to be gone; `resolution`: why it was.
     `root_rule`: that of the findings whose consequence it is, as far as any says so.
     """
 
@@ -60,7 +68,7 @@ class Thread:
     findings: list[Finding] = field(default_factory=list)
     end: int = 0
     until: int = 0
-    was_deleted: bool = False
+    resolution: str = CLEARED
     root_rule: str | None = None
 
     @cached_property
@@ -168,15 +176,17 @@ def _threads(
                     waiting.remove(published)
                     _take(thread, published, root_rules, unknown)
     for thread in every_thread:
-        _end_with_group(thread, unknown)
+        _end_with_what_it_is_about(thread, unknown)
     return every_thread
 
 
-def _end_with_group(thread: Thread, unknown: UnknownTime) -> None:
-    """What might have come back when its group was deleted ended with the group."""
-    at = unknown.deletion(thread.identity[:2], thread.end, thread.until + QUIET)
-    if at is not None:
-        thread.until, thread.was_deleted = at, True
+def _end_with_what_it_is_about(thread: Thread, unknown: UnknownTime) -> None:
+    """What might have come back when its group, or its topic, was deleted ended with that."""
+    cluster, group, _, topic, _ = thread.identity
+    for resolution, deleted in ((TOPIC_DELETED, topic), (DELETED, None)):
+        at = unknown.deletion((cluster, group), deleted, thread.end, thread.until + QUIET)
+        if at is not None:
+            thread.until, thread.resolution = at, resolution
 
 
 def _thread_of(finding: Finding, alive: Iterable[Thread], root_rules: RootRules, *, changed: bool) -> Thread | None:

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import NamedTuple
 
 from spark_jobs.domain.model.finding import Finding
@@ -33,12 +34,12 @@ class PublishedFinding(NamedTuple):
 
 class AuditedTime(NamedTuple):
     """The steps that were audited, all of one length: (cluster, consumer group, step start). `deletions`: (cluster,
-    consumer group, when it was first seen that no broker lists it any more).
+    consumer group, topic, when it was first seen that no broker has the topic any more; topic None: the group).
     """
 
     steps: Iterable[tuple[str, str, int]]
     step: int
-    deletions: Iterable[tuple[str, str, int]] = ()
+    deletions: Iterable[tuple[str, str, str | None, int]] = ()
 
 
 class IncidentPart(NamedTuple):
@@ -109,16 +110,16 @@ class Incident:
         return tuple(dict.fromkeys(cost.team for cost in self.costs if cost.team))
 
 
-#: Why an incident is over: its groups were observed without it, or that in which it ended last was deleted.
-CLEARED, DELETED = "CLEARED", "DELETED"
+#: Why an incident is over: its groups were observed without it; that in which it ended last, or its topic, was deleted.
+CLEARED, DELETED, TOPIC_DELETED = "CLEARED", "DELETED", "TOPIC_DELETED"
 #: After everything.
 NEVER = 1 << 62
 
 
 class UnknownTime:
     """The times in which a group's state is unknown: steps that were not audited, and blind findings; since when
-    conditions are known to have held; and when groups were deleted. `unreported`: the ids of findings that open no
-    incident.
+    conditions are known to have held; and when groups and topics were deleted. `unreported`: the ids of findings that
+    open no incident.
     """
 
     def __init__(
@@ -133,9 +134,9 @@ class UnknownTime:
         self._unreported: set[tuple[str, str, str, int]] = set()
         for cluster, consumer_group, start in audited.steps:
             steps[cluster, consumer_group].add(start)
-        self._deletions: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for cluster, consumer_group, at in sorted(set(audited.deletions)):
-            self._deletions[cluster, consumer_group].append(at)
+        self._deletions: dict[tuple[str, str, str | None], list[int]] = defaultdict(list)
+        for cluster, consumer_group, topic, at in sorted(set(audited.deletions), key=itemgetter(3)):
+            self._deletions[cluster, consumer_group, topic].append(at)
         for finding in findings:
             steps[finding.group].add(finding.step_start)
             if finding.finding.rule in blind:
@@ -156,9 +157,9 @@ class UnknownTime:
         place = bisect_right(unknown, end, key=lambda time: time[0]) - 1
         return unknown[place][1] if place >= 0 and end < unknown[place][1] else end
 
-    def deletion(self, group: tuple[str, str], start: int, end: int) -> int | None:
-        """The first deletion of the group in `[start, end]`; None: there is none."""
-        return next((at for at in self._deletions.get(group, ()) if start <= at <= end), None)
+    def deletion(self, group: tuple[str, str], topic: str | None, start: int, end: int) -> int | None:
+        """The first deletion of the group (topic None) or of its topic in `[start, end]`; None: there is none."""
+        return next((at for at in self._deletions.get((*group, topic), ()) if start <= at <= end), None)
 
     def began(self, published: PublishedFinding) -> int:
         """When the condition of the finding began, microseconds: where it held before the step, as far back as the

@@ -241,7 +241,7 @@ class AuditedStep:
     `intervals` are sorted by topic, start, view. `memberships`, `routes`, `client_states`: spans inside the window by
     broker, topic, client id. `switches`: by topic, when its brokers began to be served by another process.
     `offset_topics`: topics with an offset reading in the window. `deleted`: the times, in order, in which the group was
-    deleted, as far as snapshots of the window show.
+    deleted, as far as snapshots of the window show; `deleted_topics`: the same of its topics.
     """
 
     history: GroupHistory
@@ -255,11 +255,12 @@ class AuditedStep:
     client_states: Mapping[str, Sequence[Span[ClientState]]] = field(default_factory=dict)
     switches: Mapping[str, Sequence[Switch]] = field(default_factory=dict)
     deleted: Sequence[Time] = ()
+    deleted_topics: Mapping[str, Sequence[Time]] = field(default_factory=dict)
 
-    @property
-    def deleted_at(self) -> int | None:
-        """When it was first seen that the group is deleted, if it is so at the step's end."""
-        return self.deleted[-1][0] if self.deleted and self.deleted[-1][1] == self.window.end else None
+    def deleted_at(self, topic: str | None = None) -> int | None:
+        """When it was first seen that the group, or its topic, is deleted, if it is so at the step's end."""
+        times = self.deleted if topic is None else self.deleted_topics.get(topic, ())
+        return times[-1][0] if times and times[-1][1] == self.window.end else None
 
     @cached_property
     def replayed(self) -> Sequence[RebalanceInterval]:

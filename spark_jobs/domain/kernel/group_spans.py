@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 
@@ -22,7 +22,8 @@ from spark_jobs.domain.rocketmq.pop import is_redelivery
 class GroupSpans:
     """The states of a group in one step's window: spans by broker, by topic, by client id; `offset_topics`: topics that
     members share, with an offset reading in the window; `unseen`: the times, in order, in which consumers that no
-    broker lists consume; `deleted`: the times, in order, in which the group is deleted, whatever the window.
+    broker lists consume; `deleted`: the times, in order, in which the group is deleted, whatever the window;
+    `deleted_topics`: the same of its topics.
     """
 
     memberships: Mapping[str, Sequence[Span[Membership]]]
@@ -31,6 +32,7 @@ class GroupSpans:
     offset_topics: frozenset[str]
     unseen: Sequence[Span[Reason]]
     deleted: Sequence[Time] = ()
+    deleted_topics: Mapping[str, Sequence[Time]] = field(default_factory=dict)
 
     @cached_property
     def subscribed(self) -> frozenset[str]:
@@ -67,25 +69,34 @@ def group_spans(history: GroupHistory, window: StepWindow, settings: AuditSettin
         clients=seen({client_id: client.answers for client_id, client in history.clients.items()}, None),
         offset_topics=frozenset(topic for topic in read if not is_redelivery(topic, history.consumer_group)),
         unseen=unseen_times(memberships, proxies, history.offsets, window, settings),
-        deleted=deleted_times(history.memberships, window),
+        deleted=deleted_times(history.memberships.values(), lambda state: state.listed is not False, window),
+        deleted_topics={
+            topic: times
+            for topic, series in history.topics_listed.items()
+            if (times := deleted_times([series], lambda is_listed: is_listed, window))
+        },
     )
 
 
-def deleted_times(memberships: Mapping[str, Series[Membership]], window: StepWindow) -> list[Time]:
-    """The times, in order, from a snapshot of the window that says that the group is deleted to the next one that does
-    not, of any broker, or to the window's end. No gap ends them: a deleted group is not captured any more.
+def deleted_times(
+    every_series: Collection[Series[State]], is_there: Callable[[State], bool | None], window: StepWindow
+) -> list[Time]:
+    """The times, in order, from a snapshot of the window that says that the group, or topic, is deleted to the next one
+    of any series that says that it is there, or to the window's end. No gap ends them, nor a snapshot that does not say
+    (None): what is deleted is not captured any more.
     """
-    if not any(state.listed is False for series in memberships.values() for state in series.states):
+    if not any(is_there(state) is False for series in every_series for state in series.states):
         return []
     times: list[Time] = []
     since: int | None = None
-    for at, is_there in sorted(
-        (at, series.states[code].listed is not False)
-        for series in memberships.values()
+    for at, said in sorted(
+        (at, said)
+        for series in every_series
         for inside in [series.inside(window.read_from, window.end)]
         for at, code in zip(series.times[inside].tolist(), series.codes[inside].tolist(), strict=True)
+        if (said := is_there(series.states[code])) is not None
     ):
-        if not is_there:
+        if not said:
             since = at if since is None else since
         elif since is not None:
             times.append((since, at))

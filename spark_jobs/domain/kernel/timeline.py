@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from spark_jobs.domain.kernel.views import Moment, Timeline, View, moments, with
 from spark_jobs.domain.model.history import Membership, Place, RequestMode
 from spark_jobs.domain.model.message_queue import LITE, STATIC, MessageModel, RouteEntry, topic_type
 from spark_jobs.domain.model.statuses import Reason
-from spark_jobs.domain.model.window import AuditSettings, StepWindow
+from spark_jobs.domain.model.window import AuditSettings, StepWindow, Time
 from spark_jobs.domain.rocketmq.allocation import unresolvable_room
 from spark_jobs.domain.rocketmq.pop import LACKING, as_assigned, is_known, pops_all, request_mode
 from spark_jobs.domain.rocketmq.strategies import POP, UNKNOWN_STRATEGY
@@ -41,7 +41,9 @@ class _Replay(NamedTuple):
     allocation: Allocation | None
 
 
-_DELETED = _Replay(Reason.DELETED, None, None, None, None)
+_DELETED, _TOPIC_DELETED = (
+    _Replay(reason, None, None, None, None) for reason in (Reason.DELETED, Reason.TOPIC_DELETED)
+)
 
 
 class StepTimeline:
@@ -55,11 +57,14 @@ class StepTimeline:
         self._clients = ClientStateTimeline(spans.clients, window)
         self._unseen = Timeline(spans.unseen)
         member_changes = (timeline.changes(window) for timeline in self._members.values())
-        deletions = {at for time in spans.deleted for at in time if window.observed_from < at < window.end}
         self._cuts = {window.observed_from, *self._clients.starts}.union(
-            deletions, self._unseen.changes(window), *member_changes
+            self._changes(spans.deleted), self._unseen.changes(window), *member_changes
         )
         self._replay_of: dict[tuple[object, ...], _Replay] = {}
+
+    def _changes(self, times: Iterable[Time]) -> set[int]:
+        """Where the times begin and end inside the window."""
+        return {at for time in times for at in time if self._window.observed_from < at < self._window.end}
 
     def intervals(self) -> list[RebalanceInterval]:
         """By topic, start and view, over the step and its warm-up; of all topics that subscriptions or offsets name."""
@@ -82,7 +87,8 @@ class StepTimeline:
     def _unmerged(self, topic: str) -> Iterator[RebalanceInterval]:
         """One interval per view and span between two changes of any snapshot."""
         routes = Timeline(self._spans.routes.get(topic, ()))
-        cuts = sorted(self._cuts | routes.changes(self._window))
+        deletions = self._changes(self._spans.deleted_topics.get(topic, ()))
+        cuts = sorted(self._cuts | deletions | routes.changes(self._window))
         for moment in moments(cuts, self._window.end, routes, self._members, self._settings.cadence // 2):
             for view in moment.views or (None,):
                 replay = self._replay(topic, moment, view)
@@ -106,8 +112,10 @@ class StepTimeline:
 
     def _replay(self, topic: str, moment: Moment, view: View | None) -> _Replay:
         """The replay of a view; kept per step by the identity of its snapshots, and per run by their content."""
-        if any(start <= moment.start < end for start, end in self._spans.deleted):
+        if _is_inside(moment.start, self._spans.deleted):
             return _DELETED
+        if _is_inside(moment.start, self._spans.deleted_topics.get(topic, ())):
+            return _TOPIC_DELETED
         states, route, membership = self._clients.at(moment.start), moment.route, view.membership if view else None
         request = request_mode(view.request_modes, topic) if view else None
         without_owners = self._why_without_owners(view, states, moment.start, request) if view else None
@@ -204,6 +212,10 @@ class StepTimeline:
         if any(unresolvable_room(strategy, "", queues.readable, client_ids) for strategy in strategies):
             return Reason.ROOM_UNRESOLVABLE
         return None
+
+
+def _is_inside(moment: int, times: Iterable[Time]) -> bool:
+    return any(start <= moment < end for start, end in times)
 
 
 def _not_seen(route: tuple[RouteEntry, ...] | None, members: tuple[Member, ...] | None) -> Reason | None:

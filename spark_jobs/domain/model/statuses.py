@@ -18,6 +18,7 @@ class Reason(StrEnum):
     """Why an interval is not replayed; the first that applies, in this order."""
 
     DELETED = "DELETED"
+    TOPIC_DELETED = "TOPIC_DELETED"
     NO_ROUTE_SNAPSHOT = "NO_ROUTE_SNAPSHOT"
     NO_ROUTE = "NO_ROUTE"
     NO_MEMBERSHIP_SNAPSHOT = "NO_MEMBERSHIP_SNAPSHOT"
@@ -48,9 +49,12 @@ CONSUMED_UNSEEN = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
 #: The broker hands out the messages, so no queue has an owner.
 HANDED_OUT = (Reason.BROKER_REBALANCE, Reason.POP_ALL_QUEUES)
 #: The queues of the route have no offsets of the group. In all other time that was observed they do.
-WITHOUT_OFFSETS = (Reason.DELETED, Reason.STATIC_TOPIC, Reason.LITE, Reason.BROADCASTING, Reason.NOT_SUBSCRIBED)
+WITHOUT_OFFSETS = (
+    *(Reason.DELETED, Reason.TOPIC_DELETED),
+    *(Reason.STATIC_TOPIC, Reason.LITE, Reason.BROADCASTING, Reason.NOT_SUBSCRIBED),
+)
 _NOT_APPLICABLE = (
-    *(Reason.DELETED, Reason.LITE, Reason.BROADCASTING),
+    *(Reason.DELETED, Reason.TOPIC_DELETED, Reason.LITE, Reason.BROADCASTING),
     *(*HANDED_OUT, *CONSUMED_UNSEEN, Reason.NOT_SUBSCRIBED),
 )
 

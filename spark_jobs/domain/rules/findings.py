@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from itertools import chain
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import Condition, Evidence, Finding, Measured, Persistence, QueueEvidence, RuleHit
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.message_queue import number_ranges
 from spark_jobs.domain.model.mutes import mute_reason
-from spark_jobs.domain.model.window import Time, from_micros
+from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.rules import conditions as of
 from spark_jobs.domain.rules.evidence import queue_evidence
 from spark_jobs.domain.rules.roots import with_roots
@@ -25,15 +26,17 @@ def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
     step_findings = [
         _finding(step, rule, hits)
         for rule in rules
-        for hits in of.conditions(_until_deleted(rule.hits(step), step.deleted), step.window)
+        for hits in of.conditions(_until_deleted(rule.hits(step), step), step.window)
         if of.lasted_long_enough(hits, step.settings.thresholds)
     ]
     return with_roots(step_findings, rules)
 
 
-def _until_deleted(hits: Iterable[RuleHit], deleted: Sequence[Time]) -> Iterator[RuleHit]:
-    """The hits, each until its group is deleted: nothing is said of a deleted group."""
+def _until_deleted(hits: Iterable[RuleHit], step: AuditedStep) -> Iterator[RuleHit]:
+    """The hits, each until its group or its topic is deleted: nothing is said of what is deleted."""
     for hit in hits:
+        topic = hit.queue.topic if hit.topic is None and hit.queue else hit.topic
+        deleted = chain(step.deleted, step.deleted_topics.get(topic, ()) if topic else ())
         end = min([hit.end, *(since for since, until in deleted if since < hit.end and until > hit.start)])
         if hit.start < end:
             yield replace(hit, end=end) if end < hit.end else hit

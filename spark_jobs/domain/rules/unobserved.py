@@ -43,19 +43,21 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
     """One per (source, gap). Routes and offsets are those of the group's ordinary topics with intervals; offsets
-    also of a single broker while others answered.
+    also of a single broker while others answered. Nothing is missing of a topic that is deleted; one that is back has
+    `max_gap` to have snapshots.
     """
     until = step.window.end
     members = ((span.start, span.end) for spans in step.memberships.values() for span in spans)
     yield from _gaps_of_source(MEMBERSHIPS, gaps([*_captured_before(step), *members], until))
     for topic in dict.fromkeys(interval.topic for interval in step.intervals if interval.is_ordinary):
         routes = ((span.start, span.end) for span in step.routes.get(topic, ()))
-        yield from _gaps_of_source(f"{ROUTES}: {topic}", gaps(routes, until))
+        deleted = [(since, end + step.settings.max_gap) for since, end in step.deleted_topics.get(topic, ())]
+        yield from _gaps_of_source(f"{ROUTES}: {topic}", _outside(deleted, gaps(routes, until)))
         readings = step.history.offsets.get(topic)
         if readings is not None:
             inside = readings.inside(step.window.read_from, until)
             missing = gaps_behind(readings.times[inside], until, step.settings.max_gap)
-            yield from _gaps_of_source(f"{OFFSETS}: {topic}", missing)
+            yield from _gaps_of_source(f"{OFFSETS}: {topic}", _outside(deleted, missing))
             if not readings.present[inside].all():
                 yield from _broker_gaps(step, topic, readings, inside, missing)
 
@@ -119,6 +121,10 @@ def gaps_behind(times: Matrix, until: int, max_gap: int) -> list[Time]:
     following = np.append(times, until)[1:]
     late = following > times + max_gap
     return list(zip((times[late] + max_gap).tolist(), following[late].tolist(), strict=True))
+
+
+def _outside(deleted: Sequence[Time], times: Iterable[Time]) -> Iterator[Time]:
+    return (part for time in times for part in without(time, deleted))
 
 
 def _gaps_of_source(source: str, times: Iterable[Time]) -> Iterator[SnapshotGap]:

@@ -18,6 +18,13 @@ from spark_jobs.domain.status.time_left import TimeLeft, time_left
 from spark_jobs.domain.status.utilisation import utilisation
 
 
+class DeletedTopic(NamedTuple):
+    """A topic that is deleted at the end of a step, and since when, microseconds."""
+
+    topic: str
+    deleted_at: int
+
+
 class GroupStatus(NamedTuple):
     """One row per (group, step): severity, members, ownership, backlog, utilisation and capacity advice.
 
@@ -55,6 +62,7 @@ class GroupStatus(NamedTuple):
     share_after: int | None
     advice: str
     deleted_at: int | None
+    deleted_topics: list[DeletedTopic] | None
 
 
 class _TopicEnd(NamedTuple):
@@ -125,8 +133,14 @@ def group_status(
         busiest_share=group.busiest_share,
         share_after=group.share_after,
         advice=" ".join(filter(None, (capacity.advice(group), advice_in_numbers(group)))),
-        deleted_at=step.deleted_at,
+        deleted_at=step.deleted_at(),
+        deleted_topics=_deleted_topics(step) or None,
     )
+
+
+def _deleted_topics(step: AuditedStep) -> list[DeletedTopic]:
+    times = ((topic, step.deleted_at(topic)) for topic in sorted(step.deleted_topics))
+    return [DeletedTopic(topic, at) for topic, at in times if at is not None]
 
 
 def _lag_quality(step: AuditedStep, backlog_end: int | None) -> str | None:

@@ -90,6 +90,11 @@ def _history(cluster: str, group: str, by_kind: _Group, measured: Readings) -> G
         memberships=by_name(MEMBERSHIP, lambda folded: _series(folded, membership)),
         routes=by_name(ROUTE, lambda folded: _series(folded, route)),
         serving=by_name(ROUTE, lambda folded: _series(folded, lambda state: serving(state["addresses"]))),
+        topics_listed={
+            topic: _series(folded, is_listed)
+            for topic, folded in by_kind.get(ROUTE, {}).items()
+            if any(is_listed(state) is False for _, state, _ in folded)
+        },
         clients=by_name(CLIENT, lambda folded: _client(folded, measured)),
         offsets=by_name(OFFSET_QUEUES, lambda folded: measured.offsets(layouts(folded))),
         topics=by_name(TOPIC_QUEUES, lambda folded: measured.topics(layouts(folded))),
@@ -139,6 +144,11 @@ def route(row: Struct) -> tuple[RouteEntry, ...]:
     topic_type = STATIC if row["is_static"] else row["message_type"]
     entries = (RouteEntry(**entry, topic_type=topic_type) for entry in row["queues"])
     return tuple(sorted(entries, key=lambda entry: java_order(entry.broker_name)))
+
+
+def is_listed(row: Struct) -> bool | None:
+    """Whether brokers have the topic; False: it is deleted; None: its route is empty, for whatever reason."""
+    return True if row["queues"] else row["listed"]
 
 
 def serving(addresses: Sequence[Struct] | None) -> Serving | None:

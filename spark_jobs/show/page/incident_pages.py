@@ -20,6 +20,7 @@ from spark_jobs.show.rows import Row
 from spark_jobs.show.text.incident_text import (
     causes_text,
     cost_texts,
+    deletion_text,
     incidents_text,
     time_text,
     what_text,
@@ -52,6 +53,7 @@ def incident_page(incident: Incident, groups: GroupIds, findings: Mapping[str, s
         "groups": [_link(incident, name, groups) for name in incident.groups[:3]],
         "more_groups": max(0, len(incident.groups) - 3),
         "time": time_text(incident, clock),
+        "deletion": deletion_text(incident.resolution),
         "cost": " ".join(cost_texts(incident.piled_up, incident.unowned_queue_minutes)),
         "facts": list(_facts(incident)),
         "costs": [_group(incident, cost, groups) for cost in incident.costs[:GROUPS]],

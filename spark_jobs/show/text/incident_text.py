@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from spark_jobs.domain.incidents.facts import queues_by_topic
-from spark_jobs.domain.incidents.values import DELETED, Incident, IncidentPart
+from spark_jobs.domain.incidents.values import DELETED, TOPIC_DELETED, Incident, IncidentPart
 from spark_jobs.domain.model.intervals import EVER, Interval, duration_text, format_utc
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import SECOND, from_micros
@@ -93,14 +93,14 @@ def state_text(incident: Incident, written: Callable[[datetime], str] = format_u
         if incident.resolved_at is None
         else f"{opened} – {written(from_micros(incident.resolved_at))}"
     )
-    time += ", group deleted" if was_deleted(incident) else ""
+    time += f", {deletion}" if (deletion := deletion_text(incident.resolution)) else ""
     cost = "" if incident.piled_up is None else f", {count(incident.piled_up, 'message')} piled up"
     return f"{time}{cost}"
 
 
-def was_deleted(incident: Incident) -> bool:
-    """Whether the incident is over because its group, or the last of them, was deleted."""
-    return incident.resolution == DELETED
+def deletion_text(resolution: str | None) -> str | None:
+    """What was deleted, if an incident is over for that."""
+    return {DELETED: "group deleted", TOPIC_DELETED: "topic deleted"}.get(resolution or "")
 
 
 def causes_text(incident: Incident) -> str:
@@ -120,10 +120,10 @@ def time_text(incident: Incident, written: Callable[[datetime], str] = format_ut
     opened, last_seen = written(from_micros(incident.opened_at)), written(from_micros(incident.last_seen_at))
     if incident.resolved_at is None:
         return f"Open since {opened}: it was last seen at {last_seen} ({lasted}), and nothing is known after that."
-    if was_deleted(incident):
-        group = "the group" if len(incident.groups) == 1 else "the last of its groups"
-        resolved = written(from_micros(incident.resolved_at))
-        deleted = f"{group} was deleted at {resolved}: no broker listed it any more"
+    if incident.resolution in (DELETED, TOPIC_DELETED):
+        kind, names = ("group", incident.groups) if incident.resolution == DELETED else ("topic", incident.topics)
+        last = f"the {kind}" if len(names) == 1 else f"the last of its {kind}s"
+        deleted = f"{last} was deleted at {written(from_micros(incident.resolved_at))}: no broker listed it any more"
         return f"From {opened} to {last_seen} ({lasted}); {deleted}."
     if incident.resolved_at > incident.last_seen_at:
         resolved = written(from_micros(incident.resolved_at))

@@ -62,6 +62,7 @@ REASONS: Mapping[str, str] = {
     Reason.NO_ROUTE_SNAPSHOT: "no route of the topic",
     Reason.NO_MEMBERSHIP_SNAPSHOT: "no list of the group's members",
     Reason.DELETED: "The group was deleted: no broker listed it any more.",
+    Reason.TOPIC_DELETED: "The topic was deleted: no broker had it any more.",
     Reason.NO_ROUTE: "The topic had no broker in its route, so clients keep the queues they had.",
     Reason.STATIC_TOPIC: "The topic is a static one: its clients divide logical queues, which are mapped to queues of "
     "several brokers. That is not replayed, and its backlog is not measured.",

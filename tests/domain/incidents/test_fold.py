@@ -60,12 +60,18 @@ def folded(
     but: Iterable[int] = (),
     deleted: Iterable[tuple[str, str]] = (),
 ) -> list[Incident]:
-    """All hours up to `until` were audited for the groups that have findings, but some; `deleted`: groups, and when."""
+    """All hours up to `until` were audited for the groups that have findings, but some; `deleted`: group or
+    group/topic, and when.
+    """
     flat = [one for some in found for one in some]
     groups = {one.consumer_group for one in flat}
     hours = [hour for hour in range(until) if hour not in but]
     steps = [("c", group, START + (hour * HOUR - TEN) * SECOND) for group in groups for hour in hours]
-    deletions = [("c", group, START + (seconds(moment) - TEN) * SECOND) for group, moment in deleted]
+    deletions = [
+        ("c", group, topic or None, START + (seconds(moment) - TEN) * SECOND)
+        for what, moment in deleted
+        for group, _, topic in [what.partition("/")]
+    ]
     return incidents(flat, AuditedTime(steps, HOUR * SECOND, deletions), RULES)
 
 
@@ -96,6 +102,21 @@ def test_it_is_over_when_its_group_is_deleted(deletion: str | None, resolved: st
     deleted = [("g", deletion), ("h", "04:20")] if deletion else [("h", "04:20")]
     (one,) = folded(published("02:30-04:20", OFFLINE, NOBODY), until=5, deleted=deleted)
     assert (f"{clock(one.resolved_at)} {one.resolution}", clock(one.last_seen_at)) == (resolved, "04:20")
+
+
+def test_it_is_over_when_its_topic_is_deleted() -> None:
+    """Not with another topic of its group; and a group takes its topics with it."""
+
+    def resolved(*deleted: tuple[str, str]) -> str:
+        stalled = published("02:30-04:20", "CONSUMER_STALLED", "NO_PROGRESS", topic="t", queues=[("t", "b", 0, "x")])
+        (incident,) = folded(stalled, until=6, deleted=deleted)
+        return f"{clock(incident.resolved_at)} {incident.resolution}"
+
+    assert resolved() == "04:20 CLEARED"
+    assert resolved(("g/t", "04:20")) == "04:20 TOPIC_DELETED"
+    assert resolved(("g/t", "04:25")) == "04:25 TOPIC_DELETED"
+    assert resolved(("g/u", "04:20"), ("h/t", "04:20")) == "04:20 CLEARED"
+    assert resolved(("g", "04:25"), ("g/t", "04:20")) == "04:25 DELETED"
 
 
 def test_nothing_says_why_an_open_incident_is_over() -> None:
