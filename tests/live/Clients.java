@@ -2,6 +2,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.rocketmq.acl.common.AclClientRPCHook;
@@ -29,7 +30,8 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
 /**
  * Clients of a test's cluster, several in one JVM.
  *
- * topics NAMESRV BROKER_ADDRESS TOPIC:QUEUES…; pop NAMESRV BROKER_ADDRESS TOPIC GROUP SHARE; produce NAMESRV TOPIC…;
+ * topics NAMESRV BROKER_ADDRESS TOPIC:QUEUES…; delete-topic NAMESRV BROKER_ADDRESS TOPIC; delete-group NAMESRV
+ * BROKER_ADDRESS GROUP; pop NAMESRV BROKER_ADDRESS TOPIC GROUP SHARE; produce NAMESRV TOPIC…;
  * send NAMESRV TOPIC,MESSAGES,AFTER_SECONDS,SECONDS…, a thread each;
  * consume NAMESRV GROUP,TOPIC,CLIENT_IP,INSTANCE,KIND[,THREADS,MS_PER_MESSAGE,PULL_INTERVAL[,INVISIBLE_MS]]…, KIND one
  * of avg, hash, orderly, broadcast, pop; ghost NAMESRV AFTER_SECONDS MEMBER MEMBER…, of one client: one heartbeat
@@ -47,6 +49,8 @@ public class Clients {
         String namesrv = args[1];
         switch (args[0]) {
             case "topics" -> topics(namesrv, args);
+            case "delete-topic" -> deleteTopic(namesrv, args);
+            case "delete-group" -> deleteGroup(namesrv, args);
             case "pop" -> pop(namesrv, args);
             case "produce" -> produce(namesrv, args);
             case "send" -> send(namesrv, args);
@@ -75,6 +79,20 @@ public class Clients {
             int queues = Integer.parseInt(topic[1]);
             admin.createAndUpdateTopicConfig(args[2], new TopicConfig(topic[0], queues, queues, 6));
         }
+        System.exit(0);
+    }
+
+    /** As `mqadmin deleteTopic`, one broker a call. */
+    private static void deleteTopic(String namesrv, String[] args) throws Exception {
+        DefaultMQAdminExt admin = admin(namesrv);
+        admin.deleteTopicInBroker(Set.of(args[2]), args[3]);
+        admin.deleteTopicInNameServer(Set.of(namesrv), args[3]);
+        System.exit(0);
+    }
+
+    /** As `mqadmin deleteSubGroup`, one broker a call. */
+    private static void deleteGroup(String namesrv, String[] args) throws Exception {
+        admin(namesrv).deleteSubscriptionGroup(args[2], args[3], true);
         System.exit(0);
     }
 
