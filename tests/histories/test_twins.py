@@ -12,16 +12,22 @@ from tests.snapshots import at, membership, offsets, route
 CLUSTER = "twins"
 #: For so many seconds the twins of a group are seen.
 STAND_FOR = {"blip": 0, "stale": 140, "persistent": 160}
+#: Connections of the one member of a group, from a second on.
+HUNG = ((240, 1), (220, 2), (200, 4), (180, 6), (160, 9), (120, 13), (0, 1))
 
 
 def snapshots() -> Iterator[tuple[Table, dict[str, Any]]]:
-    """A group whose twins are looked at in full, and the groups of `STAND_FOR`."""
+    """A group whose twins are looked at in full, the groups of `STAND_FOR`, and one whose only broker hung: it lists
+    the connections that its client tried to make meanwhile, and drops them one after the other.
+    """
     yield from _costly()
     for second in range(0, 600, 10):
         yield ROUTE_SNAPSHOTS, route(second, 4)
         for group, seconds in STAND_FOR.items():
             members = ("c1", "c1", "c2") if 100 <= second <= 100 + seconds else ("c1", "c2")
             yield MEMBERSHIP_SNAPSHOTS, membership(second, *members, group=group)
+        connections = next(count for since, count in HUNG if since <= second)
+        yield MEMBERSHIP_SNAPSHOTS, membership(second, *["c1"] * connections, group="hung")
 
 
 def _costly() -> Iterator[tuple[Table, dict[str, Any]]]:
@@ -77,3 +83,14 @@ def test_how_long_they_stand_decides(audited: Audited) -> None:
         ("stale", "DOUBLE_OWNED_QUEUE", "INFO"),
         ("stale", "UNASSIGNED_QUEUE", "INFO"),
     ]
+
+
+def test_rebalances_because_connections_of_one_client_come_and_go_follow_from_them(audited: Audited) -> None:
+    found = [row for row in audited.findings[CLUSTER] if row["consumer_group"] == "hung"]
+    by_rule = {row["rule"]: row for row in found}
+    duplicate, storm = by_rule["DUPLICATE_CLIENT_ID"], by_rule["REBALANCE_STORM"]
+    began, ended = at(120).replace(tzinfo=None), at(240).replace(tzinfo=None)
+    assert (duplicate["start"], duplicate["end"], duplicate["severity"]) == (began, ended, "INFO")
+    assert (storm["start"], storm["end"]) == (began, ended)
+    assert storm["evidence"]["client_ids"] == ["c1"]
+    assert storm["root_finding_id"] == duplicate["finding_id"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -10,8 +11,8 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules import broker_not_readable, flapping_member
-from spark_jobs.domain.rules.roots import Follows, everything
+from spark_jobs.domain.rules import broker_not_readable, duplicate_client_id, flapping_member
+from spark_jobs.domain.rules.roots import Follows, clients, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "REBALANCE_STORM"
@@ -20,12 +21,15 @@ ROUTE_CHANGES = "ROUTE_CHANGES"
 
 
 class RebalanceMoment(NamedTuple):
-    """One rebalance of a group: queues moved over all topics, and whether members were the reason; microseconds."""
+    """One rebalance of a group: queues moved over all topics, whether members were the reason, and the client ids of
+    those that joined or left; microseconds.
+    """
 
     at: int
     queues_moved: int
     least_moves: int
     by_members: bool
+    clients: frozenset[str]
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -41,6 +45,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             storm[0].at,
             storm[-1].at,
             cause=MEMBER_CHANGES if by_members else ROUTE_CHANGES,
+            implicated=_client_of(storm),
             minimum_seconds=0.0,
             severity=WARN,
             measures={
@@ -58,7 +63,15 @@ def _moment(at: int, moves: Sequence[Moves]) -> RebalanceMoment:
         sum(change.moved or 0 for change in moves),
         sum(change.least or 0 for change in moves),
         any(change.triggers[0][0].startswith("MEMBER_") for change in moves),
+        frozenset(client_id for change in moves for client_id in (*change.joined, *change.left)),
     )
+
+
+def _client_of(storm: Sequence[RebalanceMoment]) -> str | None:
+    """The client id that joined or left in most of the rebalances, if in half of them at least."""
+    times = Counter(client_id for moment in storm for client_id in sorted(moment.clients))
+    client_id, most = max(times.items(), key=lambda item: (item[1], item[0]), default=(None, 0))
+    return client_id if most * 2 >= len(storm) else None
 
 
 def storms(moments: Sequence[RebalanceMoment], minimum: int, within: int) -> list[Sequence[RebalanceMoment]]:
@@ -77,7 +90,8 @@ RULE = Rule(
     headline="{groups} rebalances again and again",
     meaning="The group rebalances again and again. Every time, queues get new owners, their consumption pauses for up "
     "to 20 s, and messages in flight are consumed again. `measures`: `rebalances`, `queues_moved` in all of "
-    "them over all topics, and `least_moves`, the fewest queues that had to move for the same shares.",
+    "them over all topics, and `least_moves`, the fewest queues that had to move for the same shares. "
+    "`client_ids`: the client that joined or left in most of them, if in half at least.",
     decided_by="at least `storm_rebalances` (5) rebalances in less than `storm_seconds` (600 s). Only changes that all "
     "brokers of the topic agree on count, and one change counts once, however many topics it affects. A "
     "step sees its own time and the look-back before it, so of a storm that began earlier it sees only that "
@@ -86,7 +100,8 @@ RULE = Rule(
         MEMBER_CHANGES: Cause(
             "most of them happened because members joined or left",
             "Members keep joining and leaving. Look for restarts (FLAPPING_MEMBER names the consumer), out-of-memory "
-            "kills and failing probes. A rolling deployment that restarts one consumer at a time does this too: "
+            "kills and failing probes. Where DUPLICATE_CLIENT_ID names the client, its connections come and go. A "
+            "rolling deployment that restarts one consumer at a time does this too: "
             "restart several at once.",
         ),
         ROUTE_CHANGES: Cause(
@@ -100,6 +115,7 @@ RULE = Rule(
     hits=hits,
     follows=(
         Follows(flapping_member.NAME, everything, (MEMBER_CHANGES,)),
+        Follows(duplicate_client_id.NAME, clients, (MEMBER_CHANGES,)),
         Follows(broker_not_readable.NAME, everything, (ROUTE_CHANGES,)),
     ),
 )

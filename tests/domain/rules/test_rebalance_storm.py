@@ -70,6 +70,29 @@ def test_the_cause_is_what_began_most_of_them() -> None:
     assert cause(Trigger.SUBSCRIPTION_CHANGED, Trigger.STRATEGY_CHANGED, member) == "ROUTE_CHANGES"
 
 
+def test_the_client_that_joined_or_left_in_half_of_them_is_named() -> None:
+    def client(*moments: str) -> str | None:
+        """Per rebalance who left, or joined as `+c`, in one topic or two."""
+        found = [
+            rebalance(
+                10 * place + 1,
+                moment=10 * place,
+                topic=topic,
+                joined=[who[1:]] if who[0] == "+" else [],
+                left=[who] if who[0] != "+" else [],
+            )
+            for place, changed in enumerate(moments)
+            for topic, who in zip("tu", changed.split(), strict=False)
+        ]
+        return only(replace(audited_step(settings=SOON), rebalances=found)).implicated
+
+    assert client("c", "+c", "a") == "c"
+    assert client("c", "+c", "a", "b") == "c"
+    assert client("c", "+c", "a", "b", "d") is None
+    # One change of two topics is one.
+    assert client("c c", "a", "b", "d") is None
+
+
 def test_a_change_of_members_in_one_topic_is_the_reason_of_the_rebalance() -> None:
     found = [rebalance(0, Trigger.QUEUES_ADDED), rebalance(1, Trigger.MEMBER_LEFT, moment=0, topic="u")]
     found += [rebalance(20), rebalance(40, Trigger.BROKER_GONE)]
