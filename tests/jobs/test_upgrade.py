@@ -38,7 +38,7 @@ def columns_added(table: str, names: str) -> list[Upgraded]:
 CHANGES = [
     *columns_added("membership_snapshots", "listed request_modes"),
     Upgraded("membership_snapshots", "constraint known_message_model set"),
-    *columns_added("route_snapshots", "addresses is_static listed message_type"),
+    *columns_added("route_snapshots", "addresses is_static message_type listed"),
     *columns_added("client_snapshots", "in_group consume_batch_size pull_batch_size pull_interval_ms"),
     *columns_added("client_snapshots", "pull_threshold_for_queue pull_threshold_size_for_queue consume_max_span"),
     Upgraded("queue_progress", "constraint known_lag_quality set"),

@@ -89,14 +89,14 @@ def deleted_times(
         return []
     times: list[Time] = []
     since: int | None = None
-    for at, said in sorted(
-        (at, said)
+    for at, listed in sorted(
+        (at, listed)
         for series in every_series
         for inside in [series.inside(window.read_from, window.end)]
         for at, code in zip(series.times[inside].tolist(), series.codes[inside].tolist(), strict=True)
-        if (said := is_there(series.states[code])) is not None
+        if (listed := is_there(series.states[code])) is not None
     ):
-        if not said:
+        if not listed:
             since = at if since is None else since
         elif since is not None:
             times.append((since, at))

@@ -100,7 +100,7 @@ RULE = Rule(
         MEMBER_CHANGES: Cause(
             "most of them happened because members joined or left",
             "Members keep joining and leaving. Look for restarts (FLAPPING_MEMBER names the consumer), out-of-memory "
-            "kills and failing probes. Where DUPLICATE_CLIENT_ID names the client, its connections come and go. A "
+            "kills and failing probes. Where DUPLICATE_CLIENT_ID names the client, its connections change. A "
             "rolling deployment that restarts one consumer at a time does this too: "
             "restart several at once.",
         ),
