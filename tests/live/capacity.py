@@ -103,10 +103,14 @@ class Drain(NamedTuple):
 
 
 def _rate(told: Sequence[tuple[int, int]], begin: int) -> float:
-    """Messages a second of one member while it consumes: one may get its first messages seconds after another."""
+    """Messages a second of one member while it consumes: one may get its first messages seconds after another. NaN: it
+    was done too soon to tell.
+    """
     started = max(at for at, count in told if count == told[0][1] or at <= begin)
     end = min(at for at, count in told if count == told[-1][1])
     inside = [one for one in told if started + 1000 <= one[0] <= end - 1000]
+    if len(inside) < 2:
+        return float("nan")
     return 1000 * (inside[-1][1] - inside[0][1]) / (inside[-1][0] - inside[0][0])
 
 
