@@ -114,6 +114,13 @@ def test_who_has_a_queue_of_any_topic_is_not_idle() -> None:
     assert found.idle_members == 2
 
 
+def test_who_left_before_the_topic_that_was_replayed_last_is_not_idle() -> None:
+    """C and D were idle in the topic that nobody subscribes any more; D stayed, B joined."""
+    topics = replayed(0, 60, owned((0,), (), ()), "A C D"), replayed(60, 90, owned((0,), (1,), ()), "A B D", topic="u")
+    found = status(*topics)
+    assert (found.members, found.idle_members) == (3, 1)
+
+
 def test_a_group_without_members_has_no_idle_ones() -> None:
     found = status(replayed(0, 60, owned((), ()), ""))
     assert (found.members, found.idle_members, found.queues, found.owned_never) == (0, 0, 2, 2)

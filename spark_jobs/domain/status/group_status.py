@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import Allocation, AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.members import queues_per_connection
+from spark_jobs.domain.kernel.members import connections_of, queues_per_connection
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.statuses import LagQuality
@@ -100,7 +100,8 @@ def group_status(
     if not any(True for _ in step.inside()):
         return None
     ends = _ends(step)
-    members, distinct_members = _members(ends)
+    connected = _connected(ends)
+    members = None if connected is None else len(connected)
     ordinary = [end for end in ends if end.interval.is_ordinary]
     queues = queue_intervals(step.progress)
     backlog = queues.backlog()
@@ -121,8 +122,8 @@ def group_status(
         worst_severity=unmuted[0].severity if unmuted else None,
         finding_count=len(findings),
         members=members,
-        distinct_members=distinct_members,
-        **(_ownership(ordinary) if ordinary else _Ownership())._asdict(),
+        distinct_members=None if connected is None else len(set(connected)),
+        **(_ownership(ordinary, connected) if ordinary and connected is not None else _Ownership())._asdict(),
         **backlog._asdict(),
         lag_quality=_lag_quality(step, backlog.backlog_end),
         **utilisation(step, backlog.in_rate)._asdict(),
@@ -161,20 +162,22 @@ def _ends(step: AuditedStep) -> list[_TopicEnd]:
     ]
 
 
-def _members(ends: Iterable[_TopicEnd]) -> tuple[int | None, int | None]:
-    """Connections, and different client ids, of the topic that was replayed last."""
-    counts = [(end.interval.end, len(end.client_ids), len(set(end.client_ids))) for end in ends]
-    return max(counts)[1:] if counts else (None, None)
+def _connected(ends: Iterable[_TopicEnd]) -> Sequence[str] | None:
+    """The client id of each connection of the topic that was replayed last; None: no topic was."""
+    lists = [(end.interval.end, len(end.client_ids), len(set(end.client_ids)), end.client_ids) for end in ends]
+    return max(lists)[-1] if lists else None
 
 
-def _ownership(ordinary: Sequence[_TopicEnd]) -> _Ownership:
+def _ownership(ordinary: Sequence[_TopicEnd], connected: Sequence[str]) -> _Ownership:
     queues = sum(end.readable for end in ordinary)
     owned_twice = sum(end.allocation.counts.double_owned_queues for end in ordinary)
     owned_never = sum(end.allocation.counts.unassigned_queues for end in ordinary)
-    return _Ownership(_idle_members(ordinary), queues, queues - owned_twice - owned_never, owned_twice, owned_never)
+    return _Ownership(
+        _idle_members(ordinary, connected), queues, queues - owned_twice - owned_never, owned_twice, owned_never
+    )
 
 
-def _idle_members(ordinary: Sequence[_TopicEnd]) -> int:
-    """Connections that own no queue of any topic."""
+def _idle_members(ordinary: Sequence[_TopicEnd], connected: Sequence[str]) -> int:
+    """Connections that own no queue of any topic: not of those that left before the topic that was replayed last."""
     queues = queues_per_connection((end.client_ids, end.allocation) for end in ordinary)
-    return sum(count == 0 for count in queues.values())
+    return sum(queues.get(connection) == 0 for connection in connections_of(connected))
