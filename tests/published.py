@@ -23,16 +23,22 @@ def publish_hours(
     group: str = "G",
     cluster: str = "c",
     deleted_at: int | None = None,
+    topic: str | None = None,
 ) -> None:
-    """A run over these hours after 10:00; `deleted_at`: the second in which the group was deleted."""
+    """A run over these hours after 10:00. Findings are about the topic; `deleted_at`: the second in which that, or else
+    the group, was deleted.
+    """
     key = {"cluster": cluster, "consumer_group": group}
     found = [
-        finding(**key, **_offline(group, hour, deleted_at), finding_id=f"{cluster}/{group}{hour}")
+        finding(**key, **_offline(group, topic, hour, deleted_at), finding_id=f"{cluster}/{group}{hour}")
         for hour in hours
         if hour in offline
     ]
     write(warehouse, FINDINGS, found)
-    gone = {} if deleted_at is None else {deleted_at // 3600: {"deleted_at": at(deleted_at)}}
+    gone: dict[int, dict[str, Any]] = {}
+    if deleted_at is not None:
+        of_topic = {"deleted_topics": [{"topic": topic, "deleted_at": at(deleted_at)}]}
+        gone[deleted_at // 3600] = {"deleted_at": at(deleted_at)} if topic is None else of_topic
     status = [key | STATUS | {"step_start": at(3600 * hour)} | gone.get(hour, {}) for hour in hours]
     write(warehouse, GROUP_STATUS, status)
     times = [(3600 * hour, 3600 * (hour + 1)) for hour in hours]
@@ -43,8 +49,14 @@ def publish_hours(
     write(warehouse, AUDIT_RUNS, [audit_run(Interval(at(number - 1), at(number)), versions, **of_run)])
 
 
-def _offline(group: str, hour: int, deleted_at: int | None) -> dict[str, Any]:
-    named = {"rule": "GROUP_OFFLINE", "cause": "NOBODY_CONNECTED", "severity": "ERROR", "topic": None, "subject": group}
+def _offline(group: str, topic: str | None, hour: int, deleted_at: int | None) -> dict[str, Any]:
+    named = {
+        "rule": "GROUP_OFFLINE",
+        "cause": "NOBODY_CONNECTED",
+        "severity": "ERROR",
+        "topic": topic,
+        "subject": group,
+    }
     end = min(3600 * (hour + 1), deleted_at or 3600 * (hour + 1))
     time = {"start": at(3600 * hour), "end": at(end), "step_start": at(3600 * hour)}
     return named | time

@@ -158,6 +158,10 @@ def test_what_was_over_because_its_group_was_deleted_says_so() -> None:
         "no broker listed it any more."
     )
     assert "; the last of its groups was deleted at " in lines_of(replace(deleted, groups=("g", "h")))[2]
+    of_topic = replace(deleted, resolution="TOPIC_DELETED", topics=("t",))
+    assert "; the topic was deleted at 2026-03-01T10:01:50Z: no broker" in lines_of(of_topic)[2]
+    assert "; the last of its topics was deleted at " in lines_of(replace(of_topic, topics=("t", "u")))[2]
+    assert ", topic deleted, " in state_text(of_topic)
     assert state_text(deleted) == ("2026-03-01T10:00Z – 2026-03-01T10:01:50Z, group deleted, 12,345 messages piled up")
     assert "(1 min 30 s, deleted)" in shown(Console(file=io.StringIO(), width=40), deleted)[0]
 

@@ -159,6 +159,19 @@ def test_what_is_over_because_its_group_was_deleted_says_so(
     assert (incident["resolved_at"], incident["resolution"]) == ("2026-03-01T11:40Z", "DELETED")
 
 
+def test_what_is_over_because_its_topic_was_deleted_says_so(
+    service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The group goes on, without it."""
+    publish_hours(tmp_path, [0, 1, 2], offline=[1], deleted_at=6000, topic="t")
+    assert notify(tmp_path) == 0
+    assert ", topic deleted, id " in service.got[0]["message"].splitlines()[0]
+    capsys.readouterr()
+    assert main(["incidents", "--warehouse", str(tmp_path), "--json"]) == 0
+    (incident,) = json.loads(capsys.readouterr().out)["incidents"]
+    assert (incident["resolved_at"], incident["resolution"]) == ("2026-03-01T11:40Z", "TOPIC_DELETED")
+
+
 def test_each_cluster_has_a_message_and_each_target_a_memory(service: Service, published: Path) -> None:
     publish_hours(published, [1], offline=[1], cluster="d")
     assert notify(published, "--target", "pager", "--at-least", "ERROR") == 0

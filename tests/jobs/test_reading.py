@@ -17,15 +17,18 @@ from pyspark.sql import SparkSession
 from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, NOTICES, OUTPUTS, SIGHTINGS, TABLES
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import EVER
+from spark_jobs.domain.model.window import to_micros
 from spark_jobs.operate.maintain import SHORTEST_RETENTION, maintain
 from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.status import statuses
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.published import published_tables
 from spark_jobs.store.read.stored import Filter, rows
 from spark_jobs.store.read.through_spark import SparkTables
 from spark_jobs.store.warehouse import Warehouse
-from tests.snapshots import HOUR, load, membership
+from tests.published import publish_hours
+from tests.snapshots import HOUR, at, load, membership
 
 
 def test_spark_reads_the_same(spark: SparkSession, twins_hour: Warehouse) -> None:
@@ -107,6 +110,14 @@ def test_both_write_what_the_other_reads(spark: SparkSession, warehouse: Warehou
         found = [rows(one.read(NOTICES, NOTICES.columns)) for one in (first, second)]
         assert found == [[{name: row[name] for name in NOTICES.columns}] * 3] * 2
         shutil.rmtree(Path(warehouse.location, NOTICES.name))
+
+
+def test_both_read_when_topics_were_deleted(spark: SparkSession, tmp_path: Path) -> None:
+    publish_hours(tmp_path, [0, 1, 2], offline=[1], deleted_at=6000, topic="t")
+    warehouse = Warehouse.parse(str(tmp_path))
+    for stored in (SparkTables(spark, warehouse), DeltaTables(warehouse)):
+        (incident,) = published_incidents(published_tables(stored), IncidentQuery())
+        assert (incident.resolved_at, incident.resolution) == (to_micros(at(6000)), "TOPIC_DELETED")
 
 
 def test_a_reader_sees_a_whole_run_or_the_one_before(spark: SparkSession, copied: Warehouse) -> None:

@@ -129,19 +129,23 @@ def test_what_was_seen_hours_ago_is_missed(spark: SparkSession, loaded: Warehous
 
 
 def test_a_group_that_was_deleted_is_not_missed(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
-    """As above, but from 10:30 on no broker lists `h`, as capture writes it."""
+    """As above, but from 10:30 on no broker lists `h`, and at 13:59:45 none has `t`, as capture writes it."""
     said = [
         {"kind": "connection", "at": to_micros(at(second)) // 1000, "group": "h", "broker": "a", "error": NOT_LISTED}
         for second in (1800, 1860, 1920)
     ]
-    recording = tmp_path / "recording.jsonl"
-    recording.write_text("\n".join([*recorded(), *map(json.dumps, said)]) + "\n")
-    ingest(spark, warehouse, [recording])
+    no_route = {"error": "MQClientException CODE: 17  DESC: No topic route info", "listed": "false"}
+    said.append({"kind": "route", "at": to_micros(at(14_385)) // 1000, "topic": "t", **no_route})
+    ingest_lines(spark, warehouse, tmp_path / "recording.jsonl", [*recorded(), *map(json.dumps, said)])
     assert sightings(spark, warehouse) == [*EARLY, ("h deleted", 1800, 1920), *LATE]
     findings = run(spark, warehouse, RunRequest(Interval(at(0), at(4 * HOUR))), Configuration()).findings
     assert {row["consumer_group"] for row in findings if row["rule"] == "UNOBSERVED"} == {"g"}
     status = warehouse.read(spark, GROUP_STATUS).where("consumer_group = 'h'").select("step_start", "deleted_at")
     assert [tuple(row) for row in status.collect()] == [(naive(0), naive(1800))]
+    (broker_gone,) = [row for row in findings if row["rule"] == "BROKER_NOT_READABLE"]
+    assert broker_gone["end"] == naive(14_385)
+    topics = warehouse.read(spark, GROUP_STATUS).where("consumer_group = 'g'").select("deleted_topics").collect()
+    assert [row.deleted_topics for row in topics if row.deleted_topics] == [[("t", naive(14_385))]]
 
 
 @pytest.mark.slow
