@@ -59,6 +59,8 @@ def group(name: str, severity: str | None = None, backlog: int | None = 0, **val
         "rules": [{"rule": "GROUP_OFFLINE", "findings": 2}, {"rule": "UNOBSERVED", "findings": 1}],
         "stranded": None,
         "worst": None,
+        "deleted_at": None,
+        "deleted_topics": None,
     } | values
 
 
@@ -124,6 +126,13 @@ def test_groups_are_lines_where_nobody_watches() -> None:
         "1 group; newest step 2026-11-21T02:00Z: 1 without findings",
     ]
     assert shown(Console(file=io.StringIO())) == ["0 groups; newest step 2026-11-21T02:00Z: none"]
+
+
+def test_a_group_that_is_deleted_needs_no_attention() -> None:
+    deleted = group("gone", "ERROR", 700, worst=DUPLICATE, step_start=OLD, deleted_at=LATER)
+    assert shown(Console(file=io.StringIO()), deleted, group("b")) == [
+        "2 groups; newest step 2026-11-21T02:00Z: 1 without findings, 1 deleted; --all shows them"
+    ]
 
 
 def test_what_may_have_begun_before_the_step() -> None:
@@ -219,6 +228,27 @@ def test_one_group_is_a_paragraph() -> None:
         "  limit           no backlog",
         "  more consumers? Nothing to help.",
     ]
+
+
+def test_what_was_deleted_stands_in_the_paragraph() -> None:
+    console = Console(file=io.StringIO(), width=40)
+    topics = [{"topic": "t", "deleted_at": NEW}, {"topic": "u", "deleted_at": LATER}]
+    show_group(console, Statuses(NEW, [group("g", deleted_at=LATER), group("h", deleted_topics=topics)]))
+    assert isinstance(console.file, io.StringIO)
+    assert [line for line in console.file.getvalue().splitlines() if "any more" in line] == [
+        "  group deleted   2026-11-21T02:05:06.789Z: no broker listed it any more",
+        "  topic deleted   t, 2026-11-21T02:00Z: no broker had it any more",
+        "  topic deleted   u, 2026-11-21T02:05:06.789Z: no broker had it any more",
+    ]
+
+
+def test_a_group_that_was_deleted_is_the_last(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its errors would be in its newest step for ever."""
+    publish_hours(tmp_path, [0], offline=[0], group="a", deleted_at=1800)
+    publish_hours(tmp_path, [0, 1], group="b")
+    assert main(["status", "--warehouse", str(tmp_path), "--json"]) == 0
+    groups = json.loads(capsys.readouterr().out)["groups"]
+    assert [(row["consumer_group"], row["deleted_at"]) for row in groups] == [("b", None), ("a", "2026-03-01T10:30Z")]
 
 
 @pytest.mark.parametrize(("order", "expected"), [("severity", "abcd"), ("backlog", "bdac"), ("utilisation", "dabc")])

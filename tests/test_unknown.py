@@ -102,6 +102,7 @@ def unread(row: dict[str, Any]) -> dict[str, Any]:
 POPPED = interval(0, 3600, C1, status="NOT_APPLICABLE", reason=Reason.BROKER_REBALANCE)
 BROADCAST = interval(0, 3600, C1, status="NOT_APPLICABLE", reason=Reason.BROADCASTING)
 STRANGE = interval(0, 3600, C1, status="NOT_REPLAYABLE", reason=Reason.UNKNOWN_STRATEGY)
+DELETED = interval(0, 3600, status="NOT_APPLICABLE", reason=Reason.TOPIC_DELETED)
 OWNED = interval(0, 3600, C1)
 
 
@@ -113,6 +114,7 @@ OWNED = interval(0, 3600, C1)
         (POPPED, [unread(POPPED)], "No finding, but unknown: who owned the queues of T; the backlog of 1 queue of T."),
         (BROADCAST, [], "No finding, but unknown: the backlog of T."),
         (STRANGE, [progress(STRANGE, "a:0")], "No finding, but unknown: who owned the queues of T."),
+        (DELETED, [], "Nothing was wrong then."),
         (unobserved(0, 3600), [], "No finding, but unknown: who owned the queues of T; the backlog of T."),
     ],
 )

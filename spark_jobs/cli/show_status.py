@@ -53,17 +53,20 @@ def show_statuses(console: Console, statuses: Statuses, *, every: bool = False) 
     show_table(console, f"Newest step of every group ({zone_name()})", [*_columns(statuses)], shown, summary)
 
 
-_STATES = _ATTENTION, _OLD, _UNSEEN, _INFO, _CALM = (
+_STATES = _ATTENTION, _OLD, _UNSEEN, _INFO, _CALM, _DELETED = (
     "with warnings or errors",
     "not in that step",
     "with unknown owners",
     "with INFO only",
     "without findings",
+    "deleted",
 )
 
 
 def _state(group: Group, statuses: Statuses) -> str:
-    """What is not known is not healthy."""
+    """What is not known is not healthy; a group that is deleted needs nothing."""
+    if group["deleted_at"] is not None:
+        return _DELETED
     if group["worst_severity"] in (WARN, ERROR):
         return _ATTENTION
     if group["step_start"] != statuses.newest_step:
@@ -178,6 +181,10 @@ def _paragraph(group: Group) -> Iterator[tuple[str, str]]:
         for rule in group["rules"] or ()
     )
     yield "found", ", ".join(rules) or "-"
+    if group["deleted_at"] is not None:
+        yield "group deleted", f"{format_utc(group['deleted_at'])}: no broker listed it any more"
+    for topic in group["deleted_topics"] or ():
+        yield "topic deleted", f"{topic['topic']}, {format_utc(topic['deleted_at'])}: no broker had it any more"
     yield "members", f"{number_text(group['members'])}, {number_text(group['idle_members'])} idle"
     yield "queues owned", f"{_owned(group)} (once/more often/never)"
     yield "backlog", ", ".join((_between(group), *_backlog_notes(group)))

@@ -26,8 +26,9 @@ from spark_jobs.show.trends import observed_shares
 from spark_jobs.store.read.published import published_tables
 from spark_jobs.store.read.stored import StoredTables
 
-#: Only steps of this time before the end of the newest one are exported: a group that was removed does not stay for
-#: ever, and an incident that has lasted for months costs no more. An audit forgets sightings after as many days.
+#: Only steps of this time before the end of the newest one are exported: a group that is not captured any more does not
+#: stay for ever (one that is known to be deleted is not exported at all), and an incident that has lasted for months
+#: costs no more. An audit forgets sightings after as many days.
 EXPORTED = timedelta(days=7)
 
 
@@ -48,7 +49,7 @@ def metrics(
     if newest.newest_step is None:
         return registry([], [])
     end = newest.newest_step + length
-    recent = [row for row in newest.groups if row["step_start"] >= end - EXPORTED]
+    recent = [row for row in newest.groups if row["step_start"] >= end - EXPORTED and row["deleted_at"] is None]
     starts = {row["step_start"] for row in recent}
     observed = {start: observed_shares(tables, Interval(start, start + length)) for start in starts}
     groups = [

@@ -74,7 +74,12 @@ def statuses(
     findings = _newest_steps(tables, FINDINGS, _FINDING, newest.groups)
     findings_per_group = by_key((row for row in findings if row["muted"] is None), group_of)
     groups = ({**row, **_findings_columns(findings_per_group.get(group_of(row), []))} for row in newest.groups)
-    return Statuses(newest.newest_step, sorted(groups, key=lambda row: (_severity(row), attention(row))))
+    return Statuses(newest.newest_step, sorted(groups, key=_order))
+
+
+def _order(row: Row) -> tuple[object, ...]:
+    """A group that is deleted needs no attention."""
+    return row["deleted_at"] is not None, _severity(row), attention(row)
 
 
 def _findings_columns(findings: Sequence[Row]) -> Row:

@@ -54,13 +54,14 @@ def offline(group: str, hour: int, start: float, end: float, **values: Any) -> d
 def warehouse(tmp_path: Path) -> Path:
     """Ten days, of which the last hour begins at 10:00 of the eleventh. In it g is offline, since the hour before, and
     nothing is known of a group with a hostile name. `old` was last audited in the first of the seven days that are
-    looked at, `gone` before them.
+    looked at, `gone` before them; `deleted` was deleted in the last hour.
     """
     last = 10 * DAY
     statuses = [
         key("g", last - 1) | STATUS | KNOWN,
         key("g", last) | STATUS | KNOWN | OFFLINE_STATUS,
         key(HOSTILE, last) | STATUS | {"unknown_queues": 5},
+        key("deleted", last) | STATUS | KNOWN | {"deleted_at": at(last * HOUR + 60)},
         key("old", last - 7 * DAY) | STATUS | KNOWN,
         key("old", last - 7 * DAY + 1) | STATUS | KNOWN | BUSY,
         key("gone", last - 8 * DAY) | STATUS | KNOWN,

@@ -21,7 +21,7 @@ from spark_jobs.domain.kernel.unseen import by_brokers
 from spark_jobs.domain.kernel.views import Moment, Timeline, View, moments, with_modes
 from spark_jobs.domain.model.history import Membership, Place, RequestMode
 from spark_jobs.domain.model.message_queue import LITE, STATIC, MessageModel, RouteEntry, topic_type
-from spark_jobs.domain.model.statuses import Reason
+from spark_jobs.domain.model.statuses import IS_DELETED, Reason
 from spark_jobs.domain.model.window import AuditSettings, StepWindow, Time
 from spark_jobs.domain.rocketmq.allocation import unresolvable_room
 from spark_jobs.domain.rocketmq.pop import LACKING, as_assigned, is_known, pops_all, request_mode
@@ -41,9 +41,7 @@ class _Replay(NamedTuple):
     allocation: Allocation | None
 
 
-_DELETED, _TOPIC_DELETED = (
-    _Replay(reason, None, None, None, None) for reason in (Reason.DELETED, Reason.TOPIC_DELETED)
-)
+_DELETED, _TOPIC_DELETED = (_Replay(reason, None, None, None, None) for reason in IS_DELETED)
 
 
 class StepTimeline:

@@ -44,17 +44,16 @@ class Reason(StrEnum):
         return Status.NOT_APPLICABLE if self in _NOT_APPLICABLE else Status.NOT_REPLAYABLE
 
 
+#: Nothing is said of what is deleted.
+IS_DELETED = (Reason.DELETED, Reason.TOPIC_DELETED)
 #: No broker lists the members, and somebody consumes.
 CONSUMED_UNSEEN = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
 #: The broker hands out the messages, so no queue has an owner.
 HANDED_OUT = (Reason.BROKER_REBALANCE, Reason.POP_ALL_QUEUES)
 #: The queues of the route have no offsets of the group. In all other time that was observed they do.
-WITHOUT_OFFSETS = (
-    *(Reason.DELETED, Reason.TOPIC_DELETED),
-    *(Reason.STATIC_TOPIC, Reason.LITE, Reason.BROADCASTING, Reason.NOT_SUBSCRIBED),
-)
+WITHOUT_OFFSETS = (*IS_DELETED, Reason.STATIC_TOPIC, Reason.LITE, Reason.BROADCASTING, Reason.NOT_SUBSCRIBED)
 _NOT_APPLICABLE = (
-    *(Reason.DELETED, Reason.TOPIC_DELETED, Reason.LITE, Reason.BROADCASTING),
+    *(*IS_DELETED, Reason.LITE, Reason.BROADCASTING),
     *(*HANDED_OUT, *CONSUMED_UNSEEN, Reason.NOT_SUBSCRIBED),
 )
 

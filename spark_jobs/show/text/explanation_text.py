@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.severities import INFO
-from spark_jobs.domain.model.statuses import Reason, Status
+from spark_jobs.domain.model.statuses import IS_DELETED, Reason, Status
 from spark_jobs.domain.phrases import UNFILTERED, count, number_text, rate_text
 from spark_jobs.show.text.backlog import backlog_text
 from spark_jobs.show.text.explanation import GroupExplanation, TopicExplanation
@@ -100,6 +100,8 @@ def unknowns(story: GroupExplanation) -> list[str]:
     """Clauses: which owners and backlogs of the explained topics are unknown, so that nobody can call them healthy."""
     texts = []
     for topic in story.topics:
+        if all(view.reason in IS_DELETED for view in topic.views):
+            continue
         if any(view.status in _UNKNOWN or view.reason in _OWNERS_UNKNOWN for view in topic.views):
             texts.append(f"who owned the queues of {topic.topic}")
         if topic.backlog is None:

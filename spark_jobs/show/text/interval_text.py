@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.intervals import duration_text, format_utc
-from spark_jobs.domain.model.statuses import Status, Trigger
+from spark_jobs.domain.model.statuses import IS_DELETED, Status, Trigger
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import StrategySource
 from spark_jobs.show.text.backlog import backlog_text
@@ -86,7 +86,8 @@ def _moved(began: IntervalStart) -> str:
 def _members(view: IntervalExplanation) -> Iterator[TextLine]:
     members = view.members
     if not members:
-        yield TextLine("No member was connected.", 1)
+        if view.reason not in IS_DELETED:
+            yield TextLine("No member was connected.", 1)
         return
     ids = len({member.client_id for member in members})
     shared = f" with {count(ids, 'client id')}" if ids < len(members) else ""
