@@ -82,18 +82,25 @@ def counts(ends: Sequence[TopicEnd]) -> Counts:
     """Members of the topic that was replayed last; the queues of all topics, retry topics aside."""
     if not ends:
         return Counts(*[None] * 7)
-    _, members, distinct = max(
-        (topic_end.interval.end, len(topic_end.client_ids), len(set(topic_end.client_ids))) for topic_end in ends
+    _, members, distinct, connected = max(
+        (
+            topic_end.interval.end,
+            len(topic_end.client_ids),
+            len(set(topic_end.client_ids)),
+            list(topic_end.client_ids),
+        )
+        for topic_end in ends
     )
     ordinary = [topic_end for topic_end in ends if not topic_end.topic.startswith("%RETRY%")]
     if not ordinary:
         return Counts(members, distinct, *[None] * 5)
     owned = Counter(min(len(queue.owners), 2) for topic_end in ordinary for queue in topic_end.owned if queue.readable)
-    return Counts(members, distinct, _idle(ordinary), owned.total(), owned[1], owned[2], owned[0])
+    return Counts(members, distinct, _idle(ordinary, connected), owned.total(), owned[1], owned[2], owned[0])
 
 
-def _idle(ends: Sequence[TopicEnd]) -> int:
-    """Connections that own nothing in any topic; each goes by its number among those of its id."""
+def _idle(ends: Sequence[TopicEnd], connected: Sequence[str]) -> int:
+    """Those of the connected that own nothing in any topic; each goes by its number among those of its id."""
+    still_there = {(client_id, connected[:position].count(client_id)) for position, client_id in enumerate(connected)}
     connections, busy = set(), set()
     for topic_end in ends:
         owning = {position for queue in topic_end.owned for position in queue.owners}
@@ -102,7 +109,7 @@ def _idle(ends: Sequence[TopicEnd]) -> int:
             connections.add(connection)
             if position in owning:
                 busy.add(connection)
-    return len(connections - busy)
+    return len(connections & still_there - busy)
 
 
 def backlog(rows: Iterable[QueueRow]) -> Backlog:
