@@ -36,11 +36,28 @@ def os_error(number: int, file: str | None = "/w/_claims/all.lock") -> OSError:
             RuntimeError("SparkException: Python worker exited unexpectedly (crashed)"),
             "a Python worker of Spark has ended",
         ),
+        (
+            RuntimeError(
+                "SparkException: Task 0 failed 1 times\njava.io.IOException: Unexpected end of input trying to read "
+                "batch.\n\tat org.apache.spark.sql.execution.python.PythonArrowOutput$$anon$1.read"
+            ),
+            "a Python worker of Spark has ended",
+        ),
+        (
+            RuntimeError(
+                "java.net.SocketException: Broken pipe\n\tat org.apache.spark.api.python.BasePythonRunner$Writer.open"
+            ),
+            "a Python worker of Spark has ended",
+        ),
         (RuntimeError("java.lang.OutOfMemoryError: Java heap space"), "not enough memory. Give it more with PYSPARK_"),
     ],
 )
 def test_what_is_said(error: Exception, sentence: str, tmp_path: Path) -> None:
     assert sentence.format(w=tmp_path) in (explained(error, tmp_path) or "")
+
+
+def test_a_cut_stream_that_no_worker_sent_is_a_bug(tmp_path: Path) -> None:
+    assert explained(RuntimeError("java.io.IOException: Unexpected end of input"), tmp_path) is None
 
 
 def test_a_cause_is_looked_at_too(tmp_path: Path) -> None:

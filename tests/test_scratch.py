@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+from spark_jobs.runtime.scratch import temporary_files_in
+
 _SCRIPT = """
-import os, signal, sys
-from spark_jobs.runtime.scratch import scratch_folder
+import os, signal, sys, tempfile
+from spark_jobs.runtime.scratch import scratch_folder, temporary_files_in
 folder = scratch_folder()
 (folder / "blockmgr").mkdir()
-print(folder, flush=True)
-if "die" in sys.argv:
-    os.kill(os.getpid(), signal.SIGKILL)
-sys.stdin.read()
+with temporary_files_in(folder):
+    tempfile.mkdtemp()
+    print(folder, flush=True)
+    if "die" in sys.argv:
+        os.kill(os.getpid(), signal.SIGKILL)
+    sys.stdin.read()
 """
 
 
@@ -40,3 +45,10 @@ def test_the_next_one_removes_what_a_killed_one_left(tmp_path: Path) -> None:
     assert sorted(path for path in tmp_path.iterdir() if path.is_dir()) == sorted([kept, own])
     for process in (living, third):
         process.communicate("")
+
+
+def test_temporary_files_are_there_only_meanwhile(tmp_path: Path) -> None:
+    usual = tempfile.gettempdir()
+    with temporary_files_in(tmp_path):
+        assert Path(tempfile.mkdtemp()).parent == tmp_path
+    assert tempfile.gettempdir() == usual

@@ -39,8 +39,11 @@ _OF_FILES = (
 )
 #: How Java names a file of the local file system; what follows a space is cut off.
 _JAVA_FILE = re.compile(r"file:/*(/[^\s()\"']+)")
-#: What Spark says then.
+#: What Spark says then; what Arrow says of a batch that the worker did not send to its end, or the socket to it.
 _WORKER_ENDED = "Python worker exited unexpectedly"
+_WORKER_CUT = re.compile(r"Unexpected end of (?:input|stream)|SocketException: (?:Broken pipe|Connection reset)")
+#: Where a Java stack shows that Spark was talking to a worker.
+_WITH_WORKER = re.compile(r"org\.apache\.spark\.(?:api|sql\.execution)\.python\.")
 #: What Python says while, and after, Java goes away.
 _OF_CONNECTION = (
     "Py4JError",
@@ -62,7 +65,7 @@ def explained(error: BaseException, folder: Path | None) -> str | None:
     code = _java_exit_code(_ENDING if has_lost_connection else 0.0)
     if code is not None:
         return _MORE_MEMORY if code == _LACKS_MEMORY else _java_ended(code)
-    if _WORKER_ENDED in text:
+    if _WORKER_ENDED in text or (_WORKER_CUT.search(text) and _WITH_WORKER.search(text)):
         return (
             "a Python worker of Spark has ended in the middle of its work: somebody stopped it, or the system did for "
             f"want of memory. See why, {_AGAIN}"

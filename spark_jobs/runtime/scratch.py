@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from uuid import uuid4
@@ -23,6 +24,16 @@ def scratch_folder() -> Path:
     _lock(folder).acquire()
     folder.mkdir(mode=0o700)
     return folder
+
+
+@contextmanager
+def temporary_files_in(folder: Path) -> Iterator[None]:
+    """Libraries put theirs there, too: PySpark has some while Java starts, which a killed process would leave."""
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
 
 
 @cache

@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyspark
@@ -15,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.installation import fetched
 from spark_jobs.runtime.executors import ship_modules
-from spark_jobs.runtime.scratch import scratch_folder
+from spark_jobs.runtime.scratch import scratch_folder, temporary_files_in
 from spark_jobs.store.s3.s3a import installed, s3_settings
 
 #: Where set-up puts Delta's jars, once; nothing is resolved at start.
@@ -106,7 +107,8 @@ def get_session(java_options: str | None = None, *, small: bool = False) -> Spar
         submitted_path = os.environ.get("SPARK_DIST_CLASSPATH", "").split(":")
         class_path = dict.fromkeys(filter(None, [*submitted_path, *map(str, installed())]))
         os.environ["SPARK_DIST_CLASSPATH"] = ":".join(class_path)
-    spark = builder.getOrCreate()
+    with nullcontext() if submitted else temporary_files_in(scratch_folder()):
+        spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     # It would print a stack where Java ends too early; what needs Java then says so itself.
     setattr(spark.sparkContext._accumulatorServer, "handle_error", lambda *_: None)  # noqa: B010  # a method
