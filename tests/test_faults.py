@@ -49,6 +49,10 @@ def os_error(number: int, file: str | None = "/w/_claims/all.lock") -> OSError:
             ),
             "a Python worker of Spark has ended",
         ),
+        (
+            RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."),
+            "Spark's Java process has ended while it started: it was stopped, or the system lacked memory",
+        ),
         (RuntimeError("java.lang.OutOfMemoryError: Java heap space"), "not enough memory. Give it more with PYSPARK_"),
     ],
 )

@@ -39,6 +39,8 @@ _OF_FILES = (
 )
 #: How Java names a file of the local file system; what follows a space is cut off.
 _JAVA_FILE = re.compile(r"file:/*(/[^\s()\"']+)")
+#: What PySpark says where Java ends before it listens.
+_NO_JAVA = "JAVA_GATEWAY_EXITED"
 #: What Spark says then; what Arrow says of a batch that the worker did not send to its end, or the socket to it.
 _WORKER_ENDED = "Python worker exited unexpectedly"
 _WORKER_CUT = re.compile(r"Unexpected end of (?:input|stream)|SocketException: (?:Broken pipe|Connection reset)")
@@ -64,7 +66,10 @@ def explained(error: BaseException, folder: Path | None) -> str | None:
     has_lost_connection = any(type(cause).__name__ in _OF_CONNECTION for cause in chain)
     code = _java_exit_code(_ENDING if has_lost_connection else 0.0)
     if code is not None:
-        return _MORE_MEMORY if code == _LACKS_MEMORY else _java_ended(code)
+        how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+        return _MORE_MEMORY if code == _LACKS_MEMORY else _java_ended(how)
+    if _NO_JAVA in text:
+        return _java_ended("while it started")
     if _WORKER_ENDED in text or (_WORKER_CUT.search(text) and _WITH_WORKER.search(text)):
         return (
             "a Python worker of Spark has ended in the middle of its work: somebody stopped it, or the system did for "
@@ -98,8 +103,7 @@ def _java_exit_code(seconds: float) -> int | None:
         return None
 
 
-def _java_ended(code: int) -> str:
-    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+def _java_ended(how: str) -> str:
     return f"Spark's Java process has ended {how}: it was stopped, or the system lacked memory. See why, {_AGAIN}"
 
 
