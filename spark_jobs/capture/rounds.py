@@ -48,7 +48,8 @@ def ask_topic(cluster: Cluster, asking: CallRunner, topic: str, *, offsets: bool
         hosts = understood(answer, bodies.brokers_of_route)
         if hosts is not None or _NO_TOPIC in answer.error:
             cluster.hosts[topic] = hosts or ()
-            cluster.last_hosts |= {topic: hosts} if hosts else {}
+        if hosts:
+            cluster.last_hosts[topic] = hosts
         if _NO_TOPIC in answer.error and _is_deleted(cluster, asking, topic):
             return {"listed": "false"}
         if (attributes or topic not in cluster.attributes) and not topic.startswith(RETRY):

@@ -181,12 +181,12 @@ def _threads(
 
 
 def _end_with_what_it_is_about(thread: Thread, unknown: UnknownTime) -> None:
-    """What might have come back when its group, or its topic, was deleted ended with that."""
-    cluster, group, _, topic, _ = thread.identity
-    for resolution, deleted in ((TOPIC_DELETED, topic), (DELETED, None)):
-        at = unknown.deletion((cluster, group), deleted, thread.end, thread.until + QUIET)
+    """What might have come back when its group, or else its topic, was deleted ended with that."""
+    for topic, resolution in ((None, DELETED), (thread.identity.topic, TOPIC_DELETED)):
+        at = unknown.deletion(thread.identity[:2], topic, thread.end, thread.until + QUIET)
         if at is not None:
             thread.until, thread.resolution = at, resolution
+            return
 
 
 def _thread_of(finding: Finding, alive: Iterable[Thread], root_rules: RootRules, *, changed: bool) -> Thread | None:

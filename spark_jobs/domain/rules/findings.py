@@ -36,7 +36,7 @@ def _until_deleted(hits: Iterable[RuleHit], step: AuditedStep) -> Iterator[RuleH
     """The hits, each until its group or its topic is deleted: nothing is said of what is deleted."""
     for hit in hits:
         topic = hit.queue.topic if hit.topic is None and hit.queue else hit.topic
-        deleted = chain(step.deleted, step.deleted_topics.get(topic, ()) if topic else ())
+        deleted = chain(step.deleted, step.deleted_topics.get(topic or "", ()))
         end = min([hit.end, *(since for since, until in deleted if since < hit.end and until > hit.start)])
         if hit.start < end:
             yield replace(hit, end=end) if end < hit.end else hit

@@ -98,9 +98,14 @@ def state_text(incident: Incident, written: Callable[[datetime], str] = format_u
     return f"{time}{cost}"
 
 
+#: By the resolution of an incident what was deleted.
+_DELETED = {DELETED: "group", TOPIC_DELETED: "topic"}
+
+
 def deletion_text(resolution: str | None) -> str | None:
-    """What was deleted, if an incident is over for that."""
-    return {DELETED: "group deleted", TOPIC_DELETED: "topic deleted"}.get(resolution or "")
+    """That its group or topic was deleted, if an incident is over for that."""
+    kind = _DELETED.get(resolution or "")
+    return kind and f"{kind} deleted"
 
 
 def causes_text(incident: Incident) -> str:
@@ -120,8 +125,8 @@ def time_text(incident: Incident, written: Callable[[datetime], str] = format_ut
     opened, last_seen = written(from_micros(incident.opened_at)), written(from_micros(incident.last_seen_at))
     if incident.resolved_at is None:
         return f"Open since {opened}: it was last seen at {last_seen} ({lasted}), and nothing is known after that."
-    if incident.resolution in (DELETED, TOPIC_DELETED):
-        kind, names = ("group", incident.groups) if incident.resolution == DELETED else ("topic", incident.topics)
+    if kind := _DELETED.get(incident.resolution or ""):
+        names = incident.groups if incident.resolution == DELETED else incident.topics
         last = f"the {kind}" if len(names) == 1 else f"the last of its {kind}s"
         deleted = f"{last} was deleted at {written(from_micros(incident.resolved_at))}: no broker listed it any more"
         return f"From {opened} to {last_seen} ({lasted}); {deleted}."
