@@ -1,0 +1,46 @@
+"""Audit recordings without Spark, and leave a warehouse that every command that only reads can show.
+
+python -m tests.look WAREHOUSE 2026-11-21T02:00/2026-11-21T03:00 CADENCE_SECONDS FILE…
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from deltalake import DeltaTable, write_deltalake
+
+from schemas import AUDIT_RUNS, OUTPUTS, SOURCES
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, AuditSettings
+from spark_jobs.pipeline.gather.rows import tables
+from tests.kernel import judged, recorded_rows
+from tests.stored import arrow_table, audit_run, write
+
+
+def audit_into(warehouse: Path, interval: Interval, cadence_seconds: int, recordings: Iterable[Path]) -> None:
+    """Write the source rows of the recordings, and what an audit of the interval in steps of an hour publishes."""
+    rows = recorded_rows(*recordings)
+    cadence = cadence_seconds * SECOND
+    settings = AuditSettings(3600 * SECOND, cadence, 3 * cadence, Thresholds())
+    outputs = tables(judged(rows, interval, settings))
+    for table in SOURCES:
+        write_deltalake(warehouse / table.name, arrow_table(table, rows.get(table, ())), mode="append")
+    for table in OUTPUTS:
+        write_deltalake(warehouse / table.name, outputs[table.name], mode="append")
+    versions = {table.name: DeltaTable(warehouse / table.name).version() for table in OUTPUTS}
+    write(warehouse, AUDIT_RUNS, [audit_run(interval, versions, finished_at=interval.end + timedelta(minutes=1))])
+
+
+def main(arguments: Sequence[str]) -> None:
+    warehouse, interval, cadence, *recordings = arguments
+    shutil.rmtree(warehouse, ignore_errors=True)
+    audit_into(Path(warehouse), Interval.parse(interval), int(cadence), map(Path, recordings))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
