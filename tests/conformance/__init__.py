@@ -1,0 +1,1 @@
+"""Cases of other people, and what must be said about them."""
