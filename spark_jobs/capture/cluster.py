@@ -32,7 +32,8 @@ _NOT_ALLOWED = re.compile(r"\bcode:? 16\b|\bacl|permission|authenti|authori|sign
 
 @dataclass
 class Cluster:
-    """What the last answers told. Each entry is replaced whole, so several threads may read and write it.
+    """What the last answers told. Each entry is replaced whole, so several threads may read and write it: threads that
+    ask other groups go through the members of the proxies' group while a thread asks about that one.
 
     `hosts`: brokers of a topic's route · `last_hosts`: those of its last route that had any · `groups`: brokers that
     know the group · `members`: of the group, by who listed them · `consumed`: topics of the group · `modes`: broker →
@@ -47,7 +48,7 @@ class Cluster:
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     hosts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     last_hosts: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    members: dict[str, dict[str, bodies.ConnectionAnswer]] = field(default_factory=lambda: defaultdict(dict))
+    members: dict[str, Mapping[str, bodies.ConnectionAnswer]] = field(default_factory=lambda: defaultdict(dict))
     consumed: dict[str, frozenset[str]] = field(default_factory=dict)
     modes: dict[str, Mapping[str, str]] = field(default_factory=dict)
     attributes: dict[str, str | None] = field(default_factory=dict)

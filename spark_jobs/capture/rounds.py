@@ -113,10 +113,11 @@ def _ask_members(cluster: Cluster, asking: CallRunner, group: str, called: Calle
     beside = {} if modes is None else {"request_modes": modes.get(group, bodies.NO_MODES)}
     answer = asking.ask(Call(Request.CONNECTION, called, group=group), lambda _: beside)
     members = understood(answer, bodies.members)
+    known = cluster.members[group]
     if members is not None:
-        cluster.members[group][called.name] = members
+        cluster.members[group] = {**known, called.name: members}
     elif answer.outcome is CallOutcome.NOT_ONLINE:
-        cluster.members[group].pop(called.name, None)
+        cluster.members[group] = {name: listed for name, listed in known.items() if name != called.name}
 
 
 def _ask_offsets(

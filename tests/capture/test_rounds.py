@@ -145,6 +145,22 @@ def test_a_group_has_a_line_per_broker_and_one_per_topic() -> None:
     assert client_calls(discovered, "g") == [Call(Request.RUNNING, A, group="g", client=name) for name in ("c1", "c2")]
 
 
+def test_a_thread_that_goes_through_members_meets_no_change() -> None:
+    """Whoever asks another group goes through the members of the proxies' group, while those are asked for."""
+    online = connections("t", "c1")
+    stats = {f"stats_{broker}": offset_table() for broker in "ab"}
+    admin = FakeAdmin(answers(connection_a=online, connection_b=NOT_ONLINE, **stats))
+    discovered, ask = cluster(admin)
+    ask_group(discovered, ask, "g")
+    for of_b, later in ((online, ["a", "b"]), (NOT_ONLINE, ["a"])):
+        before, under_way = list(discovered.members["g"]), iter(discovered.members["g"])
+        first = next(under_way)
+        admin.answers["connection", "b"] = of_b
+        ask_group(discovered, ask, "g")
+        assert [first, *under_way] == before
+        assert list(discovered.members["g"]) == later
+
+
 def test_brokers_are_asked_how_far_they_revive_what_was_popped() -> None:
     """Of a group without members; a broker that has nothing to tell costs no line."""
     revive, group = "rmq_sys_REVIVE_LOG_Main", "CID_RMQ_SYS_REVIVE_GROUP"
