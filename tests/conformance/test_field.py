@@ -1,0 +1,153 @@
+"""Public reports of RocketMQ's users, each a recorded hour: what the person on call must read first, and must not read.
+
+The answers in `field/` are written by hand from the reports; README.md explains their keys. The kernel audits all cases
+into one warehouse, and the real commands show it. No Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from spark_jobs.cli.main import main
+from spark_jobs.domain.model.intervals import Interval
+from tests.look import audit_into
+from tests.test_layers import ROOT
+
+RECORDINGS = ROOT / "tests" / "data" / "field"
+ANSWERS = {file.stem: yaml.safe_load(file.read_text("utf-8")) for file in Path(__file__).parent.glob("field/*.yaml")}
+HOUR = Interval.parse("2026-11-21T02:00/2026-11-21T03:00")
+INTERVAL_SECONDS = 20
+Case = Mapping[str, Any]
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("field")
+    audit_into(folder, HOUR, INTERVAL_SECONDS, sorted(RECORDINGS.glob("*.jsonl.gz")))
+    return folder
+
+
+@pytest.fixture(params=sorted(ANSWERS))
+def number(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def output(capsys: pytest.CaptureFixture[str], warehouse: Path, number: str, command: str, *options: str) -> str:
+    main([command, "--warehouse", str(warehouse), "--cluster", f"c{number}", *options])
+    return capsys.readouterr().out
+
+
+def listed(capsys: pytest.CaptureFixture[str], warehouse: Path, number: str) -> list[Case]:
+    return list(json.loads(output(capsys, warehouse, number, "incidents", "--json"))["incidents"])
+
+
+def test_the_first_line(number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = ANSWERS[number]["first"]
+    incidents = listed(capsys, warehouse, number)
+    if first == "none":
+        assert {one["severity"] for one in incidents} <= {"INFO"}, incidents
+        return
+    assert incidents, "no incident"
+    text = output(capsys, warehouse, number, "incidents", "--id", incidents[0]["incident_id"])
+    assert differences(first, incidents[0], text) == []
+
+
+def test_the_others(number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    incidents = listed(capsys, warehouse, number)
+    for expected in ANSWERS[number].get("also", ()):
+        candidates = [
+            differences(expected, one, output(capsys, warehouse, number, "incidents", "--id", one["incident_id"]))
+            for one in incidents
+        ]
+        assert [] in candidates, (expected, candidates)
+    assert sorted(hit_rules(incidents) & set(ANSWERS[number]["absent"])) == []
+
+
+def test_would_more_consumers_have_helped(number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    groups = json.loads(output(capsys, warehouse, number, "status", "--all", "--json"))["groups"]
+    answers = {one["consumer_group"]: one for one in groups}
+    for group, expected in ANSWERS[number].get("status", {}).items():
+        assert answers[group]["limit"] in expected.get("limit", [answers[group]["limit"]])
+        assert misworded(expected, answers[group]["advice"]) == []
+
+
+def test_explained(number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for expected in ANSWERS[number].get("explain", ()):
+        at = moment(expected["at"]).isoformat()
+        text = output(capsys, warehouse, number, "explain", "--group", expected["group"], "--at", at)
+        assert misworded(expected, text) == []
+
+
+def differences(expected: Case, incident: Case, text: str) -> list[str]:
+    """Everything in which an incident is not what was expected."""
+    parts = [*incident["roots"], *incident["consequences"]]
+    within = expected.get("within", INTERVAL_SECONDS)
+    checks: dict[str, Callable[[Any], bool]] = {
+        "rule": lambda rule: incident["rule"] == rule,
+        "cause": lambda cause: cause in incident["causes"],
+        "severity": lambda severity: incident["severity"] == severity,
+        "groups": lambda groups: set(incident["groups"]) == set(groups),
+        "queues": lambda queues: {queue_key(one) for one in incident["queues"]} == set(parsed(queues)),
+        "members": lambda members: set(members) <= set(incident["members"]),
+        "opened": lambda time: is_near(incident["opened_at"], time, within),
+        "resolved": lambda time: is_near(incident["resolved_at"], time, within),
+        "piled_up": lambda number: incident["piled_up"] == pytest.approx(number, rel=0.05),
+        "with": lambda rules: set(rules) <= {part["rule"] for part in parts},
+    }
+    assert expected.keys() <= {*checks, "says", "never_says", "within"}
+    wrong = [
+        f"{key}: {expected[key]}" for key, is_right in checks.items() if key in expected and not is_right(expected[key])
+    ]
+    wrong += misworded(expected, text)
+    return [*wrong, f"in {incident}\n{text}"] if wrong else []
+
+
+def hit_rules(incidents: Iterable[Case]) -> set[str]:
+    """The rules of all parts, and each with its cause."""
+    parts = [part for one in incidents for part in (*one["roots"], *one["consequences"])]
+    return {part["rule"] for part in parts} | {f"{part['rule']}/{part['cause']}" for part in parts}
+
+
+def misworded(expected: Case, text: str) -> list[str]:
+    """What the text should say and does not, or says and should not; a line's end is a space."""
+    flat = re.sub(r"\s+", " ", text)
+    missing = [f"does not say {one}" for one in expected.get("says", ()) if not re.search(one, flat, re.IGNORECASE)]
+    return missing + [f"says {one}" for one in expected.get("never_says", ()) if re.search(one, flat, re.IGNORECASE)]
+
+
+def queue_key(queue: Case) -> tuple[str, str, int]:
+    return queue["topic"], queue["broker_name"], queue["queue_id"]
+
+
+def parsed(queues: Mapping[str, str]) -> Iterable[tuple[str, str, int]]:
+    """The queues of `{topic: "broker-a:0-3 broker-b:1"}`."""
+    for topic, text in queues.items():
+        for entry in text.split():
+            broker, _, numbers = entry.rpartition(":")
+            for run in numbers.split(","):
+                first, _, last = run.partition("-")
+                yield from ((topic, broker, queue_id) for queue_id in range(int(first), int(last or first) + 1))
+
+
+def moment(time: str) -> datetime:
+    """A time of the hour."""
+    hours, minutes, *seconds = map(int, time.split(":"))
+    return HOUR.start.replace(hour=hours, minute=minutes, second=sum(seconds))
+
+
+def is_near(found: str | None, time: str, within: int) -> bool:
+    if time == "open" or found is None:
+        return found is None and time == "open"
+    return abs(datetime.fromisoformat(found) - moment(time)) <= timedelta(seconds=within)
+
+
+def test_every_answer_is_about_a_recording() -> None:
+    assert ANSWERS.keys() <= {file.name[:2] for file in RECORDINGS.glob("*.jsonl.gz")}
