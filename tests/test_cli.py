@@ -20,11 +20,13 @@ from deltalake import write_deltalake
 from rich.console import Console
 
 from schemas import FINDINGS
+from spark_jobs.capture.jars import ROCKETMQ
 from spark_jobs.cli.auditing import show_failures, show_next_steps
 from spark_jobs.cli.commands import COMMANDS, Command, function_named
 from spark_jobs.cli.documents import as_json
+from spark_jobs.cli.environment import filters_from_environment, with_environment
 from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code, run_exit_code
-from spark_jobs.cli.main import build_parser, main, with_environment
+from spark_jobs.cli.main import build_parser, main
 from spark_jobs.cli.scheduled import bar_on, show_backfill
 from spark_jobs.cli.show_incidents import show_findings
 from spark_jobs.cli.terminal import printable, progress_on, show_next
@@ -156,8 +158,15 @@ def test_a_function_that_is_imported_later_is_there(name: str) -> None:
     assert callable(function_named(name))
 
 
-def test_nobody_reading_is_no_traceback() -> None:
-    command = f"set -o pipefail; {shlex.quote(sys.executable)} -m spark_jobs.cli version | (exec <&-; sleep 1)"
+_THROUGH_RICH = "from spark_jobs.cli import main, terminal; from rich.console import Console"
+_THROUGH_RICH += "; main.COMMANDS['version'].__class__.execute = lambda *_: terminal.print_line(Console(), 'x') or 0"
+
+
+@pytest.mark.parametrize("program", ["-m spark_jobs.cli version", "-c {rich}"])
+def test_nobody_reading_is_no_traceback(program: str) -> None:
+    rich = shlex.quote(f"{_THROUGH_RICH}; raise SystemExit(main.main(['version']))")
+    python = f"{shlex.quote(sys.executable)} {program.format(rich=rich)}"
+    command = f"set -o pipefail; {python} | (exec <&-; sleep 1)"
     answer = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (answer.returncode, answer.stderr) == (141, "")
 
@@ -457,6 +466,13 @@ def test_the_demo_says_which_file_it_misses(
         (f"run --interval {HOUR}", {"REBALANCE_AUDIT_WAREHOUSE": "-w", "REBALANCE_AUDIT_FAIL_ON": "info"}, {
             "warehouse": "-w", "fail_on": "INFO",
         }),
+        ("incidents --warehouse w --last 1h", {"REBALANCE_AUDIT_INTERVAL": HOUR}, {"last": 3600, "interval": None}),
+        ("runs --warehouse w --format=csv", {"REBALANCE_AUDIT_JSON": "1"}, {"format": "csv", "json": False}),
+        ("setup", {"REBALANCE_AUDIT_CAPTURE": "1"}, {"capture": ROCKETMQ}),
+        ("setup", {"REBALANCE_AUDIT_CAPTURE": "5.3.1"}, {"capture": "5.3.1"}),
+        ("setup", {"REBALANCE_AUDIT_CAPTURE": "no"}, {"capture": None}),
+        ("setup --s3", {"REBALANCE_AUDIT_CAPTURE": "1"}, {"capture": None, "s3": True}),
+        ("what-if --warehouse w --case --members=2", {"REBALANCE_AUDIT_MEMBERS": "3"}, {"members": "3"}),
     ],
 )  # fmt: skip
 def test_what_is_not_typed_comes_from_the_environment(
@@ -464,6 +480,14 @@ def test_what_is_not_typed_comes_from_the_environment(
 ) -> None:
     arguments = build_parser().parse_args(with_environment(line.split(), environment))
     assert {name: getattr(arguments, name) for name in expected} == expected
+
+
+def test_what_the_environment_filters_is_said() -> None:
+    environment = {"REBALANCE_AUDIT_GROUP": "g", "REBALANCE_AUDIT_WAREHOUSE": "w", "REBALANCE_AUDIT_JSON": "1"}
+    said = ["the environment variable REBALANCE_AUDIT_GROUP filters: --group=g"]
+    assert [*filters_from_environment(["status"], environment)] == said
+    assert [*filters_from_environment(["status", "--group", "h"], environment)] == []
+    assert [*filters_from_environment(["maintain"], environment)] == []
 
 
 def test_a_wrong_value_in_the_environment_is_wrong_usage(

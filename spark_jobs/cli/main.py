@@ -9,14 +9,15 @@ import os
 import sys
 import traceback
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import copy_context
 from typing import Any, NoReturn
 
 from rich_argparse import RawDescriptionRichHelpFormatter
 
 from spark_jobs.cli.commands import COMMANDS, Command
-from spark_jobs.cli.options import EXCLUSIVE, OPTIONS, VARIABLE, VERBATIM
+from spark_jobs.cli.environment import filters_from_environment, with_environment
+from spark_jobs.cli.options import EXCLUSIVE, OPTIONS
 from spark_jobs.errors import ExitCode, RebalanceAuditError
 
 # PYTHON_ARGCOMPLETE_OK
@@ -47,10 +48,13 @@ def _run(argv: Sequence[str]) -> int:
             from spark_jobs.cli.terminal import show_times_in
 
             show_times_in(zone)
+        for line in filters_from_environment(argv, os.environ):
+            _say(line)
         code = COMMANDS[arguments.name].execute(arguments)
         sys.stdout.flush()
     except SystemExit as leaving:  # argparse: 0 after --help, else wrong usage
-        return int(leaving.code or 0)
+        # Rich makes a SystemExit(1) of a pipe that nobody reads, and has pointed stdout elsewhere.
+        return READER_GONE if isinstance(leaving.__context__, BrokenPipeError) else int(leaving.code or 0)
     except RebalanceAuditError as error:
         return _failed(error.exit_code, str(error))
     except KeyboardInterrupt as interrupt:
@@ -93,11 +97,16 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def _failed(code: int, message: str) -> int:
+    _say(message)
+    return code
+
+
+def _say(message: str) -> None:
+    """Each line on stderr."""
     from spark_jobs.cli.terminal import print_to_stderr
 
     for line in message.splitlines():
         print_to_stderr(line)
-    return code
 
 
 def _unexpected(error: Exception, arguments: Namespace) -> int:
@@ -120,13 +129,12 @@ def _unexpected(error: Exception, arguments: Namespace) -> int:
 
 
 _SUMMARY = "Replays RocketMQ consumer load balancing from recorded snapshots and says what went wrong."
-_EXIT_CODES = """every option can also be set by an environment variable, such as REBALANCE_AUDIT_WAREHOUSE
+_EXIT_CODES = """environment variables, such as REBALANCE_AUDIT_WAREHOUSE, set what is not typed of the options
 
 exit codes:
   0 clean; 1 findings at or above --fail-on, or a critical expectation failed; 2 warnings only;
   3 wrong usage, configuration or data; 4 nothing was published"""
 _STYLE: Mapping[str, Any] = {"formatter_class": RawDescriptionRichHelpFormatter, "allow_abbrev": False}
-_YES = ("1", "true", "yes")
 
 
 class _Parser(ArgumentParser):
@@ -165,25 +173,3 @@ def _add_options(parser: ArgumentParser, command: Command) -> None:
         elif option.startswith("--") and option in required and option not in groups:
             settings["required"] = True
         groups.get(option, parser).add_argument(option, **settings)
-
-
-def with_environment(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """The arguments, behind the command's name those options of it that the environment gives: what is typed comes
-    later, and so counts. An option without a value is given by 1, true or yes.
-    """
-    command = COMMANDS.get(argv[0]) if argv else None
-    options = []
-    for option in command.options if command else ():
-        value = environment.get(VARIABLE + option.strip("-").replace("-", "_").upper(), "")
-        if option.startswith("--") and value:
-            is_switch = OPTIONS[option].get("action") == "store_true"
-            options += ([option] if value.lower() in _YES else []) if is_switch else [f"{option}={value}"]
-    return [*argv[:1], *options, *_joined(argv[1:])]
-
-
-def _joined(words: Sequence[str]) -> Iterator[str]:
-    """`--case X` as `--case=X`: argparse takes an X such as --unique-ids for an option of the command."""
-    remaining = iter(words)
-    for word in remaining:
-        value = next(remaining, None) if word in VERBATIM else None
-        yield word if value is None else f"{word}={value}"

@@ -231,6 +231,13 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 VARIABLE = "REBALANCE_AUDIT_"
 #: Options of which a command that takes both is given one; where either is required, one of them is.
 EXCLUSIVE = (("--interval", "--last"), ("--json", "--format"), ("--capture", "--s3"))
+#: Options that leave out some of the clusters, groups, time, incidents or tables.
+FILTERS = frozenset(
+    (
+        *("--cluster", "--group", "--groups", "--topic", "--client", "--table"),
+        *("--interval", "--last", "--open", "--id", "--rule", "--severity", "--at-least"),
+    )
+)
 #: Options whose value may look like an option.
 VERBATIM = frozenset({"--case"})
 COMMON = ("--verbose", "--debug")

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from spark_jobs.cli.main import build_parser, with_environment
+from spark_jobs.cli.environment import with_environment
+from spark_jobs.cli.main import build_parser
 from tests.release.conftest import HOUR
 from tests.release.environments import ROOT, UV, Environment, environment, must
 
