@@ -17,8 +17,8 @@ CAPTURE_CALLS = recorded(
         STRING,
         "ANSWERED, NOT_ONLINE (the group has no connection there), NOT_IN_GROUP (the client has no consumer of "
         "the group), FAILED (another error answer), TIMED_OUT, REFUSED, or NOT_ASKED: not made, as the called "
-        "party had not answered a moment before",
+        "party had not answered such a call a moment before",
     ),
     Field("took_ms", INTEGER, "milliseconds until the answer or error; null where the call was not made"),
-    Field("error", STRING, "class and message of the exception; null where there was none"),
+    Field("error", STRING, "class and message of the exception; of NOT_ASKED that of the call before; null: none"),
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic, time_ns
 from typing import NamedTuple
@@ -36,14 +36,15 @@ class CallRunner:
         self._lock = threading.Lock()
         self._taken = CallResults([], Counter(), [])
 
-    def ask(self, call: Call, beside: Callable[[Answer], Mapping[str, str]] = lambda _: {}) -> Answer:
-        """What came of the call; its lines are kept. `beside`: further fields of its line, by more calls if need be."""
-        is_due = self._backoff.is_due(call.called.name)
-        answer = self._made(call) if is_due else Answer(CallOutcome.NOT_ASKED, _now(), None)
+    def ask(self, call: Call, **beside: str) -> Answer:
+        """What came of the call; its lines are kept. `beside`: further fields of its line."""
+        key = _paused_as(call)
+        pause = self._backoff.pause(*key)
+        answer = self._made(call) if pause is None else Answer(CallOutcome.NOT_ASKED, _now(), None, error=pause)
         if call.request is not Request.RUNNING and answer.outcome is not CallOutcome.NOT_ASKED:
             # A client that does not answer is no word about its broker.
-            self._backoff.heard(call.called.name, silent=answer.outcome.is_silence)
-        recorded = lines.answered(call, answer, **beside(answer)) if lines.is_recorded(call, answer) else None
+            self._backoff.heard(*key, silence=answer.error if answer.outcome.is_silence else None)
+        recorded = lines.answered(call, answer, **beside) if lines.is_recorded(call, answer) else None
         with self._lock:
             self._taken.outcomes[answer.outcome] += 1
             self._taken.times.append(answer.at)
@@ -75,6 +76,13 @@ class CallRunner:
         return Answer(outcome_of(error) if error else CallOutcome.ANSWERED, _now(), took_ms, body, error)
 
 
+def _paused_as(call: Call) -> tuple[str, Request]:
+    """Who is called, and for what: a broker that does not answer one kind of request may answer the others. A client is
+    reached through a broker that answers about its group.
+    """
+    return call.called.name, Request.CONNECTION if call.request is Request.RUNNING else call.request
+
+
 def _now() -> int:
     return time_ns() // _NS_PER_MS
 
@@ -99,35 +107,43 @@ class RateLimit:
 class _Pause:
     until: float
     seconds: float
+    error: str
     is_tried: bool = False
 
 
 class Backoff:
-    """Who was silent is not asked for a while: 1, 2, 4 … seconds, `longest` at most, until it answers."""
+    """Who was silent about a kind of request is not asked for it for a while: 1, 2, 4 … seconds, `longest` at most,
+    until it answers.
+    """
 
     def __init__(self, longest: float, clock: Callable[[], float] = monotonic) -> None:
         self._longest, self._clock, self._lock = longest, clock, threading.Lock()
-        self._pauses: dict[str, _Pause] = {}
+        self._pauses: dict[tuple[str, Request], _Pause] = {}
 
-    def is_due(self, name: str) -> bool:
-        """Whether it may be asked. After a pause one caller is told so, the next ones once that one was answered."""
+    def pause(self, name: str, request: Request) -> str | None:
+        """The error that the pause is for; None: it may be asked. After a pause one caller gets None, the next ones
+        once that one was answered.
+        """
         with self._lock:
-            pause = self._pauses.get(name)
+            pause = self._pauses.get((name, request))
             if pause is None:
-                return True
+                return None
             if self._clock() < pause.until:
-                return False
+                return pause.error
             pause.is_tried, pause.until = True, self._clock() + pause.seconds
-            return True
+            return None
 
-    def heard(self, name: str, *, silent: bool) -> None:
-        """What came of a call. Calls that were under way together count as one silence."""
+    def heard(self, name: str, request: Request, *, silence: str | None) -> None:
+        """What came of a call: the error of one that was not answered, else None. Calls that were under way together
+        count as one silence.
+        """
         with self._lock:
-            pause = self._pauses.get(name)
-            if not silent:
-                self._pauses.pop(name, None)
+            key = name, request
+            pause = self._pauses.get(key)
+            if silence is None:
+                self._pauses.pop(key, None)
             elif pause is None:
-                self._pauses[name] = _Pause(self._clock() + _FIRST_PAUSE, _FIRST_PAUSE)
+                self._pauses[key] = _Pause(self._clock() + _FIRST_PAUSE, _FIRST_PAUSE, silence)
             elif pause.is_tried:
                 seconds = min(pause.seconds * 2, self._longest)
-                self._pauses[name] = _Pause(self._clock() + seconds, seconds)
+                self._pauses[key] = _Pause(self._clock() + seconds, seconds, silence)

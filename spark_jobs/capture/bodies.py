@@ -45,6 +45,11 @@ def brokers_of_route(body: str) -> tuple[str, ...]:
     return tuple(sorted({queue.required("brokerName", text) for queue in queues}))
 
 
+def broker_version(body: str) -> str:
+    """The version in a broker's runtime info, such as V4_7_1."""
+    return str(_object(_object(fastjson.parse(body)).get("table"))["brokerVersionDesc"])
+
+
 def topic_attributes(body: str) -> str:
     """The attributes of a TopicConfig, as the recording has them."""
     return as_json(_object(fastjson.parse(body)).get("attributes") or {})

@@ -20,17 +20,25 @@ class Request(StrEnum):
 
     BROKERS = "brokers"
     GROUPS = "groups"
-    REQUEST_MODES = "request_modes"
     ROUTE = "route"
-    TOPIC_CONFIG = "topic_config"
     CONNECTION = "connection"
     STATS = "stats"
+    BROKER_VERSION = "broker_version"
+    REQUEST_MODES = "request_modes"
+    TOPIC_CONFIG = "topic_config"
     TOPIC_STATS = "topicstats"
     RUNNING = "running"
 
+    @property
+    def is_required(self) -> bool:
+        """Whether an audit needs the answer. The other requests never delay or prevent these."""
+        return self in (Request.BROKERS, Request.GROUPS, Request.ROUTE, Request.CONNECTION, Request.STATS)
+
 
 class CallOutcome(StrEnum):
-    """What became of a call; `NOT_ASKED`: it was not made, as who is called had not answered a moment ago."""
+    """What became of a call; `NOT_ASKED`: it was not made, as who is called had not answered such a call a moment
+    ago.
+    """
 
     ANSWERED = "ANSWERED"
     NOT_ONLINE = "NOT_ONLINE"
@@ -72,7 +80,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came: RocketMQ's text, or an error. `at`: ms UTC when it came; `took_ms` is null where nothing was asked."""
+    """What came: RocketMQ's text, or an error. `at`: ms UTC when it came. `took_ms` is null if nothing was asked; the
+    error is then that of the last call that was made.
+    """
 
     outcome: CallOutcome
     at: int
@@ -109,8 +119,8 @@ class Admin(Protocol):
         """RocketMQ's own text, or `CallError`.
 
         `BROKERS`: ClusterInfo · `GROUPS`: names, one a line · `ROUTE`, `CONNECTION`, `STATS`, `TOPIC_STATS` and
-        `TOPIC_CONFIG` (of one broker each) and `RUNNING`: toJson of the answer · `REQUEST_MODES`: as in the broker's
-        messageRequestMode.json.
+        `TOPIC_CONFIG` (of one broker each), `BROKER_VERSION` (its runtime info) and `RUNNING`: toJson of the answer ·
+        `REQUEST_MODES`: as in the broker's messageRequestMode.json.
         """
 
     def version(self) -> str:

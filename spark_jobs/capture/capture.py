@@ -7,22 +7,23 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from time import monotonic
-from typing import Any
 from zlib import crc32
 
 from spark_jobs.capture import lines
 from spark_jobs.capture.asking import Backoff, CallRunner, RateLimit
-from spark_jobs.capture.calls import Admin, Answer, CallOutcome
+from spark_jobs.capture.background import Background, finish
+from spark_jobs.capture.calls import Admin, CallOutcome
 from spark_jobs.capture.cluster import Cluster, check_reached
+from spark_jobs.capture.details import ask_broker, ask_topic, record_routes
 from spark_jobs.capture.files import RecordingFiles
-from spark_jobs.capture.rounds import ask_group, ask_revive, ask_topic, client_calls, discover
+from spark_jobs.capture.round_line import round_line
+from spark_jobs.capture.rounds import ask_group, ask_revive, ask_route, client_calls, discover
 from spark_jobs.errors import CaptureError
 
 _LOG = logging.getLogger(__name__)
@@ -32,6 +33,8 @@ _LOG = logging.getLogger(__name__)
 CLIENTS_EVERY, OFFSETS_EVERY, DISCOVERY_EVERY, ATTRIBUTES_EVERY = 2, 3, 3, 180
 #: A round's calls begin within this part of the cadence; groups take the larger part, topics the rest.
 _SPREAD, _GROUPS = 0.9, 0.6
+#: Until this part of the cadence a round waits for what is asked beside: it is written with the round then.
+_WAIT = 0.97
 #: A clock that is set back by less than this part of the cadence leaves the answers of each group in their order.
 _SET_BACK = 0.5
 
@@ -62,46 +65,54 @@ class Capture:
         backoff = Backoff(longest=settings.cadence)
         self._asking = CallRunner(admin, RateLimit(settings.rate), backoff, self._stopped.wait)
         self._files = RecordingFiles(settings.folder, settings.file_seconds, self._head, closed)
-        self._clients: dict[str, list[Future[Answer]]] = {}
         self._written_until = 0
-        for_clients = max(settings.at_once // 3, 1)
-        self._for_clients = ThreadPoolExecutor(for_clients)
-        self._workers = ThreadPoolExecutor(max(settings.at_once - for_clients, 1))
+        self._noted: set[str] = set()
+        for_clients, for_details = max(settings.at_once // 3, 1), max(settings.at_once // 4, 1)
+        self._clients, self._details = Background(for_clients), Background(for_details)
+        self._workers = ThreadPoolExecutor(max(settings.at_once - for_clients - for_details, 1))
 
     def stop(self) -> None:
         """What is under way comes to its end, and nothing else begins."""
         self._stopped.set()
 
-    def run(self, say: Callable[[str], None]) -> None:
-        """Records until it is stopped or the time is up. Raises `CaptureError` if it cannot begin."""
-        check_reached(self._cluster.discover(self._asking), self._settings.namesrv)
-        self._cluster_name()
+    def run(self, say: Callable[[str], None], note: Callable[[str], None]) -> None:
+        """Records until it is stopped or the time is up; `say` is given a line per round, `note` what stays true.
+        Raises `CaptureError` if it cannot begin.
+        """
         with ExitStack() as stack:
+            stack.callback(self._clients.end)
+            stack.callback(self._details.end)
+            check_reached(self._cluster.discover(self._asking), self._settings.namesrv)
+            self._cluster_name()
+            self._ask_brokers()
+            self._wait_for_details(monotonic() + self._settings.cadence)
             self._files.open()
             stack.callback(self._files.close)
             stack.callback(self._flush)
-            stack.callback(self._for_clients.shutdown, cancel_futures=True)
+            stack.callback(self._clients.end)
+            stack.callback(self._details.end)
             stack.callback(self._workers.shutdown, cancel_futures=True)
-            self._rounds(say)
+            self._rounds(say, note)
 
-    def _rounds(self, say: Callable[[str], None]) -> None:
+    def _rounds(self, say: Callable[[str], None], note: Callable[[str], None]) -> None:
         cadence, begun = self._settings.cadence, monotonic()
         number, due = 0, begun
         while not self._stopped.is_set():
+            self._note_left_out(note)
             lag = monotonic() - due
-            self._round(number, spread=0.0 if self._settings.once else cadence * _SPREAD)
+            self._round(number, due, spread=0.0 if self._settings.once else cadence * _SPREAD)
             outcomes, written = self._flush()
             self._files.rotate()
-            lost = "" if written else "; NOT WRITTEN"
-            say(f"{len(self._cluster.groups)} groups, {_summary(outcomes)}, {max(lag, 0.0):.1f} s behind{lost}")
+            say(round_line(self._cluster, outcomes, max(lag, 0.0), written=written))
             number, due = number + 1, max(due + cadence, monotonic() - cadence)
             if self._settings.once or (self._settings.duration is not None and due - begun >= self._settings.duration):
                 break
             self._stopped.wait(due - monotonic())
 
-    def _round(self, number: int, spread: float) -> None:
+    def _round(self, number: int, due: float, spread: float) -> None:
         if number and number % DISCOVERY_EVERY == 0:
             discover(self._cluster, self._asking)
+            self._ask_brokers()
         groups = list(self._cluster.groups)
         turn = [group for group in groups if self._is_turn(group, number, CLIENTS_EVERY)]
         if number:
@@ -113,24 +124,33 @@ class Capture:
         topics = [partial(self._topic, topic, number) for topic in self._cluster.topics()]
         self._spread(topics, spread * (1 - _GROUPS))
         if self._settings.once:
-            _finish(chain.from_iterable(self._clients.values()))
+            self._clients.finish()
+            self._details.finish()
+        self._wait_for_details(due + self._settings.cadence * _WAIT)
 
     def _is_turn(self, name: str, number: int, every: int) -> bool:
         """Each name has its turn in one of `every` rounds, which does not depend on the other names."""
         return self._settings.once or crc32(name.encode()) % every == number % every
 
     def _topic(self, topic: str, number: int) -> None:
+        ask_route(self._cluster, self._asking, topic)
         offsets, attributes = (self._is_turn(topic, number, every) for every in (OFFSETS_EVERY, ATTRIBUTES_EVERY))
-        ask_topic(self._cluster, self._asking, topic, offsets=offsets, attributes=attributes)
+        task = partial(ask_topic, self._cluster, self._asking, topic, offsets=offsets, attributes=attributes)
+        self._details.begin(f"topic {topic}", [task])
+
+    def _ask_brokers(self) -> None:
+        for name, broker in self._cluster.brokers.items():
+            self._details.begin(f"broker {name}", [partial(ask_broker, self._cluster, self._asking, broker)])
 
     def _ask_clients(self, groups: Iterable[str]) -> None:
-        """Asks in the background: a client that hangs holds no broker up. Its group is not asked again meanwhile."""
+        """A client that hangs holds no broker up. Its group is not asked again meanwhile."""
         for group in groups:
-            before = self._clients.get(group, [])
-            if all(future.done() for future in before):
-                _finish(before)
-                calls = client_calls(self._cluster, group)
-                self._clients[group] = [self._for_clients.submit(self._asking.ask, call) for call in calls]
+            calls = client_calls(self._cluster, group)
+            self._clients.begin(group, [partial(self._asking.ask, call) for call in calls])
+
+    def _wait_for_details(self, until: float) -> None:
+        while not self._details.is_idle() and monotonic() < until and not self._stopped.wait(0.01):
+            pass
 
     def _spread(self, tasks: Sequence[Callable[[], None]], seconds: float) -> None:
         """Starts the tasks evenly over the time, and waits for them."""
@@ -140,10 +160,11 @@ class Capture:
             if self._stopped.is_set():
                 break
             futures.append(self._workers.submit(task))
-        _finish(futures)
+        finish(futures)
 
     def _flush(self) -> tuple[Counter[CallOutcome], bool]:
         """Writes what came, unless the clock was set back: no time is recorded twice."""
+        record_routes(self._cluster, self._asking)
         taken = self._asking.take()
         back = (self._written_until - min(taken.times, default=self._written_until)) / 1000
         if back > self._settings.cadence * _SET_BACK:
@@ -156,6 +177,13 @@ class Capture:
             self._written_until = max([self._written_until, *taken.times])
         return taken.outcomes, written
 
+    def _note_left_out(self, note: Callable[[str], None]) -> None:
+        """Each line once."""
+        for line in self._cluster.versions.left_out(self._cluster.brokers):
+            if line not in self._noted:
+                self._noted.add(line)
+                note(line)
+
     def _head(self) -> str:
         clusters = self._cluster.clusters
         return lines.meta(self._cluster_name(), self._settings.cadence, self._admin.version(), clusters)
@@ -166,21 +194,3 @@ class Capture:
             names = " and ".join(known) or "no cluster"
             raise CaptureError(f"the name servers know {names}: choose a name for the recording with --cluster-name")
         return self._settings.cluster_name or known[0]
-
-
-def _summary(outcomes: Counter[CallOutcome]) -> str:
-    """How many calls were made, and how many were not answered, by outcome."""
-    unanswered = ", ".join(
-        f"{count} {outcome.lower().replace('_', ' ')}"
-        for outcome, count in sorted(outcomes.items())
-        if outcome is not CallOutcome.ANSWERED
-    )
-    return f"{outcomes.total()} calls ({unanswered or 'all answered'})"
-
-
-def _finish(futures: Iterable[Future[Any]]) -> None:
-    """Waits for all, and raises what one of them raised."""
-    done, _ = wait(list(futures), return_when=FIRST_EXCEPTION)
-    for future in done:
-        if not future.cancelled():
-            future.result()

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -16,8 +16,9 @@ from typing import TypeVar
 from spark_jobs.capture import bodies
 from spark_jobs.capture.asking import CallRunner
 from spark_jobs.capture.calls import NAME_SERVER, Answer, Call, Callee, CallOutcome, Request
-from spark_jobs.domain.kernel.unseen import PROXIES_GROUP, PROXY
-from spark_jobs.domain.model.history import RETRY
+from spark_jobs.capture.captured_names import groups_to_ask, proxies
+from spark_jobs.capture.versions import BrokerVersions
+from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
 from spark_jobs.errors import CaptureError
 from spark_jobs.ingest.fastjson import FastjsonError
 from spark_jobs.ingest.reasons import RejectedError
@@ -37,8 +38,10 @@ class Cluster:
 
     `hosts`: brokers of a topic's route · `last_hosts`: those of its last route that had any · `groups`: brokers that
     know the group · `members`: of the group, by who listed them · `consumed`: topics of the group · `modes`: broker →
-    group → its request modes · `attributes`: of a topic (None: its brokers do not tell them) · `listed`: brokers that
-    listed the group last, and how often it is to be said that none does any more.
+    group → its request modes · `attributes`: of a topic (None: its brokers do not tell them) · `routes`: the answers of
+    this round by topic · `is_deleted`: whether no broker of a topic's last route has it · `listed`: brokers that listed
+    the group last, and how often it is to be said that none does any more · `missed`: why a group's members, or its
+    offsets, were not had in this round.
     """
 
     groups_pattern: re.Pattern[str] | None = None
@@ -52,11 +55,15 @@ class Cluster:
     consumed: dict[str, frozenset[str]] = field(default_factory=dict)
     modes: dict[str, Mapping[str, str]] = field(default_factory=dict)
     attributes: dict[str, str | None] = field(default_factory=dict)
+    routes: dict[str, Answer] = field(default_factory=dict)
+    is_deleted: dict[str, bool] = field(default_factory=dict)
+    missed: dict[str, str] = field(default_factory=dict)
+    versions: BrokerVersions = field(default_factory=BrokerVersions)
     listed: dict[str, tuple[tuple[str, ...], int]] = field(default_factory=dict)
 
     def discover(self, asking: CallRunner) -> list[Answer]:
-        """Asks the name server for the brokers, and each of them for its groups and request modes; the answers, the
-        name server's first. What does not answer stays as it was.
+        """Asks the name server for the brokers, and each of them for its groups; the answers, the name server's first.
+        What does not answer stays as it was.
         """
         answer = asking.ask(Call(Request.BROKERS, Callee(NAME_SERVER)))
         if addresses := understood(answer, bodies.addresses):
@@ -69,8 +76,6 @@ class Cluster:
             if answers[-1].outcome is CallOutcome.ANSWERED:
                 groups = groups_to_ask(answers[-1].body.split("\n"), self.groups_pattern)
                 known = {pair for pair in known if pair[1] != name} | {(group, name) for group in groups}
-            modes = understood(asking.ask(Call(Request.REQUEST_MODES, broker)), bodies.modes_per_group)
-            self.modes |= {} if modes is None else {name: modes}
         by_group = groupby(sorted(known), key=itemgetter(0))
         self.groups = {group: tuple(name for _, name in pairs) for group, pairs in by_group}
         self.listed |= {group: (names, _DELETED_TIMES) for group, names in self.groups.items()}
@@ -138,80 +143,3 @@ def check_reached(answers: Sequence[Answer], namesrv: str) -> None:
     if answers[0].outcome is not CallOutcome.ANSWERED:
         reason = answers[0].error.partition("\n")[0]
         raise CaptureError(f"{namesrv} does not answer ({reason}): check --namesrv, TLS and the network")
-
-
-#: RocketMQ's own groups. Source: org.apache.rocketmq.common.MixAll.isSysConsumerGroup, PREDEFINE_GROUP_SET.
-_SYSTEM_GROUPS = frozenset(
-    (
-        "DEFAULT_CONSUMER",
-        "DEFAULT_PRODUCER",
-        "TOOLS_CONSUMER",
-        "SCHEDULE_CONSUMER",
-        "FILTERSRV_CONSUMER",
-        "__MONITOR_CONSUMER",
-        "CLIENT_INNER_PRODUCER",
-        "SELF_TEST_P_GROUP",
-        "SELF_TEST_C_GROUP",
-        "CID_ONS-HTTP-PROXY",
-        "CID_ONSAPI_PERMISSION",
-        "CID_ONSAPI_OWNER",
-        "CID_ONSAPI_PULL",
-    )
-)
-_SYSTEM_GROUP = "CID_RMQ_SYS_"
-#: Source: org.apache.rocketmq.common.topic.TopicValidator, without those of the proxies, which are a group's topic.
-_SYSTEM_TOPICS = frozenset(
-    (
-        "TBW102",
-        "SCHEDULE_TOPIC_XXXX",
-        "BenchmarkTest",
-        "RMQ_SYS_TRANS_HALF_TOPIC",
-        "RMQ_SYS_TRACE_TOPIC",
-        "RMQ_SYS_TRANS_OP_HALF_TOPIC",
-        "TRANS_CHECK_MAX_TIME_TOPIC",
-        "SELF_TEST_TOPIC",
-        "OFFSET_MOVED_EVENT",
-        "CHECKPOINT_TOPIC",
-    )
-)
-_SYSTEM_TOPIC = "rmq_sys_"
-#: Source: org.apache.rocketmq.common.MixAll.LMQ_PREFIX.
-_LIGHT_QUEUE = "%LMQ%"
-
-#: Where a proxy listens for remoting clients unless it is told otherwise.
-#: Source: org.apache.rocketmq.proxy.config.ProxyConfig.remotingListenPort.
-PROXY_PORT = 8080
-
-
-def groups_to_ask(names: Iterable[str], pattern: re.Pattern[str] | None) -> frozenset[str]:
-    """Consumer groups of users whose whole name matches, and always the group of the proxies."""
-    return frozenset(
-        name
-        for name in names
-        if name == PROXIES_GROUP or (_is_of_users(name) and (pattern is None or pattern.fullmatch(name)))
-    )
-
-
-def _is_of_users(group: str) -> bool:
-    return bool(group) and group not in _SYSTEM_GROUPS and not group.startswith(_SYSTEM_GROUP)
-
-
-def is_topic_of(topic: str, group: str) -> bool:
-    """Whether the group's members share the topic's queues: of retry topics only its own, and no system topic.
-
-    POP keeps a retry topic per topic, `%RETRY%<group>_<topic>`, which nobody subscribes.
-    """
-    if topic.startswith(RETRY):
-        return topic == RETRY + group
-    return topic not in _SYSTEM_TOPICS and not topic.startswith(_SYSTEM_TOPIC)
-
-
-def is_light_queue(topic: str) -> bool:
-    """Whether it is no topic but a light message queue, such as that of a lite topic: a group may have very many."""
-    return topic.startswith(_LIGHT_QUEUE)
-
-
-def proxies(addresses: Iterable[str], given: Iterable[str] = ()) -> tuple[Callee, ...]:
-    """The proxies that the user named, or those behind the connections of `PROXIES_GROUP`, by their hosts."""
-    hosts = list(given) or [f"{address.rpartition(':')[0]}:{PROXY_PORT}" for address in addresses]
-    return tuple(Callee(PROXY + host, host) for host in sorted(set(hosts)))

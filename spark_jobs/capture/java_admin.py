@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,9 @@ from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from spark_jobs.capture.access import Credentials
-from spark_jobs.capture.calls import Call, CallError, Request
+from spark_jobs.capture.calls import Call, CallError, CallOutcome, outcome_of
+from spark_jobs.capture.java_calls import TIMEOUT_MS, JavaCalls
 from spark_jobs.errors import CaptureError
-
-#: How long (ms) a call may take: RocketMQ's own default for its clients.
-TIMEOUT_MS = 3000
-#: RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, by which replicas ask their master; the admin client has no method for it.
-_GET_ALL_MESSAGE_REQUEST_MODE = 402
 
 _JAVA_OPTIONS = (
     "-Xmx256m",
@@ -27,6 +22,8 @@ _JAVA_OPTIONS = (
     # Netty, as RocketMQ uses it, on Java 17.
     "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
     "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    # By default the client closes a connection, on which other calls wait, when one answer is late.
+    "-Dcom.rocketmq.remoting.client.closeSocketIfTimeout=false",
     # RocketMQ's own log: errors come as exceptions.
     "-Drocketmq.log.level=off",
     f"-Drocketmq.log.root={tempfile.gettempdir()}/rebalance-audit-{os.getuid()}",
@@ -44,34 +41,19 @@ class ClusterAddress:
 
 
 class JavaAdmin:
-    """`Admin` by `DefaultMQAdminExt`; the JVM ends with this process, however that ends."""
+    """`Admin` by two `DefaultMQAdminExt`: other requests cannot touch the connections of those that are required. The
+    JVM ends with this process, however that ends.
+    """
 
-    def __init__(self, gateway: JavaGateway, admin: Any) -> None:
-        self._gateway, self._admin, self._jvm = gateway, admin, gateway.jvm
-        manager = self._jvm.org.apache.rocketmq.client.impl.MQClientManager.getInstance()
-        # The admin client's own connection to the brokers: it asks the broker that is named, not one of the route's.
-        self._api = manager.getOrCreateMQClientInstance(admin).getMQClientAPIImpl()
-        # py4j looks a static method up by its name: it takes the first of that name, in the order that this JVM happens
-        # to have. Where an instance has another one, like `toJson`, it must be called on an instance.
-        self._json = self._jvm.org.apache.rocketmq.remoting.protocol.body.KVTable()
-        self._asks: Mapping[Request, Callable[[Call], str]] = {
-            Request.BROKERS: lambda _: admin.examineBrokerClusterInfo().toJson(),
-            Request.GROUPS: self._groups,
-            Request.REQUEST_MODES: self._request_modes,
-            Request.ROUTE: lambda call: admin.examineTopicRouteInfo(call.topic).toJson(),
-            Request.TOPIC_CONFIG: self._topic_config,
-            Request.CONNECTION: self._connections,
-            Request.STATS: self._stats,
-            Request.TOPIC_STATS: lambda call: admin.examineTopicStats(call.called.address, call.topic).toJson(),
-            Request.RUNNING: self._running,
-        }
+    def __init__(self, gateway: JavaGateway, required: Any, beside: Any) -> None:
+        self._gateway, self._jvm = gateway, gateway.jvm
+        self._required, self._beside = JavaCalls(self._jvm, required), JavaCalls(self._jvm, beside)
 
     def ask(self, call: Call) -> str:
         """As `Admin` says; raises `CaptureError` where the JVM is gone."""
+        calls = self._required if call.request.is_required else self._beside
         try:
-            return str(self._asks[call.request](call))
-        except Py4JJavaError as error:
-            raise CallError(_text(error.java_exception)) from None
+            return self._answer(calls, call)
         except (Py4JError, OSError) as error:
             raise CaptureError(f"the JVM of RocketMQ's admin client has ended: {error}") from None
 
@@ -84,32 +66,15 @@ class JavaAdmin:
         """Ends the JVM."""
         self._gateway.shutdown()
 
-    def _groups(self, call: Call) -> str:
-        wrapper = self._admin.getAllSubscriptionGroup(call.called.address, TIMEOUT_MS)
-        return str(self._jvm.java.lang.String.join("\n", wrapper.getSubscriptionGroupTable().keySet()))
-
-    def _topic_config(self, call: Call) -> str:
-        config = self._admin.examineTopicConfig(call.called.address, call.topic)
-        return str(self._json.toJson(config, False))
-
-    def _connections(self, call: Call) -> str:
-        return str(self._api.getConsumerConnectionList(call.called.address, call.group, TIMEOUT_MS).toJson())
-
-    def _stats(self, call: Call) -> str:
-        stats = self._admin.examineConsumeStats(call.called.address, call.group, call.topic or None, TIMEOUT_MS)
-        return str(stats.toJson())
-
-    def _running(self, call: Call) -> str:
-        address = call.called.address
-        return str(self._api.getConsumerRunningInfo(address, call.group, call.client, False, TIMEOUT_MS).toJson())
-
-    def _request_modes(self, call: Call) -> str:
-        command = self._jvm.org.apache.rocketmq.remoting.protocol.RemotingCommand
-        request = command.createRequestCommand(_GET_ALL_MESSAGE_REQUEST_MODE, None)
-        answer = self._api.getRemotingClient().invokeSync(call.called.address, request, TIMEOUT_MS)
-        if answer.getCode() != 0:
-            raise CallError(f"MQBrokerException CODE: {answer.getCode()}  DESC: {answer.getRemark()}")
-        return bytes(answer.getBody()).decode()
+    @staticmethod
+    def _answer(calls: JavaCalls, call: Call) -> str:
+        try:
+            return calls.ask(call)
+        except Py4JJavaError as error:
+            text = _text(error.java_exception)
+        if outcome_of(text) is CallOutcome.TIMED_OUT:
+            calls.timed_out(call)
+        raise CallError(text)
 
 
 def start(cluster: ClusterAddress, jars: Path) -> JavaAdmin:
@@ -119,7 +84,8 @@ def start(cluster: ClusterAddress, jars: Path) -> JavaAdmin:
         options += _tls_options(cluster.tls_config)
     gateway = _launched(jars, options)
     try:
-        return JavaAdmin(gateway, _started(gateway.jvm, cluster))
+        required, beside = (_started(gateway.jvm, cluster, use) for use in ("required", "beside"))
+        return JavaAdmin(gateway, required, beside)
     except Py4JError as error:
         cause = _text(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
         gateway.shutdown()
@@ -150,14 +116,15 @@ def _launched(jars: Path, options: list[str]) -> JavaGateway:
         raise CaptureError(f"Java does not start: {error}") from None
 
 
-def _started(jvm: Any, cluster: ClusterAddress) -> Any:
+def _started(jvm: Any, cluster: ClusterAddress, use: str) -> Any:
+    """An admin client; those of another use have connections of their own."""
     made, keys = jvm.org.apache.rocketmq.tools.admin.DefaultMQAdminExt, cluster.credentials
     acl = jvm.org.apache.rocketmq.acl.common
     # A null among the arguments would name another constructor.
     hooks = [acl.AclClientRPCHook(acl.SessionCredentials(keys.access_key, keys.secret_key))] if keys else []
     admin = made(*hooks, TIMEOUT_MS)
     admin.setNamesrvAddr(cluster.namesrv)
-    admin.setInstanceName(f"rebalance-audit-{os.getpid()}")
+    admin.setInstanceName(f"rebalance-audit-{os.getpid()}-{use}")
     admin.setVipChannelEnabled(False)
     admin.setUseTLS(cluster.tls)
     if cluster.tls:

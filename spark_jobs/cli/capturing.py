@@ -36,8 +36,9 @@ def capture_command(arguments: Namespace) -> int:
     address = ClusterAddress(settings.namesrv, keys, arguments.tls or tls_config is not None, tls_config)
     with closing(start(address, TOOLS_DIR)) as admin, loading or nullcontext():
         capture = Capture(settings, admin, loading.load if loading else _leave_there)
-        with _until_told(capture.stop), _rounds_on(Console(stderr=True)) as say:
-            capture.run(say)
+        console = Console(stderr=True)
+        with _until_told(capture.stop), _rounds_on(console) as say:
+            capture.run(say, lambda text: print_line(console, text))
     if loading is None:
         print(f"The recording is in {printable(str(settings.folder))}")
         show_next(f"ingest {shlex.quote(str(settings.folder))}/*.jsonl.gz", "./warehouse")

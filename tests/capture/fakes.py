@@ -20,6 +20,11 @@ TIMED_OUT = "RemotingTimeoutException wait response on the channel </10.0.0.1:10
 REFUSED = "RemotingConnectException connect to 10.0.0.2:10911 failed"
 
 
+def version(number: str) -> str:
+    """A broker's runtime info, as far as it is read."""
+    return json.dumps({"table": {"brokerVersionDesc": f"V{number.replace('.', '_')}", "brokerVersion": "1"}})
+
+
 class FakeAdmin:
     """Answers by (request, who is called, subject), or by (request, who is called); what is not there times out."""
 

@@ -11,7 +11,17 @@ import pytest
 from spark_jobs.capture import asking
 from spark_jobs.capture.capture import Capture, Settings
 from spark_jobs.errors import CaptureError
-from tests.capture.fakes import TIMED_OUT, FakeAdmin, brokers, connections, offset_table, queue, recorded, route
+from tests.capture.fakes import (
+    TIMED_OUT,
+    FakeAdmin,
+    brokers,
+    connections,
+    offset_table,
+    queue,
+    recorded,
+    route,
+    version,
+)
 
 
 def admin(groups: int, seconds: float = 0.0) -> FakeAdmin:
@@ -25,6 +35,7 @@ def admin(groups: int, seconds: float = 0.0) -> FakeAdmin:
         told |= {
             ("groups", broker): names,
             ("request_modes", broker): '{"messageRequestModeMap":{}}',
+            ("broker_version", broker): version("5.4.0"),
             ("connection", broker): connections("t", "c1", "c2"),
             ("topic_config", broker): '{"topicName":"t"}',
             ("running", broker): '{"mqTable":{}}',
@@ -38,7 +49,7 @@ def admin(groups: int, seconds: float = 0.0) -> FakeAdmin:
 def captured(fake: FakeAdmin, folder: Path, lines: list[str] | None = None, **settings: object) -> list[str]:
     """The lines about the rounds."""
     lines = [] if lines is None else lines
-    Capture(Settings("10.0.0.9:9876", folder, **settings), fake, lambda _: None).run(lines.append)  # type: ignore[arg-type]
+    Capture(Settings("10.0.0.9:9876", folder, **settings), fake, lambda _: None).run(lines.append, lines.append)  # type: ignore[arg-type]
     return lines
 
 
@@ -56,6 +67,7 @@ def test_one_round_asks_everything_once(tmp_path: Path) -> None:
     assert fake.counts() == {
         "brokers": 1,
         "groups": 2,
+        "broker_version": 2,
         "request_modes": 2,
         "connection": 6,
         # Of the groups, and how far what was popped is revived.
@@ -67,7 +79,7 @@ def test_one_round_asks_everything_once(tmp_path: Path) -> None:
         "topic_config": 1,
         "topicstats": 8,
     }
-    assert said == ["3 groups, 38 calls (all answered), 0.0 s behind"]
+    assert said == ["3 groups, 40 calls (all answered), 0.0 s behind"]
     lines = recorded(tmp_path)
     assert lines[0] == {
         "kind": "meta",
@@ -77,7 +89,7 @@ def test_one_round_asks_everything_once(tmp_path: Path) -> None:
         "brokers": {"a": "Main", "b": "Main"},
     }
     kinds = [line["kind"] for line in lines]
-    assert kinds.count("call") == 38
+    assert kinds.count("call") == 40
     assert kinds.count("running") == 6
 
 
@@ -119,7 +131,7 @@ def test_it_ends_when_it_is_told(tmp_path: Path) -> None:
     capture = Capture(Settings("10.0.0.9:9876", tmp_path, cadence=600), fake, lambda _: None)
     begun = time.monotonic()
     threading.Timer(0.5, capture.stop).start()
-    capture.run(lambda _: None)
+    capture.run(lambda _: None, lambda _: None)
     assert time.monotonic() - begun < 5
     assert [line["kind"] for line in recorded(tmp_path)].count("connection") == 2
 

@@ -1,10 +1,13 @@
-"""Calls are spread, and who is silent is left alone for a while."""
+"""Calls are spread, and a kind of request that a broker does not answer is not made for a while."""
 
 from __future__ import annotations
 
 import pytest
 
 from spark_jobs.capture.asking import Backoff, RateLimit
+from spark_jobs.capture.calls import Request
+
+STATS_OF_A = "a", Request.STATS
 
 
 class Clock:
@@ -34,35 +37,36 @@ def test_pauses_grow_until_the_longest_and_end_with_an_answer() -> None:
     clock = Clock()
     backoff = Backoff(3, clock)
     pauses = []
-    assert backoff.is_due("a")
+    assert backoff.pause(*STATS_OF_A) is None
     for _ in range(4):
-        backoff.heard("a", silent=True)
+        backoff.heard(*STATS_OF_A, silence="late")
         before = clock.now
-        while not backoff.is_due("a"):
+        while backoff.pause(*STATS_OF_A):
             clock.now += 0.5
         pauses.append(clock.now - before)
     assert pauses == [1.0, 2.0, 3.0, 3.0]
-    backoff.heard("a", silent=False)
-    assert backoff.is_due("a")
-    backoff.heard("a", silent=True)
+    backoff.heard(*STATS_OF_A, silence=None)
+    assert backoff.pause(*STATS_OF_A) is None
+    backoff.heard(*STATS_OF_A, silence="late")
     clock.now += 1
-    assert backoff.is_due("a")
+    assert backoff.pause(*STATS_OF_A) is None
 
 
 def test_one_caller_tries_after_a_pause_and_others_are_not_concerned() -> None:
     clock = Clock()
     backoff = Backoff(60, clock)
-    backoff.heard("a", silent=True)
-    assert backoff.is_due("b")
-    assert not backoff.is_due("a")
+    backoff.heard(*STATS_OF_A, silence="late")
+    assert backoff.pause("b", Request.STATS) is None
+    assert backoff.pause("a", Request.CONNECTION) is None
+    assert backoff.pause(*STATS_OF_A) == "late"
     clock.now += 1
-    assert [backoff.is_due("a"), backoff.is_due("a")] == [True, False]
+    assert [backoff.pause(*STATS_OF_A), backoff.pause(*STATS_OF_A)] == [None, "late"]
 
 
 def test_calls_that_were_under_way_together_are_one_silence() -> None:
     clock = Clock()
     backoff = Backoff(60, clock)
     for _ in range(5):
-        backoff.heard("a", silent=True)
+        backoff.heard(*STATS_OF_A, silence="late")
     clock.now += 1
-    assert backoff.is_due("a")
+    assert backoff.pause(*STATS_OF_A) is None

@@ -8,7 +8,9 @@ from typing import Any
 from spark_jobs.capture.asking import Backoff, CallRunner, RateLimit
 from spark_jobs.capture.calls import Call, Callee, CallOutcome, Request
 from spark_jobs.capture.cluster import Cluster
-from spark_jobs.capture.rounds import ask_group, ask_revive, ask_topic, client_calls, discover
+from spark_jobs.capture.details import ask_broker, record_routes
+from spark_jobs.capture.details import ask_topic as ask_details
+from spark_jobs.capture.rounds import ask_group, ask_revive, ask_route, client_calls, discover
 from spark_jobs.ingest.recording import NOT_LISTED
 from tests.capture.fakes import (
     NO_ROUTE,
@@ -20,6 +22,7 @@ from tests.capture.fakes import (
     offset_table,
     queue,
     route,
+    version,
 )
 
 A, B = Callee("a", "10.0.0.1:10911"), Callee("b", "10.0.0.2:10911")
@@ -38,7 +41,16 @@ def cluster(admin: FakeAdmin) -> tuple[Cluster, CallRunner]:
     """What is discovered by other calls than those of the runner."""
     discovered = Cluster()
     discovered.discover(asking(admin))
+    for broker in discovered.brokers.values():
+        ask_broker(discovered, asking(admin), broker)
     return discovered, asking(admin)
+
+
+def ask_topic(cluster: Cluster, ask: CallRunner, topic: str, *, offsets: bool, attributes: bool) -> None:
+    """All that is asked about a topic in a round."""
+    ask_route(cluster, ask, topic)
+    ask_details(cluster, ask, topic, offsets=offsets, attributes=attributes)
+    record_routes(cluster, ask)
 
 
 def answers(**more: str) -> dict[tuple[str, ...], str]:
@@ -46,6 +58,7 @@ def answers(**more: str) -> dict[tuple[str, ...], str]:
     told: dict[tuple[str, ...], str] = {("brokers", "name server"): BROKERS}
     for broker in ("a", "b"):
         told |= {("groups", broker): "g\nTOOLS_CONSUMER", ("request_modes", broker): NO_MODES}
+        told["broker_version", broker] = version("5.4.0")
         told["topic_config", broker] = NOT_SUPPORTED
     return told | {tuple(name.split("_", 1)): text for name, text in more.items()}
 
@@ -199,14 +212,21 @@ def test_a_broker_that_does_not_answer_costs_its_own_rows_only_and_is_left_alone
         ("connection", "b", TIMED_OUT),
         ("stats", None, None),
     ]
-    fates = [(one["called"], one["request"], json.loads(one["body"])["fate"]) for one in told if one["kind"] == "call"]
-    assert fates == [
+    assert fates(told) == [
         ("a", "connection", "ANSWERED"),
         ("b", "connection", "TIMED_OUT"),
         ("a", "stats", "ANSWERED"),
-        ("b", "stats", "NOT_ASKED"),
+        ("b", "stats", "TIMED_OUT"),
     ]
-    assert admin.counts()["stats"] == 1
+    ask_group(discovered, ask, "g")
+    not_asked = [line for line in lines(ask, "call") if line["called"] == "b"]
+    assert fates(not_asked) == [("b", "connection", "NOT_ASKED"), ("b", "stats", "NOT_ASKED")]
+    assert [json.loads(line["body"])["error"] for line in not_asked] == [TIMED_OUT] * 2
+
+
+def fates(told: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """Who was called, for what, and what came of it."""
+    return [(one["called"], one["request"], json.loads(one["body"])["fate"]) for one in told if one["kind"] == "call"]
 
 
 def test_a_client_that_hangs_is_no_word_about_its_broker() -> None:
@@ -238,10 +258,12 @@ def test_a_topic_that_all_brokers_of_its_last_route_lack_is_deleted() -> None:
     assert said_of_topic(discovered, admin) is None
     admin.answers["route", "name server"] = NO_ROUTE
     assert [said_of_topic(discovered, admin) for _ in range(2)] == ["false"] * 2
-    # One of them still has it, does not know the request, or does not answer.
-    for other in ('{"topicName":"t"}', NOT_SUPPORTED, TIMED_OUT):
+    # One of them still has it, does not answer, or does not know the request.
+    for other in ('{"topicName":"t"}', TIMED_OUT, NOT_SUPPORTED):
         admin.answers["topic_config", "b"] = other
         assert said_of_topic(discovered, admin) is None
+    # It restarts with another version.
+    discovered.versions.learn("b", "V5_5_0")
     # The name server knows no such broker any more, as of one that is down.
     admin.answers["topic_config", "b"] = lacking
     del discovered.brokers["b"]
@@ -307,6 +329,7 @@ def test_a_route_carries_the_topics_attributes_which_are_seldom_asked_for() -> N
     assert [line.get("attributes") for line in lines(ask, "route")] == ['{"message.type":"PRIORITY"}'] * 2 + [None]
     assert [call.called.name for _, call in admin.asked if call.request == "topic_config"] == ["a", "b"]
     admin.answers["topic_config", "a"] = '{"topicName":"t"}'
+    discovered.versions.learn("a", "V5_5_0")
     ask_topic(discovered, ask, "t", offsets=False, attributes=True)
     assert [line["attributes"] for line in lines(ask, "route")] == ["{}"]
 

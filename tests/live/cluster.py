@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,17 +34,25 @@ autoCreateTopicEnable=false
 class Cluster:
     """Its processes by name; `stop` and `start` of a broker keep what it has stored."""
 
-    def __init__(self, folder: Path, settings: str, options: Sequence[str], version: str) -> None:
-        """`settings`: further lines of the brokers' configuration; `options`: of all JVMs but those of gRPC clients."""
+    def __init__(
+        self, folder: Path, settings: str, options: Sequence[str], version: str, brokers: Mapping[str, str]
+    ) -> None:
+        """`settings`: further lines of the brokers' configuration; `options`: of all JVMs but those of gRPC clients;
+        `version`: of the name server and the clients; `brokers`: name → version.
+        """
         self.folder, self._settings, self._options = folder, settings, options
         self.jars = processes.servers(version)
+        self._broker_jars = {name: processes.servers(of_broker) for name, of_broker in brokers.items()}
         self.namesrv = f"127.0.0.1:{processes.free_port()}"
-        self.brokers = {name: processes.free_port() for name in ("broker-a", "broker-b")}
+        self.brokers = {name: processes.free_port() for name in brokers}
         self.proxy, self.grpc = processes.free_port(), processes.free_port()
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:
         """Everything; returns when it answers."""
+        for server in ("namesrv", "broker"):
+            # Servers of 4.x do not start without their configuration of logging.
+            self._file(f"conf/logback_{server}.xml", "<configuration/>")
         self.start_namesrv()
         processes.wait_listening(_port(self.namesrv))
         for name in self.brokers:
@@ -71,7 +79,8 @@ class Cluster:
         told = _BROKER.format(name=name, port=port, ha_port=port - 1, namesrv=self.namesrv, store=store)
         told += self._settings.replace("STORE", str(store)) + settings
         main, home = "org.apache.rocketmq.broker.BrokerStartup", f"-Drocketmq.home.dir={self.folder}"
-        self.running[name] = self._java(name, main, ["-c", self._file(f"{name}.conf", told)], 256, home)
+        arguments = ["-c", self._file(f"{name}.conf", told)]
+        self.running[name] = self._java(name, main, arguments, 256, home, jars=self._broker_jars.get(name))
 
     def start_proxy(self) -> None:
         """In cluster mode: gRPC and remoting."""
@@ -91,9 +100,11 @@ class Cluster:
         processes.wait_listening(self.proxy)
         processes.wait_listening(self.grpc)
 
-    def clients(self, name: str, role: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
-        """A JVM of `Clients.java`."""
-        self.running[name] = self._java(name, "Clients.java", [role, self.namesrv, *arguments], 256)
+    def clients(
+        self, name: str, role: str, arguments: Sequence[str], program: str = "Clients.java"
+    ) -> subprocess.Popen[bytes]:
+        """A JVM of `Clients.java`, or of `OldClients.java`, which all versions can run."""
+        self.running[name] = self._java(name, program, [role, self.namesrv, *arguments], 256)
         return self.running[name]
 
     def consumers(self, name: str, members: Sequence[str]) -> None:
@@ -135,23 +146,36 @@ class Cluster:
         processes.kill(self.running.pop(name))
 
     def _java(
-        self, name: str, main: str, arguments: Sequence[str], heap: int, *options: str
+        self,
+        name: str,
+        main: str,
+        arguments: Sequence[str],
+        heap: int,
+        *options: str,
+        jars: Path | None = None,
     ) -> subprocess.Popen[bytes]:
         """`main`: a class of RocketMQ's, or a source of this folder."""
-        log, class_path = self.folder / f"{name}.log", f"{self.jars}/*"
+        log, class_path = self.folder / f"{name}.log", f"{jars or self.jars}/*"
         if main.endswith(".java"):
             class_path, main = processes.compiled(self.jars, main, self.folder), main.removesuffix(".java")
         return processes.java(class_path, main, arguments, log, heap, *self._options, *options)
 
     def _file(self, name: str, content: str) -> str:
+        (self.folder / name).parent.mkdir(exist_ok=True)
         (self.folder / name).write_text(content)
         return str(self.folder / name)
 
 
 @contextmanager
-def cluster(folder: Path, settings: str = "", options: Sequence[str] = (), version: str = VERSION) -> Iterator[Cluster]:
-    """A cluster that is gone afterwards, with its clients."""
-    made = Cluster(folder, settings, options, version)
+def cluster(
+    folder: Path,
+    settings: str = "",
+    options: Sequence[str] = (),
+    version: str = VERSION,
+    brokers: Mapping[str, str] | None = None,
+) -> Iterator[Cluster]:
+    """A cluster that is gone afterwards, with its clients. `brokers`: their versions, if others than `version`."""
+    made = Cluster(folder, settings, options, version, brokers or dict.fromkeys(("broker-a", "broker-b"), version))
     try:
         made.start()
         yield made

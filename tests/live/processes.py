@@ -18,13 +18,25 @@ HERE = Path(__file__).parent
 JARS = Path(sys.prefix) / "share" / "rebalance-audit"
 _PR_SET_PDEATHSIG = 1
 _OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss512k")
-_MODULES = ("--add-exports", "java.base/sun.nio.ch=ALL-UNNAMED", "--add-opens", "java.base/java.nio=ALL-UNNAMED")
+_MODULES = (
+    *("--add-exports", "java.base/sun.nio.ch=ALL-UNNAMED"),
+    *("--add-opens", "java.base/java.nio=ALL-UNNAMED"),
+    *("--add-opens", "java.base/java.lang=ALL-UNNAMED"),
+)
+#: The first version of which the proxy's modules are on Maven Central, with those of the servers.
+_WITH_PROXY = (5, 2, 0)
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def servers(version: str) -> Path:
     """The folder with RocketMQ of that version and its clients."""
-    return _fetched(HERE / "pom.xml", f"rocketmq-live-{version}", f"-Drocketmq={version}")
+    pom = "pom.xml" if has_proxy(version) else "old/pom.xml"
+    return _fetched(HERE / pom, f"rocketmq-live-{version}", f"-Drocketmq={version}")
+
+
+def has_proxy(version: str) -> bool:
+    """Whether the version has a proxy, and all that the tests of today's versions need."""
+    return tuple(map(int, version.split("."))) >= _WITH_PROXY
 
 
 def grpc_client() -> Path:

@@ -66,13 +66,17 @@ class History:
                 key = (row["consumer_group"], row["topic"], row["interval_start"], owner["client_id"])
                 self._owned[key].add((row["broker_name"], row["queue_id"]))
 
-    def settled(self, answer: Answer) -> dict[str, Any] | None:
-        """The replayed interval of the answer, if it had stood long enough and all brokers agreed."""
+    def at(self, answer: Answer) -> dict[str, Any] | None:
+        """The interval at the time of the answer, or the last one before it."""
         intervals = self._intervals[answer.group, answer.topic]
         place = bisect_right(intervals, answer.at, key=lambda row: row["interval_start"]) - 1
-        if place < 0:
+        return intervals[place] if place >= 0 else None
+
+    def settled(self, answer: Answer) -> dict[str, Any] | None:
+        """The replayed interval of the answer, if it had stood long enough and all brokers agreed."""
+        found = self.at(answer)
+        if found is None:
             return None
-        found = intervals[place]
         stands = found["interval_start"] + SETTLED <= answer.at < found["interval_end"]
         return found if stands and found["status"] == "REPLAYED" and found["membership_view"] == "*" else None
 

@@ -1,0 +1,91 @@
+"""What is asked beside what an audit needs: versions and request modes of brokers, attributes of topics and the offsets
+that their queues hold. It never delays or prevents the answers of `rounds`.
+"""
+
+from __future__ import annotations
+
+from spark_jobs.capture import bodies, lines
+from spark_jobs.capture.asking import CallRunner
+from spark_jobs.capture.calls import Answer, Call, Callee, CallOutcome, Request
+from spark_jobs.capture.cluster import Cluster, understood
+from spark_jobs.capture.rounds import NO_TOPIC, route_call
+from spark_jobs.domain.model.history import RETRY
+
+#: A topic that brokers know or do not: both are answers. Source: org.apache.rocketmq.common.topic.TopicValidator.
+_PROBED_TOPIC = "TBW102"
+
+
+def ask_broker(cluster: Cluster, asking: CallRunner, broker: Callee) -> None:
+    """Asks a broker for its version, and for its request modes if it has any; probes it if its version does not tell
+    what it answers.
+    """
+    version = understood(asking.ask(Call(Request.BROKER_VERSION, broker)), bodies.broker_version)
+    if version is not None:
+        cluster.versions.learn(broker.name, version)
+    if cluster.versions.answers(broker.name, Request.TOPIC_CONFIG) is None:
+        _ask_if_known(cluster, asking, Call(Request.TOPIC_CONFIG, broker, topic=_PROBED_TOPIC))
+    answer = _ask_if_known(cluster, asking, Call(Request.REQUEST_MODES, broker))
+    modes = understood(answer, bodies.modes_per_group) if answer else None
+    if modes is not None:
+        cluster.modes[broker.name] = modes
+
+
+def ask_topic(cluster: Cluster, asking: CallRunner, topic: str, *, offsets: bool, attributes: bool) -> None:
+    """Asks, once the topic's route is known, whether it is deleted and, where wanted or unknown, for its attributes and
+    the offsets of its queues.
+    """
+    cluster.is_deleted[topic] = not cluster.hosts.get(topic) and _is_deleted(cluster, asking, topic)
+    if (attributes or topic not in cluster.attributes) and not topic.startswith(RETRY):
+        _ask_attributes(cluster, asking, topic)
+    if not offsets:
+        return
+    answers = [asking.ask(Call(Request.TOPIC_STATS, broker, topic=topic)) for broker in cluster.hosts_of(topic)]
+    queues = [queue for answer in answers for queue in understood(answer, bodies.topic_offsets) or ()]
+    if queues:
+        asking.keep(lines.topic_stats(answers[-1].at, topic, bodies.as_json(sorted(queues, key=str))))
+
+
+def record_routes(cluster: Cluster, asking: CallRunner) -> None:
+    """A line per route that was asked for in this round, with what is known of its topic by now."""
+    answers, cluster.routes = cluster.routes, {}
+    for topic, answer in answers.items():
+        if answer.outcome is CallOutcome.NOT_ASKED:
+            continue
+        attributes = cluster.attributes.get(topic)
+        beside = {} if attributes is None else {"attributes": attributes}
+        is_deleted = NO_TOPIC in answer.error and cluster.is_deleted.get(topic, False)
+        asking.keep(lines.answered(route_call(topic), answer, **({"listed": "false"} if is_deleted else beside)))
+
+
+def _ask_if_known(cluster: Cluster, asking: CallRunner, call: Call) -> Answer | None:
+    """What came of the call; None: the broker does not answer such a request."""
+    if cluster.versions.answers(call.called.name, call.request) is False:
+        return None
+    answer = asking.ask(call)
+    cluster.versions.hear(call.called, call.request, answer)
+    return answer
+
+
+def _is_deleted(cluster: Cluster, asking: CallRunner, topic: str) -> bool:
+    """Whether all brokers of the topic's last route are there, and say that they do not have it. A name server that has
+    no route proves nothing: it forgets brokers that are down.
+    """
+    hosts = cluster.last_hosts.get(topic, ())
+    return bool(hosts) and all(
+        name in cluster.brokers
+        and (answer := _ask_if_known(cluster, asking, Call(Request.TOPIC_CONFIG, cluster.brokers[name], topic=topic)))
+        and NO_TOPIC in answer.error
+        for name in hosts
+    )
+
+
+def _ask_attributes(cluster: Cluster, asking: CallRunner, topic: str) -> None:
+    """Of the first host that tells them. Brokers that refuse to are asked again as rarely as others."""
+    for host in cluster.hosts_of(topic):
+        answer = _ask_if_known(cluster, asking, Call(Request.TOPIC_CONFIG, host, topic=topic))
+        attributes = understood(answer, bodies.topic_attributes) if answer else None
+        if attributes is not None:
+            cluster.attributes[topic] = attributes
+            return
+        if answer and answer.outcome is CallOutcome.FAILED:
+            cluster.attributes.setdefault(topic, None)

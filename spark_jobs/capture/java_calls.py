@@ -1,0 +1,87 @@
+"""The calls of one started admin client of RocketMQ, in the JVM of `java_admin`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from spark_jobs.capture.calls import Call, CallError, Request
+
+#: How long (ms) a call may take: RocketMQ's own default for its clients.
+TIMEOUT_MS = 3000
+#: RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, by which replicas ask their master; the admin client has no method for it.
+_GET_ALL_MESSAGE_REQUEST_MODE = 402
+#: So many time-outs in a row, without any answer between them, say that a connection is dead.
+_DEAD_AFTER = 3
+
+
+class JavaCalls:
+    """A `DefaultMQAdminExt`, which has one connection to each server. Raises what py4j raises."""
+
+    def __init__(self, jvm: Any, admin: Any) -> None:
+        self._admin, self._jvm = admin, jvm
+        manager = jvm.org.apache.rocketmq.client.impl.MQClientManager.getInstance()
+        # The admin client's own connection to the brokers: it asks the broker that is named, not one of the route's.
+        self._api = manager.getOrCreateMQClientInstance(admin).getMQClientAPIImpl()
+        # py4j looks a static method up by its name: it takes the first of that name, in the order that this JVM happens
+        # to have. Where an instance has another one, like `toJson`, it must be called on an instance.
+        self._json = jvm.org.apache.rocketmq.remoting.protocol.body.KVTable()
+        self._timeouts: dict[str, int] = {}
+        self._asks: Mapping[Request, Callable[[Call], str]] = {
+            Request.BROKERS: lambda _: admin.examineBrokerClusterInfo().toJson(),
+            Request.BROKER_VERSION: lambda call: admin.fetchBrokerRuntimeStats(call.called.address).toJson(),
+            Request.GROUPS: self._groups,
+            Request.REQUEST_MODES: self._request_modes,
+            Request.ROUTE: lambda call: admin.examineTopicRouteInfo(call.topic).toJson(),
+            Request.TOPIC_CONFIG: self._topic_config,
+            Request.CONNECTION: self._connections,
+            Request.STATS: self._stats,
+            Request.TOPIC_STATS: lambda call: admin.examineTopicStats(call.called.address, call.topic).toJson(),
+            Request.RUNNING: self._running,
+        }
+
+    def ask(self, call: Call) -> str:
+        """As `Admin` says."""
+        text = str(self._asks[call.request](call))
+        self._timeouts.pop(call.called.address, None)
+        return text
+
+    def timed_out(self, call: Call) -> None:
+        """Close the connection on which nothing is answered any more. One late answer is no reason to: others wait for
+        theirs on the same connection. Nor is a client that does not answer.
+        """
+        if call.request is Request.RUNNING:
+            return
+        address = call.called.address
+        self._timeouts[address] = self._timeouts.get(address, 0) + 1
+        if self._timeouts[address] >= _DEAD_AFTER:
+            del self._timeouts[address]
+            addresses = self._jvm.java.util.List.of(address) if address else self._admin.getNameServerAddressList()
+            self._api.getRemotingClient().closeChannels(addresses)
+
+    def _groups(self, call: Call) -> str:
+        wrapper = self._admin.getAllSubscriptionGroup(call.called.address, TIMEOUT_MS)
+        return str(self._jvm.java.lang.String.join("\n", wrapper.getSubscriptionGroupTable().keySet()))
+
+    def _topic_config(self, call: Call) -> str:
+        config = self._admin.examineTopicConfig(call.called.address, call.topic)
+        return str(self._json.toJson(config, False))
+
+    def _connections(self, call: Call) -> str:
+        return str(self._api.getConsumerConnectionList(call.called.address, call.group, TIMEOUT_MS).toJson())
+
+    def _stats(self, call: Call) -> str:
+        stats = self._admin.examineConsumeStats(call.called.address, call.group, call.topic or None, TIMEOUT_MS)
+        return str(stats.toJson())
+
+    def _running(self, call: Call) -> str:
+        address = call.called.address
+        return str(self._api.getConsumerRunningInfo(address, call.group, call.client, False, TIMEOUT_MS).toJson())
+
+    def _request_modes(self, call: Call) -> str:
+        command = self._jvm.org.apache.rocketmq.remoting.protocol.RemotingCommand
+        request = command.createRequestCommand(_GET_ALL_MESSAGE_REQUEST_MODE, None)
+        answer = self._api.getRemotingClient().invokeSync(call.called.address, request, TIMEOUT_MS)
+        if answer.getCode() != 0:
+            raise CallError(f"MQBrokerException CODE: {answer.getCode()}  DESC: {answer.getRemark()}")
+        return bytes(answer.getBody()).decode()

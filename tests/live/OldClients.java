@@ -1,0 +1,117 @@
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.common.TopicConfig;
+import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
+import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
+
+/**
+ * Clients of a cluster of any version, by what 4.3.0 and later ones have in common.
+ *
+ * topics NAMESRV BROKER_ADDRESS TOPIC:READ_QUEUES:WRITE_QUEUES…; reset NAMESRV TOPIC GROUP;
+ * produce NAMESRV TOPIC…; consume NAMESRV GROUP,TOPIC,CLIENT_IP,INSTANCE,KIND,TAGS,MS_PER_MESSAGE…, KIND one of
+ * avg, orderly.
+ */
+public class OldClients {
+    public static void main(String[] args) throws Exception {
+        List<String> told = List.of(args).subList(2, args.length);
+        switch (args[0]) {
+            case "topics" -> topics(args[1], told);
+            case "reset" -> reset(args[1], told);
+            case "produce" -> produce(args[1], told);
+            default -> consume(args[1], told);
+        }
+    }
+
+    private static DefaultMQAdminExt admin(String namesrv) throws Exception {
+        DefaultMQAdminExt admin = new DefaultMQAdminExt(5000);
+        admin.setNamesrvAddr(namesrv);
+        admin.setInstanceName("admin-" + ProcessHandle.current().pid());
+        admin.start();
+        return admin;
+    }
+
+    private static void topics(String namesrv, List<String> told) throws Exception {
+        DefaultMQAdminExt admin = admin(namesrv);
+        for (String one : told.subList(1, told.size())) {
+            String[] topic = one.split(":");
+            TopicConfig config =
+                new TopicConfig(topic[0], Integer.parseInt(topic[1]), Integer.parseInt(topic[2]), 6);
+            admin.createAndUpdateTopicConfig(told.get(0), config);
+        }
+        System.exit(0);
+    }
+
+    /** As `mqadmin resetOffsetByTime`: to the first message. */
+    private static void reset(String namesrv, List<String> told) throws Exception {
+        System.out.println(admin(namesrv).resetOffsetByTimestamp(told.get(0), told.get(1), 0, true));
+        System.exit(0);
+    }
+
+    private static void produce(String namesrv, List<String> topics) throws Exception {
+        DefaultMQProducer producer = new DefaultMQProducer("live-producer");
+        producer.setNamesrvAddr(namesrv);
+        producer.setSendMsgTimeout(1000);
+        producer.start();
+        byte[] body = "message".getBytes(StandardCharsets.UTF_8);
+        while (true) {
+            for (String topic : topics) {
+                try {
+                    producer.send(new Message(topic, "A", body));
+                } catch (Exception unsent) {
+                    unsent.printStackTrace();
+                }
+            }
+            Thread.sleep(50);
+        }
+    }
+
+    private static void consume(String namesrv, List<String> members) throws Exception {
+        List<DefaultMQPushConsumer> consumers = new ArrayList<>();
+        for (String member : members) {
+            consumers.add(started(namesrv, member.split(",")));
+        }
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> consumers.forEach(DefaultMQPushConsumer::shutdown)));
+        System.out.println("started " + consumers.size());
+        Thread.currentThread().join();
+    }
+
+    private static DefaultMQPushConsumer started(String namesrv, String[] told) throws Exception {
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(told[0]);
+        consumer.setNamesrvAddr(namesrv);
+        consumer.setClientIP(told[2]);
+        consumer.setInstanceName(told[3]);
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        consumer.setConsumeThreadMin(1);
+        consumer.setConsumeThreadMax(1);
+        consumer.subscribe(told[1], told[5]);
+        long millis = Long.parseLong(told[6]);
+        if (told[4].equals("orderly")) {
+            consumer.registerMessageListener(
+                (MessageListenerOrderly) (messages, context) -> ConsumeOrderlyStatus.SUCCESS);
+        } else {
+            consumer.registerMessageListener(
+                (MessageListenerConcurrently) (messages, context) -> {
+                    work(millis * messages.size());
+                    return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+                });
+        }
+        consumer.start();
+        return consumer;
+    }
+
+    private static void work(long millis) {
+        try {
+            Thread.sleep(millis);
+        } catch (InterruptedException ended) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}
