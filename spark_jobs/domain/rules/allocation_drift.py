@@ -81,10 +81,10 @@ def _harmed(step: AuditedStep, drifts: Sequence[Drift]) -> Iterator[_Harm]:
 
 def _harm(cause: DriftCause, drifted: Drift, holders: Sequence[Span[str]]) -> Iterator[Time]:
     time = drifted.start, drifted.end
-    held = joined((span.start, span.end) for span in holders if span.state != drifted.client_id)
+    by_others = joined((span.start, span.end) for span in holders if span.state != drifted.client_id)
     if cause is DriftCause.HOLDS_LESS:
-        return without(time, held)
-    return (part for other in held if (part := common(time, other)))
+        return without(time, by_others)
+    return (part for other in by_others if (part := common(time, other)))
 
 
 def _holders(step: AuditedStep, drifts: Sequence[Drift]) -> Mapping[MessageQueue, Sequence[Span[str]]]:

@@ -58,9 +58,9 @@ def _drifted(drifts: Sequence[Drift]) -> _Drifted:
     """The clients of the last drift's interval: their lists are of one time."""
     interval = max(drifts, key=lambda each: (each.start, each.client_id)).interval
     owned = {each.client_id: each.owned for each in drifts if each.interval is interval}
-    others = {member.client_id for member in interval.members or ()} - owned.keys()
+    following = {member.client_id for member in interval.members or ()} - owned.keys()
     names = names_text(sorted(owned), _NAMED)
-    who = "All members share the queues" if not others else f"{names} share{'s' * (len(owned) == 1)} the queues"
+    who = "All members share the queues" if not following else f"{names} share{'s' * (len(owned) == 1)} the queues"
     return _Drifted(interval, owned, who)
 
 
@@ -100,8 +100,8 @@ def _routes(step: AuditedStep, drifted: _Drifted) -> Iterator[Reason]:
 
 
 def _difference(before: Sequence[Place], now: Sequence[Place]) -> str:
-    missing, gone = set(now) - set(before), set(before) - set(now)
-    parts = (("without", missing), ("with", gone))
+    missing, surplus = set(now) - set(before), set(before) - set(now)
+    parts = (("without", missing), ("with", surplus))
     return " and ".join(f"{word} {queue_ranges(queues)}" for word, queues in parts if queues)
 
 
@@ -129,6 +129,10 @@ def _other_lists(step: AuditedStep, interval: RebalanceInterval) -> Iterable[tup
 
 def _as_if_members(members: Sequence[Member], listed: Sequence[Member]) -> str:
     now, then = {member.client_id for member in members}, {member.client_id for member in listed}
-    parts = (("were no member", now - then), ("were a member", then - now))
-    texts = (f"{names_text(sorted(ids), _NAMED)} {words}" for words, ids in parts if ids)
+    parts = (("were not", now - then), ("were", then - now))
+    texts = (
+        f"{names_text(sorted(ids), _NAMED)} {verb} {'members' if len(ids) > 1 else 'a member'}"
+        for verb, ids in parts
+        if ids
+    )
     return f"as if {' and '.join(texts)}"

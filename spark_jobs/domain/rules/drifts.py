@@ -70,8 +70,8 @@ def drifting(step: AuditedStep) -> Iterator[Drift]:
             for time in without((start, seen_at), () if reported.owned else by_hand):
                 for topic, owned_queues in reported.holdings.items():
                     for each in _drifting(shares.get(topic, ()), topic, client_id, owned_queues, time, asked_at):
-                        stands = end == each.interval.end == step.window.end
-                        yield each._replace(until=end) if stands else each
+                        is_open = end == each.interval.end == step.window.end
+                        yield each._replace(until=end) if is_open else each
 
 
 def _drifting(
