@@ -22,7 +22,7 @@ _NAMED = 3
 _MOST_LEFT_OUT = 16
 
 
-class Reason(NamedTuple):
+class OtherInputs(NamedTuple):
     """Inputs that clients may have computed their shares from: `as_if`, in words, and what to do about it."""
 
     as_if: str
@@ -64,7 +64,7 @@ def _drifted(drifts: Sequence[Drift]) -> _Drifted:
     return _Drifted(interval, owned, who)
 
 
-def _reasons(step: AuditedStep, topic: str, drifted: _Drifted) -> Iterator[Reason]:
+def _reasons(step: AuditedStep, topic: str, drifted: _Drifted) -> Iterator[OtherInputs]:
     """The inputs that give each client the queues that it holds, those of routes first."""
     replays = step.replays
     if replays is None:
@@ -75,7 +75,7 @@ def _reasons(step: AuditedStep, topic: str, drifted: _Drifted) -> Iterator[Reaso
             yield reason
 
 
-def _routes(step: AuditedStep, drifted: _Drifted) -> Iterator[Reason]:
+def _routes(step: AuditedStep, drifted: _Drifted) -> Iterator[OtherInputs]:
     """The topic as an earlier route had it, and without one broker or two."""
     interval = drifted.interval
     members, queues = interval.members or (), interval.queues or ()
@@ -88,7 +88,7 @@ def _routes(step: AuditedStep, drifted: _Drifted) -> Iterator[Reason]:
             known.add(before)
             until = format_utc(from_micros(span.end))
             as_if = f"by the route of before {until}, {_difference(before, queues)}"
-            yield Reason(as_if, "They have not followed the route since then.", members, before)
+            yield OtherInputs(as_if, "They have not followed the route since then.", members, before)
     for number in (1, 2) if len(brokers) <= _MOST_LEFT_OUT else ():
         for left_out in combinations(brokers, number):
             rest = tuple(queue for queue in queues if queue[0] not in left_out)
@@ -96,7 +96,7 @@ def _routes(step: AuditedStep, drifted: _Drifted) -> Iterator[Reason]:
                 known.add(rest)
                 names = " and ".join(left_out)
                 advice = f"Compare what each name server says of the topic: one may have lost {names}."
-                yield Reason(f"as if {names} were not in the route", advice, members, rest)
+                yield OtherInputs(f"as if {names} were not in the route", advice, members, rest)
 
 
 def _difference(before: Sequence[Place], now: Sequence[Place]) -> str:
@@ -105,7 +105,7 @@ def _difference(before: Sequence[Place], now: Sequence[Place]) -> str:
     return " and ".join(f"{word} {queue_ranges(queues)}" for word, queues in parts if queues)
 
 
-def _member_lists(step: AuditedStep, drifted: _Drifted) -> Iterator[Reason]:
+def _member_lists(step: AuditedStep, drifted: _Drifted) -> Iterator[OtherInputs]:
     """The members of an earlier interval, all but one, and the client alone."""
     interval = drifted.interval
     members, queues = interval.members or (), interval.queues or ()
@@ -115,7 +115,7 @@ def _member_lists(step: AuditedStep, drifted: _Drifted) -> Iterator[Reason]:
         ids = tuple(member.client_id for member in listed)
         if listed and ids not in known and drifted.owned.keys() <= set(ids):
             known.add(ids)
-            yield Reason(_as_if_members(members, listed), advice, listed, queues)
+            yield OtherInputs(_as_if_members(members, listed), advice, listed, queues)
 
 
 def _other_lists(step: AuditedStep, interval: RebalanceInterval) -> Iterable[tuple[Member, ...]]:
