@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
+from schemas import (
+    CAPTURE_CALLS,
+    CLIENT_SNAPSHOTS,
+    MEMBERSHIP_SNAPSHOTS,
+    OFFSET_SNAPSHOTS,
+    ROUTE_SNAPSHOTS,
+    TOPIC_SNAPSHOTS,
+    Table,
+)
 from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
 from spark_jobs.domain.model.history import DEAD_LETTERS
 from spark_jobs.domain.model.window import to_micros
@@ -23,6 +31,7 @@ from spark_jobs.pipeline.gather.kinds import (
     PROXY,
     READABLE,
     SETTINGS,
+    UNANSWERED,
     VALUES,
 )
 from spark_jobs.store.arrow_types import arrow_schema
@@ -107,7 +116,8 @@ def gathered(rows: Rows, sighted: Rows | None = None, *, topics: bool = False) -
     fingerprints: dict[tuple[str, ...], int] = {}
     readings = []
     snapshots = _snapshots(rows, consumers, [None] if topics else [])
-    for seen in [*snapshots, *_sightings(rows if sighted is None else sighted, consumers)]:
+    seen_before = _sightings(rows if sighted is None else sighted, consumers)
+    for seen in [*snapshots, *_unanswered(rows), *seen_before]:
         text = repr((seen.groups, seen.name, seen.state))
         fingerprint = fingerprints.setdefault((seen.cluster, seen.kind, text), len(fingerprints))
         key = {"cluster": seen.cluster, "kind": seen.kind, "name": seen.name, "fingerprint": fingerprint}
@@ -199,6 +209,15 @@ def _queue_lists(listed: Sequence[Row | None] | None) -> dict[str, Any]:
     missing = [queue is None for queue in listed]
     lists = {name: [queue and queue[name] for queue in listed] for name in ("broker_name", "queue_id")}
     return {**lists, "missing": missing if any(missing) else None}
+
+
+def _unanswered(rows: Rows) -> Iterator[_Snapshot]:
+    """Every call for a group's members that a broker did not answer, with its error, or else its fate."""
+    for row in rows.get(CAPTURE_CALLS, ()):
+        is_silent = row["fate"] not in ("ANSWERED", "NOT_ONLINE")
+        if is_silent and row["request"] == "connection" and not row["called"].startswith("proxy "):
+            group, error, at = row["subject"], row.get("error") or row["fate"], to_micros(row["captured_at"])
+            yield _Snapshot(row["cluster"], [group], UNANSWERED, row["called"], READABLE, error, at)
 
 
 def _sightings(rows: Rows, consumers: _Consumers) -> Iterator[_Snapshot]:

@@ -54,10 +54,10 @@ def judge(
 
 
 def _is_known_otherwise(step: AuditedStep) -> bool:
-    """Captured before its window: that nobody captures the group any more is worth saying. Or a group without members
-    and intervals, of which only the offsets tell.
+    """Captured before its window: that nobody captures the group any more is worth saying. Brokers list the group, and
+    did not answer who its members are. Or a group without members and intervals, of which only the offsets tell.
     """
-    is_missing = step.history.was_there_before(step.window, step.settings)
+    is_missing = step.history.was_there_before(step.window, step.settings) or bool(step.unanswered())
     return is_missing or step.history.consumer_group == REVIVE_GROUP
 
 
@@ -92,7 +92,6 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
         switches=switched,
         deleted=spans.deleted,
         deleted_topics=spans.deleted_topics,
-        replays=replays,
     )
 
 

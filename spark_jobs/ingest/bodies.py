@@ -126,21 +126,31 @@ def message_type(attributes: object) -> Columns:
 def consume_stats(body: object, topic: str) -> Columns:
     """Columns of one `offset_snapshots` row; of equal queues the last counts.
 
-    Source: org.apache.rocketmq.remoting.protocol.admin.ConsumeStats, OffsetWrapper.
+    Brokers before 5.1.0 do not report pull offsets, and today's admin client writes 0 for them; all others report at
+    least the consumer's offset.
+    Source: org.apache.rocketmq.remoting.protocol.admin.OffsetWrapper, AdminBrokerProcessor.getConsumeStats.
     """
     offsets: dict[tuple[str, int], Columns] = {}
+    without_pull_offsets = set()
     for key, wrapper in Record(body, "body").required("offsetTable", fields.keyed_records):
         if key.required("topic", fields.text) != topic:
             raise RejectedError(RejectReason.CONTRADICTION, f"{key.path}.topic is not the topic of the line")
         broker_name, queue_id = key.required("brokerName", fields.text), key.required("queueId", fields.count)
+        consumer_offset = wrapper.required("consumerOffset", fields.integer)
+        pull_offset = wrapper.optional("pullOffset", fields.integer)
+        if pull_offset == 0 < consumer_offset:
+            without_pull_offsets.add(broker_name)
         offsets[broker_name, queue_id] = {
             "broker_name": broker_name,
             "queue_id": queue_id,
             "broker_offset": wrapper.required("brokerOffset", fields.integer),
-            "consumer_offset": wrapper.required("consumerOffset", fields.integer),
-            "pull_offset": wrapper.optional("pullOffset", fields.integer),
+            "consumer_offset": consumer_offset,
+            "pull_offset": pull_offset,
             "last_timestamp": wrapper.optional("lastTimestamp", fields.integer),
         }
+    for (broker_name, _), queue in offsets.items():
+        if broker_name in without_pull_offsets:
+            queue["pull_offset"] = None
     return {"offsets": in_order(offsets.values())}
 
 

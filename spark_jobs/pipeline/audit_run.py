@@ -13,7 +13,7 @@ from typing import Any, Self
 from pyspark.sql import SparkSession
 
 from expectations.rows import CheckSettings
-from schemas import AUDIT_RUNS, OPTIONAL_SOURCES, SIGHTINGS, SOURCES
+from schemas import AUDIT_RUNS, CAPTURE_CALLS, OPTIONAL_SOURCES, SIGHTINGS, SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import QualityError
@@ -34,8 +34,8 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class AuditRun:
-    """What every step of a run is given. `versions`: the Delta version of each source table, and of `sightings`, by
-    name; a table that does not exist has none.
+    """What every step of a run is given. `versions`: the Delta version of each source table, of `sightings` and of
+    `capture_calls`, by name; a table that does not exist has none.
     """
 
     spark: SparkSession
@@ -65,8 +65,8 @@ class AuditRun:
         configuration.grid.check_whole_steps(request.interval)
         versions = {
             table.name: warehouse.version(spark, table)
-            for table in (*SOURCES, SIGHTINGS)
-            if table not in (*OPTIONAL_SOURCES, SIGHTINGS) or warehouse.exists(spark, table)
+            for table in (*SOURCES, SIGHTINGS, CAPTURE_CALLS)
+            if table not in (*OPTIONAL_SOURCES, SIGHTINGS, CAPTURE_CALLS) or warehouse.exists(spark, table)
         }
         run_id, now = uuid.uuid4().hex, datetime.now(UTC)
         return cls(spark, warehouse, request, configuration, run_id, now, versions, progress)

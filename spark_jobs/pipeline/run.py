@@ -37,6 +37,7 @@ from spark_jobs.pipeline.quality.checks import Result, failures
 from spark_jobs.pipeline.quality.drift import Usual
 from spark_jobs.pipeline.sightings import with_sightings
 from spark_jobs.pipeline.sources import read_sources
+from spark_jobs.pipeline.unanswered import with_unanswered
 from spark_jobs.store.parallel import run_in_parallel
 from spark_jobs.store.warehouse import Warehouse
 
@@ -113,7 +114,7 @@ def judge(this: AuditRun, usual: Usual | None, keep: Keep = in_memory) -> Judged
     """
     this.progress("reading the snapshots")
     sources = read_sources(this)
-    gathered = with_sightings(this, Gathered.of(sources))
+    gathered = with_unanswered(this, with_sightings(this, Gathered.of(sources)))
     this.progress("checking and judging every group")
     packed = keep(judged_steps(gathered, this.request, this.configuration, this.check_settings))
     _LOG.info("%s: judged", this.request.interval)
@@ -122,7 +123,7 @@ def judge(this: AuditRun, usual: Usual | None, keep: Keep = in_memory) -> Judged
     results = check(this, SOURCES, counted.facts, usual)
     quarantined = set_rejected_aside(this, sources, packed, counted.facts)
     unused = unused_sources(counted.facts)
-    if len(unused) == len(SOURCES) and not _was_captured_before(gathered):
+    if len(unused) == len(SOURCES) and gathered.unanswered is None and not _was_captured_before(gathered):
         counted = counted.without_outputs()
     not_evaluated = sorted(rule.name for rule in RULES if not unused.isdisjoint(rule.needs))
     aside = [f"{count} rows of {name} are in quarantine" for name, count in quarantined.items()]

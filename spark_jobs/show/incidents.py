@@ -60,9 +60,6 @@ _PARTS = pa.list_(
             "start": _TIME,
             "end": _TIME,
             "finding_ids": _TEXTS,
-            "members": _TEXTS,
-            "detail": pa.string(),
-            "parties": pa.list_(pa.struct({"name": pa.string(), "client_ids": _TEXTS})),
         }
     )
 )
@@ -132,8 +129,7 @@ def _row(incident: Incident) -> dict[str, Any]:
 
 
 def _part_row(part: IncidentPart) -> dict[str, Any]:
-    times = {"start": from_micros(part.start), "end": from_micros(part.end)}
-    return {**part._asdict(), **times, "parties": [party._asdict() for party in part.parties]}
+    return {**part._asdict(), "start": from_micros(part.start), "end": from_micros(part.end)}
 
 
 def incidents_and_unknown(

@@ -79,11 +79,17 @@ def record(cluster: Cluster, out: Path) -> dict[str, datetime]:
 
 
 def start_capture(
-    cluster: Cluster, out: Path, cadence: int = CADENCE, program: Sequence[str] = ("-m", "spark_jobs.cli")
+    cluster: Cluster,
+    out: Path,
+    cadence: int = CADENCE,
+    program: Sequence[str] = ("-m", "spark_jobs.cli"),
+    options: Sequence[str] = (),
 ) -> subprocess.Popen[bytes]:
     """The command as a user types it; the proxy's port is not the usual one, so it is named."""
     command = [sys.executable, *program, "capture", "--namesrv", cluster.namesrv, "--out", str(out)]
-    command += ["--cadence", f"{cadence}s", "--proxy", f"127.0.0.1:{cluster.proxy}"]
+    command += ["--cadence", f"{cadence}s", *options]
+    if "proxy" in cluster.running:
+        command += ["--proxy", f"127.0.0.1:{cluster.proxy}"]
     with (cluster.folder / "capture.log").open("ab") as log:
         return subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=processes.die_with_parent)  # noqa: PLW1509
 

@@ -14,7 +14,7 @@ from schemas import CAPTURE_CALLS
 from tests.live import processes
 from tests.live.cluster import Cluster
 from tests.live.recorded import Recorded
-from tests.live.scenario import start_capture, stop_capture
+from tests.live.scenario import start_capture
 
 _PROGRAM = "OldClients.java"
 TOPICS = ("healthy", "twins", "frozen", "dead", "tags", "shrunk", "reset", "ledger")
@@ -58,7 +58,7 @@ def begin(cluster: Cluster) -> None:
 
 def record(cluster: Cluster, out: Path) -> dict[str, datetime]:
     """Runs `rebalance-audit capture` while things happen; when each did."""
-    capture = start_capture(cluster, out)
+    capture = start_capture(cluster, out, options=("--for", f"{END}s"))
     begun, times = time.monotonic(), {"begin": datetime.now(UTC)}
 
     def at(seconds: float, name: str) -> None:
@@ -76,8 +76,8 @@ def record(cluster: Cluster, out: Path) -> dict[str, datetime]:
     _ended(cluster, "admin-reset", "reset", "reset", "reset-service")
     at(JOIN, "join")
     _consumers(cluster, "joining-jvm", JOINING)
-    at(END, "end")
-    stop_capture(capture)
+    assert capture.wait(END) == 0
+    times["end"] = datetime.now(UTC)
     return times
 
 
@@ -97,8 +97,8 @@ def _consumers(cluster: Cluster, name: str, members: tuple[str, ...]) -> None:
 
 
 def rounds(log: str) -> list[float]:
-    """How many seconds late each round began, by what `capture` printed; the last one was ended before its time."""
-    return [float(late) for late in re.findall(r"calls \(.*\), ([\d.]+) s behind", log)][:-1]
+    """How many seconds late each round began, by what `capture` printed."""
+    return [float(late) for late in re.findall(r"calls \(.*\), ([\d.]+) s behind", log)]
 
 
 def shares(recorded: Recorded, number: int) -> dict[str, tuple[float, float]]:

@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_jobs.domain.kernel.unanswered import UnansweredCalls, unanswered_calls
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import RETRY, ClientState, GroupHistory, Membership, Place, Subscriptions
@@ -19,9 +20,6 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import HANDED_OUT, WITHOUT_OFFSETS, Reason, Status, Trigger
 from spark_jobs.domain.model.window import AuditSettings, StepWindow, Time
 from spark_jobs.domain.rocketmq.strategies import Implementation, Variant, variant_of
-
-if TYPE_CHECKING:
-    from spark_jobs.domain.kernel.ownership import Replays
 
 Answer = TypeVar("Answer")
 #: Name of the membership view of brokers that agree.
@@ -245,7 +243,6 @@ class AuditedStep:
     broker, topic, client id. `switches`: by topic, when its brokers began to be served by another process.
     `offset_topics`: topics with an offset reading in the window. `deleted`: the times, in order, in which the group was
     deleted, as far as snapshots of the window show; `deleted_topics`: the same of its topics.
-    `replays`: what the group's members would own with other inputs; None: not known.
     """
 
     history: GroupHistory
@@ -260,12 +257,17 @@ class AuditedStep:
     switches: Mapping[str, Sequence[Switch]] = field(default_factory=dict)
     deleted: Sequence[Time] = ()
     deleted_topics: Mapping[str, Sequence[Time]] = field(default_factory=dict)
-    replays: Replays | None = None
 
     def deleted_at(self, topic: str | None = None) -> int | None:
         """When it was first seen that the group, or its topic, is deleted, if it is so at the step's end."""
         times = self.deleted if topic is None else self.deleted_topics.get(topic, ())
         return times[-1][0] if times and times[-1][1] == self.window.end else None
+
+    def unanswered(self, start: int | None = None, end: int | None = None) -> Sequence[UnansweredCalls]:
+        """The brokers that did not answer calls for the group's members in that part of the window, by name."""
+        since = max(self.window.read_from if start is None else start, self.window.read_from)
+        until = min(self.window.end if end is None else end, self.window.end)
+        return list(unanswered_calls(self.history.unanswered, since, until))
 
     @cached_property
     def replayed(self) -> Sequence[RebalanceInterval]:

@@ -247,6 +247,7 @@ class GroupHistory:
     topics by topic, of all topics that the group subscribes to or has offsets of. A route is sorted by broker name;
     `serving`: who served it, None where that was not recorded; `topics_listed`, of topics that were deleted: whether
     brokers have them, None where that is not known.
+    `unanswered`: by broker, the errors of the calls for the group's members that it did not answer.
     `proxies`: memberships of the cluster's `unseen.PROXIES_GROUP`, by broker. `captured`: when any broker answered
     about the group as one that is there; `deleted`: when it was seen that it is deleted; `readable`: by topic and
     broker, when the topic's route named the broker as one to read.
@@ -262,6 +263,7 @@ class GroupHistory:
     offsets: Mapping[str, OffsetReadings] = field(default_factory=dict)
     topics: Mapping[str, TopicReadings] = field(default_factory=dict)
     proxies: Mapping[str, Series[Membership]] = field(default_factory=dict)
+    unanswered: Mapping[str, Series[str]] = field(default_factory=dict)
     captured: Sightings = NEVER
     deleted: Sightings = NEVER
     readable: Mapping[str, Mapping[str, Sightings]] = field(default_factory=dict)

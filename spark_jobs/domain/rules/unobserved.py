@@ -2,133 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
-
-import numpy as np
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.finding import Party, RuleHit
-from spark_jobs.domain.model.history import Matrix, OffsetReadings
-from spark_jobs.domain.model.severities import INFO, WARN
-from spark_jobs.domain.model.window import Time, islands, joined, without
+from spark_jobs.domain.kernel.unanswered import UnansweredCalls
+from spark_jobs.domain.model.finding import Finding, Party, RuleHit
+from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.severities import ERROR, INFO, WARN
+from spark_jobs.domain.model.window import from_micros, islands
+from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.roots import everything
 from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.snapshot_gaps import MEMBERSHIPS, snapshot_gaps
 
 NAME = "UNOBSERVED"
-NO_SNAPSHOTS = "NO_SNAPSHOTS"
-MEMBERSHIPS, ROUTES, OFFSETS = "membership_snapshots", "route_snapshots", "offset_snapshots"
-
-
-class SnapshotGap(NamedTuple):
-    """A time without snapshots; `source`: the table, with the topic where it has one."""
-
-    start: int
-    end: int
-    source: str
+NO_SNAPSHOTS, NOT_ANSWERED = "NO_SNAPSHOTS", "NOT_ANSWERED"
+#: So many brokers are named with their errors.
+_NAMED = 3
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per maximal time in which at least one source has no snapshots, with all those; one condition each."""
     for touching in islands(sorted(snapshot_gaps(step))):
-        end = max(gap.end for gap in touching)
+        start, end = touching[0].start, max(gap.end for gap in touching)
+        without_members = any(gap.source == MEMBERSHIPS for gap in touching)
+        silent = step.unanswered(start - step.settings.max_gap, end) if without_members else ()
         yield RuleHit(
-            touching[0].start,
+            start,
             end,
-            cause=NO_SNAPSHOTS,
-            severity=WARN if end < step.window.end else INFO,
+            cause=NOT_ANSWERED if silent else NO_SNAPSHOTS,
+            severity=_severity(step, end, silent),
             parties=tuple(Party(source, None) for source in sorted({gap.source for gap in touching})),
+            hint=_calls_text(silent),
         )
 
 
-def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
-    """One per (source, gap). Routes and offsets are those of the group's ordinary topics with intervals; offsets
-    also of a single broker while others answered. Nothing is missing of a topic that is deleted; one that is back has
-    `max_gap` to have snapshots.
-    """
-    until = step.window.end
-    members = ((span.start, span.end) for spans in step.memberships.values() for span in spans)
-    yield from _gaps_of_source(MEMBERSHIPS, gaps([*_captured_before(step), *members], until))
-    for topic in dict.fromkeys(interval.topic for interval in step.intervals if interval.is_ordinary):
-        routes = ((span.start, span.end) for span in step.routes.get(topic, ()))
-        deleted = [(since, end + step.settings.max_gap) for since, end in step.deleted_topics.get(topic, ())]
-        yield from _gaps_of_source(f"{ROUTES}: {topic}", _outside(deleted, gaps(routes, until)))
-        readings = step.history.offsets.get(topic)
-        if readings is not None:
-            inside = readings.inside(step.window.read_from, until)
-            missing = gaps_behind(readings.times[inside], until, step.settings.max_gap)
-            yield from _gaps_of_source(f"{OFFSETS}: {topic}", _outside(deleted, missing))
-            if not readings.present[inside].all():
-                yield from _broker_gaps(step, topic, readings, inside, missing)
+def _severity(step: AuditedStep, end: int, silent: Sequence[UnansweredCalls]) -> str:
+    """ERROR: the recorder called brokers in the step, and none answered in all of it. INFO: it may have ended."""
+    window = step.window
+    in_step = any(calls.until >= window.start for calls in silent)
+    series = step.history.memberships.values()
+    if in_step and not any(answers.times[answers.inside(window.start, window.end)].size for answers in series):
+        return ERROR
+    goes_on = any(calls.until + step.settings.max_gap >= end for calls in silent)
+    return WARN if end < window.end or goes_on else INFO
 
 
-def _broker_gaps(
-    step: AuditedStep, topic: str, readings: OffsetReadings, inside: slice, missing: Sequence[Time]
-) -> Iterator[SnapshotGap]:
-    """The gaps in which a topic's readings lack a broker that its route names and that did not list members either: one
-    that lists members has answered, if without the offsets of a topic that the last heartbeat did not name. `missing`:
-    the gaps of the whole topic.
-    """
-    times, present = readings.times[inside], readings.present[inside]
-    for broker in sorted({name for name, _ in readings.queues}):
-        columns = [column for (name, _), column in readings.columns.items() if name == broker]
-        routed = [
-            (span.start, span.end)
-            for span in step.routes.get(topic, ())
-            if any(entry.broker_name == broker for entry in span.state)
-        ]
-        answered_at = np.union1d(times[present[:, columns].any(axis=1)], _answered_at(step, broker))
-        for start, end in gaps_where_named(answered_at, joined(routed), step.settings.max_gap):
-            if not any(since <= start and end <= until for since, until in missing):
-                yield SnapshotGap(start, end, f"{OFFSETS}: {topic} ({broker})")
+def _calls_text(silent: Sequence[UnansweredCalls]) -> str | None:
+    """A sentence per broker, of so many: since when it did not answer, and its last error."""
+    texts = [
+        f"{calls.broker_name} did not answer the request for the group's connections from "
+        f"{format_utc(from_micros(calls.since))} on ({calls.error})."
+        for calls in silent[:_NAMED]
+    ]
+    more = [f"Nor did {count(len(silent) - _NAMED, 'other broker')}."] if len(silent) > _NAMED else []
+    return " ".join(texts + more) or None
 
 
-def _answered_at(step: AuditedStep, broker: str) -> Matrix:
-    """When the broker answered with the group's members, in microseconds."""
-    members = step.history.memberships.get(broker)
-    if members is None:
-        return np.empty(0, np.int64)
-    return members.times[members.inside(step.window.read_from, step.window.end)]
-
-
-def gaps_where_named(answered_at: Matrix, named: Iterable[Time], max_gap: int) -> Iterator[Time]:
-    """The gaps after a broker's answers while the route names it; a broker that comes back into the route has `max_gap`
-    to answer. The time before its first answer is no gap.
-    """
-    for since, until in named:
-        first, stop = np.searchsorted(answered_at, (since, until))
-        times = answered_at[first:stop]
-        yield from gaps_behind(np.append(since, times) if first else times, until, max_gap)
-
-
-def _captured_before(step: AuditedStep) -> list[Time]:
-    """One empty time, at the start of the observed time, if the group was captured shortly before the step's window."""
-    begins = step.window.observed_from
-    return [(begins, begins)] if step.history.was_there_before(step.window, step.settings) else []
-
-
-def gaps(known: Iterable[Time], until: int) -> list[Time]:
-    """The times between the spans in which the state is known, and from the last of them up to `until`.
-
-    The time before the first span is no gap: a group or topic may be new.
-    """
-    spans = sorted(known)
-    return list(without((spans[0][0], until), spans)) if spans else []
-
-
-def gaps_behind(times: Matrix, until: int, max_gap: int) -> list[Time]:
-    """The times without readings: from `max_gap` after one of `times` (ascending) to the next one, or to `until`."""
-    following = np.append(times, until)[1:]
-    late = following > times + max_gap
-    return list(zip((times[late] + max_gap).tolist(), following[late].tolist(), strict=True))
-
-
-def _outside(deleted: Sequence[Time], times: Iterable[Time]) -> Iterator[Time]:
-    return (part for time in times for part in without(time, deleted))
-
-
-def _gaps_of_source(source: str, times: Iterable[Time]) -> Iterator[SnapshotGap]:
-    return (SnapshotGap(start, end, source) for start, end in times)
+def _event(finding: Finding) -> Iterable[Hashable]:
+    """All groups without snapshots share one event, and all that brokers did not answer for another one."""
+    return (NOT_ANSWERED,) if finding.cause == NOT_ANSWERED else everything(finding)
 
 
 RULE = Rule(
@@ -137,22 +70,28 @@ RULE = Rule(
     meaning="There are no snapshots of the group's members, or of the routes or offsets of its topics (except retry "
     "topics), for longer than a snapshot counts; or one broker's offsets are missing while others answer. What "
     "happened in that time is unknown, so the other rules report nothing. One finding per group and time; `parties` "
-    "are the sources without snapshots, with their topic, and with the broker if others answered.",
+    "are the sources without snapshots, with their topic, and with the broker if others answered. A group that brokers "
+    "list, and whose members no broker ever returned, is found from the first call that was not answered.",
     decided_by="no snapshot for `max_gap` (three times the cadence by default): the last one is that much older than "
     "`start`. Only sources that had snapshots before count: routes and offsets within the step's look-back, "
     "members within `sightings_days`. Members count as unobserved only if no broker answered; one broker's offsets "
-    "only if it listed no members either while the topic's route named it. WARN if "
-    "snapshots of the source came again; INFO if the gap lasts to the end of the step, as the recording, "
-    "the group or the topic may have ended.",
+    "only if it listed no members either while the topic's route named it. Calls for members that were not answered "
+    "(`capture_calls`) show that a group is there. ERROR if the recorder called brokers for the group's members in the "
+    "step, and no broker answered in all of it; WARN if snapshots of the source came again, or such calls went on to "
+    "the end; INFO if the gap lasts to the end of the step, as the recording, the group or the topic may have ended.",
     causes={
         NO_SNAPSHOTS: Cause(
             "a source that had snapshots before has none",
             "Check the recorder: was it down at that time, or unable to reach the brokers? What happened then stays "
             "unknown. Take a snapshot every cadence.",
         ),
+        NOT_ANSWERED: Cause(
+            "the recorder called brokers that list the group, and none of them returned its members",
+            "Check these brokers, and the recorder's permissions and network. What happened then stays unknown.",
+        ),
     },
     example="every group, from 02:26:56 on, as the recording ends with the snapshots of 02:26:26.",
     hits=hits,
-    spreads_by=everything,
+    spreads_by=_event,
     is_blind=True,
 )

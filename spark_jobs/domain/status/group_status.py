@@ -93,11 +93,12 @@ class _Ownership(NamedTuple):
 def group_status(
     step: AuditedStep, findings: Sequence[Finding], advice_in_numbers: Callable[[capacity.GroupInStep], str | None]
 ) -> GroupStatus | None:
-    """The row of a group; None: it has no interval inside the step. Muted findings make nothing worse.
+    """The row of a group; None: it has no interval inside the step, and no broker was called in vain for its members.
+    Muted findings make nothing worse.
 
     `advice_in_numbers`: a sentence, after the advice, on the simulated backlog with other members.
     """
-    if not any(True for _ in step.inside()):
+    if not step.unanswered(step.window.start) and not any(True for _ in step.inside()):
         return None
     ends = _ends(step)
     connected = _connected(ends)

@@ -37,9 +37,12 @@ from spark_jobs.pipeline.gather.kinds import (
     ROUTE,
     SETTINGS,
     TOPIC_QUEUES,
+    UNANSWERED,
 )
 from spark_jobs.pipeline.gather.readings import Layout, Numbers, Readings
 
+#: Kinds whose states are in the column of another one.
+_COLUMN_OF = {PROXY: MEMBERSHIP, CAPTURED: READABLE, DELETED: READABLE, UNANSWERED: READABLE}
 Value = TypeVar("Value", Connection, OwnedQueue, RequestMode)
 
 
@@ -68,7 +71,7 @@ def _by_group(states: pa.Table) -> dict[tuple[str, str], _Group]:
         lambda: defaultdict(lambda: defaultdict(list))
     )
     for place, row in enumerate(states.drop_columns(["times"]).to_pylist()):
-        column = {PROXY: MEMBERSHIP, CAPTURED: READABLE, DELETED: READABLE}.get(row["kind"], row["kind"])
+        column = _COLUMN_OF.get(row["kind"], row["kind"])
         folded = Folded(row["fingerprint"], row[column], every_time[offsets[place] : offsets[place + 1]])
         groups[row["cluster"], row["consumer_group"]][row["kind"]][row["name"]].append(folded)
     return dict(groups)
@@ -99,6 +102,7 @@ def _history(cluster: str, group: str, by_kind: _Group, measured: Readings) -> G
         offsets=by_name(OFFSET_QUEUES, lambda folded: measured.offsets(layouts(folded))),
         topics=by_name(TOPIC_QUEUES, lambda folded: measured.topics(layouts(folded))),
         proxies=by_name(PROXY, lambda folded: _series(folded, membership)),
+        unanswered=by_name(UNANSWERED, lambda folded: _series(folded, str)),
         captured=by_name(CAPTURED, lambda folded: Sightings.of(folded[0].times)).get(group, NEVER),
         deleted=by_name(DELETED, lambda folded: Sightings.of(folded[0].times)).get(group, NEVER),
         readable=by_name(READABLE, lambda folded: {broker: Sightings.of(times) for _, broker, times in folded}),

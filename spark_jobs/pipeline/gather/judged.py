@@ -36,12 +36,14 @@ IN_PART = "in_part"
 @dataclass(frozen=True)
 class Gathered:
     """The snapshots of a run as `fold.with_states` gives them, and what these were folded to, kept. `sightings`: what
-    was seen before and meanwhile, as `sightings.sighted` gives it, kept; None: there is no such table.
+    was seen before and meanwhile, as `sightings.sighted` gives it, kept; None: there is no such table. `unanswered`:
+    the calls for members that brokers did not answer, as `unanswered.unanswered_states` gives them; None: none.
     """
 
     snapshots: Mapping[str, DataFrame]
     folded: DataFrame
     sightings: DataFrame | None = None
+    unanswered: DataFrame | None = None
 
     @classmethod
     def of(cls, sources: Sources) -> Gathered:
@@ -102,9 +104,12 @@ def over_groups(
 
 
 def _all_states(gathered: Gathered) -> DataFrame:
-    if gathered.sightings is None:
-        return gathered.folded.withColumn(READABLE, F.lit(None).cast("string"))
-    return gathered.folded.unionByName(sighted_states(gathered.sightings), allowMissingColumns=True)
+    states = gathered.folded.withColumn(READABLE, F.lit(None).cast("string"))
+    if gathered.sightings is not None:
+        states = states.unionByName(sighted_states(gathered.sightings), allowMissingColumns=True)
+    if gathered.unanswered is not None:
+        states = states.unionByName(gathered.unanswered, allowMissingColumns=True)
+    return states
 
 
 def _judged(

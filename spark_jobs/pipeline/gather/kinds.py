@@ -13,6 +13,8 @@ PROXY = "proxy"
 #: When the group was captured; when it was deleted; when the route of a topic (the name) named a broker (the state) as
 #: readable.
 CAPTURED, DELETED, READABLE = "captured", "deleted", "readable"
+#: A broker (the name) did not answer who the group's members are; its state, the error, is in the column `READABLE`.
+UNANSWERED = "unanswered"
 
 #: Each source's kind, and the column that names what was seen, beside cluster and group.
 KIND_OF: dict[Table, str] = {

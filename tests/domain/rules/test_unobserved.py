@@ -12,7 +12,8 @@ from spark_jobs.domain.model.history import Membership, OffsetReadings, Subscrip
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Series, Span
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.unobserved import RULE, gaps, gaps_behind, gaps_where_named
+from spark_jobs.domain.rules.snapshot_gaps import gaps, gaps_behind, gaps_where_named
+from spark_jobs.domain.rules.unobserved import RULE
 from tests.domain.rules.builders import (
     QueueReading,
     audited_step,
@@ -186,3 +187,73 @@ def test_one_broker_that_is_silent_is_named() -> None:
     # Where nobody is heard the topic is named, not each of its brokers.
     ended = found(step(range(0), always, ends=1000))
     assert ended == [("1020-3600", "INFO", ["offset_snapshots: t"])]
+
+
+def called(step: AuditedStep, **seconds: list[int]) -> AuditedStep:
+    """The step, with calls for the group's members at these seconds that brokers, by name, did not answer."""
+    errors = {
+        broker: Series(np.array(times, np.int64) * SECOND, np.zeros(len(times), np.int64), [f"TIMED_OUT by {broker}"])
+        for broker, times in seconds.items()
+    }
+    return replace(step, history=replace(step.history, unanswered=errors))
+
+
+def answered(step: AuditedStep, *seconds: int) -> AuditedStep:
+    """The step, with snapshots of its members at these seconds."""
+    snapshots: Series[Membership] = Series(np.array(seconds, np.int64) * SECOND, np.zeros(len(seconds), np.int64), [])
+    return replace(step, history=replace(step.history, memberships={"x": snapshots}))
+
+
+def silences(step: AuditedStep) -> list[tuple[str, str | None, str | None]]:
+    """Span, severity, cause."""
+    return [(span(hit), hit.severity, hit.cause) for hit in RULE.hits(step)]
+
+
+def test_a_group_whose_members_no_broker_ever_returned_is_unobserved_from_the_first_call_on() -> None:
+    step = called(audited_step(), a=[*range(1200, 1300, 20)], b=[1240])
+    assert silences(step) == [("1200-3600", "ERROR", "NOT_ANSWERED")]
+    (hit,) = RULE.hits(step)
+    assert [party.name for party in hit.parties or ()] == ["membership_snapshots"]
+    assert hit.hint == (
+        "a did not answer the request for the group's connections from 1970-01-01T00:20Z on (TIMED_OUT by a). "
+        "b did not answer the request for the group's connections from 1970-01-01T00:20:40Z on (TIMED_OUT by b)."
+    )
+    many = called(audited_step(), **{f"b{number}": [60] for number in range(5)})
+    (hit,) = RULE.hits(many)
+    assert (hit.hint or "").endswith("(TIMED_OUT by b2). Nor did 2 other brokers.")
+
+
+def test_one_late_answer_is_no_gap() -> None:
+    """A snapshot holds 60 s."""
+    answers = {"x": [broker_said(1260, 3600, "c1", NOTHING)]}
+    assert silences(called(audited_step(memberships=answers), x=[1200, 1220])) == []
+    assert silences(called(audited_step(memberships=answers), x=[1180, 1220])) == [
+        ("1180-1260", "ERROR", "NOT_ANSWERED")
+    ]
+    step = answered(called(audited_step(memberships=answers), x=[1180, 1220]), 1260)
+    assert silences(step) == [("1180-1260", "WARN", "NOT_ANSWERED")]
+
+
+def test_calls_while_members_are_known_are_no_gap_and_give_a_later_gap_its_cause() -> None:
+    answers = {"x": [broker_said(0, 1000, "c1", NOTHING), broker_said(2000, 3600, "c1", NOTHING)]}
+    step = answered(audited_step(memberships=answers), 0, 940, 2000)
+    assert silences(called(step, y=[200, 400])) == [("1000-2000", "WARN", "NO_SNAPSHOTS")]
+    assert silences(called(step, y=[200], x=[960, 1980])) == [("1000-2000", "WARN", "NOT_ANSWERED")]
+    (hit,) = RULE.hits(called(step, y=[200], x=[960, 1980]))
+    assert (hit.hint or "").startswith(
+        "x did not answer the request for the group's connections from 1970-01-01T00:16Z"
+    )
+
+
+def test_calls_that_are_not_answered_to_the_end_show_that_the_recording_has_not_ended() -> None:
+    answers = {"x": [broker_said(0, 1000, "c1", NOTHING)]}
+    step = answered(audited_step(memberships=answers), 0, 940)
+    assert silences(called(step, x=[960, 1200])) == [("1000-3600", "INFO", "NOT_ANSWERED")]
+    assert silences(called(step, x=[960, 3580])) == [("1000-3600", "WARN", "NOT_ANSWERED")]
+
+
+def test_calls_outside_the_window_are_not_known_to_the_step() -> None:
+    """It begins 420 s before the step; what is published begins 60 s later."""
+    assert silences(called(audited_step(), a=[-421, 3600])) == []
+    assert silences(called(audited_step(), a=[-420])) == [("-360-3600", "INFO", "NOT_ANSWERED")]
+    assert silences(called(audited_step(), a=[-420, 0])) == [("-360-3600", "ERROR", "NOT_ANSWERED")]
