@@ -1,24 +1,20 @@
-"""For MkDocs: a page of the commands, the files that pages link to, and links that name pages by their titles."""
+"""For MkDocs: the files that pages link to, and links that name pages by their titles."""
 
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
-PYTHON = ROOT / ".venv" / "bin" / "python"
 _OUTSIDE = re.compile(r"\]\(\.\./([^)#]+)\)")
 _FILE_NAME = re.compile(r"\[[\w-]+\.md\]\(([\w-]+\.md)")
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """The pages, that of the commands, and under `files/` every other file that one of them links to."""
-    commands = subprocess.run([PYTHON, "-m", "spark_jobs.cli.handbook"], cwd=ROOT, check=True, capture_output=True)
-    files.append(File.generated(config, "cli.md", content=commands.stdout.decode()))
+    """The pages, and under `files/` every other file that one of them links to."""
     pages = [page.content_string for page in files.documentation_pages()]
     for path in sorted({path for text in pages for path in _OUTSIDE.findall(text)}):
         files.append(File.generated(config, f"files/{path}.txt", abs_src_path=str(ROOT / path)))

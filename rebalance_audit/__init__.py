@@ -18,11 +18,17 @@ if TYPE_CHECKING:
     from spark_jobs.api.warehouse import open_warehouse as open
     from spark_jobs.errors import RebalanceAuditError
 
+    __version__: str
+
 __all__ = ["AuditedWarehouse", "RebalanceAuditError", "open"]
 
 
 def __getattr__(name: str) -> Any:
-    """What `__all__` names."""
+    """What `__all__` names, and the version."""
+    if name == "__version__":
+        from spark_jobs.installation import installed_version
+
+        return installed_version()
     if name == "RebalanceAuditError":
         from spark_jobs.errors import RebalanceAuditError
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What the process tells its caller; the README has the same table."""
+    """What the process tells its caller; docs/cli.md says when."""
 
     CLEAN = 0
     FINDINGS = 1
@@ -19,6 +19,10 @@ class RebalanceAuditError(Exception):
     """Base of all errors whose text is written for the user: what is wrong, where, and what to do."""
 
     exit_code: ExitCode = ExitCode.USAGE
+
+
+class UsageError(RebalanceAuditError):
+    """A command or an option that does not exist."""
 
 
 class IntervalError(RebalanceAuditError):

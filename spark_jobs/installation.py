@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 #: Folder of `spark_jobs`, `schemas`, `expectations`, `dags` and `examples`.
 ROOT = Path(__file__).parents[1]
 #: What the names of its modules begin with: nothing in a checkout, `rebalance_audit.` in a wheel.
 PREFIX = __name__.removesuffix("spark_jobs.installation")
+
+
+def installed_version() -> str:
+    """The version of the installed rebalance-audit; `not installed` if Python runs it from a folder."""
+    try:
+        return version("rebalance-audit")
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def fetched(name: str) -> Path:

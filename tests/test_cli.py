@@ -11,6 +11,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ import pytest
 from deltalake import write_deltalake
 from rich.console import Console
 
+import rebalance_audit
 from schemas import FINDINGS
 from spark_jobs.capture.jars import ROCKETMQ
 from spark_jobs.cli.auditing import show_failures, show_next_steps
-from spark_jobs.cli.commands import COMMANDS, Command, function_named
+from spark_jobs.cli.commands import COMMANDS, GROUPS, Command, function_named
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.environment import filters_from_environment, with_environment
 from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code, run_exit_code
@@ -56,13 +58,13 @@ def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("", "the following arguments are required: COMMAND"),
-        ("audit", "invalid choice: 'audit'"),
+        ("staus", "there is no command staus: did you mean status or"),
+        ("xyzzy", "there is no command xyzzy: rebalance-audit --help lists them"),
         ("ingest --warehouse w", "the following arguments are required: FILE"),
         (f"run --interval {HOUR}", "the following arguments are required: --warehouse"),
         ("run --warehouse w", "the following arguments are required: --interval"),
         (f"run --warehouse w --interval {HOUR} --fail-on FATAL", "invalid choice: 'FATAL'"),
-        (f"run --ware w --interval {HOUR}", "the following arguments are required: --warehouse"),
+        (f"run --ware w --interval {HOUR}", "run has no option --ware: did you mean --warehouse or"),
         ("run --warehouse w --interval 2026-11-21T02:00", "is not an interval: write START/END"),
         ("run --warehouse w --interval 2026-11-21/2026-11-21", "is empty"),
         ("run --warehouse w --interval 2026-11-22/2026-11-21", "is reversed"),
@@ -73,9 +75,10 @@ def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFi
         ("backfill --warehouse w --interval 2026-11-21/2026-11-21", "is empty"),
         ("backfill --warehouse w --interval 2026-11-21/2026-11-21T02:30", "is off the grid"),
         (f"backfill --warehouse w --interval {HOUR} --jobs 0", "'0' is not a whole number from 1 to 16"),
-        (f"backfill --warehouse w --interval {HOUR} --group g", "unrecognized arguments: --group g"),
+        (f"backfill --warehouse w --interval {HOUR} --group g", "backfill has no option --group: did you mean --"),
         ("status --group g", "the following arguments are required: --warehouse"),
-        ("status --warehouse w --at 2026-11-21T02:10", "unrecognized arguments: --at"),
+        ("status --warehouse w --at 2026-11-21T02:10", "status has no option --at: did you mean --"),
+        ("status --warehouse w --qqqqqq=1", "status has no option --qqqqqq: rebalance-audit status --help lists them"),
         ("explain --warehouse w --at 2026-11-21T02:10", "the following arguments are required: --group"),
         ("explain --warehouse w --group g", "the following arguments are required: --at"),
         ("explain --warehouse w --group g --at yesterday", "'yesterday' is not a time: write it as 2026-11-21T02:00"),
@@ -96,6 +99,33 @@ def test_wrong_usage_exits_with_3(line: str, message: str, capsys: pytest.Captur
     assert main(shlex.split(line)) == 3
     out, err = capsys.readouterr()
     assert (out, message in err) == ("", True), err
+
+
+def test_without_arguments_the_help_lists_every_command_in_its_group(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([]) == 0
+    help_text = capsys.readouterr().out
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().out == help_text
+    listed = re.findall(r"^  ([a-z][a-z-]+) ", help_text, re.MULTILINE)
+    assert listed == [name for names in GROUPS.values() for name in names.split()]
+    assert sorted(listed) == sorted(COMMANDS)
+    assert "\nRecord and load:\n  capture    Record what" in help_text
+    assert help_text.startswith("Usage: rebalance-audit COMMAND [OPTION ...]\n")
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"rebalance-audit {version('rebalance-audit')}\n"
+    assert rebalance_audit.__version__ == version("rebalance-audit")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("1w", 604800), ("2d", 172800), ("1.5h", 5400), ("90", 90)])
+def test_a_length_of_time_has_a_unit(text: str, seconds: float) -> None:
+    arguments = build_parser().parse_args(["incidents", "--warehouse", "w", "--last", text])
+    assert arguments.last == seconds
 
 
 def command_raising(error: BaseException) -> Command:

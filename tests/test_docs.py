@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
+import yaml
 
 from schemas import TABLES
 from schemas.handbook import PAGE, handbook
@@ -14,8 +16,11 @@ from spark_jobs.cli import handbook as command_line
 from spark_jobs.cli.commands import COMMANDS
 from spark_jobs.cli.main import build_parser
 from spark_jobs.cli.options import OPTIONS
+from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.setup.java import VERSIONS
 
 DOCS = Path(__file__).parents[1] / "docs"
+INCIDENT = Path(__file__).with_name("recording") / "explained"
 FIRST = (DOCS / "README.md").read_text(encoding="utf-8")
 README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
 PAGES = [*DOCS.glob("*.md"), *DOCS.parent.glob("*.md")]
@@ -51,18 +56,69 @@ def test_the_commands_of_the_first_page_exist_with_their_options() -> None:
         assert option in OPTIONS
 
 
-def test_the_readme_has_every_command_and_is_short() -> None:
-    lines = README.splitlines()
-    assert len(lines) <= 150
-    rows = re.findall(r"^\| (`[a-z].*?) \|", README, re.MULTILINE)
-    named = {name for row in rows for name in re.findall(r"`([a-z-]+)[ `]", row)}
-    assert set(COMMANDS) - {"version"} <= named
+def test_the_readme_is_short_and_begins_with_the_question_and_the_picture() -> None:
+    assert len(README.split()) <= 700
+    cells = re.findall(r"(?<=\| )[^|\n]+(?= \|)", README)
+    assert max(map(len, cells)) <= 80
+    question, picture, commands, finding = (
+        README.index(part) for part in ("helped?*", "![", "$ make demo ", "```text")
+    )
+    assert question < picture < commands < finding
+    assert re.findall(r"^\$ (.*?) +#", README, re.MULTILINE) == ["make demo", "make test"]
+
+
+def test_the_readme_shows_a_finding_as_people_see_it() -> None:
+    (shown,) = re.findall(r"^```text\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    assert (INCIDENT / "incident.txt").read_text(encoding="utf-8").startswith(shown)
+
+
+def test_the_readme_names_what_is_found_in_ten_lines() -> None:
+    lines = re.findall(r"^\d+\. \*\*.*\*\*: .*\.$", README, re.MULTILINE)
+    assert len(lines) == 10
+    named = set(re.findall(r"`([A-Z_]+)`", README))
+    assert {"UNASSIGNED_QUEUE", "DUPLICATE_CLIENT_ID"} <= named
+    assert named <= {rule.name for rule in RULES}
+
+
+def test_nothing_is_installed_from_an_index_that_does_not_have_it() -> None:
+    """Every `pip install` of this project names the wheel that `make dist` builds, of this version, with its extras."""
+    settings = ConfigParser()
+    settings.read(DOCS.parent / "setup.cfg")
+    wheel = f"dist/rebalance_audit-{settings['metadata']['version']}-py3-none-any.whl"
+    for page in PAGES:
+        for words in re.findall(r"pip install (.*?)(?:`|$)", page.read_text(encoding="utf-8"), re.MULTILINE):
+            for word in shlex.split(words, comments=True):
+                if "rebalance" in word:
+                    path, _, extras = word.rstrip("]").partition("[")
+                    assert path == wheel, page.name
+                    assert {*extras.split(",")} <= {*settings["options.extras_require"]}, page.name
+    assert "Development Status :: 4 - Beta" in settings["metadata"]["classifiers"]
+
+
+def test_one_thing_is_said_about_versions() -> None:
+    """Classifiers, CI and docs/support.md name the same Pythons and Javas, and so does the check of Java."""
+    support = (DOCS / "support.md").read_text(encoding="utf-8")
+    tried = {
+        part: set(re.findall(r"\d+(?:\.\d+)?", " ".join(re.findall(rf"^\| {part} \| (.*?) \|", support, re.MULTILINE))))
+        for part in ("Python", "Java")
+    }
+    setup = (DOCS.parent / "setup.cfg").read_text(encoding="utf-8")
+    ci = yaml.safe_load((DOCS.parent / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8"))
+    assert tried["Python"] == set(re.findall(r"Python :: (3\.\d+)", setup))
+    assert tried["Java"] == set(ci["jobs"]["test"]["strategy"]["matrix"]["java"]) == {*map(str, VERSIONS)}
+    assert "not tried" not in "".join(re.findall(r"^\| (?:Python|Java) .*", support, re.MULTILINE))
+
+
+def test_the_reference_of_the_command_line_is_the_one_the_commands_make() -> None:
+    assert command_line.PAGE.read_text(encoding="utf-8") == command_line.handbook(), (
+        "run python -m spark_jobs.cli.handbook"
+    )
 
 
 def test_the_reference_of_the_command_line_has_every_command_and_what_it_requires() -> None:
     page = command_line.handbook()
-    assert re.findall(r"^## (.*)$", page, re.MULTILINE) == list(COMMANDS)
-    run = page.partition("## run\n")[2].partition("\n## ")[0]
+    assert sorted(re.findall(r"^### (.*)$", page, re.MULTILINE)) == sorted(COMMANDS)
+    run = page.partition("### run\n")[2].partition("\n### ")[0]
     assert "| **`--warehouse URI`** | where the tables are: a path, a URI, or catalog.schema |" in run
     assert "| `--fail-on SEVERITY` | " in run
     assert "(default: ERROR) |" in run

@@ -123,6 +123,18 @@ def test_dags_are_written_beside_those_of_others(tmp_path: Path, capsys: pytest.
     assert "the DAGs cannot be written to" in capsys.readouterr().err
 
 
+def test_examples_are_written_into_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "new" / "examples"
+    for _ in range(2):
+        assert main(["examples", "--to", str(folder)]) == 0
+    names = [*("demo.yaml", "grafana-dashboard.json", "notebook.ipynb", "prometheus-rules.yml")]
+    names += ["rebalance-audit-capture.service", "recording.jsonl.gz", "routes.yaml"]
+    assert capsys.readouterr().out.splitlines() == [f"{folder}/{name}" for name in names] * 2
+    assert all((folder / name).read_bytes() == (ROOT / "examples" / name).read_bytes() for name in names)
+    assert main(["examples", "--to", str(folder / "demo.yaml")]) == 3
+    assert "the examples cannot be written to" in capsys.readouterr().err
+
+
 def test_what_was_fetched_can_be_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -139,7 +151,9 @@ def test_what_was_fetched_can_be_removed(tmp_path: Path, monkeypatch: pytest.Mon
 )
 def test_a_missing_package_is_one_of_an_extra(name: str, extra: str) -> None:
     missing = needed_extra(ModuleNotFoundError(f"No module named '{name}'", name=name))
-    assert str(missing).endswith(f"which is not installed: pip install 'rebalance-audit[{extra}]'")
+    assert str(missing).endswith(
+        f"which is not installed: install rebalance-audit with its extra [{extra}] (docs/install.md)"
+    )
 
 
 def test_another_missing_module_is_a_bug() -> None:

@@ -310,6 +310,13 @@ COMMANDS: Mapping[str, Command] = {
         first_word="looking for Java and jars",
         examples=("", "--capture", "--from /mnt/jars"),
     ),
+    "examples": Command(
+        "Write the example files into a folder: a Grafana dashboard, alert rules, a systemd unit, the recording.",
+        "setting_up:examples_command",
+        required="--to",
+        first_word="",
+        examples=("--to examples",),
+    ),
     "dags": Command(
         "Write the DAG files for Airflow into a folder.",
         "setting_up:dags_command",
@@ -320,4 +327,13 @@ COMMANDS: Mapping[str, Command] = {
     "version": Command(
         "Print the versions of the audit, Spark and Delta.", "commands:version_command", first_word="", examples=("",)
     ),
+}
+
+#: The commands in the order in which they are shown, by what they are for.
+GROUPS: Mapping[str, str] = {
+    "Record and load": "capture ingest",
+    "Audit": "run backfill late task validate verify",
+    "Look": "status incidents explain what-if trends suggest compare clients runs report metrics",
+    "Keep": "notify maintain",
+    "Set up": "setup demo examples dags version",
 }

@@ -1,32 +1,61 @@
-"""`python -m spark_jobs.cli.handbook` prints the reference of the command line, for the documentation site."""
+"""The reference of the command line: `python -m spark_jobs.cli.handbook` writes docs/cli.md."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spark_jobs.cli.commands import COMMANDS, Command
+from spark_jobs.cli.commands import COMMANDS, GROUPS, Command
 from spark_jobs.cli.options import COMMON, OPTIONS, VARIABLE
 from spark_jobs.errors import ExitCode
+from spark_jobs.installation import ROOT
 
-_FRAME = f"""# Command line
+PAGE = ROOT / "docs" / "cli.md"
 
-Every option can also be set by an environment variable: `--warehouse` by `{VARIABLE}WAREHOUSE`. Options in **bold** are
-required; where a command takes `--last`, it can stand in the place of `--interval`. All commands take `--verbose` (log
-every step on stderr) and `--debug` (show the traceback of an unexpected error).
+_MEANINGS = {
+    ExitCode.CLEAN: "nothing is wrong, or the command only answers",
+    ExitCode.FINDINGS: "findings at or above `--fail-on` (`ERROR`), or a critical expectation failed; `verify`: "
+    "something differs",
+    ExitCode.WARNINGS: "findings below `--fail-on`, rows in quarantine, an expectation that is not critical failed, or "
+    "the answer is not known",
+    ExitCode.USAGE: "wrong usage, configuration or data; nothing was published",
+    ExitCode.NOT_PUBLISHED: "another run has the same steps, or the disk, memory, Java or a notification failed",
+}
+_FRAME = f"""<!-- Made by python -m spark_jobs.cli.handbook: change the commands, not this page. -->
+# Command line
 
-| exit code | name |
+`rebalance-audit COMMAND --help` shows the same with examples. All commands take `--verbose` (log every step on
+stderr) and `--debug` (show the traceback of an unexpected error).
+
+- Options in **bold** are required. Where a command takes `--last`, it can stand in place of `--interval`.
+- Every option can be set by an environment variable: `--warehouse` by `{VARIABLE}WAREHOUSE`.
+- A warehouse is a path, a URI, or `catalog.schema` ([S3 and catalogs](object-stores.md)).
+- Times are UTC, and intervals exclude their end. `--tz ZONE` shows times of another zone.
+- The answer is on stdout; progress, warnings and the next command to type are on stderr.
+- Commands that only read [start no Java](architecture.md#reading). Others start it
+  [for small or for large work](architecture.md#starting-spark), which `--scale` overrules.
+
+## Exit codes
+
+| code | meaning |
 |---|---|
 """
 
 
 def handbook() -> str:
-    """The page: the exit codes, and a section per command with its options and examples."""
-    codes = "".join(f"| {code.value} | {code.name.lower()} |\n" for code in ExitCode)
-    return _FRAME + codes + "\n" + "\n".join(line for name in COMMANDS for line in _section(name, COMMANDS[name]))
+    """The page: the exit codes, and a section per command with its options and examples, in the order of the help."""
+    codes = "".join(f"| {code.value} | {_MEANINGS[code]} |\n" for code in ExitCode)
+    note = "\nCommands of many steps (`backfill`, `late`) exit with the worst code of their steps.\n\n"
+    return _FRAME + codes + note + "\n".join(line for title in GROUPS for line in _group(title))
+
+
+def _group(title: str) -> Iterator[str]:
+    yield from (f"## {title}", "")
+    for name in GROUPS[title].split():
+        yield from _section(name, COMMANDS[name])
 
 
 def _section(name: str, command: Command) -> Iterator[str]:
-    yield from (f"## {name}", "", command.summary, "", "| option | meaning |", "|---|---|")
+    yield from (f"### {name}", "", command.summary, "", "| option | meaning |", "|---|---|")
     for option, default in command.options.items():
         if option in COMMON:
             continue
@@ -35,7 +64,8 @@ def _section(name: str, command: Command) -> Iterator[str]:
         written = f"{option} {metavar}" if option.startswith("--") and metavar else option
         shown = f"**`{written}`**" if option in command.required.split() else f"`{written}`"
         yield f"| {_cell(shown)} | {_cell(settings['help'])}{f' (default: {default})' if default else ''} |"
-    yield from ("", "```console", *(f"$ rebalance-audit {name} {example}" for example in command.examples), "```", "")
+    yield from ("", "```console", *(f"$ rebalance-audit {name} {example}".rstrip() for example in command.examples))
+    yield from ("```", "")
 
 
 def _cell(text: str) -> str:
@@ -43,4 +73,4 @@ def _cell(text: str) -> str:
 
 
 if __name__ == "__main__":
-    print(handbook())
+    PAGE.write_text(handbook(), encoding="utf-8")

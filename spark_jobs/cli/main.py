@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import traceback
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, Action, ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from contextvars import copy_context
 from typing import Any, NoReturn
@@ -18,7 +18,9 @@ from rich_argparse import RawDescriptionRichHelpFormatter
 from spark_jobs.cli.commands import COMMANDS, Command
 from spark_jobs.cli.environment import filters_from_environment, with_environment
 from spark_jobs.cli.options import EXCLUSIVE, OPTIONS
+from spark_jobs.cli.usage import check_names, list_of_commands
 from spark_jobs.errors import ExitCode, RebalanceAuditError
+from spark_jobs.installation import installed_version
 
 # PYTHON_ARGCOMPLETE_OK
 
@@ -42,7 +44,9 @@ def _run(argv: Sequence[str]) -> int:
             import argcomplete
 
             argcomplete.autocomplete(parser)  # answers the shell, and ends this process
-        arguments = parser.parse_args(with_environment(argv, os.environ))
+        words = with_environment(argv, os.environ)
+        check_names(words, COMMANDS)
+        arguments = parser.parse_args(words or ["--help"])
         _configure_logging(logging.INFO if arguments.verbose else logging.WARNING)
         if zone := getattr(arguments, "tz", None):
             from spark_jobs.cli.terminal import show_times_in
@@ -143,15 +147,27 @@ class _Parser(ArgumentParser):
         self.exit(ExitCode.USAGE, f"{self.prog}: {message}\n")
 
 
+class _Version(Action):
+    """Print the version, which is looked up only now, and exit."""
+
+    def __call__(self, parser: ArgumentParser, *_: Any) -> NoReturn:
+        print(parser.prog, installed_version())
+        parser.exit()
+
+
 def build_parser() -> ArgumentParser:
     """The parser of all commands; each takes the options that it names, and the common ones."""
-    parser = _Parser("rebalance-audit", description=_SUMMARY, epilog=_EXIT_CODES, **_STYLE)
-    subparsers = parser.add_subparsers(required=True, metavar="COMMAND", dest="name")
+    epilog = f"{list_of_commands()}\nrebalance-audit COMMAND --help shows its options and examples\n{_EXIT_CODES}"
+    parser = _Parser(
+        "rebalance-audit", description=_SUMMARY, usage="%(prog)s COMMAND [OPTION ...]", epilog=epilog, **_STYLE
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version, and exit")
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND", dest="name", help=SUPPRESS, prog=parser.prog)
     for name, command in COMMANDS.items():
         examples = (f"  {parser.prog} {name} {example}".rstrip() for example in command.examples)
         epilog = "\n".join(("examples:", *examples, "", _EXIT_CODES))
         summary = command.summary
-        sub = subparsers.add_parser(name, help=summary, description=summary, epilog=epilog, **_STYLE)
+        sub = subparsers.add_parser(name, description=summary, epilog=epilog, **_STYLE)
         _add_options(sub, command)
     return parser
 

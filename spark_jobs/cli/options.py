@@ -22,11 +22,11 @@ def _if_any(text: str) -> str | None:
 
 
 def _seconds(text: str) -> float:
-    """A time such as 20s, 10m or 2h; a number alone is seconds."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text)
+    """A time such as 20s, 10m, 2h, 3d or 1w; a number alone is seconds."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw]?)", text)
     if not match or not float(match[1]):
         raise ValueError(text)
-    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]]
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[match[2]]
 
 
 def _positive(text: str) -> int:
@@ -88,7 +88,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "time in UTC, END excluded; audits cover whole steps (1 hour unless configured)",
         type=Interval.parse,
     ),
-    "--last": _value("TIME", "so long before the end of the newest audited step, such as 1h or 7d", type=_seconds),
+    "--last": _value("TIME", "so long before the end of the newest audited step, such as 1h, 7d or 1w", type=_seconds),
     "--tz": _value(
         "ZONE",
         "show times of this zone, such as Europe/Berlin (default: UTC); what is typed without an offset is UTC",
@@ -128,7 +128,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--run": _value("NAME", "the scheduler's name for the run, the same in all its tasks"),
     "--to": _value(
         "PATH",
-        "notify: file, mode 0600, with the Apprise URL to send to (default: REBALANCE_AUDIT_NOTIFY_URL); dags: folder",
+        "folder; notify: file, mode 0600, with the Apprise URL to send to (default: REBALANCE_AUDIT_NOTIFY_URL)",
         type=_if_any,
     ),
     "--target": _value("NAME", "the name under which sent notices are remembered; one for each URL"),

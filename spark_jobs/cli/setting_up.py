@@ -48,6 +48,18 @@ def dags_command(arguments: Namespace) -> int:
     return ExitCode.CLEAN
 
 
+def examples_command(arguments: Namespace) -> int:
+    """Write the example files. Raises `OutputError` if that fails."""
+    folder = Path(arguments.to)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        files = [Path(shutil.copy(file, folder)) for file in sorted((ROOT / "examples").glob("[!_]*.*"))]
+    except OSError as error:
+        raise OutputError(f"the examples cannot be written to {folder}: {error.strerror}") from error
+    print(*(printable(str(file)) for file in files), sep="\n")
+    return ExitCode.CLEAN
+
+
 def _copy_dags(folder: Path) -> list[Path]:
     """Puts the DAG files into the folder, in place of older ones, and what Airflow is to ignore of them into its
     .airflowignore, which keeps its other lines; the files.

@@ -21,4 +21,7 @@ def needed_extra(error: ImportError) -> SetupError | None:
     extra = _EXTRAS.get(package)
     if extra is None:
         return None
-    return SetupError(f"this needs {package}, which is not installed: pip install 'rebalance-audit[{extra}]'")
+    return SetupError(
+        f"this needs {package}, which is not installed: install rebalance-audit with its extra [{extra}] "
+        "(docs/install.md)"
+    )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from spark_jobs.installation import ROOT
+from spark_jobs.installation import ROOT, installed_version
 
 #: The folders whose code decides what is published.
 _CODE = ("expectations", "schemas", "spark_jobs")
@@ -15,12 +14,8 @@ _CODE = ("expectations", "schemas", "spark_jobs")
 
 @cache
 def code_version() -> str:
-    """The version of rebalance-audit (or that it was not installed) and, after a +, a hash of the code that runs."""
-    try:
-        installed = version("rebalance-audit")
-    except PackageNotFoundError:
-        installed = "not installed"
-    return f"{installed}+{_code_hash(ROOT)}"
+    """The installed version and, after a +, a hash of the code that runs."""
+    return f"{installed_version()}+{_code_hash(ROOT)}"
 
 
 def _code_hash(root: Path) -> str:

@@ -13,12 +13,13 @@ from pathlib import Path
 
 from spark_jobs.errors import SetupError
 
-_VERSIONS = (17, 21)
+#: The Javas that Spark runs on, as docs/support.md says.
+VERSIONS = (17, 21)
 
 
 def check_java() -> None:
     """Raises `SetupError` unless the Java that Spark will start is one it supports (JAVA_HOME, else PATH)."""
-    wanted = f"install Java {' or '.join(map(str, _VERSIONS))} (any OpenJDK), or point JAVA_HOME at one"
+    wanted = f"install Java {' or '.join(map(str, VERSIONS))} (any OpenJDK), or point JAVA_HOME at one"
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else "java"
     try:
@@ -27,7 +28,7 @@ def check_java() -> None:
         where = f"in JAVA_HOME ({home})" if home else "on the PATH"
         raise SetupError(f"no Java {where}: {wanted}") from None
     version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
-    if not version or int(version[1]) not in _VERSIONS:
+    if not version or int(version[1]) not in VERSIONS:
         fault = f"is version {version[1]}" if version else "does not tell its version"
         raise SetupError(f"{shutil.which(java) or java} {fault}: {wanted}")
 

@@ -1,6 +1,6 @@
 """docs/expectations.md is what the suites say."""
 
-from schemas import SOURCES, TABLES
+from schemas import SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.pipeline.quality.checks import of_source
 from spark_jobs.pipeline.quality.drift import NULLS_ARE_USUAL, ROWS_ARE_USUAL
@@ -17,9 +17,3 @@ def test_every_expectation_of_steps_is_explained() -> None:
     assert names == {"few_rows_are_quarantined", "cadence_is_kept"}
     for name in (*names, ROWS_ARE_USUAL, NULLS_ARE_USUAL, "content_is_as_published"):
         assert f"| `{name}` |" in PAGE.read_text(encoding="utf-8"), name
-
-
-def test_every_table_that_is_made_is_in_the_readme() -> None:
-    text = (PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
-    for table in set(TABLES) - set(SOURCES):
-        assert f"`{table.name}`" in text, table.name

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections import defaultdict
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -68,10 +69,9 @@ def test_a_moment_is_told(spark: SparkSession, audited: Audited, name: str, grou
     assert file.getvalue() == (EXPLAINED / f"{name}.txt").read_text(encoding="utf-8")
 
 
-def test_the_readme_shows_what_is_told() -> None:
-    readme = (EXPLAINED.parents[2] / "README.md").read_text(encoding="utf-8")
-    excerpt = readme.partition("the way a colleague would:\n\n```text\n")[2].partition("```")[0]
-    assert excerpt
+def test_the_tutorial_shows_what_is_told() -> None:
+    tutorial = (EXPLAINED.parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    (excerpt,) = re.findall(r"^```text\n(.*?)^```", tutorial, re.DOTALL | re.MULTILINE)
     assert excerpt in (EXPLAINED / "twins.txt").read_text(encoding="utf-8")
 
 

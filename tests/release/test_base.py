@@ -63,14 +63,15 @@ def test_what_audits_names_the_extra(words: list[str], base: Environment, wareho
     done = base("rebalance-audit", *words, "--warehouse", str(warehouse))
     assert done.returncode == 3
     assert done.stdout.splitlines()[-1] == (
-        "rebalance-audit: this needs pyspark, which is not installed: pip install 'rebalance-audit[spark]'"
+        "rebalance-audit: this needs pyspark, which is not installed: install rebalance-audit with its extra "
+        "[spark] (docs/install.md)"
     )
 
 
 def test_set_up_without_spark_names_the_extra(base: Environment) -> None:
     done = base("rebalance-audit", "setup")
     assert done.returncode == 3
-    assert done.stdout.endswith("pip install 'rebalance-audit[spark]'\n")
+    assert done.stdout.endswith("install rebalance-audit with its extra [spark] (docs/install.md)\n")
 
 
 def test_it_is_small_and_starts_soon(built: Built, base: Environment) -> None:
