@@ -1,4 +1,4 @@
-"""Compacts the tables once a week, removes old files (none that a run refers to), and checks constraints."""
+"""Compacts the tables once a day, removes old files (none that a run refers to), and checks constraints."""
 
 from datetime import timedelta
 
@@ -8,7 +8,7 @@ from rebalance_audit_tasks import DEFAULT_ARGS, SETTINGS, AuditOperator
 with DAG(
     "rebalance_audit_maintain",
     description="Compacts the tables and removes old files",
-    schedule=CronDataIntervalTimetable("0 5 * * 0", timezone="UTC"),
+    schedule=CronDataIntervalTimetable("30 4 * * *", timezone="UTC"),
     max_active_runs=1,
     default_args=DEFAULT_ARGS | {"priority_weight": 1, "execution_timeout": timedelta(hours=6)},
     doc_md=__doc__,

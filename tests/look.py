@@ -14,6 +14,7 @@ from pathlib import Path
 from deltalake import DeltaTable, write_deltalake
 
 from schemas import AUDIT_RUNS, OUTPUTS, SOURCES
+from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
@@ -33,7 +34,9 @@ def audit_into(warehouse: Path, interval: Interval, cadence_seconds: int, record
     for table in OUTPUTS:
         write_deltalake(warehouse / table.name, outputs[table.name], mode="append")
     versions = {table.name: DeltaTable(warehouse / table.name).version() for table in OUTPUTS}
-    write(warehouse, AUDIT_RUNS, [audit_run(interval, versions, finished_at=interval.end + timedelta(minutes=1))])
+    configuration = Configuration(cadence_seconds=cadence_seconds).model_dump_json()
+    finished_at = interval.end + timedelta(minutes=1)
+    write(warehouse, AUDIT_RUNS, [audit_run(interval, versions, finished_at=finished_at, configuration=configuration)])
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -31,7 +32,7 @@ from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code, run_exit_co
 from spark_jobs.cli.main import build_parser, main
 from spark_jobs.cli.scheduled import bar_on, show_backfill
 from spark_jobs.cli.show_incidents import show_findings
-from spark_jobs.cli.terminal import printable, progress_on, show_next
+from spark_jobs.cli.terminal import be_quiet, printable, progress_on, show_next
 from spark_jobs.domain.model.intervals import Interval, StepGrid, duration_text
 from spark_jobs.errors import ExitCode, SetupError
 from spark_jobs.operate.backfill import Audited, Backfill, Failed
@@ -126,6 +127,18 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
 def test_a_length_of_time_has_a_unit(text: str, seconds: float) -> None:
     arguments = build_parser().parse_args(["incidents", "--warehouse", "w", "--last", text])
     assert arguments.last == seconds
+
+
+def test_quiet_leaves_only_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["examples", "--to", str(tmp_path), "--quiet"]
+    assert main(arguments) == 0
+    assert capsys.readouterr().err == ""
+    copied = copy_context()
+    copied.run(be_quiet)
+    copied.run(show_next, "status", "w")
+    with copied.run(progress_on) as say:
+        say("loading")
+    assert capsys.readouterr().err == ""
 
 
 def command_raising(error: BaseException) -> Command:

@@ -15,6 +15,7 @@ from spark_jobs.capture.jars import check_tools
 from spark_jobs.errors import SetupError
 from spark_jobs.runtime.session import JARS_DIR
 from spark_jobs.setup.class_archive import make_archive
+from spark_jobs.setup.download import Package, download
 from spark_jobs.setup.jars import check_jars, fetch_jars, fetch_s3, fetch_tools, jar_names
 from spark_jobs.setup.java import check_java
 from spark_jobs.store.s3 import s3a as s3
@@ -180,9 +181,55 @@ def test_jars_come_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_half_of_the_jars_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_CONF_DIR", str(repository(tmp_path, jar_names()[:1])))
     target = tmp_path / "share" / "jars"
-    with pytest.raises(SetupError, match=r"Delta's jars could not be downloaded.*delta-storage.*not found"):
+    with pytest.raises(
+        SetupError, match=r"Delta's jars could not be downloaded.*io.delta:delta-storage:\S+ is not found"
+    ) as e:
         fetch_jars(target)
-    assert list(target.parent.iterdir()) == []
+    version = jar_names()[1].removesuffix(".jar").rpartition("-")[2]
+    assert f"mvn dependency:get -Dartifact=io.delta:delta-storage:{version}" in str(e.value)
+    assert not target.exists()
+
+
+def test_a_download_that_broke_off_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What came is kept: the second time the repository needs to have only what was missing."""
+    monkeypatch.setenv("SPARK_CONF_DIR", str(repository(tmp_path, jar_names()[:1])))
+    target = tmp_path / "share" / "jars"
+    with pytest.raises(SetupError):
+        fetch_jars(target)
+    shutil.rmtree(tmp_path / "repository")
+    repository(tmp_path, jar_names()[1:])
+    said = list[str]()
+    fetch_jars(target, say=said.append)
+    assert sorted(file.name for file in target.iterdir()) == sorted(jar_names())
+    assert said[0].startswith("resolving Delta's jars (io.delta:delta-spark")
+    assert any(re.fullmatch(r"downloading delta-storage-\S+\.jar, one of 2 artifacts", line) for line in said)
+    assert [path.name for path in target.parent.iterdir()] == ["jars"]
+
+
+@pytest.mark.parametrize(("broken_off", "works"), [(3, True), (4, False)])
+def test_a_download_that_breaks_off_is_tried_again(
+    broken_off: int, works: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `spark-submit` whose first runs lose their connection; pauses are not waited for."""
+    jars, tries = tmp_path / "kept" / "jars", tmp_path / "tries"
+    script = (
+        f"echo x >> {tries}; if [ $(wc -l < {tries}) -le {broken_off} ]; then "
+        'echo "\t\t:: g#a;1.0!a.jar" >&2; echo "Connection reset" >&2; exit 1; fi; '
+        f"mkdir -p {jars}; touch {jars}/g_a-1.0.jar"
+    )
+    program(tmp_path / "bin", "spark-submit", script)
+    monkeypatch.setattr("spark_jobs.setup.download._home", lambda: tmp_path)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    said = list[str]()
+    package = Package("A", "g:a:1.0", "", ["g_a-1.0.jar"])
+    if works:
+        download(package, tmp_path / "jars", tmp_path / "kept", said.append)
+        assert [file.name for file in (tmp_path / "jars").iterdir()] == ["g_a-1.0.jar"]
+    else:
+        with pytest.raises(SetupError, match=r"nothing was changed: g:a:1\.0 is not found.*mvn dependency:get"):
+            download(package, tmp_path / "jars", tmp_path / "kept", said.append)
+    again = "the download broke off; trying again"
+    assert [line for line in said if line.startswith(again)] == [f"{again} ({n} of 4)" for n in (2, 3, 4)]
 
 
 def test_s3a_is_fetched_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

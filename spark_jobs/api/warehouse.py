@@ -13,7 +13,7 @@ from schemas import FINDINGS, OUTPUTS, Table
 from spark_jobs.api.answers import Explanation, FleetSize, GroupPlan, GroupSize, Report, WhatIf
 from spark_jobs.config import Configuration
 from spark_jobs.config.file import load
-from spark_jobs.domain.model.intervals import EVER, Interval, parse_utc
+from spark_jobs.domain.model.intervals import EVER, Interval, as_utc, parse_utc
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import WarehouseError
 from spark_jobs.runtime.extras import needed_extra
@@ -281,7 +281,7 @@ class AuditedWarehouse:
 
 
 def _utc(moment: Moment) -> datetime:
-    return parse_utc(moment) if isinstance(moment, str) else moment
+    return parse_utc(moment) if isinstance(moment, str) else as_utc(moment)
 
 
 def _a_day_or(since: Since, until: Until) -> Since:

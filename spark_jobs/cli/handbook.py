@@ -24,7 +24,7 @@ _FRAME = f"""<!-- Made by python -m spark_jobs.cli.handbook: change the commands
 # Command line
 
 `rebalance-audit COMMAND --help` shows the same with examples. All commands take `--verbose` (log every step on
-stderr) and `--debug` (show the traceback of an unexpected error).
+stderr), `--quiet` (no progress there) and `--debug` (show the traceback of an unexpected error).
 
 - Options in **bold** are required. Where a command takes `--last`, it can stand in place of `--interval`.
 - Every option can be set by an environment variable: `--warehouse` by `{VARIABLE}WAREHOUSE`.

@@ -48,10 +48,7 @@ def _run(argv: Sequence[str]) -> int:
         check_names(words, COMMANDS)
         arguments = parser.parse_args(words or ["--help"])
         _configure_logging(logging.INFO if arguments.verbose else logging.WARNING)
-        if zone := getattr(arguments, "tz", None):
-            from spark_jobs.cli.terminal import show_times_in
-
-            show_times_in(zone)
+        _prepare_terminal(arguments)
         for line in filters_from_environment(argv, os.environ):
             _say(line)
         code = COMMANDS[arguments.name].execute(arguments)
@@ -70,6 +67,15 @@ def _run(argv: Sequence[str]) -> int:
     except Exception as error:
         return _unexpected(error, arguments)
     return code
+
+
+def _prepare_terminal(arguments: Namespace) -> None:
+    from spark_jobs.cli.terminal import be_quiet, show_times_in
+
+    if zone := getattr(arguments, "tz", None):
+        show_times_in(zone)
+    if arguments.quiet:
+        be_quiet()
 
 
 def entry_point() -> NoReturn:

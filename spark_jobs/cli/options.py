@@ -225,6 +225,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--html": _value("FILE", "draw the backlogs of all cases in one chart, into this HTML file"),
     "--json": _switch("print one JSON document, and nothing else, on stdout"),
     "--verbose": _switch("log every step on stderr"),
+    "--quiet": _switch("print no progress and no next command on stderr, only warnings and errors"),
     "--debug": _switch("show the traceback of an unexpected error"),
 }
 #: What the environment says of an option that the command line does not give: REBALANCE_AUDIT_WAREHOUSE.
@@ -240,4 +241,4 @@ FILTERS = frozenset(
 )
 #: Options whose value may look like an option.
 VERBATIM = frozenset({"--case"})
-COMMON = ("--verbose", "--debug")
+COMMON = ("--verbose", "--quiet", "--debug")

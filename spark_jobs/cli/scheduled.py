@@ -23,6 +23,7 @@ from spark_jobs.cli.exit_codes import backfill_exit_code, run_exit_code, worst
 from spark_jobs.cli.show_incidents import findings_text
 from spark_jobs.cli.terminal import (
     Column,
+    is_quiet,
     measure,
     print_line,
     print_to_stderr,
@@ -171,6 +172,9 @@ def bar_on(console: Console, total: int) -> Iterator[StepProgress]:
     per finished step.
     """
     ended = count(1)
+    if is_quiet():
+        yield lambda *_: None
+        return
     if not console.is_terminal:
 
         def line(step: Interval, message: str, has_ended: bool) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 
 from spark_jobs.capture.jars import TOOLS_DIR
-from spark_jobs.cli.terminal import printable
+from spark_jobs.cli.terminal import printable, progress_on
 from spark_jobs.errors import ExitCode, OutputError
 from spark_jobs.installation import ROOT, places
 from spark_jobs.setup.jars import fetch_jars, fetch_s3, fetch_tools
@@ -20,10 +21,15 @@ def setup_command(arguments: Namespace) -> int:
     if arguments.remove:
         return _remove()
     check_java()
+    with progress_on() as say:
+        return _fetch(arguments, say)
+
+
+def _fetch(arguments: Namespace, say: Callable[[str], object]) -> int:
     folder = getattr(arguments, "from")
     source = Path(folder) if folder else None
     if arguments.capture:
-        fetch_tools(TOOLS_DIR, arguments.capture, source)
+        fetch_tools(TOOLS_DIR, arguments.capture, source, say)
         return _print_place("RocketMQ's admin client is in", TOOLS_DIR)
     # They import pyspark, which `capture` does not need.
     from spark_jobs.runtime.session import ARCHIVE, JARS_DIR
@@ -31,9 +37,10 @@ def setup_command(arguments: Namespace) -> int:
     from spark_jobs.store.s3.s3a import S3_DIR
 
     if arguments.s3:
-        fetch_s3(S3_DIR, JARS_DIR, source)
+        fetch_s3(S3_DIR, JARS_DIR, source, say)
         return _print_place("Hadoop's S3A is in", S3_DIR)
-    fetch_jars(JARS_DIR, source)
+    fetch_jars(JARS_DIR, source, say)
+    say("preparing Java's classes")
     make_archive(ARCHIVE)
     return _print_place("Delta's jars are in", JARS_DIR)
 

@@ -34,6 +34,20 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{3})?)?Z")
 _zone: ContextVar[tzinfo] = ContextVar("_zone", default=UTC)
 
 
+#: Whether the command that runs shows no progress.
+_quiet: ContextVar[bool] = ContextVar("_quiet", default=False)
+
+
+def be_quiet() -> None:
+    """From now on, this command shows neither progress nor the next command."""
+    _quiet.set(True)
+
+
+def is_quiet() -> bool:
+    """Whether the command that runs shows no progress."""
+    return _quiet.get()
+
+
 def show_times_in(zone: tzinfo) -> None:
     """From now on, this command shows times in this zone."""
     _zone.set(zone)
@@ -72,6 +86,9 @@ def progress_on(console: Console | None = None) -> Iterator[Callable[[str], None
     terminal, else one line each.
     """
     console = console or Console(stderr=True)
+    if is_quiet():
+        yield lambda _: None
+        return
     if not console.is_terminal:
         yield lambda message: print_line(console, message)
         return
@@ -117,6 +134,8 @@ def print_to_stderr(message: str) -> None:
 
 def show_next(command: str, warehouse: str, **options: str | None) -> None:
     """The command to type next, ready to be copied, on stderr: what is piped on is the answer alone."""
+    if is_quiet():
+        return
     given = {"warehouse": warehouse, **options}
     words = "".join(f" --{name}{_joined(value)}" for name, value in given.items() if value)
     print(f"Next: {own_command()} {command}{printable(words)}", file=sys.stderr)

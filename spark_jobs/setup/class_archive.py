@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 import tempfile
@@ -59,7 +60,8 @@ def _small_audit(spark: SparkSession, warehouse: Warehouse) -> None:
 
 
 def main(archive: str) -> None:
-    """Audits, and lets Java write the archive as it ends."""
+    """Audit, and let Java write the archive as it ends. Spark leaves files in the working directory: that is removed."""
+    os.chdir(Path(archive).parent)
     spark = get_session(f"-XX:ArchiveClassesAtExit={archive} -Xlog:disable -Xlog:all=error:stderr")
     with tempfile.TemporaryDirectory() as scratch:
         _small_audit(spark, Warehouse.parse(scratch))

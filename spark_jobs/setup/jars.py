@@ -4,37 +4,24 @@
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
 from zipfile import is_zipfile
 
 from spark_jobs.errors import SetupError
+from spark_jobs.setup.download import Package, download
+
+Say = Callable[[str], object]
 
 #: Needed only by Delta's preview connector and Unity Catalog; the Hadoop client ships with Spark.
 _EXCLUDES = "io.delta:delta-kernel-*,io.unitycatalog:*,org.apache.hadoop:*"
 
 #: What the admin client never loads: gRPC is for clients of proxies, RocksDB for stores.
 _CAPTURE_EXCLUDES = "io.grpc:*,org.apache.rocketmq:rocketmq-rocksdb"
-
-
-class _Package(NamedTuple):
-    """What is fetched: its name in a sentence; Maven's coordinates, of it and of what it needs but must not bring; the
-    file names, as Ivy makes them (`group_artifact-version.jar`), without which it is no use.
-    """
-
-    title: str
-    coordinates: str
-    excluded: str
-    needed: Sequence[str]
 
 
 def jar_names() -> tuple[str, ...]:
@@ -53,7 +40,7 @@ def check_jars(directory: Path) -> None:
         )
 
 
-def fetch_jars(directory: Path, source: Path | None = None) -> None:
+def fetch_jars(directory: Path, source: Path | None = None, say: Say = print) -> None:
     """Put Delta's jars into the directory: all of them or none. They come from the folder `source`, else from Maven
     Central, checksums verified.
 
@@ -63,13 +50,13 @@ def fetch_jars(directory: Path, source: Path | None = None) -> None:
         return
     delta_jar = jar_names()[0].removesuffix(".jar").removeprefix("io.delta_")
     artifact, _, version = delta_jar.rpartition("-")
-    package = _Package("Delta's jars", f"io.delta:{artifact}:{version}", _EXCLUDES, jar_names())
-    with _replaced(package, directory, source) as jars:
+    package = Package("Delta's jars", f"io.delta:{artifact}:{version}", _EXCLUDES, jar_names())
+    with _replaced(package, directory, source, say) as jars:
         for other in {file.name for file in jars.iterdir()} - {*jar_names()}:
             (jars / other).unlink()
 
 
-def fetch_tools(directory: Path, version: str, source: Path | None = None) -> None:
+def fetch_tools(directory: Path, version: str, source: Path | None = None, say: Say = print) -> None:
     """Put RocketMQ's admin client of the version, and what it needs, into the directory, in place of what was there.
 
     Does nothing if it is there. Raises `SetupError` if it cannot be had.
@@ -78,12 +65,12 @@ def fetch_tools(directory: Path, version: str, source: Path | None = None) -> No
     if (directory / name).is_file():
         return
     coordinates = f"org.apache.rocketmq:rocketmq-tools:{version}"
-    package = _Package("RocketMQ's admin client", coordinates, _CAPTURE_EXCLUDES, (name,))
-    with _replaced(package, directory, source):
+    package = Package("RocketMQ's admin client", coordinates, _CAPTURE_EXCLUDES, (name,))
+    with _replaced(package, directory, source, say):
         pass  # all that it needs lies beside it
 
 
-def fetch_s3(directory: Path, delta: Path, source: Path | None = None) -> None:
+def fetch_s3(directory: Path, delta: Path, source: Path | None = None, say: Say = print) -> None:
     """Put Hadoop's S3A, and the log store that goes with it, into the directory, in place of what was there; `delta` is
     the folder of Delta's jars.
 
@@ -94,19 +81,19 @@ def fetch_s3(directory: Path, delta: Path, source: Path | None = None) -> None:
     if directory / s3.module_jar() in s3.installed(directory):
         return
     check_jars(delta)
-    package = _Package("Hadoop's S3A", s3.packages(), s3.EXCLUDES, (s3.module_jar(),))
-    with _replaced(package, directory, source) as jars:
+    package = Package("Hadoop's S3A", s3.packages(), s3.EXCLUDES, (s3.module_jar(),))
+    with _replaced(package, directory, source, say) as jars:
         s3.compile_log_store(jars, delta)
 
 
 @contextmanager
-def _replaced(package: _Package, directory: Path, source: Path | None) -> Iterator[Path]:
+def _replaced(package: Package, directory: Path, source: Path | None, say: Say) -> Iterator[Path]:
     """A folder with the jars of the package and what they need, which takes the directory's place at the end."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".jars-") as scratch:
         jars = Path(scratch, "jars")
         if source is None:
-            _download(package, jars)
+            download(package, jars, directory.with_name(f".{directory.name}-download"), say)
         else:
             _copy(package, source / directory.name if (source / directory.name).is_dir() else source, jars)
         yield jars
@@ -114,7 +101,7 @@ def _replaced(package: _Package, directory: Path, source: Path | None) -> Iterat
         jars.rename(directory)
 
 
-def _copy(package: _Package, source: Path, jars: Path) -> None:
+def _copy(package: Package, source: Path, jars: Path) -> None:
     """Copies all jars of a folder; in it those that are needed may have Maven's names, without their group."""
     jars.mkdir()
     for file in source.glob("*.jar"):
@@ -127,27 +114,3 @@ def _copy(package: _Package, source: Path, jars: Path) -> None:
             raise SetupError(
                 f"{package.title} cannot be copied, nothing was changed: {source} lacks {mavens.name}, or a part of it"
             )
-
-
-def _download(package: _Package, jars: Path) -> None:
-    """Spark's own Ivy downloads into the folder `jars`, as spark-defaults.conf and its ivysettings say."""
-    nothing = jars.with_name("nothing.py")
-    nothing.touch()
-    home = Path(str(metadata.distribution("pyspark").locate_file("pyspark")))
-    command = [str(home / "bin" / "spark-submit"), "--master", "local[1]"]
-    command += ["--packages", package.coordinates, "--exclude-packages", package.excluded]
-    command += ["--conf", f"spark.jars.ivy={jars.parent}", str(nothing)]
-    environment = os.environ | {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
-    answer = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
-    if answer.returncode or any(not (jars / name).is_file() for name in package.needed):
-        raise SetupError(
-            f"{package.title} could not be downloaded, nothing was changed: {_reason(answer.stderr)}. "
-            "Is there network, and (behind a proxy) is spark.jars.ivySettings set in spark-defaults.conf?"
-        )
-
-
-def _reason(log: str) -> str:
-    """The line of spark-submit's output that tells most."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    telling = [line for line in lines if re.search(r"not found|Exception|Error|denied|No space", line)]
-    return (telling or lines or ["nothing"])[-1][:300].rstrip(".")

@@ -56,7 +56,7 @@ def test_dags_are_these_and_no_others(described: dict[str, Any]) -> None:
             },
         ),
         "rebalance_audit_late": dag("30 3 * * *", 1, {"audit_late_steps": task() | {"outlets": TABLES}}),
-        "rebalance_audit_maintain": dag("0 5 * * 0", 1, {"maintain": task(timeout=6 * HOUR)}),
+        "rebalance_audit_maintain": dag("30 4 * * *", 1, {"maintain": task(timeout=6 * HOUR)}),
     }
 
 

@@ -22,6 +22,11 @@ def parse_utc(text: str) -> datetime:
         raise IntervalError(
             f"'{text}' is not a time: write it as 2026-11-21T02:00 or 2026-11-21T02:00:00Z (UTC)"
         ) from None
+    return as_utc(moment)
+
+
+def as_utc(moment: datetime) -> datetime:
+    """The same moment in UTC; one without an offset is UTC already."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
