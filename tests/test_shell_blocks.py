@@ -76,7 +76,7 @@ def calls(script: str, folder: Path) -> list[list[str]]:
     noted.write_bytes(b"")
     by_name = re.sub(r"(?<![\w./$-])[\w./$-]*/bin/(?=[\w-]+ )", "", script)
     environment = {"PATH": str(folder / "bin"), "CALLS": str(noted), "AIRFLOW_HOME": "/airflow", "HOME": str(folder)}
-    command = [folder / "bin" / "bash", "-euo", "pipefail", "-c", f"{by_name}\nwait"]
+    command = [str(folder / "bin" / "bash"), "-euo", "pipefail", "-c", f"{by_name}\nwait"]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode in (0, 1), done.stderr) == (True, "")
     return [line.split("\0")[:-1] for line in noted.read_text(encoding="utf-8").split("\n") if line]

@@ -60,7 +60,7 @@ def _small_audit(spark: SparkSession, warehouse: Warehouse) -> None:
 
 
 def main(archive: str) -> None:
-    """Audit, and let Java write the archive as it ends. Spark leaves files in the working directory: that is removed."""
+    """Audit, and let Java write the archive as it ends. What Spark leaves in the working folder is removed with it."""
     os.chdir(Path(archive).parent)
     spark = get_session(f"-XX:ArchiveClassesAtExit={archive} -Xlog:disable -Xlog:all=error:stderr")
     with tempfile.TemporaryDirectory() as scratch:
