@@ -133,11 +133,14 @@ def test_quiet_leaves_only_the_answer(tmp_path: Path, capsys: pytest.CaptureFixt
     arguments = ["examples", "--to", str(tmp_path), "--quiet"]
     assert main(arguments) == 0
     assert capsys.readouterr().err == ""
-    copied = copy_context()
-    copied.run(be_quiet)
-    copied.run(show_next, "status", "w")
-    with copied.run(progress_on) as say:
-        say("loading")
+
+    def speak() -> None:
+        be_quiet()
+        show_next("status", "w")
+        with progress_on() as say:
+            say("loading")
+
+    copy_context().run(speak)
     assert capsys.readouterr().err == ""
 
 

@@ -79,12 +79,12 @@ def _resolve(package: Package, kept: Path, say: Callable[[str], object]) -> None
         _command(package, kept), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=_environment()
     ) as ivy:
         assert ivy.stderr
-        found = 0
+        artifacts = 0
         for line in ivy.stderr:
             log.append(line)
-            found += bool(_FOUND.match(line))
+            artifacts += bool(_FOUND.match(line))
             if fetched := _DOWNLOADING.match(line):
-                say(f"downloading {fetched[1]}, one of {found} artifacts")
+                say(f"downloading {fetched[1]}, one of {artifacts} artifacts")
     if ivy.returncode or any(not (kept / "jars" / name).is_file() for name in package.needed):
         raise _failure(package, log)
 
