@@ -92,6 +92,7 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
         switches=switched,
         deleted=spans.deleted,
         deleted_topics=spans.deleted_topics,
+        replays=replays,
     )
 
 

@@ -60,6 +60,9 @@ _PARTS = pa.list_(
             "start": _TIME,
             "end": _TIME,
             "finding_ids": _TEXTS,
+            "members": _TEXTS,
+            "detail": pa.string(),
+            "parties": pa.list_(pa.struct({"name": pa.string(), "client_ids": _TEXTS})),
         }
     )
 )
@@ -129,7 +132,8 @@ def _row(incident: Incident) -> dict[str, Any]:
 
 
 def _part_row(part: IncidentPart) -> dict[str, Any]:
-    return {**part._asdict(), "start": from_micros(part.start), "end": from_micros(part.end)}
+    times = {"start": from_micros(part.start), "end": from_micros(part.end)}
+    return {**part._asdict(), **times, "parties": [party._asdict() for party in part.parties]}
 
 
 def incidents_and_unknown(

@@ -67,7 +67,8 @@ def test_each_rule_fires_where_it_must_and_nowhere_else(audited: Audited) -> Non
             times = (str(seconds(row[name])) for name in ("start", "end"))
             queues = ",".join(str(queue["queue_id"]) for queue in row["evidence"]["queues"]) or "-"
             found.add((row["consumer_group"], row["rule"], row["cause"], *times, queues))
-            assert (row["subject"], row["evidence"]["client_ids"]) == ("c1", ["c1"]), row
+            subject = f"b:{queues.replace(',', '-')}" if row["rule"] == "ALLOCATION_DRIFT" else "c1"
+            assert (row["subject"], row["evidence"]["client_ids"]) == (subject, ["c1"]), row
     assert found == {tuple(line.split()) for line in EXPECTED.strip().splitlines()}
 
 

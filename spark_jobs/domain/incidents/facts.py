@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from spark_jobs.domain.incidents.threads import Thread
 from spark_jobs.domain.incidents.values import NEVER, GroupCost, Incident, IncidentPart, Queue
 from spark_jobs.domain.model.history import RETRY
-from spark_jobs.domain.model.message_queue import number_ranges
+from spark_jobs.domain.model.message_queue import queues_by_topic
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import SECOND, covered, from_micros
 from spark_jobs.domain.phrases import count, known_sum
@@ -27,7 +27,8 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
     threads = [*roots, *consequences]
     first_root = roots[0]
     rule = rules[first_root.identity.rule]
-    worst = max(roots, key=lambda thread: (SEVERITIES.index(thread.worst.severity), thread.worst.start)).worst
+    worst_root = max(roots, key=lambda thread: (SEVERITIES.index(thread.worst.severity), thread.worst.start))
+    worst = worst_root.worst
     until, resolution = max((thread.until, thread.resolution) for thread in roots)
     groups = tuple(sorted({thread.identity.consumer_group for thread in threads}))
     piled_up, unowned = _piled_up(threads), _unowned(threads)
@@ -38,7 +39,7 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
         cause=worst.cause,
         causes=tuple(dict.fromkeys(cause for thread in roots for cause in thread.causes)),
         severity=max((thread.worst.severity for thread in threads), key=SEVERITIES.index),
-        headline=_headline(rule, roots),
+        headline=_headline(rule, roots, worst_root.part(rule)),
         opened_at=first_root.start,
         resolved_at=None if until == NEVER else until,
         last_seen_at=max(thread.end for thread in roots),
@@ -49,8 +50,8 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
         piled_up=known_sum(piled_up.values()),
         unowned_queue_minutes=sum(unowned.values()) / _MINUTE,
         advice=worst.advice,
-        roots=tuple(thread.part() for thread in roots),
-        consequences=tuple(thread.part() for thread in consequences),
+        roots=tuple(thread.part(rules[thread.identity.rule]) for thread in roots),
+        consequences=tuple(thread.part(rules[thread.identity.rule]) for thread in consequences),
         costs=tuple(GroupCost(group, piled_up.get(group), unowned.get(group, 0) / _MINUTE) for group in groups),
         resolution=None if until == NEVER else resolution,
     )
@@ -75,11 +76,7 @@ def _queues(threads: Sequence[Thread]) -> tuple[Queue, ...]:
 
 
 def _members(roots: Sequence[Thread]) -> tuple[str, ...]:
-    client_ids: set[str] = set()
-    for finding in (finding for thread in roots for finding in thread.findings):
-        client_ids.update(finding.evidence.client_ids)
-        client_ids.update(client_id for party in finding.evidence.parties or () for client_id in party.client_ids or ())
-    return tuple(sorted(client_ids))
+    return tuple(sorted({client_id for thread in roots for client_id in thread.members}))
 
 
 def _piled_up(threads: Sequence[Thread]) -> dict[str, int]:
@@ -110,42 +107,44 @@ def _unowned(threads: Sequence[Thread]) -> dict[str, int]:
     return {group: sum(map(covered, times_by_queue.values())) for group, times_by_queue in times_by_group.items()}
 
 
-def _headline(rule: Rule, roots: Sequence[Thread]) -> str:
+def _headline(rule: Rule, roots: Sequence[Thread], worst: IncidentPart) -> str:
     """The rule's sentence, with the names of the roots; retry topics only where there are no others."""
     queues = _queues(roots)
     queues = tuple(queue for queue in queues if not queue[0].startswith(RETRY)) or queues
-    return rule.headline.format(
-        groups=_some(sorted({thread.identity.consumer_group for thread in roots}), "group"),
-        topics=_some(_topics(roots), "topic"),
+    headline = rule.headline.format(
+        groups=Names(sorted({thread.identity.consumer_group for thread in roots}), "group"),
+        topics=Names(_topics(roots), "topic"),
         queues=queues_by_topic(queues) if queues else "its queues",
-        brokers=_some(sorted({broker for _, broker, _ in queues}), "broker"),
-        subjects=_some(sorted({thread.worst.subject for thread in roots}), "client"),
+        brokers=Names(sorted({broker for _, broker, _ in queues}), "broker"),
+        subjects=Names(sorted({thread.worst.subject for thread in roots}), "client"),
+        members=Names(_members(roots), "client"),
     )
+    return ": ".join(filter(None, (headline, worst.detail)))
 
 
 def part_headline(part: IncidentPart, rule: Rule) -> str:
     """The rule's sentence of one condition, with the queues of its worst finding."""
     has_queues = part.subject not in (part.topic, part.consumer_group)
-    return rule.headline.format(
-        groups=part.consumer_group,
-        topics=part.topic,
+    headline = rule.headline.format(
+        groups=Names([part.consumer_group], "group"),
+        topics=Names([part.topic or ""], "topic"),
         queues=f"{part.topic or ''} {part.subject}".strip() if has_queues else part.topic or "its queues",
-        brokers=" and ".join(sorted({queue.rpartition(":")[0] for queue in part.subject.split(", ")})),
-        subjects=part.subject,
+        brokers=Names(sorted({queue.rpartition(":")[0] for queue in part.subject.split(", ")}), "broker"),
+        subjects=Names([part.subject], "client"),
+        members=Names(part.members, "client"),
     )
+    return ": ".join(filter(None, (headline, part.detail)))
 
 
-def queues_by_topic(queues: Iterable[Queue]) -> str:
-    """Neighbours as ranges: `orders broker-a:0-7 broker-b:0-3, ticks broker-a:1`."""
-    ids_by_topic: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for topic, broker, queue_id in sorted(queues):
-        ids_by_topic[topic][broker].append(queue_id)
-    topic_texts = [
-        " ".join((topic, *(f"{broker}:{number_ranges(queue_ids)}" for broker, queue_ids in ids_by_broker.items())))
-        for topic, ids_by_broker in ids_by_topic.items()
-    ]
-    return ", ".join(topic_texts)
+class Names:
+    """Names of things in a headline: `{names}` writes them, or their number; `{names:has|have}` agrees with it."""
 
+    def __init__(self, names: Sequence[str], thing: str) -> None:
+        self._names, self._thing = names, thing
 
-def _some(names: Sequence[str], thing: str) -> str:
-    return count(len(names), thing) if len(names) > _NAMED else " and ".join(names)
+    def __format__(self, forms: str) -> str:
+        """The names; with `singular|plural` the form that agrees with their number."""
+        if forms:
+            singular, _, plural = forms.partition("|")
+            return singular if len(self._names) == 1 else plural
+        return count(len(self._names), self._thing) if len(self._names) > _NAMED else " and ".join(self._names)

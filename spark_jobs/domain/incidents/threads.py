@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 from typing import NamedTuple
 
 from spark_jobs.domain.incidents.values import (
@@ -107,7 +107,15 @@ class Thread:
         topics = {self.identity.topic, *(topic for topic, _, _ in self.queues)}
         return frozenset(topic for topic in topics if topic is not None)
 
-    def part(self) -> IncidentPart:
+    @cached_property
+    def members(self) -> frozenset[str]:
+        """The client ids that its findings name."""
+        every_evidence = [finding.evidence for finding in self.findings]
+        parties = (party for evidence in every_evidence for party in evidence.parties or ())
+        of_parties = (client_id for party in parties for client_id in party.client_ids or ())
+        return frozenset(chain.from_iterable(evidence.client_ids for evidence in every_evidence)).union(of_parties)
+
+    def part(self, rule: Rule) -> IncidentPart:
         """The thread as a part of an incident."""
         worst = self.worst
         return IncidentPart(
@@ -120,6 +128,9 @@ class Thread:
             start=self.start,
             end=self.end,
             finding_ids=tuple(finding.finding_id for finding in self.findings),
+            members=tuple(sorted(self.members)),
+            detail=rule.detail(worst) if rule.detail else "",
+            parties=tuple(worst.evidence.parties or ()),
         )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple
 
-from spark_jobs.domain.model.finding import Finding
+from spark_jobs.domain.model.finding import Finding, Party
 from spark_jobs.domain.model.window import Time, joined
 
 #: Topic, broker name, queue id.
@@ -45,7 +45,8 @@ class AuditedTime(NamedTuple):
 class IncidentPart(NamedTuple):
     """One condition of an incident in one group, over all its steps.
 
-    `start` and `end`: when it was seen, first and last; `cause`: of its worst finding, the latest of equals.
+    `start` and `end`: when it was seen, first and last; `members`: client ids that it names. Of its worst finding, the
+    latest of equals: `cause`, `detail` (what it adds to the rule's headline, empty: nothing) and `parties`.
     """
 
     consumer_group: str
@@ -57,6 +58,9 @@ class IncidentPart(NamedTuple):
     start: int
     end: int
     finding_ids: tuple[str, ...]
+    members: tuple[str, ...] = ()
+    detail: str = ""
+    parties: tuple[Party, ...] = ()
 
 
 class GroupCost(NamedTuple):

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import HANDED_OUT, WITHOUT_OFFSETS, Reason, Status, Trigger
 from spark_jobs.domain.model.window import AuditSettings, StepWindow, Time
 from spark_jobs.domain.rocketmq.strategies import Implementation, Variant, variant_of
+
+if TYPE_CHECKING:
+    from spark_jobs.domain.kernel.ownership import Replays
 
 Answer = TypeVar("Answer")
 #: Name of the membership view of brokers that agree.
@@ -243,6 +246,7 @@ class AuditedStep:
     broker, topic, client id. `switches`: by topic, when its brokers began to be served by another process.
     `offset_topics`: topics with an offset reading in the window. `deleted`: the times, in order, in which the group was
     deleted, as far as snapshots of the window show; `deleted_topics`: the same of its topics.
+    `replays`: what the group's members would own with other inputs; None: not known.
     """
 
     history: GroupHistory
@@ -257,6 +261,7 @@ class AuditedStep:
     switches: Mapping[str, Sequence[Switch]] = field(default_factory=dict)
     deleted: Sequence[Time] = ()
     deleted_topics: Mapping[str, Sequence[Time]] = field(default_factory=dict)
+    replays: Replays | None = None
 
     def deleted_at(self, topic: str | None = None) -> int | None:
         """When it was first seen that the group, or its topic, is deleted, if it is so at the step's end."""

@@ -43,8 +43,8 @@ class RuleHit:
     unless `minimum_seen_seconds` says how long snapshots must show it, from its beginning to the last of them.
     `seen_at`: the last snapshot that showed it, where that or its persistence is asked for. `severity`:
     INFO, WARN or ERROR, the worst hit counts (None: by its evidence). `measures` (numbers by name, None is unknown),
-    `parties` and `hint` (a sentence behind the advice of the cause) are those of the hit with the greatest `weight`,
-    the latest of equals.
+    `parties`, `explanation` and `hint` (sentences before and behind the advice of the cause) are those of the hit with
+    the greatest `weight`, the latest of equals.
     """
 
     start: int
@@ -68,6 +68,7 @@ class RuleHit:
     measures: Mapping[str, float | None] | None = None
     parties: tuple[Party, ...] | None = None
     hint: str | None = None
+    explanation: str | None = None
 
 
 class Condition(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
@@ -94,6 +95,18 @@ def queue_ranges(queues: Iterable[tuple[str, int]]) -> str:
     for broker, queue_id in sorted(set(queues), key=lambda queue: (java_order(queue[0]), queue[1])):
         ids_of.setdefault(broker, []).append(queue_id)
     return ", ".join(f"{broker}:{number_ranges(ids)}" for broker, ids in ids_of.items())
+
+
+def queues_by_topic(queues: Iterable[tuple[str, str, int]]) -> str:
+    """Neighbours as ranges: `orders broker-a:0-7 broker-b:0-3, ticks broker-a:1`."""
+    ids_by_topic: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for topic, broker, queue_id in sorted(queues):
+        ids_by_topic[topic][broker].append(queue_id)
+    topic_texts = [
+        " ".join((topic, *(f"{broker}:{number_ranges(queue_ids)}" for broker, queue_ids in ids_by_broker.items())))
+        for topic, ids_by_broker in ids_by_topic.items()
+    ]
+    return ", ".join(topic_texts)
 
 
 def number_ranges(numbers: Sequence[int]) -> str:

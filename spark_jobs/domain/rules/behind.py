@@ -16,6 +16,7 @@ from spark_jobs.domain.model.message_queue import PRIORITY
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import Status, Verdict
 from spark_jobs.domain.rules import (
+    allocation_drift,
     broker_not_readable,
     client_hung,
     consume_failing,
@@ -38,6 +39,7 @@ FOLLOWS = (
     Follows(group_offline.NAME, everything),
     Follows(ghost_member.NAME, queues),
     Follows(client_hung.NAME, queues),
+    Follows(allocation_drift.NAME, queues),
     Follows(broker_not_readable.NAME, queues),
     Follows(duplicate_client_id.NAME, clients),
     Follows(orderly_lock_missing.NAME, queues),

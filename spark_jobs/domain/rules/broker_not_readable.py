@@ -129,7 +129,7 @@ def _broker_hits(
 
 RULE = Rule(
     name=NAME,
-    headline="Consumers cannot read {brokers}, which holds messages for {groups}",
+    headline="Consumers cannot read {brokers}, which {brokers:holds|hold} messages for {groups}",
     meaning="A broker that holds messages for the group left the topic's route, or lost its read permission: nobody "
     "can consume them until it is back. One finding per group, topic and cause; `subject` names the queues "
     "with a backlog, `measures` give the messages that it held at the last reading (`last_known_backlog`).",

@@ -70,7 +70,7 @@ def _hang_hits(interval: RebalanceInterval, client_id: str, hangs: Sequence[Hung
 
 RULE = Rule(
     name=NAME,
-    headline="{subjects} in {groups} hangs, but still owns queues",
+    headline="{subjects} in {groups} {subjects:hangs|hang}, but still {subjects:owns|own} queues",
     meaning="A member of the group owns queues, but does not answer or has stopped pulling: nobody consumes these "
     "queues until the broker closes the client's connection (about 120 s after its last heartbeat). One "
     "finding per client and cause, over all the group's topics; the evidence names the queues.",

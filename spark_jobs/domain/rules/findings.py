@@ -96,11 +96,12 @@ def queues_text(queues: Sequence[QueueEvidence]) -> str:
 
 
 def _advice(rule: Rule, cause: str | None, worst: RuleHit) -> str:
-    """The advice of the finding's cause, with the worst hit's hint. `KeyError`: the rule lacks the cause."""
+    """The advice of the finding's cause, with the worst hit's explanation and hint. `KeyError`: the rule lacks the
+    cause.
+    """
     if cause is None:
         raise KeyError(f"{rule.name} gave no cause")
-    advice = rule.causes[cause].advice
-    return f"{advice} {worst.hint}" if worst.hint else advice
+    return " ".join(filter(None, (worst.explanation, rule.causes[cause].advice, worst.hint)))
 
 
 def _evidence(

@@ -108,7 +108,7 @@ def _hit(cause: FlappingCause, subject: str, joins: int, leaves: int, changes: S
 
 RULE = Rule(
     name=NAME,
-    headline="{subjects} keeps joining and leaving {groups}",
+    headline="{subjects} {subjects:keeps|keep} joining and leaving {groups}",
     meaning="One member keeps joining and leaving, and the group's queues change owners every time. `measures`: "
     "`comings` (how often it joined), `goings` (how often it left), `queues_moved` in those rebalances over "
     "all topics, `least_moves` (the fewest queues that had to move for the same shares) and their ratio. "

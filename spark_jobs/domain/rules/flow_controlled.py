@@ -54,7 +54,8 @@ _SLOWER = "The consumer is slow, not the broker: make the listener faster or giv
 
 RULE = Rule(
     name=NAME,
-    headline="{subjects} in {groups} has reached its cache limit and stops pulling",
+    headline="{subjects} in {groups} {subjects:has|have} reached {subjects:its cache limit|their cache limits} and "
+    "{subjects:stops|stop} pulling",
     meaning="A client has cached so many messages of a queue that it stops pulling (flow control): the consumer is "
     "slow, not the broker. One finding per client, topic and limit. Measures of the worst queue: "
     "`cached_count` (messages), `cached_mib` (MiB), `cached_span` (offsets from the oldest to the newest).",

@@ -46,7 +46,8 @@ def _ghost_hits(interval: RebalanceInterval, client_id: str, time: Time, seconds
 
 RULE = Rule(
     name=NAME,
-    headline="{subjects} is listed in {groups}, but has no consumer there: nobody consumes its queues",
+    headline="{subjects} {subjects:is|are} listed in {groups}, but {subjects:has|have} no consumer there: "
+    "nobody consumes {subjects:its|their} queues",
     meaning="Brokers list a client as a member of the group, so it gets queues, but its process has no consumer of the "
     "group any more: nobody consumes them. Its consumer was shut down, and the broker did not get the request to "
     "unregister it, while the process is still connected for its other groups or its producers. Brokers before 5.5.1 "

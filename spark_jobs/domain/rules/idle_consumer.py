@@ -40,7 +40,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 RULE = Rule(
     name=NAME,
-    headline="{subjects} of {groups} owns no queue",
+    headline="{subjects} of {groups} {subjects:owns|own} no queue",
     meaning="The member owns no queue of any topic that it subscribes to. Retry topics do not count (they usually have "
     "one queue per broker).",
     decided_by="the replayed allocation, while all brokers of the topic list the same members. WARN: the member is "

@@ -184,7 +184,7 @@ def _hit(
 
 RULE = Rule(
     name=NAME,
-    headline="{subjects} in {groups} consumes nearly as much as it can",
+    headline="{subjects} in {groups} {subjects:consumes nearly as much as it|consume nearly as much as they} can",
     meaning="A member of the group is near the limit of what it can consume, as its client reports it: with a few more "
     "messages a backlog grows. One finding per client and cause. Measures: `utilisation`, messages that "
     "it receives as a part of what it can consume, in its worst minute, and the utilisation that each single "

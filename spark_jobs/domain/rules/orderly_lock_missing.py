@@ -33,7 +33,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 RULE = Rule(
     name=NAME,
-    headline="{subjects} in {groups} owns queues, but does not hold the broker's lock on them",
+    headline="{subjects} in {groups} {subjects:owns|own} queues, but {subjects:does|do} not hold the "
+    "broker's lock on them",
     meaning="An orderly consumer owns a queue, but does not hold the broker's lock on it: it consumes nothing from the "
     "queue, and tries to get the lock every 3 s. One finding per client and topic.",
     decided_by="two successive snapshots of a client with an orderly listener (not BROADCASTING, which needs no locks) "

@@ -68,7 +68,7 @@ def lasting(times: Matrix, at_least: int) -> Iterator[Time]:
 
 RULE = Rule(
     name=NAME,
-    headline="{groups} gets many popped messages again",
+    headline="{groups} {groups:gets|get} many popped messages again",
     meaning="What a member pops is invisible to the others for a time (60 s, `popInvisibleTime`). If it is not "
     "acknowledged until then, its receipt handle expires, and the broker puts the message into the POP retry topic of "
     "group and topic (`%RETRY%group_topic`, or `%RETRY%group+topic`), from which it is popped again: it is "

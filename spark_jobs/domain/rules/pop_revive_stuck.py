@@ -81,7 +81,7 @@ def _queue_hits(
 
 RULE = Rule(
     name=NAME,
-    headline="{brokers} does not deliver popped messages again that nobody acknowledged",
+    headline="{brokers} {brokers:does|do} not deliver popped messages again that nobody acknowledged",
     meaning="A broker writes what groups pop and acknowledge into its revive topic, `rmq_sys_REVIVE_LOG_` + cluster. A "
     "thread for each of its queues compares both, and puts messages that were not acknowledged in time into the "
     "group's POP retry topic. Here such a thread makes no progress: messages of its queue that were not acknowledged "

@@ -87,7 +87,7 @@ def storms(moments: Sequence[RebalanceMoment], minimum: int, within: int) -> lis
 
 RULE = Rule(
     name=NAME,
-    headline="{groups} rebalances again and again",
+    headline="{groups} {groups:rebalances|rebalance} again and again",
     meaning="The group rebalances again and again. Every time, queues get new owners, their consumption pauses for up "
     "to 20 s, and messages in flight are consumed again. `measures`: `rebalances`, `queues_moved` in all of "
     "them over all topics, and `least_moves`, the fewest queues that had to move for the same shares. "

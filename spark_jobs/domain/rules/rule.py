@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import UnassignedCause
-from spark_jobs.domain.model.finding import Condition, RuleHit
+from spark_jobs.domain.model.finding import Condition, Finding, RuleHit
 from spark_jobs.domain.model.severities import ERROR, INFO
 from spark_jobs.domain.rules.roots import Follows, Shares
 
@@ -43,7 +43,8 @@ class Rule:
     `follows`: whose consequence its findings are, the likeliest root first. `spreads_by`: what findings of several
     groups share where one event caused them all (None: each group has its own). `is_blind`: of the group nothing is
     known while it stands. `headline`: an incident in a sentence, with `{groups}`, `{topics}`, `{queues}`,
-    `{brokers}` and `{subjects}` as it names them.
+    `{brokers}`, `{subjects}` and `{members}` as it names them; `{members:has|have}` agrees with their number.
+    `detail`: what the worst finding adds to the headline behind a colon, empty: nothing.
     """
 
     name: str
@@ -60,3 +61,4 @@ class Rule:
     spreads_by: Shares | None = None
     is_blind: bool = False
     headline: str = ""
+    detail: Callable[[Finding], str] | None = None

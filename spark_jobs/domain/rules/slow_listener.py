@@ -58,7 +58,7 @@ def _hit(
 
 RULE = Rule(
     name=NAME,
-    headline="{subjects} in {groups} has a slow listener",
+    headline="{subjects} in {groups} {subjects:has|have} a slow listener",
     meaning="The listener (or what it calls) keeps all consume threads of a client busy, so the client cannot consume "
     "faster; or it became slower than before. `ALL_THREADS_BUSY`: one finding per client; measures: "
     "`busy_threads` and `consume_threads`, and the `consume_rt_ms` and `pull_rt_ms` of the topic that takes "

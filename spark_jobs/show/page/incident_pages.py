@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from spark_jobs.domain.incidents.facts import part_headline, queues_by_topic
+from spark_jobs.domain.incidents.facts import part_headline
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.message_queue import queues_by_topic
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count, names_text, number_text
 from spark_jobs.domain.rules.catalog import RULES

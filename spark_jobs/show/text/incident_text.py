@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from spark_jobs.domain.incidents.facts import queues_by_topic
 from spark_jobs.domain.incidents.values import DELETED, TOPIC_DELETED, Incident, IncidentPart
 from spark_jobs.domain.model.intervals import EVER, Interval, duration_text, format_utc
+from spark_jobs.domain.model.message_queue import queues_by_topic
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count, names_text

@@ -393,9 +393,9 @@ def test_the_id_stays_when_more_is_audited() -> None:
     ("topic", "subject", "sentence"),
     [
         ("t", "b:0-3, a:1", "g|t|t b:0-3, a:1|a and b|b:0-3, a:1"),
-        (None, "c1", "g|None|c1||c1"),
+        (None, "c1", "g||c1||c1"),
         ("t", "t", "g|t|t||t"),
-        (None, "g", "g|None|its queues||g"),
+        (None, "g", "g||its queues||g"),
     ],
 )
 def test_one_condition_in_a_sentence(topic: str | None, subject: str, sentence: str) -> None:

@@ -15,7 +15,8 @@ from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.allocation_drift import RULE, drift
+from spark_jobs.domain.rules.allocation_drift import RULE
+from spark_jobs.domain.rules.drifts import drift
 from tests.domain.rules.client_groups import held
 from tests.domain.rules.client_steps import micros, replayed, second_of, step_with
 from tests.kernel import SETTINGS, group_histories
@@ -48,7 +49,7 @@ SUBSCRIPTION = {"topic": "t", "expression_type": "TAG", "sub_string": "*", "sub_
 
 
 def _holding(second: int, queue_ids: Sequence[int], **reported: Any) -> dict[str, Any]:
-    """`c1` holds these queues of `t`."""
+    """`c1`, if nobody else is named, holds these queues of `t`."""
     return client(second, owned_queues=[held("t", queue_id, second, {}) for queue_id in queue_ids], **reported)
 
 
@@ -57,31 +58,49 @@ def _hits(
     *intervals: RebalanceInterval,
     every: int = 20,
     listed_at: Iterable[int] = range(0, 660, 20),
+    other: Sequence[int] = (),
 ) -> list[RuleHit]:
-    """`c1` holds these queues of `t` from each of the seconds on, to the next."""
+    """`c1` holds these queues of `t` from each of the seconds on, to the next; `other`: those of `c9` all the time."""
     rows = [
-        _holding(second, holds[max(since for since in holds if since <= second)])
+        row
         for second in range(min(holds), 620, every)
+        for row in (
+            _holding(second, holds[max(since for since in holds if since <= second)]),
+            _holding(second, other, client_id="c9"),
+        )
     ]
     (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
     return list(RULE.hits(step_with(history, intervals, listed_at=listed_at)))
 
 
 def _lines(hits: list[RuleHit]) -> set[tuple[int, int, str | None, int]]:
-    return {(second_of(h.start), second_of(h.end), h.cause, h.queue.queue_id) for h in hits if h.queue}
+    return {(second_of(h.start), second_of(h.end), h.queue.role, h.queue.queue_id) for h in hits if h.queue}
 
 
 def test_a_hit_says_which_queue() -> None:
-    (hit,) = _hits({0: [0, 2]}, replayed("t", 0, 400, {"c1": [0], "c2": [2]}, 3))
+    (hit,) = _hits({0: [0, 2]}, replayed("t", 0, 400, {"c1": [0], "c2": [2]}, 3), other=[2])
     assert hit == RuleHit(
         micros(50),
         micros(400),
         cause="HOLDS_MORE",
-        topic="t",
-        client_id="c1",
         queue=FindingQueue("t", "b", 2, "HOLDS_MORE"),
         implicated="c1",
+        minimum_seconds=0.0,
     )
+
+
+def test_what_no_other_client_lists_is_not_held_twice_and_what_one_lists_is_not_missing() -> None:
+    """c1 and c9 hold each other's queue 0 and 1, and c1 a queue 2 that nobody should have."""
+    shares = replayed("t", 0, 400, {"c1": [0], "c9": [1]}, 2)
+    assert _hits({0: [1, 2]}, shares, other=[0]) == []
+    assert _lines(_hits({0: [1, 2]}, shares, other=[0, 2])) == {(50, 400, "HOLDS_MORE", 2)}
+    assert _lines(_hits({0: [1, 2]}, shares)) == {(50, 400, "HOLDS_LESS", 0)}
+
+
+def test_all_that_drifts_at_one_time_is_one_event_and_a_missing_queue_its_cause() -> None:
+    hits = _hits({0: [0, 1], 300: [1]}, replayed("t", 0, 660, {"c1": [0]}, 2), other=[1])
+    assert {(hit.cause, hit.topic, hit.client_id) for hit in hits} == {("HOLDS_LESS", None, None)}
+    assert {hit.queue.role for hit in hits if hit.queue} == {"HOLDS_LESS", "HOLDS_MORE"}
 
 
 def test_every_change_gives_time_and_one_of_the_route_more() -> None:
@@ -94,6 +113,7 @@ def test_every_change_gives_time_and_one_of_the_route_more() -> None:
         replayed("t", 210, 300, both, 5),
         replayed("t", 300, 400, alone, 5),
         replayed("t", 400, 420, both, 5),
+        other=[1],
     )
     expected = {(50, 200), (250, 300), (320, 400)}
     assert _lines(hits) == {
@@ -103,7 +123,7 @@ def test_every_change_gives_time_and_one_of_the_route_more() -> None:
 
 def test_a_change_of_what_it_has_is_seen_at_once_and_ends_with_the_last_snapshot() -> None:
     """From the last snapshot with a state to the first with another nobody knows."""
-    hits = _hits({0: [0], 200: [0, 1], 300: [1], 340: [0], 600: [1]}, replayed("t", 0, 660, {"c1": [0]}, 2))
+    hits = _hits({0: [0], 200: [0, 1], 300: [1], 340: [0], 600: [1]}, replayed("t", 0, 660, {"c1": [0]}, 2), other=[1])
     assert _lines(hits) == {
         (200, 280, "HOLDS_MORE", 1),
         (300, 320, "HOLDS_MORE", 1),
@@ -118,7 +138,8 @@ def test_only_intervals_in_which_all_hosts_agree_and_only_of_members() -> None:
     split = replayed("t", 200, 300, alone, 2, view="b1")
     others = replayed("t", 300, 400, {"c2": [0, 1]}, 2)
     again = replayed("t", 400, 460, alone, 2)
-    hits = _hits({0: [0, 1]}, replayed("t", 0, 100, alone, 2), unreplayed, split, others, again)
+    listed = replayed("t", 0, 100, alone, 2), unreplayed, split, others, again
+    hits = _hits({0: [0, 1]}, *listed, other=[1])
     assert _lines(hits) == {(50, 100, "HOLDS_MORE", 1), (420, 460, "HOLDS_MORE", 1)}
 
 
@@ -167,6 +188,7 @@ def test_what_no_look_showed_is_no_drift() -> None:
 def test_who_pulls_by_hand_need_not_list_what_it_pulls(consume_type: str, owned: list[int], expected: set[Any]) -> None:
     """`DefaultMQPullConsumer` lists nothing, `DefaultLitePullConsumer` what it was given."""
     rows = [_holding(second, owned, subscriptions=[SUBSCRIPTION]) for second in range(0, 640, 20)]
+    rows += [_holding(second, [1], client_id="c9") for second in range(0, 640, 20)]
     (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
     said = Membership((), frozenset(), frozenset(), "CLUSTERING", consume_type)
     listed = {"b": [Span(micros(0), micros(640), micros(620), said)]}
@@ -187,6 +209,6 @@ def test_a_topic_that_it_subscribes_and_has_nothing_of_counts() -> None:
     (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
     shares = replayed("t", 0, 660, {"c1": [0], "c2": [1], "c3": [2]}, 3)
     found = [
-        (hit.client_id, second_of(hit.start), second_of(hit.end)) for hit in RULE.hits(step_with(history, [shares]))
+        (hit.implicated, second_of(hit.start), second_of(hit.end)) for hit in RULE.hits(step_with(history, [shares]))
     ]
     assert found == [("c1", 200, 220)]

@@ -1,0 +1,138 @@
+"""Why clients hold other queues than their shares: the inputs from which all of their lists follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations
+from typing import NamedTuple
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Member, RebalanceInterval
+from spark_jobs.domain.kernel.ownership import Inputs
+from spark_jobs.domain.model.grouped import by_key
+from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.message_queue import queue_ranges
+from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.phrases import names_text
+from spark_jobs.domain.rules.drifts import Drift
+
+#: Names in a sentence, at most.
+_NAMED = 3
+#: More members or brokers are not left out one by one: each costs a replay.
+_MOST_LEFT_OUT = 16
+
+
+class OtherInputs(NamedTuple):
+    """Inputs that clients may have computed their shares from: `as_if`, in words, and what to do about it."""
+
+    as_if: str
+    advice: str
+    members: tuple[Member, ...]
+    queues: tuple[Place, ...]
+
+
+class _Drifted(NamedTuple):
+    """What clients held in an interval in which they drifted; `who`, in words."""
+
+    interval: RebalanceInterval
+    owned: Mapping[str, frozenset[Place]]
+    who: str
+
+
+def explained(step: AuditedStep, drifts: Sequence[Drift]) -> str | None:
+    """Sentences: per topic the inputs from which all clients that drift at one time have their lists; alternatives
+    where the lists do not tell them apart. None: no such inputs are known.
+    """
+    texts: dict[str, None] = {}
+    for topic, of_topic in by_key(drifts, lambda each: each.topic).items():
+        drifted = _drifted(of_topic)
+        reasons = list(_reasons(step, topic, drifted))
+        if reasons:
+            as_if = " or ".join(dict.fromkeys(reason.as_if for reason in reasons[:_NAMED]))
+            advice = " ".join(dict.fromkeys(reason.advice for reason in reasons[:_NAMED]))
+            texts[f"{drifted.who} {as_if}. {advice}"] = None
+    return " ".join([*texts][:_NAMED]) or None
+
+
+def _drifted(drifts: Sequence[Drift]) -> _Drifted:
+    """The clients of the last drift's interval: their lists are of one time."""
+    interval = max(drifts, key=lambda each: (each.start, each.client_id)).interval
+    owned = {each.client_id: each.owned for each in drifts if each.interval is interval}
+    following = {member.client_id for member in interval.members or ()} - owned.keys()
+    names = names_text(sorted(owned), _NAMED)
+    who = "All members share the queues" if not following else f"{names} share{'s' * (len(owned) == 1)} the queues"
+    return _Drifted(interval, owned, who)
+
+
+def _reasons(step: AuditedStep, topic: str, drifted: _Drifted) -> Iterator[OtherInputs]:
+    """The inputs that give each client the queues that it holds, those of routes first."""
+    replays = step.replays
+    if replays is None:
+        return
+    for reason in chain(_routes(step, drifted), _member_lists(step, drifted)):
+        shares = replays.allocation(Inputs(topic, reason.members, reason.queues, ())).queues_of_client
+        if all(shares.get(client_id, frozenset()) == owned for client_id, owned in drifted.owned.items()):
+            yield reason
+
+
+def _routes(step: AuditedStep, drifted: _Drifted) -> Iterator[OtherInputs]:
+    """The topic as an earlier route had it, and without one broker or two."""
+    interval = drifted.interval
+    members, queues = interval.members or (), interval.queues or ()
+    brokers = sorted({broker for broker, _ in queues})
+    earlier = [span for span in step.routes.get(interval.topic, ()) if span.start < interval.start]
+    known = {queues}
+    for span in reversed(earlier):
+        before = step.replays.queues_of(span.state).readable if step.replays else ()
+        if before and before not in known:
+            known.add(before)
+            until = format_utc(from_micros(span.end))
+            as_if = f"by the route of before {until}, {_difference(before, queues)}"
+            yield OtherInputs(as_if, "They have not followed the route since then.", members, before)
+    for number in (1, 2) if len(brokers) <= _MOST_LEFT_OUT else ():
+        for left_out in combinations(brokers, number):
+            rest = tuple(queue for queue in queues if queue[0] not in left_out)
+            if rest and rest not in known:
+                known.add(rest)
+                names = " and ".join(left_out)
+                advice = f"Compare what each name server says of the topic: one may have lost {names}."
+                yield OtherInputs(f"as if {names} were not in the route", advice, members, rest)
+
+
+def _difference(before: Sequence[Place], now: Sequence[Place]) -> str:
+    missing, surplus = set(now) - set(before), set(before) - set(now)
+    parts = (("without", missing), ("with", surplus))
+    return " and ".join(f"{word} {queue_ranges(queues)}" for word, queues in parts if queues)
+
+
+def _member_lists(step: AuditedStep, drifted: _Drifted) -> Iterator[OtherInputs]:
+    """The members of an earlier interval, all but one, and the client alone."""
+    interval = drifted.interval
+    members, queues = interval.members or (), interval.queues or ()
+    advice = "Compare which members each broker lists, and look for errors in the rebalance logs."
+    known = {tuple(member.client_id for member in members)}
+    for listed in _other_lists(step, interval):
+        ids = tuple(member.client_id for member in listed)
+        if listed and ids not in known and drifted.owned.keys() <= set(ids):
+            known.add(ids)
+            yield OtherInputs(_as_if_members(members, listed), advice, listed, queues)
+
+
+def _other_lists(step: AuditedStep, interval: RebalanceInterval) -> Iterable[tuple[Member, ...]]:
+    members = interval.members or ()
+    before = [each for each in step.intervals if each.topic == interval.topic and each.start < interval.start]
+    yield from (each.members for each in reversed(before) if each.members)
+    if len(members) <= _MOST_LEFT_OUT:
+        yield from (tuple(member for member in members if member is not left_out) for left_out in members)
+        yield from ((member,) for member in members)
+
+
+def _as_if_members(members: Sequence[Member], listed: Sequence[Member]) -> str:
+    now, then = {member.client_id for member in members}, {member.client_id for member in listed}
+    parts = (("were not", now - then), ("were", then - now))
+    texts = (
+        f"{names_text(sorted(ids), _NAMED)} {verb} {'members' if len(ids) > 1 else 'a member'}"
+        for verb, ids in parts
+        if ids
+    )
+    return f"as if {' and '.join(texts)}"

@@ -1,0 +1,133 @@
+"""The queues that clients really have, compared with those of their shares."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.client_spans import client_spans
+from spark_jobs.domain.model.clients import DriftCause
+from spark_jobs.domain.model.history import Membership, Place
+from spark_jobs.domain.model.series import Series
+from spark_jobs.domain.model.window import SECOND, Time, overlaps, without
+from spark_jobs.domain.rocketmq.strategies import is_popped
+from spark_jobs.domain.rules.client_hung import pulling_by_hand
+
+
+class Shares(NamedTuple):
+    """The share of every client in one interval, until the last snapshot that showed its members (microseconds).
+    `settled_at`: when clients must have followed the last change, also of the route; `agree`: how long they have for
+    it. `listed_at`: when brokers of the topic listed the members, in any interval.
+    """
+
+    start: int
+    end: int
+    settled_at: int
+    client_ids: frozenset[str]
+    queues_of_client: Mapping[str, frozenset[Place]]
+    listed_at: NDArray[np.int64]
+    agree: int
+    interval: RebalanceInterval
+
+    def is_confirmed(self, start: int, end: int) -> bool:
+        """Whether the members were listed in the time, and clients had followed that list by its end. Where rounds were
+        missed, members may have come and gone.
+        """
+        return bool(self.listed_at.searchsorted(start) < self.listed_at.searchsorted(end - self.agree, side="right"))
+
+
+class Drift(NamedTuple):
+    """A client that held these queues of a topic, and not those of its share, from `start` to `end` (microseconds).
+    `queues`: by direction those that differ. `until`: its end, or that of the step where no later snapshot tells.
+    """
+
+    start: int
+    end: int
+    client_id: str
+    topic: str
+    owned: frozenset[Place]
+    queues: Mapping[DriftCause, frozenset[Place]]
+    interval: RebalanceInterval
+    until: int
+
+
+def drifting(step: AuditedStep) -> Iterator[Drift]:
+    """One per (client, topic, span of drift), whoever else holds the queues.
+
+    A span ends with the last snapshot that showed it: a client that has left, or has followed since, is not drifting.
+    A client that pulls by hand may list no queue at all, whatever it pulls.
+    """
+    shares, by_hand = _shares(step), pulling_by_hand(step)
+    for client_id, spans in client_spans(step).items():
+        asked_at = step.history.clients[client_id].series.times
+        for start, end, seen_at, (reported, _) in spans:
+            for time in without((start, seen_at), () if reported.owned else by_hand):
+                for topic, owned_queues in reported.holdings.items():
+                    for each in _drifting(shares.get(topic, ()), topic, client_id, owned_queues, time, asked_at):
+                        is_open = end == each.interval.end == step.window.end
+                        yield each._replace(until=end) if is_open else each
+
+
+def _drifting(
+    shares: Sequence[Shares],
+    topic: str,
+    client_id: str,
+    owned_queues: frozenset[Place],
+    seen: Time,
+    asked_at: NDArray[np.int64],
+) -> Iterator[Drift]:
+    """The drift of one client and topic in the time `seen`, in which its snapshots (at `asked_at`) list these
+    queues.
+    """
+    for share, since, until in overlaps(*seen, shares):
+        start = max(since, share.settled_at)
+        if start >= until or client_id not in share.client_ids:
+            continue
+        drifted = drift(owned_queues, share.queues_of_client.get(client_id, frozenset()))
+        end = int(asked_at[np.searchsorted(asked_at, until, side="right") - 1]) if drifted else until
+        if drifted and start < end and share.is_confirmed(start, end):
+            yield Drift(start, end, client_id, topic, owned_queues, drifted, share.interval, end)
+
+
+def drift(owned_queues: frozenset[Place], share: frozenset[Place]) -> Mapping[DriftCause, frozenset[Place]]:
+    """The queues that a client owns beyond its share, and those of its share that it does not own; {} if none are."""
+    if owned_queues == share:
+        return {}
+    return {DriftCause.HOLDS_MORE: owned_queues - share, DriftCause.HOLDS_LESS: share - owned_queues}
+
+
+def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
+    """By topic, in intervals with the same members on all hosts: otherwise a share depends on which host is asked."""
+    agree = step.settings.thresholds.convergence_seconds * SECOND
+    poll = step.settings.thresholds.route_poll_seconds * SECOND
+    shares_of_topic: dict[str, list[Shares]] = defaultdict(list)
+    route_since: dict[str, tuple[tuple[Place, ...] | None, int]] = {}
+    listed_at = cache(partial(_listed_at, step.history.memberships))
+    for interval in step.replayed:
+        if interval.view != ALL_HOSTS or interval.allocation is None or interval.members is None:
+            continue
+        queues, route_at = route_since.get(interval.topic, (None, interval.start))
+        if interval.queues != queues:
+            route_at = interval.start
+        route_since[interval.topic] = interval.queues, route_at
+        settled_at = max(interval.start, route_at + poll) + agree
+        # What a client pops is not among the queues that it lists.
+        client_ids = frozenset(member.client_id for member in interval.members if not is_popped(member.strategy))
+        end = interval.end if interval.seen_at is None else min(interval.end, interval.seen_at)
+        lists = listed_at(frozenset(broker for broker, _ in interval.queues or ()))
+        own_queues = interval.allocation.queues_of_client
+        shares = Shares(interval.start, end, settled_at, client_ids, own_queues, lists, agree, interval)
+        shares_of_topic[interval.topic].append(shares)
+    return shares_of_topic
+
+
+def _listed_at(memberships: Mapping[str, Series[Membership]], brokers: frozenset[str]) -> NDArray[np.int64]:
+    """When any of the brokers listed the members, in microseconds, ascending."""
+    times = [memberships[broker].times for broker in brokers if broker in memberships]
+    return np.sort(np.concatenate([np.empty(0, np.int64), *times]))
