@@ -17,7 +17,11 @@ REBALANCE_INTERVALS = Table(
         required("status", STRING, "REPLAYED, UNOBSERVED, NOT_APPLICABLE or NOT_REPLAYABLE"),
         Field("reason", STRING, "why it was not replayed; null where it was"),
         Field("strategy", STRING, "strategy of all members, or MIXED; null: unobserved or not applicable"),
-        Field("strategy_source", STRING, "CLIENT: running info, CONFIGURATION, or DEFAULT: AVG assumed"),
+        Field(
+            "strategy_source",
+            STRING,
+            "CLIENT, CONFIGURATION, OBSERVED: in the queues that clients report, or DEFAULT: AVG assumed",
+        ),
         Field("members", Array(MEMBER), "as every client sorts them, duplicates kept"),
         Field(
             "queues",

@@ -67,7 +67,7 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
     spans = group_spans(history, window, settings)
     expired = partial(expired_at, history.clients, window, settings.cadence)
     switched = {topic: switches(series, window) for topic, series in history.serving.items()}
-    all_intervals = StepTimeline(spans, window, settings, replays).intervals()
+    all_intervals = StepTimeline(spans, window, settings, replays, history.clients).intervals()
     by_topic = {
         topic: with_moves(list(of_topic), window.observed_from, expired, _near(switched.get(topic, ()), settings))
         for topic, of_topic in groupby(all_intervals, key=lambda interval: interval.topic)

@@ -174,8 +174,8 @@ def not_audited_warnings(judged: JudgedRun, request: RunRequest) -> list[str]:
     ]
     if counted.assumed:
         warnings.append(
-            f"AVG was assumed for {counted.assumed} groups, as neither clients nor configuration name their strategy "
-            "(see strategy_source)"
+            f"AVG was assumed for {counted.assumed} groups, as neither clients nor configuration name their strategy, "
+            "and no client reports its queues (see strategy_source)"
         )
     if judged.not_evaluated:
         warnings.append(f"not evaluated, as {CLIENT_SNAPSHOTS.name} has no rows: {', '.join(judged.not_evaluated)}")

@@ -15,12 +15,12 @@ from spark_jobs.domain.rocketmq.strategies import (
     StrategySettings,
     StrategySource,
 )
-from tests.domain.histories import CLASS, calm, client, rows
+from tests.domain.histories import CLASS, calm, client, listed, rows
 
 AVERAGELY, CIRCLE = CLASS + "AllocateMessageQueueAveragely", CLASS + "AllocateMessageQueueAveragelyByCircle"
 HASH, NEARBY = CLASS + "AllocateMessageQueueConsistentHash", CLASS + "AllocateMachineRoomNearby"
 OWN = "com.example.Mine"
-CLIENT, CONFIGURATION, DEFAULT = StrategySource.CLIENT, StrategySource.CONFIGURATION, StrategySource.DEFAULT
+CLIENT, CONFIGURATION, OBSERVED, DEFAULT = StrategySource
 NEARBY_AVG = "MACHINE_ROOM_NEARBY-AVG"
 
 
@@ -51,7 +51,23 @@ NEARBY_AVG = "MACHINE_ROOM_NEARBY-AVG"
 def test_own_class_then_configuration_then_what_others_run_then_avg(
     classes: list[str | None], configured: str | None, names: list[tuple[str, StrategySource]]
 ) -> None:
-    assert resolve_strategies(classes, configured) == names
+    assert resolve_strategies(classes, configured) == [Resolved(*each) for each in names]
+
+
+def test_what_is_observed_comes_before_what_others_run_and_a_class_that_nobody_knows() -> None:
+    seen = Resolved(AVG_BY_CIRCLE, OBSERVED)
+    said = resolve_strategies([HASH, None, OWN, None], None, [seen, seen, seen, None])
+    assert said == [Resolved(CONSISTENT_HASH, CLIENT), seen, seen, Resolved(CONSISTENT_HASH, CLIENT)]
+    assert resolve_strategies([None], AVG, [seen]) == [Resolved(AVG, CONFIGURATION)]
+    assert resolve_strategies([None], None, (), [OWN, HASH]) == [Resolved(CONSISTENT_HASH, CLIENT)]
+
+
+def test_what_a_client_reported_is_known_of_its_group_after_it_has_left() -> None:
+    history = calm(memberships=listed("a", {-210: "c1 c2", 100: "c1"}), clients=(client("c2", 0, HASH),))
+    assert rows(history) == [
+        "0-100 * CLIENT c1/CONSISTENT_HASH c2/CONSISTENT_HASH",
+        "100-300 * CLIENT c1/CONSISTENT_HASH",
+    ]
 
 
 def test_the_configuration_supplies_the_settings_of_whatever_a_client_runs() -> None:
@@ -66,6 +82,8 @@ def test_the_configuration_supplies_the_settings_of_whatever_a_client_runs() -> 
     [
         ([CLIENT, CONFIGURATION, DEFAULT], AVG, DEFAULT),
         ([CLIENT, CONFIGURATION], AVG, CONFIGURATION),
+        ([CLIENT, OBSERVED], None, OBSERVED),
+        ([OBSERVED, DEFAULT], None, DEFAULT),
         ([CLIENT, CLIENT], AVG, CLIENT),
         ([], AVG, CONFIGURATION),
         ([], None, DEFAULT),

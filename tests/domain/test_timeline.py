@@ -66,13 +66,16 @@ def test_learning_what_was_assumed_does_not_cut() -> None:
     assert rows(history) == ["0-300 * DEFAULT c1 c2"]
 
 
-def test_who_is_not_known_runs_what_most_of_its_own_view_run() -> None:
+def test_who_is_not_known_runs_what_most_of_its_own_view_or_else_its_group_run() -> None:
     history = calm(
         memberships=listed("a", {-210: "c1 c3"}) + listed("b", {-210: "c2 c3"}),
         routes=routed({-210: (A, B)}),
         clients=(client("c1", 0, CIRCLE),),
     )
-    assert rows(history) == ["0-300 a CLIENT c1/AVG_BY_CIRCLE c3/AVG_BY_CIRCLE", "0-300 b DEFAULT c2 c3"]
+    assert rows(history) == [
+        "0-300 a CLIENT c1/AVG_BY_CIRCLE c3/AVG_BY_CIRCLE",
+        "0-300 b CLIENT c2/AVG_BY_CIRCLE c3/AVG_BY_CIRCLE",
+    ]
 
 
 def test_subscriptions_are_those_of_each_client_as_far_as_known() -> None:

@@ -47,7 +47,7 @@ def test_an_interval_that_reaches_over_the_step() -> None:
         "    0  c1  10.0.0.1:1",
         "    1  c2  address unknown",
         "  2 queues, sorted the same way: a:0-1",
-        "  Strategy AVG, assumed, as neither clients nor configuration name one:",
+        "  If it is AVG: neither clients nor the configuration name the strategy, and no client reports its queues:",
         "    2 queues, 2 members: 2 % 2 = 0, so every position gets 1, in consecutive slices.",
         "  Owners, and the backlog in messages from the first to the last reading of this time:",
         "    Position 0 owned a:0 (1 queue). Backlog 10 → 4; 1,000 produced, 1,006 consumed; verdict OK.",

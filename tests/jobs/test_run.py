@@ -67,7 +67,8 @@ def test_a_healthy_group_has_intervals_nothing_wrong_and_its_run_is_recorded(
         )
     ]
     assert result.warnings == [
-        "AVG was assumed for 1 groups, as neither clients nor configuration name their strategy (see strategy_source)",
+        "AVG was assumed for 1 groups, as neither clients nor configuration name their strategy, and no client reports "
+        "its queues (see strategy_source)",
         f"not evaluated, as client_snapshots has no rows: {', '.join(need_clients)}",
     ]
     rows = warehouse.read(spark, REBALANCE_INTERVALS).orderBy("interval_start").collect()

@@ -30,15 +30,22 @@ def known_at(clients: Iterable[ClientSnapshot], client_id: str, at: int) -> Clie
     return before[-1] if before else next(iter(answers), None)
 
 
-def resolve_strategies(classes: Sequence[str | None], configured: str | None) -> list[Resolved]:
+def resolve_strategies(
+    classes: Sequence[str | None], configured: str | None, group: Sequence[str | None] = ()
+) -> list[Resolved]:
     """One per member, given the Java class it is known to run: its own, else configured, else that of others.
 
-    What others run is the most frequent strategy of the view (of equals the smallest name); if nobody's is
-    known, AVG.
+    What others run is the most frequent strategy of the view, else of the `group`, its clients that are not in the
+    view, too (of equals the smallest name); if nobody's is known, AVG.
     """
     own = [_own_strategy(class_name, configured) if class_name is not None else None for class_name in classes]
-    fallback = _fallback([resolution.strategy for resolution in own if resolution and resolution.strategy], configured)
+    others = [_own_strategy(class_name, configured) for class_name in group if class_name is not None]
+    fallback = _fallback(_names(own) or _names(others), configured)
     return [resolution or fallback for resolution in own]
+
+
+def _names(resolved: Iterable[Resolved | None]) -> list[str]:
+    return [resolution.strategy for resolution in resolved if resolution and resolution.strategy]
 
 
 def group_source(resolved: Sequence[Resolved], configured: str | None) -> str:

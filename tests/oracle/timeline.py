@@ -161,7 +161,10 @@ def _segment(
     configured = history.configured
     known = [known_at(history.clients, client_id, start) for client_id in client_ids]
     topics = [state.topics if state else None for state in known]
-    resolved = resolve_strategies([state.strategy_class if state else None for state in known], configured.strategy)
+    everybody = {snapshot.client_id for snapshot in history.clients}
+    group = [known_at(history.clients, client_id, start) for client_id in sorted(everybody)]
+    classes, elsewhere = ([state.strategy_class if state else None for state in states] for states in (known, group))
+    resolved = resolve_strategies(classes, None if configured.strategy == POP else configured.strategy, elsewhere)
     queues = all_queues(history.topic, span.observation.route or ())
     reason = (
         _unseen(span)

@@ -19,7 +19,7 @@ from spark_jobs.domain.model.message_queue import RouteEntry, topic_type
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import HANDED_OUT, WITHOUT_OFFSETS, Reason, Status, Trigger
 from spark_jobs.domain.model.window import AuditSettings, StepWindow, Time
-from spark_jobs.domain.rocketmq.strategies import Implementation, Variant, variant_of
+from spark_jobs.domain.rocketmq.strategies import AS_CONFIGURED, Implementation, Parameters, Variant, variant_of
 
 if TYPE_CHECKING:
     from spark_jobs.domain.kernel.ownership import Replays
@@ -33,7 +33,7 @@ class Member(NamedTuple):
     """One connection of a view, in allocation order; None is unknown.
 
     `strategy`: by its name; `subscribes`: it consumes the interval's topic, as far as is known; `known`: it was heard
-    of; `variant`: which implementation of the strategy its language and version have.
+    of; `variant`: which implementation of the strategy its language and version have; `parameters`: observed settings.
     """
 
     client_id: str
@@ -44,15 +44,17 @@ class Member(NamedTuple):
     subscribes: bool
     known: bool
     variant: Variant = Variant.JAVA
+    parameters: Parameters = AS_CONFIGURED
 
     @property
     def implementation(self) -> Implementation:
         """The implementation by which it computes its share."""
-        return Implementation(self.strategy, self.variant)
+        return Implementation(self.strategy, self.variant, self.parameters)
 
     def under(self, strategy: str) -> Member:
-        """The same connection with this strategy instead."""
-        return self._replace(strategy=strategy, variant=variant_of(strategy, self.language, self.version))
+        """The same connection with this strategy instead, as it is configured."""
+        variant = variant_of(strategy, self.language, self.version)
+        return self._replace(strategy=strategy, variant=variant, parameters=AS_CONFIGURED)
 
 
 @dataclass(frozen=True)

@@ -58,39 +58,58 @@ def members_of(
 ) -> tuple[Member, ...]:
     """One per connection, in their order. An unknown member is taken to subscribe to the topic."""
     members = []
-    for connection, (strategy, _) in zip(connections, resolved, strict=True):
+    for connection, (strategy, _, parameters) in zip(connections, resolved, strict=True):
         state = states.get(connection.client_id)
         subscribes = state is None or state.topics is None or topic in state.topics
-        variant = variant_of(strategy, connection.language, connection.version)
-        members.append(Member(*connection, strategy, subscribes, state is not None, variant))
+        variant = variant_of(strategy, connection.language, connection.version, parameters)
+        members.append(Member(*connection, strategy, subscribes, state is not None, variant, parameters))
     return tuple(members)
 
 
-def resolve_strategies(classes: Sequence[str | None], configured: str | None) -> list[Resolved]:
-    """One per member, given the Java class it is known to run: its own, else configured, else that of others.
+def resolve_strategies(
+    classes: Sequence[str | None],
+    configured: str | None,
+    observed: Sequence[Resolved | None] = (),
+    elsewhere: Iterable[str] = (),
+) -> list[Resolved]:
+    """One per member, given the Java class it is known to run: its own, else configured, else observed for it, else
+    that of others. `elsewhere`: the classes of the group's clients that are not in the view, too.
 
-    What others run is the most frequent strategy of the view (of equals the smallest name); if none is known, AVG,
-    RocketMQ's default.
+    What others run is the most frequent strategy of the view, and if it has none, of the group (of equals the smallest
+    name); if none is known, AVG, RocketMQ's default.
     """
-    own = [_own_strategy(class_name, configured) if class_name is not None else None for class_name in classes]
+    own = [_own_strategy(class_name, configured) for class_name in classes]
+    if observed and not configured:
+        own = [_first_known(reported, seen) for reported, seen in zip(own, observed, strict=True)]
     if None not in own:
         return [resolved for resolved in own if resolved]
-    known = [resolved.strategy for resolved in own if resolved and resolved.strategy != UNKNOWN_STRATEGY]
-    fallback = _fallback(known, configured)
+    fallback = _fallback(_known(own) or _known(_own_strategy(name, configured) for name in elsewhere), configured)
     return [resolved or fallback for resolved in own]
 
 
+def _first_known(reported: Resolved | None, observed: Resolved | None) -> Resolved | None:
+    is_known = reported is not None and reported.strategy != UNKNOWN_STRATEGY
+    return reported if is_known or observed is None else observed
+
+
+def _known(resolved: Iterable[Resolved | None]) -> list[str]:
+    """The strategies that clients report."""
+    reported = (each.strategy for each in resolved if each and each.source != StrategySource.OBSERVED)
+    return [strategy for strategy in reported if strategy != UNKNOWN_STRATEGY]
+
+
 def group_source(resolved: Sequence[Resolved], configured: str | None) -> StrategySource:
-    """The weakest source among the members: DEFAULT, then CONFIGURATION, then CLIENT."""
+    """The weakest source among the members: DEFAULT, then OBSERVED, CONFIGURATION and CLIENT."""
     sources = {strategy.source for strategy in resolved}
     if not sources:
         return StrategySource.CONFIGURATION if configured else StrategySource.DEFAULT
-    weakest_first = (StrategySource.DEFAULT, StrategySource.CONFIGURATION, StrategySource.CLIENT)
-    return next(source for source in weakest_first if source in sources)
+    return next(source for source in reversed(StrategySource) if source in sources)
 
 
-def _own_strategy(class_name: str, configured: str | None) -> Resolved:
+def _own_strategy(class_name: str | None, configured: str | None) -> Resolved | None:
     """The strategy of a class; only the configuration knows that of a user's own class, and the one inside NEARBY."""
+    if class_name is None:
+        return None
     name = strategy_of_class(class_name)
     if name is None:
         return Resolved(configured or UNKNOWN_STRATEGY, StrategySource.CONFIGURATION)

@@ -285,6 +285,6 @@ def queues_lost_to_room_bug(
     """Indexes of the queues in configured rooms, if a member runs a MACHINE_ROOM implementation that cuts its share of
     these rooms from the list of all queues (`UnassignedCause.MACHINE_ROOM_BUG`).
     """
-    in_use = ((strategy, variant) for strategy, variant in implementations(members) if strategy == MACHINE_ROOM)
-    affected = [settings.named(strategy, variant) for strategy, variant in in_use if variant != Variant.JAVA]
+    in_use = (implementation for implementation in implementations(members) if implementation.strategy == MACHINE_ROOM)
+    affected = [settings.named(*implementation) for implementation in in_use if implementation.variant != Variant.JAVA]
     return frozenset(index for strategy in affected for index in queues_in_rooms(strategy, queues))

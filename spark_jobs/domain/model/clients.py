@@ -74,7 +74,7 @@ class ReportedState:
 
     `topics`: that it subscribes, sorted; `owned`: its queues that are not dropped, sorted (None: it did not say);
     `unlocked`: those of them that an orderly consumer has without the broker's lock. `in_group`: it did not answer that
-    it has no consumer of the group.
+    it has no consumer of the group. `orderly`: it consumes in order, and needs a lock for each queue.
     """
 
     answered: bool
@@ -82,6 +82,7 @@ class ReportedState:
     owned: tuple[MessageQueue, ...] | None
     unlocked: tuple[MessageQueue, ...]
     in_group: bool = True
+    orderly: bool = False
 
     @cached_property
     def holdings(self) -> Mapping[str, frozenset[Place]]:
@@ -103,6 +104,7 @@ def reported_state(state: ClientState) -> ReportedState:
         None if state.owned is None else tuple(sorted(map(queue_of, live))),
         tuple(queue_of(queue) for queue in live if lacks_lock(queue, state)),
         state.in_group is not False,
+        needs_locks(state),
     )
 
 
@@ -116,4 +118,9 @@ def lacks_lock(queue: OwnedQueue, state: ClientState) -> bool:
 
     Source: ConsumeMessageOrderlyService.ConsumeRequest.run, ProcessQueue.isLocked.
     """
-    return state.consume_orderly is True and state.message_model == MessageModel.CLUSTERING and queue.locked is False
+    return needs_locks(state) and queue.locked is False
+
+
+def needs_locks(state: ClientState) -> bool:
+    """Whether a client consumes only queues that the broker has locked for it: `ConsumeMessageOrderlyService`."""
+    return state.consume_orderly is True and state.message_model == MessageModel.CLUSTERING

@@ -44,7 +44,7 @@ class RuleHit:
     `seen_at`: the last snapshot that showed it, where that or its persistence is asked for. `severity`:
     INFO, WARN or ERROR, the worst hit counts (None: by its evidence). `measures` (numbers by name, None is unknown),
     `parties`, `explanation` and `hint` (sentences before and behind the advice of the cause) are those of the hit with
-    the greatest `weight`, the latest of equals.
+    the greatest `weight`, the latest of equals. `is_assumed`: it follows from a strategy that is not known.
     """
 
     start: int
@@ -69,12 +69,14 @@ class RuleHit:
     parties: tuple[Party, ...] | None = None
     hint: str | None = None
     explanation: str | None = None
+    is_assumed: bool = False
 
 
 class Condition(NamedTuple):
     """What a rule may look at to complete a finding: who it is about, and what it cost (None: unknown).
 
-    `is_persistent`: two snapshots far enough apart showed it. Messages.
+    `is_persistent`: two snapshots far enough apart showed it. `is_assumed`: all of it follows from a strategy that is
+    not known. Messages.
     """
 
     client_id: str | None
@@ -83,6 +85,7 @@ class Condition(NamedTuple):
     is_persistent: bool
     produced: int | None
     backlog_max: int | None
+    is_assumed: bool = False
 
 
 class Measured(NamedTuple):

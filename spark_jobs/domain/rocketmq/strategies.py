@@ -52,11 +52,25 @@ class Variant(StrEnum):
     GO = "GO"
 
 
+class Parameters(NamedTuple):
+    """Settings of a strategy that were observed, and replace those that are configured; None: the configured one.
+    `variant`: which implementation was observed of clients whose language does not say.
+    """
+
+    virtual_node_cnt: int | None = None
+    rooms: frozenset[str] | None = None
+    variant: Variant | None = None
+
+
+AS_CONFIGURED = Parameters()
+
+
 class Implementation(NamedTuple):
-    """How a client computes its share: the strategy's name, and which implementation of it."""
+    """How a client computes its share: the strategy's name, which implementation of it, and observed settings."""
 
     strategy: str
     variant: Variant
+    parameters: Parameters = AS_CONFIGURED
 
 
 #: 4.9.0, since which a client's default instance name is `PID#nanoTime` (`ClientConfig.changeInstanceNameToPID`).
@@ -65,14 +79,18 @@ UNIQUE_INSTANCE_NAME_VERSION = 393
 LAST_VERSION_WITH_ROOM_BUG = 355
 
 
-def variant_of(strategy: str, language: str | None, version: int | None) -> Variant:
+def variant_of(
+    strategy: str, language: str | None, version: int | None, parameters: Parameters = AS_CONFIGURED
+) -> Variant:
     """By what the broker lists of the connection. Where language or version is unknown, or the language ships no such
-    strategy, it is Java's of today.
+    strategy, it is the observed one, or Java's of today.
     """
     if strategy not in (CONSISTENT_HASH, MACHINE_ROOM):
         return Variant.JAVA
     if language == "GO":
         return Variant.GO
+    if language != "JAVA" and parameters.variant is not None:
+        return parameters.variant
     is_old = language == "JAVA" and version is not None and version <= LAST_VERSION_WITH_ROOM_BUG
     return Variant.JAVA_TO_4_7_1 if is_old and strategy == MACHINE_ROOM else Variant.JAVA
 
@@ -156,10 +174,19 @@ class StrategySettings:
     config_queues: tuple[ConfigQueues, ...] = ()
     new_room: str | None = None
 
-    def named(self, name: str, variant: Variant = Variant.JAVA) -> Strategy:
-        """The strategy of that name with these settings."""
-        rooms = (self.rooms, self.broker_room, self.client_room)
-        return Strategy(name, self.virtual_node_cnt, *rooms, self.config_queues, variant, self.new_room)
+    def named(self, name: str, variant: Variant = Variant.JAVA, parameters: Parameters = AS_CONFIGURED) -> Strategy:
+        """The strategy of that name with these settings, or those that were observed."""
+        node_cnt, rooms, _ = parameters
+        return Strategy(
+            name,
+            self.virtual_node_cnt if node_cnt is None else node_cnt,
+            self.rooms if rooms is None else rooms,
+            self.broker_room,
+            self.client_room,
+            self.config_queues,
+            variant,
+            self.new_room,
+        )
 
 
 def is_popped(name: str) -> bool:
@@ -185,15 +212,19 @@ UNKNOWN_STRATEGY = "UNKNOWN"
 
 
 class StrategySource(StrEnum):
-    """Where a strategy's name comes from: running info, configuration, or the assumption that it is AVG."""
+    """Where a strategy's name comes from: running info, configuration, the queues that clients report to hold, or the
+    assumption that it is AVG, of which nothing may be concluded.
+    """
 
     CLIENT = "CLIENT"
     CONFIGURATION = "CONFIGURATION"
+    OBSERVED = "OBSERVED"
     DEFAULT = "DEFAULT"
 
 
 class Resolved(NamedTuple):
-    """A member's strategy by name, and how it is known."""
+    """A member's strategy by name, how it is known, and the settings that were observed with it."""
 
     strategy: str
     source: StrategySource
+    parameters: Parameters = AS_CONFIGURED

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import client_spans
+from spark_jobs.domain.kernel.holdings import settled_at
 from spark_jobs.domain.model.clients import DriftCause
 from spark_jobs.domain.model.history import Membership, Place
 from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.window import SECOND, Time, overlaps, without
-from spark_jobs.domain.rocketmq.strategies import is_popped
+from spark_jobs.domain.rocketmq.strategies import StrategySource, is_popped
 from spark_jobs.domain.rules.client_hung import pulling_by_hand
 
 
@@ -105,24 +106,25 @@ def drift(owned_queues: frozenset[Place], share: frozenset[Place]) -> Mapping[Dr
 def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
     """By topic, in intervals with the same members on all hosts: otherwise a share depends on which host is asked."""
     agree = step.settings.thresholds.convergence_seconds * SECOND
-    poll = step.settings.thresholds.route_poll_seconds * SECOND
     shares_of_topic: dict[str, list[Shares]] = defaultdict(list)
     route_since: dict[str, tuple[tuple[Place, ...] | None, int]] = {}
     listed_at = cache(partial(_listed_at, step.history.memberships))
     for interval in step.replayed:
         if interval.view != ALL_HOSTS or interval.allocation is None or interval.members is None:
             continue
+        if interval.strategy_source == StrategySource.DEFAULT:
+            continue
         queues, route_at = route_since.get(interval.topic, (None, interval.start))
         if interval.queues != queues:
             route_at = interval.start
         route_since[interval.topic] = interval.queues, route_at
-        settled_at = max(interval.start, route_at + poll) + agree
         # What a client pops is not among the queues that it lists.
         client_ids = frozenset(member.client_id for member in interval.members if not is_popped(member.strategy))
         end = interval.end if interval.seen_at is None else min(interval.end, interval.seen_at)
         lists = listed_at(frozenset(broker for broker, _ in interval.queues or ()))
         own_queues = interval.allocation.queues_of_client
-        shares = Shares(interval.start, end, settled_at, client_ids, own_queues, lists, agree, interval)
+        settled = settled_at(interval.start, route_at, step.settings)
+        shares = Shares(interval.start, end, settled, client_ids, own_queues, lists, agree, interval)
         shares_of_topic[interval.topic].append(shares)
     return shares_of_topic
 

@@ -54,6 +54,7 @@ def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
         is_persistent=of.is_persistent(hits, step.settings.thresholds),
         produced=measured.produced,
         backlog_max=measured.backlog_max,
+        is_assumed=all(hit.is_assumed for hit in hits),
     )
     if rule.probable_cause:
         condition = condition._replace(cause=rule.probable_cause(condition))

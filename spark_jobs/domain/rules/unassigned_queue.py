@@ -12,6 +12,7 @@ from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.rocketmq.strategies import StrategySource
 from spark_jobs.domain.rules import (
     broker_not_readable,
     duplicate_client_id,
@@ -27,6 +28,12 @@ from spark_jobs.domain.rules.roots import Follows, clients, everything, queues, 
 from spark_jobs.domain.rules.rule import Cause, Rule, severity_by_harm
 
 NAME = "UNASSIGNED_QUEUE"
+#: Which queues these causes leave without an owner depends on the strategy.
+_BY_STRATEGY = (UnassignedCause.DUPLICATE_CLIENT_ID, UnassignedCause.MEMBER_NOT_SUBSCRIBED)
+_IF_AVG = (
+    "These are the queues if the strategy is AVG: neither clients nor the configuration name it, and no client reports "
+    "its queues."
+)
 #: Not a cause of an allocation: each view's own allocation has an owner.
 VIEWS_DISAGREE = "VIEWS_DISAGREE"
 
@@ -46,6 +53,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 def _unassigned_hits(interval: RebalanceInterval, thresholds: Thresholds) -> Iterator[RuleHit]:
     for queue, cause, client_id in unassigned_queues(interval):
         hit = queue_hit(interval, queue, cause, client_id)
+        if interval.strategy_source == StrategySource.DEFAULT and cause in _BY_STRATEGY:
+            hit = replace(hit, is_assumed=True, hint=_IF_AVG)
         if cause == UnassignedCause.GROUP_OFFLINE:
             yield replace(hit, minimum_seen_seconds=thresholds.settled_seconds)
         elif cause != UnassignedCause.BEYOND_READ_QUEUES:
@@ -75,9 +84,9 @@ def may_be_unassigned(owners: Sequence[Collection[str]]) -> bool:
 
 
 def severity(condition: Condition) -> str:
-    """ERROR; WARN where the strategy leaves the queue out by design, INFO where no message was affected."""
-    by_harm = severity_by_harm(condition)
-    return WARN if by_harm == ERROR and condition.cause == UnassignedCause.ROOM_FILTER else by_harm
+    """ERROR; WARN if the strategy leaves the queue out by design or is assumed, INFO if no message was affected."""
+    by_harm, is_by_design = severity_by_harm(condition), condition.cause == UnassignedCause.ROOM_FILTER
+    return WARN if by_harm == ERROR and (is_by_design or condition.is_assumed) else by_harm
 
 
 RULE = Rule(
@@ -85,7 +94,8 @@ RULE = Rule(
     headline="No consumer of {groups} owns {queues}",
     meaning="No consumer owns the queue, so messages that arrive there are not consumed. One finding per group, topic "
     "and cause; `subject` names the queues.",
-    decided_by="the replayed allocation gives the queue to no connection. WARN for `ROOM_FILTER`, which is by design. "
+    decided_by="the replayed allocation gives the queue to no connection. WARN for `ROOM_FILTER`, which is by design, "
+    "and where the strategy is not known (`strategy_source` DEFAULT). "
     "INFO if nothing was produced to the queues and no backlog is known, and for a duplicate client id that "
     "no two snapshots 150 s apart show: after a reconnect, brokers list the old connection for up to 130 s. "
     "`GROUP_OFFLINE` must be seen for as long as GROUP_OFFLINE itself, `VIEWS_DISAGREE` as MEMBERSHIP_VIEW_SPLIT.",

@@ -23,7 +23,7 @@ from spark_jobs.show.text.phrases import REASONS, joined, positions_text
 _SOURCES: Mapping[str, str] = {
     StrategySource.CLIENT: "as reported by the clients",
     StrategySource.CONFIGURATION: "as configured",
-    StrategySource.DEFAULT: "assumed, as neither clients nor configuration name one",
+    StrategySource.OBSERVED: "as the queues that clients report show",
 }
 
 
@@ -116,9 +116,18 @@ def _cut(view: IntervalExplanation) -> Iterator[TextLine]:
     if not view.members:
         return
     name = "Different strategies" if view.strategy == "MIXED" else f"Strategy {view.strategy}"
-    yield TextLine(f"{name}, {_SOURCES.get(view.strategy_source or '', 'of unknown source')}:", 1)
+    yield TextLine(f"{_named(name, view.strategy_source)}:", 1)
     for sentence in view.arithmetic:
         yield TextLine(sentence, 2)
+
+
+def _named(strategy: str, source: str | None) -> str:
+    if source == StrategySource.DEFAULT:
+        return (
+            f"If it is {strategy.removeprefix('Strategy ')}: neither clients nor the configuration name the strategy, "
+            "and no client reports its queues"
+        )
+    return f"{strategy}, {_SOURCES.get(source or '', 'of unknown source')}"
 
 
 def _owned(view: IntervalExplanation) -> Iterator[TextLine]:

@@ -1,0 +1,119 @@
+"""The queues that clients report to hold, in times in which members and queues of a topic stay the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from math import comb, log2
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.kernel.ownership import Replays
+from spark_jobs.domain.kernel.views import Moment
+from spark_jobs.domain.model.caching import cached_with_value
+from spark_jobs.domain.model.clients import ReportedState, reported_state
+from spark_jobs.domain.model.history import ClientHistory, Place
+from spark_jobs.domain.model.message_queue import java_order
+from spark_jobs.domain.model.series import Series, coded
+from spark_jobs.domain.model.window import SECOND, AuditSettings
+
+
+class Holding(NamedTuple):
+    """What a client lists of a topic while members and queues are the same. `client_ids` and `queues` as every client
+    sorts them; `since`: when they began to be so; `lasted`: snapshots show it for as long as clients may take to follow
+    a change; `orderly`: it needs locks for its queues.
+    """
+
+    topic: str
+    client_ids: tuple[str, ...]
+    queues: tuple[Place, ...]
+    client_id: str
+    held_queues: frozenset[Place]
+    since: int
+    lasted: bool
+    orderly: bool
+
+    @property
+    def bits(self) -> float:
+        """How unlikely it is to hold these of the queues by chance."""
+        return log2(comb(len(self.queues), len(self.held_queues)))
+
+
+class Unchanged(NamedTuple):
+    """A time in which brokers list the same members of a topic with the same queues, until the last snapshot that shows
+    it; clients must have followed from `settled_at` on. Microseconds.
+    """
+
+    topic: str
+    start: int
+    end: int
+    settled_at: int
+    client_ids: tuple[str, ...]
+    queues: tuple[Place, ...]
+
+
+def settled_at(members_since: int, queues_since: int, settings: AuditSettings) -> int:
+    """When clients must have followed a change of the members, and of the route."""
+    thresholds = settings.thresholds
+    poll, agree = thresholds.route_poll_seconds * SECOND, thresholds.convergence_seconds * SECOND
+    return max(members_since, queues_since + poll) + agree
+
+
+def unchanged_times(
+    topic: str, in_order: Iterable[Moment], replays: Replays, settings: AuditSettings
+) -> Iterator[Unchanged]:
+    """The times in which all brokers agree on the members, by the moments of a topic."""
+    queues_before: tuple[Place, ...] | None = None
+    queues_since = 0
+    for (queues, client_ids), run in groupby(in_order, key=lambda moment: _inputs(moment, replays)):
+        moments = list(run)
+        start = moments[0].start
+        if queues != queues_before:
+            queues_before, queues_since = queues, start
+        if queues and client_ids:
+            end = min(moments[-1].end, max(moment.views[0].seen_at for moment in moments))
+            yield Unchanged(topic, start, end, settled_at(start, queues_since, settings), client_ids, queues)
+
+
+def _inputs(moment: Moment, replays: Replays) -> tuple[tuple[Place, ...] | None, tuple[str, ...] | None]:
+    queues = replays.queues_of(moment.route).readable if moment.route else None
+    if len(moment.views) != 1:
+        return queues, None
+    ids = (connection.client_id for connection in moment.views[0].membership.connections)
+    return queues, tuple(sorted(ids, key=java_order))
+
+
+def reports_in(
+    unchanged: Unchanged, clients: Mapping[str, ClientHistory], settings: AuditSettings
+) -> Iterator[Holding]:
+    """One per client of `clients` and list that it reports from `settled_at` on; equal successive ones are joined."""
+    agree = settings.thresholds.convergence_seconds * SECOND
+    for client_id in dict.fromkeys(unchanged.client_ids):
+        if client_id not in clients:
+            continue
+        for state, first_seen, last_seen in _stretches(clients[client_id], unchanged.settled_at, unchanged.end):
+            held_queues = state.holdings.get(unchanged.topic)
+            if held_queues is not None:
+                lasted = last_seen - first_seen >= agree
+                names = unchanged.topic, unchanged.client_ids, unchanged.queues, client_id
+                yield Holding(*names, held_queues, unchanged.start, lasted, state.orderly)
+
+
+def _stretches(client: ClientHistory, start: int, end: int) -> Iterator[tuple[ReportedState, int, int]]:
+    """(state, first and last snapshot that show it) of what the client reported in `[start, end]`, in order."""
+    series = reported_series(client)
+    seen = series.inside(start, end + 1)
+    codes, times = series.codes[seen], series.times[seen]
+    if not len(codes):
+        return
+    firsts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist()]
+    for first, following in zip(firsts, [*firsts[1:], len(codes)], strict=True):
+        yield series.states[codes[first]], int(times[first]), int(times[following - 1])
+
+
+@cached_with_value
+def reported_series(client: ClientHistory) -> Series[ReportedState]:
+    """What the client reported at each of its snapshots."""
+    codes, states = coded(map(reported_state, client.series.states))
+    return Series(client.series.times, codes[client.series.codes], states)

@@ -1,0 +1,224 @@
+"""The strategies that the queues which clients report show, where neither clients nor the configuration name them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import NamedTuple, TypeVar
+
+from spark_jobs.domain.kernel.holdings import Holding
+from spark_jobs.domain.model.history import Connection, Place
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, machine_room, shares
+from spark_jobs.domain.rocketmq.strategies import (
+    AS_CONFIGURED,
+    AVG,
+    AVG_BY_CIRCLE,
+    CONFIG,
+    CONSISTENT_HASH,
+    INNER_STRATEGIES,
+    MACHINE_ROOM,
+    MACHINE_ROOM_NEARBY,
+    Parameters,
+    Resolved,
+    StrategySettings,
+    StrategySource,
+    Variant,
+    variant_of,
+)
+
+#: RocketMQ's default.
+_VIRTUAL_NODES = 10
+#: Of more rooms only all of them together are tried.
+_MOST_ROOMS = 4
+#: A client runs another strategy than its group if the queues that it reports are that unlikely by chance, in bits.
+_CERTAIN = 10.0
+Shares = Mapping[str, frozenset[Place]]
+Key = TypeVar("Key")
+
+
+class Candidate(NamedTuple):
+    """A strategy that members may run."""
+
+    name: str
+    parameters: Parameters = AS_CONFIGURED
+
+
+class Fit(NamedTuple):
+    """How many of some reports contradict a candidate, and how many are exactly what it gives."""
+
+    contradicted: int
+    matched: int
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The best fit is the least."""
+        return self.contradicted, -self.matched
+
+
+def strategies_observed(
+    reports: Sequence[Holding],
+    connections: Mapping[str, Connection],
+    named: Sequence[str],
+    settings: StrategySettings,
+) -> Mapping[str | None, Resolved]:
+    """The strategy of each client whose reports show it, by client id; that of the group's other clients by None.
+
+    `reports`: of clients whose strategy is not known; `connections`: by client id; `named`: strategies that other
+    clients of the group report, the most frequent first. Empty where the reports show none.
+
+    The simplest candidate counts that explains all reports. If none does, a client is stuck (the others follow the
+    strategy, and queues have several holders or none), runs another strategy (if its reports cannot be chance), or the
+    strategy is none of the candidates.
+    """
+    trial = _Trial(reports, connections, settings)
+    tried = candidates(reports, named, settings)
+    best = trial.best(tried)
+    fit = trial.fit(best) if best else None
+    if best is None or fit is None or not fit.matched or (fit.contradicted and not trial.is_drift_from(best)):
+        return {}
+    observed: dict[str | None, Resolved] = {None: _resolved(best, named)}
+    if fit.contradicted:
+        observed |= {client_id: _resolved(own, named) for client_id, own in trial.exceptions(best, tried)}
+    return observed
+
+
+def _resolved(candidate: Candidate, named: Sequence[str]) -> Resolved:
+    source = StrategySource.CLIENT if candidate.name in named else StrategySource.OBSERVED
+    return Resolved(candidate.name, source, candidate.parameters)
+
+
+def candidates(reports: Iterable[Holding], named: Sequence[str], settings: StrategySettings) -> list[Candidate]:
+    """What members may run, the likeliest first: what others report, then the simplest, each with its configured
+    settings, with RocketMQ's defaults, and with rooms by the brokers' names.
+    """
+    tried = [Candidate(AVG), Candidate(AVG_BY_CIRCLE), Candidate(CONSISTENT_HASH)]
+    if settings.virtual_node_cnt != _VIRTUAL_NODES:
+        tried.append(Candidate(CONSISTENT_HASH, Parameters(virtual_node_cnt=_VIRTUAL_NODES)))
+    tried.append(Candidate(CONSISTENT_HASH, Parameters(variant=Variant.GO)))
+    tried += (Candidate(name) for name in _configured(settings))
+    tried += (Candidate(MACHINE_ROOM, Parameters(rooms=rooms)) for rooms in _rooms(reports))
+    return sorted(tried, key=lambda candidate: candidate.name not in named)
+
+
+def _configured(settings: StrategySettings) -> Iterator[str]:
+    """The strategies that need settings, and have them."""
+    nearby = (f"{MACHINE_ROOM_NEARBY}-{inner}" for inner in INNER_STRATEGIES)
+    return (name for name in (MACHINE_ROOM, *nearby, CONFIG) if not settings.named(name).settings_missing)
+
+
+def _rooms(reports: Iterable[Holding]) -> Iterator[frozenset[str]]:
+    """The sets of rooms that MACHINE_ROOM may be configured with, the larger first."""
+    named = {machine_room(broker) for report in reports for broker, _ in report.queues}
+    rooms = sorted(room for room in named if room is not None)
+    sizes = range(len(rooms), 0, -1) if len(rooms) <= _MOST_ROOMS else (len(rooms),)
+    for size in sizes:
+        yield from map(frozenset, combinations(rooms, size))
+
+
+@dataclass(frozen=True)
+class _Trial:
+    reports: Sequence[Holding]
+    connections: Mapping[str, Connection]
+    settings: StrategySettings
+
+    def best(self, tried: Sequence[Candidate]) -> Candidate | None:
+        """The first candidate that explains all reports, else the one that the fewest contradict; None: no reports."""
+        fits: list[tuple[tuple[int, int], Candidate]] = []
+        for candidate in tried if self.reports else ():
+            fit = self.fit(candidate)
+            if fit.matched == len(self.reports):
+                return candidate
+            fits.append((fit.rank, candidate))
+        return min(fits, key=lambda ranked: ranked[0])[1] if fits else None
+
+    def fit(self, candidate: Candidate, client_id: str | None = None) -> Fit:
+        """How the reports of a client, or of all, fit the candidate."""
+        reports = self._of_client[client_id] if client_id is not None else self.reports
+        counts = Counter(self._explains(candidate, report) for report in reports)
+        return Fit(counts[False], counts[True])
+
+    def is_drift_from(self, candidate: Candidate) -> bool:
+        """Whether the candidate is shown by others than those that contradict it: most reports of members that share
+        queues are its shares, and the contradicting ones leave queues to nobody or to several clients.
+        """
+        telling = [report for report in self.reports if len(report.client_ids) > 1]
+        explained = [report for report in telling if self._explains(candidate, report)]
+        contradicted = sum(self._explains(candidate, report) is False for report in telling)
+        is_shown = any(report.held_queues for report in explained) and len(explained) >= contradicted
+        return is_shown and not self._is_shared_out
+
+    def exceptions(self, best: Candidate, tried: Sequence[Candidate]) -> Iterator[tuple[str, Candidate]]:
+        """(client id, candidate) of the clients that the best one does not explain, but another one for certain."""
+        for client_id, reports in self._of_client.items():
+            if not self.fit(best, client_id).contradicted:
+                continue
+            fits = ((self.fit(candidate, client_id), candidate) for candidate in tried)
+            own = next((candidate for fit, candidate in fits if not fit.contradicted), None)
+            if own and sum(report.bits for report in reports if self._explains(own, report)) >= _CERTAIN:
+                yield client_id, own
+
+    def _explains(self, candidate: Candidate, report: Holding) -> bool | None:
+        """Whether the report is what the candidate gives; None: it is not, and contradicts nothing: clients may have
+        been about to follow a change, and orderly ones may wait for locks.
+        """
+        share = self._share(candidate, report)
+        if report.held_queues == share:
+            return True
+        may_follow = not report.lasted or (report.orderly and share is not None and report.held_queues < share)
+        return None if may_follow else False
+
+    def _share(self, candidate: Candidate, report: Holding) -> frozenset[Place] | None:
+        """None: a client would keep what it had."""
+        connection = self.connections.get(report.client_id, Connection(report.client_id))
+        variant = variant_of(candidate.name, connection.language, connection.version, candidate.parameters)
+        key = (candidate, variant, report.topic, report.client_ids, report.queues)
+        if key not in self._shares:
+            self._shares[key] = self._computed(candidate, variant, report)
+        of_client = self._shares[key]
+        return None if of_client is None else of_client.get(report.client_id, frozenset())
+
+    def _computed(self, candidate: Candidate, variant: Variant, report: Holding) -> Shares | None:
+        strategy = self.settings.named(candidate.name, variant, candidate.parameters)
+        queues = [MessageQueue(report.topic, *place) for place in report.queues]
+        of_position: dict[int, set[Place]] = defaultdict(set)
+        try:
+            for queue, position in shares(strategy, queues, report.client_ids):
+                of_position[position].add(report.queues[queue])
+        except KeepsAllocation:
+            return None
+        first = {client_id: place for place, client_id in reversed([*enumerate(report.client_ids)])}
+        return {client_id: frozenset(of_position[position]) for client_id, position in first.items()}
+
+    @cached_property
+    def _shares(self) -> dict[object, Shares | None]:
+        return {}
+
+    @cached_property
+    def _of_client(self) -> Mapping[str, Sequence[Holding]]:
+        return _by(self.reports, lambda report: report.client_id)
+
+    @cached_property
+    def _is_shared_out(self) -> bool:
+        """Whether, in every state that all members report, each queue has one holder."""
+        lasting = [report for report in self.reports if report.lasted and len(report.client_ids) > 1]
+        states = _by(lasting, lambda report: (report.topic, report.since)).values()
+        known = [state for state in states if {report.client_id for report in state} == {*state[0].client_ids}]
+        return bool(known) and all(_is_partition(state) for state in known)
+
+
+def _by(reports: Iterable[Holding], key: Callable[[Holding], Key]) -> dict[Key, list[Holding]]:
+    reports_of: dict[Key, list[Holding]] = defaultdict(list)
+    for report in reports:
+        reports_of[key(report)].append(report)
+    return reports_of
+
+
+def _is_partition(state: Sequence[Holding]) -> bool:
+    """Whether the last reports of the members hold every queue once."""
+    last = {report.client_id: report.held_queues for report in state}
+    holders = Counter(place for held_queues in last.values() for place in held_queues)
+    return holders == Counter(state[0].queues)
