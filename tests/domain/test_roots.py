@@ -41,7 +41,7 @@ def test_near_its_capacity_follows_from_busy_threads_and_hot_keys_and_comes_befo
 
 @pytest.mark.parametrize("rule", ["UNASSIGNED_QUEUE", "DOUBLE_OWNED_QUEUE"])
 def test_what_clients_of_several_languages_did_to_queues_follows_from_them(rule: str) -> None:
-    mixture = finding("m", "MIXED_CLIENTS", 0, 600, "DIFFERENT_LANGUAGES")
+    mixture = finding("m", "MIXED_CLIENTS", 0, 600, "DIFFERENT_RULES")
     assert roots(mixture, finding("q", rule, 0, 600, "MIXED_CLIENTS"))["q"] == "m"
     assert roots(mixture, finding("q", rule, 0, 600, "CONFIG_HOLE"))["q"] is None
 

@@ -6,7 +6,7 @@ import pytest
 
 from spark_jobs.domain.judge import judge
 from spark_jobs.domain.rocketmq.strategies import StrategySettings, variant_of
-from tests.domain.histories import SETTINGS, START, calm, intervals
+from tests.domain.histories import CLASS, SETTINGS, START, calm, client, intervals, rows
 from tests.kernel_vs_oracle import by_kernel
 from tests.oracle.snapshots import Software
 
@@ -29,7 +29,7 @@ _TABLE = """
     MACHINE_ROOM    | OTHER -  | JAVA
     AVG             | GO 317   | JAVA
     CONFIG          | GO 317   | JAVA
-    MACHINE_ROOM_NEARBY-CONSISTENT_HASH | GO 317 | JAVA
+    MACHINE_ROOM_NEARBY-CONSISTENT_HASH | GO 317 | GO
     MACHINE_ROOM_NEARBY-AVG | JAVA 355 | JAVA
 """
 
@@ -42,6 +42,7 @@ def test_what_a_client_runs_by_language_and_version(line: str) -> None:
 
 
 HASH = StrategySettings("CONSISTENT_HASH", virtual_node_cnt=2)
+NEARBY = StrategySettings("MACHINE_ROOM_NEARBY")
 GO: Software = ("GO", 317)
 
 
@@ -50,6 +51,21 @@ def _owners(software: dict[str, Software]) -> list[str]:
     (interval,) = intervals(calm(configured=HASH, software=software))
     assert interval.allocation is not None
     return ["+".join(ids) or "-" for ids in interval.allocation.owner_ids]
+
+
+def test_nearby_in_go_is_avg_whatever_its_rooms() -> None:
+    """`AllocateByMachineNearby` calls `AllocateByAveragely`; it needs no patterns, and no room."""
+    with_rooms = StrategySettings("MACHINE_ROOM_NEARBY-AVG_BY_CIRCLE", broker_room="(x)", client_room="(x)")
+    for settings in (with_rooms, NEARBY):
+        (interval,) = intervals(calm(configured=settings, software={"c1": GO, "c2": GO}))
+        assert interval.allocation is not None
+        assert interval.allocation.owner_ids == [("c1",), ("c1",), ("c2",), ("c2",)]
+
+
+def test_clients_in_c_plus_plus_have_avg_whatever_others_report() -> None:
+    said = (client("c1", 0, CLASS + "AllocateMessageQueueAveragelyByCircle"),)
+    history = calm(clients=said, software={"c2": ("CPP", 317)})
+    assert rows(history) == ["0-300 * CLIENT c1/AVG_BY_CIRCLE c2"]
 
 
 def test_members_are_replayed_by_their_own_rules() -> None:

@@ -38,7 +38,6 @@ EXPECTED = """
     offline twice        |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 400 | 500
     offline, two topics  |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 200 | 400
     flapping             |                  | SUBSCRIPTION_MISMATCH | ERROR | DIFFERENT_EXPRESSIONS | 200 | 300
-    go and java          |                  | MIXED_CLIENTS         | WARN  | DIFFERENT_LANGUAGES   | 0   | 640
     many topics          |                  | LOAD_IMBALANCE        | INFO  | REMAINDERS            | 0   | 640
     hot topic            |                  | LOAD_IMBALANCE        | INFO  | UNEQUAL_TRAFFIC       | 0   | 640
     write only, backlog  | t-write only, backlog | BROKER_NOT_READABLE | ERROR | NO_READ_PERMISSION | 200 | 640
@@ -241,7 +240,6 @@ def test_each_fires_where_it_must_and_nowhere_else(audited: Audited) -> None:
     assert _parties(evidence["split for 80 s"]) == {"b": ["c1", "c2"], "b2": ["c1"]}
     assert _parties(evidence["split, changing"]) == {"b": ["c1", "c2"], "b2": ["c1"]}
     assert _parties(evidence["flapping"]) == {"t-flapping: A": None, "t-flapping: B": None}
-    assert _parties(evidence["go and java"]) == {"GO 493": ["c2"], "JAVA 493": ["c1"]}
     assert _parties(evidence["many topics"]) == {"6 queues": ["c1"], "3 queues": ["c2", "c3"]}
     disputed = {
         finding["consumer_group"]: finding["subject"] for finding in found if finding["cause"] == "VIEWS_DISAGREE"

@@ -56,8 +56,9 @@ def test_they_are_one_finding_with_what_they_cost(audited: Audited) -> None:
     assert (unassigned["subject"], unassigned["cause"], unassigned["severity"]) == (
         "b:3-5",
         "DUPLICATE_CLIENT_ID",
-        "ERROR",
+        "WARN",
     )
+    assert "if the strategy is AVG" in unassigned["advice"]
     queues = {queue["queue_id"]: queue for queue in unassigned["evidence"]["queues"]}
     # Readings at 101 … 381 s see 50 … 190 more than the 100 consumed before.
     measured = {

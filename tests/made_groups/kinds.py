@@ -123,6 +123,12 @@ def in_go(random: Random, hours: int) -> Life:
     return replace(life, members=members, language="GO", answers=False)
 
 
+def in_two_languages(random: Random, hours: int) -> Life:
+    """Go and Java share queues by AVG, which is the same in both."""
+    life = push(random, hours)
+    return replace(life, languages={life.ids[0]: "GO"}, answers=False)
+
+
 def two_topics(random: Random, hours: int) -> Life:
     """Each topic on a broker of its own, which knows nothing of the other one."""
     retry: Course[Hosts] = [(ALWAYS, {"broker-a": 1, "broker-b": 1})]
@@ -179,5 +185,16 @@ def quiet(random: Random, hours: int) -> Life:
 
 HEALTHY: tuple[Kind, ...] = (
     *(push, push, push, one_alone, one_broker_keeps_a_stale_connection, much_in_flight, circle, hash_ring, orderly),
-    *(in_go, two_topics, pull, pull_by_hand, pop, grpc_on_a_broker, behind_a_proxy, broadcasting, quiet),
+    *(
+        in_go,
+        in_two_languages,
+        two_topics,
+        pull,
+        pull_by_hand,
+        pop,
+        grpc_on_a_broker,
+        behind_a_proxy,
+        broadcasting,
+        quiet,
+    ),
 )

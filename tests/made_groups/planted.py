@@ -165,11 +165,6 @@ def split_brokers(life: Life, fault: Time, random: Random) -> Life:
     return replace(life, routes=ON_TWO_BROKERS, listed={"broker-b": _during(life, fault, tuple(life.ids[:1]))})
 
 
-@planted("MIXED_CLIENTS/DIFFERENT_LANGUAGES", always=True)
-def other_languages(life: Life, fault: Time, random: Random) -> Life:
-    return replace(life, languages={life.ids[0]: "GO"}, answers=False)
-
-
 @planted("STRANDED_WRITE_QUEUES/BEYOND_READ_QUEUES", always=True)
 def more_written_than_read(life: Life, fault: Time, random: Random) -> Life:
     """Producers write to two queues beyond those that clients list."""

@@ -59,6 +59,8 @@ def variant_of(strategy: str, software: Software) -> Variant:
     language, version = software
     if strategy == "CONSISTENT_HASH":
         return Variant.GO if language == "GO" else Variant.JAVA
+    if strategy.startswith(MACHINE_ROOM_NEARBY):
+        return Variant.GO if language == "GO" else Variant.JAVA
     if strategy == "MACHINE_ROOM":
         old = Variant.JAVA_TO_4_7_1 if (version or 1000) < 356 else Variant.JAVA
         return {"GO": Variant.GO, "JAVA": old}.get(language or "", Variant.JAVA)

@@ -12,7 +12,7 @@ from spark_jobs.domain.model.message_queue import RouteQueue, all_queues
 from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, shares
 from spark_jobs.domain.rocketmq.strategies import POP, Strategy, StrategySettings, Variant
 from tests.oracle.members import Resolved, group_source, known_at, resolve_strategies, variant_of
-from tests.oracle.snapshots import JAVA_5, StepWindow, TopicHistory
+from tests.oracle.snapshots import JAVA_5, Software, StepWindow, TopicHistory
 from tests.oracle.unseen import unseen_times
 from tests.oracle.views import AGREED, Span, observed_spans
 
@@ -164,13 +164,15 @@ def _segment(
     everybody = {snapshot.client_id for snapshot in history.clients}
     group = [known_at(history.clients, client_id, start) for client_id in sorted(everybody)]
     classes, elsewhere = ([state.strategy_class if state else None for state in states] for states in (known, group))
+    software = [history.software.get(client_id, JAVA_5) for client_id in client_ids]
+    classes = [own or _class_of(by) for own, by in zip(classes, software, strict=True)]
     resolved = resolve_strategies(classes, None if configured.strategy == POP else configured.strategy, elsewhere)
     queues = all_queues(history.topic, span.observation.route or ())
     reason = (
         _unseen(span)
         or mode
         or _not_subscribed(history, topics)
-        or _not_replayable(queues, client_ids, resolved, configured)
+        or _not_replayable(queues, client_ids, resolved, software, configured)
     )
     if reason:
         not_replayed = RebalanceInterval(view, start, end, reason.status, reason, listed=bool(span.observation.views))
@@ -183,13 +185,18 @@ def _segment(
             client_id,
             resolution.strategy,
             subscribed is None or history.topic in subscribed,
-            variant_of(resolution.strategy, history.software.get(client_id, JAVA_5)),
+            variant_of(resolution.strategy, by),
         )
-        for client_id, resolution, subscribed in zip(client_ids, resolved, topics, strict=True)
+        for client_id, resolution, subscribed, by in zip(client_ids, resolved, topics, software, strict=True)
         if resolution.strategy
     )
     source = group_source(resolved, configured.strategy)
     return RebalanceInterval(view, start, end, Status.REPLAYED, None, source, members, tuple(queues))
+
+
+def _class_of(software: Software) -> str | None:
+    """C++ clients have one strategy."""
+    return "AllocateMessageQueueAveragely" if software[0] in ("CPP", "PYTHON") else None
 
 
 def of_unknown_strategy(client_ids: Iterable[str]) -> tuple[IntervalMember, ...]:
@@ -228,7 +235,11 @@ def _not_subscribed(history: TopicHistory, topics: list[frozenset[str] | None]) 
 
 
 def _not_replayable(
-    queues: Sequence[RouteQueue], client_ids: tuple[str, ...], resolved: list[Resolved], configured: StrategySettings
+    queues: Sequence[RouteQueue],
+    client_ids: tuple[str, ...],
+    resolved: list[Resolved],
+    software: Sequence[Software],
+    configured: StrategySettings,
 ) -> Reason | None:
     if not client_ids:
         return None
@@ -236,7 +247,9 @@ def _not_replayable(
     if not readable:
         return Reason.NO_READABLE_QUEUE
     strategies: set[Strategy] = {
-        configured.named(resolution.strategy) for resolution in resolved if resolution.strategy
+        configured.named(resolution.strategy, variant_of(resolution.strategy, by))
+        for resolution, by in zip(resolved, software, strict=True)
+        if resolution.strategy
     }
     if any(resolution.strategy is None for resolution in resolved):
         return Reason.UNKNOWN_STRATEGY

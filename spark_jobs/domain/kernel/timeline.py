@@ -30,7 +30,7 @@ from spark_jobs.domain.model.statuses import IS_DELETED, Reason
 from spark_jobs.domain.model.window import AuditSettings, StepWindow, Time
 from spark_jobs.domain.rocketmq.allocation import unresolvable_room
 from spark_jobs.domain.rocketmq.pop import LACKING, as_assigned, is_known, pops_all, request_mode
-from spark_jobs.domain.rocketmq.strategies import POP, UNKNOWN_STRATEGY, Resolved, strategy_of_class
+from spark_jobs.domain.rocketmq.strategies import POP, UNKNOWN_STRATEGY, Resolved, class_of_language, strategy_of_class
 
 #: Topics whose queues no strategy divides, as clients know them.
 _BY_TYPE = {STATIC: Reason.STATIC_TOPIC, LITE: Reason.LITE}
@@ -172,7 +172,10 @@ class StepTimeline:
         """One per connection, in allocation order."""
         connections = in_allocation_order(membership.connections) if membership else []
         answers = (states.state_of(connection.client_id) for connection in connections)
-        classes = [state.strategy_class if state else None for state in answers]
+        classes = [
+            (state.strategy_class if state else None) or class_of_language(connection.language)
+            for connection, state in zip(connections, answers, strict=True)
+        ]
         of_group = self._observed.get(None)
         observed = [self._observed.get(connection.client_id, of_group) for connection in connections]
         elsewhere = (state.strategy_class for state in states.states.values() if state.strategy_class)

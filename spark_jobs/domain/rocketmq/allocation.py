@@ -53,6 +53,9 @@ def shares(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Seque
         pairs = _config(strategy, queues, client_ids)
     elif strategy.name == MACHINE_ROOM:
         pairs = _machine_room(strategy, queues, len(client_ids))
+    elif strategy.base == MACHINE_ROOM_NEARBY and strategy.variant == Variant.GO:
+        # `AllocateByMachineNearby` of consumer/strategy.go is a TODO that calls AllocateByAveragely.
+        pairs = _averagely(len(queues), len(client_ids))
     elif strategy.base == MACHINE_ROOM_NEARBY:
         pairs = _nearby(strategy, queues, client_ids)
     else:
@@ -175,7 +178,7 @@ def unresolvable_room(
 
     None: it does not, as no other strategy does. `places`: (broker name, queue id).
     """
-    if strategy.base != MACHINE_ROOM_NEARBY or strategy.settings_missing:
+    if strategy.base != MACHINE_ROOM_NEARBY or strategy.variant == Variant.GO or strategy.settings_missing:
         return None
     try:
         by_room(strategy, [MessageQueue(topic, *place) for place in places], client_ids)

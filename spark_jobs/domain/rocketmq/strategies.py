@@ -2,7 +2,7 @@
 
 By language and version that may not be Java's of today. Sources: apache/rocketmq-client-go `consumer/strategy.go`,
 alike in all releases that have these strategies; apache/rocketmq `AllocateMessageQueueByMachineRoom`, corrected in
-4.8.0 (#2477). C++ and Python have AVG only.
+4.8.0 (#2477). C++, and Python, which calls it, have AVG only (apache/rocketmq-client-cpp `Rebalance.cpp`).
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ def variant_of(
     """By what the broker lists of the connection. Where language or version is unknown, or the language ships no such
     strategy, it is the observed one, or Java's of today.
     """
-    if strategy not in (CONSISTENT_HASH, MACHINE_ROOM):
+    if strategy not in (CONSISTENT_HASH, MACHINE_ROOM) and not strategy.startswith(MACHINE_ROOM_NEARBY):
         return Variant.JAVA
     if language == "GO":
         return Variant.GO
-    if language != "JAVA" and parameters.variant is not None:
+    if language != "JAVA" and strategy == CONSISTENT_HASH and parameters.variant is not None:
         return parameters.variant
     is_old = language == "JAVA" and version is not None and version <= LAST_VERSION_WITH_ROOM_BUG
     return Variant.JAVA_TO_4_7_1 if is_old and strategy == MACHINE_ROOM else Variant.JAVA
@@ -152,7 +152,7 @@ class Strategy:
         """Whether it cannot be replayed for want of rooms, room patterns, inner strategy or queue lists."""
         if self.base == MACHINE_ROOM:
             return not self.rooms
-        if self.base == MACHINE_ROOM_NEARBY:
+        if self.base == MACHINE_ROOM_NEARBY and self.variant != Variant.GO:
             return None in (self.inner, self.broker_room, self.client_room)
         return self.name == CONFIG and not self.config_queues
 
@@ -192,6 +192,11 @@ class StrategySettings:
 def is_popped(name: str) -> bool:
     """Whether a member that runs the strategy pops what the broker assigns."""
     return name.startswith(f"{POP}-")
+
+
+def class_of_language(language: str | None) -> str | None:
+    """The Java class that does what all clients of a language do; None: they can be given a strategy."""
+    return "AllocateMessageQueueAveragely" if language in ("CPP", "PYTHON") else None
 
 
 def strategy_of_class(class_name: str) -> str | None:

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep, Member
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Member, RebalanceInterval
+from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.finding import Party, RuleHit
-from spark_jobs.domain.model.severities import ERROR, INFO, WARN
+from spark_jobs.domain.model.severities import ERROR, INFO
 from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM, UNIQUE_INSTANCE_NAME_VERSION, Variant, variant_of
 from spark_jobs.domain.rules.parties import flaps, parties
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -21,15 +22,7 @@ class MixedClientsCause(StrEnum):
 
     DIFFERENT_MESSAGE_MODELS = "DIFFERENT_MESSAGE_MODELS"
     DIFFERENT_RULES = "DIFFERENT_RULES"
-    DIFFERENT_LANGUAGES = "DIFFERENT_LANGUAGES"
     DIFFERENT_INSTANCE_NAMES = "DIFFERENT_INSTANCE_NAMES"
-
-
-_SEVERITY = {
-    MixedClientsCause.DIFFERENT_RULES: ERROR,
-    MixedClientsCause.DIFFERENT_LANGUAGES: WARN,
-    MixedClientsCause.DIFFERENT_INSTANCE_NAMES: INFO,
-}
 
 
 class Software(NamedTuple):
@@ -55,9 +48,18 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 interval.end,
                 cause=cause,
                 view=interval.view,
-                severity=_SEVERITY[cause],
+                severity=ERROR if _divides(interval) else INFO,
                 parties=parties(((_named(member), member.client_id) for member in members), str),
             )
+
+
+def _divides(interval: RebalanceInterval) -> bool:
+    """Whether different rules leave a queue of the interval to nobody, or give it to several clients."""
+    allocation = interval.allocation
+    return allocation is not None and (
+        UnassignedCause.MIXED_CLIENTS in allocation.unassigned_causes
+        or DoubleOwnedCause.MIXED_CLIENTS in allocation.double_owned_causes
+    )
 
 
 def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -80,8 +82,6 @@ def mixed_clients(in_use: Collection[Software]) -> MixedClientsCause | None:
     rules = {rules_of(software) for software in in_use} - {None}
     if len(rules) > 1 and len({software.strategy for software in in_use}) == 1:
         return MixedClientsCause.DIFFERENT_RULES
-    if len({software.language for software in in_use} - {None}) > 1:
-        return MixedClientsCause.DIFFERENT_LANGUAGES
     java = [software.version for software in in_use if software.language == "JAVA" and software.version is not None]
     if len({version < UNIQUE_INSTANCE_NAME_VERSION for version in java}) > 1:
         return MixedClientsCause.DIFFERENT_INSTANCE_NAMES
@@ -108,7 +108,7 @@ def _named(member: Member) -> str:
 RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} are incompatible clients",
-    meaning="Members of one group are clients in different languages, clients whose versions follow different rules, "
+    meaning="Members of one group are clients whose languages or versions compute the group's strategy differently, "
     "or consume in different message models. One finding per group and cause; `parties` are the languages and "
     "version ordinals, or the message models, with their clients.",
     decided_by="language and version of the connections, as the broker lists them; unknown ones do not count as "
@@ -124,16 +124,12 @@ RULE = Rule(
             "own.",
         ),
         MixedClientsCause.DIFFERENT_RULES: Cause(
-            "CONSISTENT_HASH in Go and in another language, or MACHINE_ROOM in Go or Java ≤ 4.7.1 and in newer clients "
-            "(ERROR)",
+            "CONSISTENT_HASH or MACHINE_ROOM_NEARBY in Go and in another language, or MACHINE_ROOM in Go or Java ≤ "
+            "4.7.1 and in newer clients (ERROR if queues have several owners or none because of it, INFO if these "
+            "members and queues happen to fit)",
             "These clients compute the same strategy differently, so queues are consumed twice or by nobody "
             "(UNASSIGNED_QUEUE and DOUBLE_OWNED_QUEUE say which, as each client is replayed by its own rules). Use one "
             "language, upgrade Java clients to a version above 4.7.1, or switch to AVG.",
-        ),
-        MixedClientsCause.DIFFERENT_LANGUAGES: Cause(
-            "the clients are in different languages otherwise (WARN)",
-            "Clients in different languages share a group, and nothing makes sure that they compute their allocation "
-            "strategies alike. Give each language a group of its own, or compare what the clients own.",
         ),
         MixedClientsCause.DIFFERENT_INSTANCE_NAMES: Cause(
             "some Java clients are older than 4.9.0, others are not (INFO)",

@@ -15,7 +15,7 @@ from spark_jobs.domain.rules.mixed_clients import hits
 from spark_jobs.domain.rules.mixed_strategies import hits as strategy_hits
 from tests.domain.rules.builders import allocation, audited_step, broker_said, interval
 
-#: language version strategy of each member (`-` is unknown) | mixed strategies | how the clients differ | severity
+#: language version strategy of each member (`-` is unknown) | mixed strategies | how the clients differ
 _TABLE = """
     JAVA 493 AVG                                          | no  | -
     JAVA 493 AVG, JAVA 493 AVG                            | no  | -
@@ -25,15 +25,15 @@ _TABLE = """
     JAVA 393 AVG, JAVA 392 AVG                            | no  | DIFFERENT_INSTANCE_NAMES
     JAVA 392 AVG, JAVA - AVG                              | no  | -
     JAVA 392 AVG, - 493 AVG                               | no  | -
-    JAVA 493 AVG, GO 493 AVG                              | no  | DIFFERENT_LANGUAGES
-    JAVA 493 AVG, CPP 393 AVG, JAVA 300 AVG               | no  | DIFFERENT_LANGUAGES
+    JAVA 493 AVG, GO 493 AVG                              | no  | -
+    JAVA 493 AVG, CPP 393 AVG, JAVA 300 AVG               | no  | DIFFERENT_INSTANCE_NAMES
     JAVA 493 AVG, - - AVG                                 | no  | -
     JAVA 493 CONSISTENT_HASH, GO 493 CONSISTENT_HASH      | no  | DIFFERENT_RULES
-    JAVA 493 CONSISTENT_HASH, CPP 493 CONSISTENT_HASH     | no  | DIFFERENT_LANGUAGES
+    JAVA 493 CONSISTENT_HASH, CPP 493 CONSISTENT_HASH     | no  | -
     JAVA 493 CONSISTENT_HASH, - 493 CONSISTENT_HASH       | no  | -
     GO 493 CONSISTENT_HASH, GO 300 CONSISTENT_HASH        | no  | -
     JAVA 493 CONSISTENT_HASH, JAVA 394 CONSISTENT_HASH    | no  | -
-    JAVA 493 CONSISTENT_HASH, GO 493 AVG                  | yes | DIFFERENT_LANGUAGES
+    JAVA 493 CONSISTENT_HASH, GO 493 AVG                  | yes | -
     JAVA 356 MACHINE_ROOM, JAVA 355 MACHINE_ROOM          | no  | DIFFERENT_RULES
     JAVA 355 MACHINE_ROOM, JAVA 353 MACHINE_ROOM          | no  | -
     JAVA 493 MACHINE_ROOM, JAVA 356 MACHINE_ROOM          | no  | DIFFERENT_INSTANCE_NAMES
@@ -42,10 +42,9 @@ _TABLE = """
     JAVA 493 MACHINE_ROOM, GO 493 MACHINE_ROOM            | no  | DIFFERENT_RULES
     CPP - MACHINE_ROOM, CPP 300 MACHINE_ROOM              | no  | -
     JAVA 355 MACHINE_ROOM, CPP - MACHINE_ROOM             | no  | DIFFERENT_RULES
-    JAVA 355 MACHINE_ROOM, GO 493 MACHINE_ROOM            | no  | DIFFERENT_LANGUAGES
+    JAVA 355 MACHINE_ROOM, GO 493 MACHINE_ROOM            | no  | -
     JAVA 493 AVG, JAVA 355 AVG                            | no  | DIFFERENT_INSTANCE_NAMES
 """
-_SEVERITIES = {"DIFFERENT_RULES": "ERROR", "DIFFERENT_LANGUAGES": "WARN", "DIFFERENT_INSTANCE_NAMES": "INFO"}
 
 
 def _member(number: int, text: str) -> Member:
@@ -60,27 +59,44 @@ def test_who_does_not_compute_alike(line: str) -> None:
     step = audited_step(interval(0, 60, listed, allocation(listed, "0")))
     assert len(list(strategy_hits(step))) == (mixed == "yes")
     found = [(hit.cause, hit.severity) for hit in hits(step)]
-    assert found == ([] if cause == "-" else [(cause, _SEVERITIES[cause])])
+    assert found == ([] if cause == "-" else [(cause, "INFO")])
+
+
+@pytest.mark.parametrize(
+    ("owners", "unassigned", "double_owned", "severity"),
+    [
+        ("0 1", None, None, "INFO"),
+        ("0 -", {1: ("DUPLICATE_CLIENT_ID", None)}, None, "INFO"),
+        ("0 -", {1: ("MIXED_CLIENTS", "c2")}, None, "ERROR"),
+        ("0 0+1", None, {1: "MIXED_CLIENTS"}, "ERROR"),
+    ],
+)
+def test_different_rules_are_an_error_where_they_divide_these_queues_differently(
+    owners: str, unassigned: dict[int, tuple[str, str | None]], double_owned: dict[int, str], severity: str
+) -> None:
+    listed = [_member(1, "JAVA 493 CONSISTENT_HASH"), _member(2, "GO 493 CONSISTENT_HASH")]
+    owned = allocation(listed, owners, unassigned=unassigned, double_owned=double_owned)
+    assert [hit.severity for hit in hits(audited_step(interval(0, 60, listed, owned)))] == [severity]
 
 
 def test_parties_are_languages_with_versions_without_what_is_unknown() -> None:
-    texts = ("JAVA 493 AVG", "GO - AVG", "- - AVG", "- 400 AVG", "JAVA 493 AVG")
+    texts = (f"{software} CONSISTENT_HASH" for software in ("JAVA 493", "GO -", "- -", "- 400", "JAVA 493"))
     listed = [_member(number, text) for number, text in enumerate(texts, start=1)]
     step = audited_step(interval(0, 60, listed, allocation(listed, "0"), topic="%RETRY%g", view="b"))
     assert list(hits(step)) == [
         RuleHit(
             0,
             60 * SECOND,
-            cause="DIFFERENT_LANGUAGES",
+            cause="DIFFERENT_RULES",
             view="b",
-            severity="WARN",
+            severity="INFO",
             parties=(Party("", ("c3",)), Party("400", ("c4",)), Party("GO", ("c2",)), Party("JAVA 493", ("c1", "c5"))),
         )
     ]
 
 
 def test_what_is_not_replayed_says_nothing() -> None:
-    listed = [_member(1, "JAVA 493 AVG"), _member(2, "GO 493 AVG")]
+    listed = [_member(1, "JAVA 493 CONSISTENT_HASH"), _member(2, "GO 493 CONSISTENT_HASH")]
     assert list(hits(audited_step(interval(0, 60, listed, None)))) == []
 
 
