@@ -8,7 +8,7 @@ from expectations.rows import Rows, Values, all_of, codes, greatest_before, rows
 from expectations.suite import Expectation, Suite, Tables
 from schemas import ALLOCATIONS, REBALANCE_INTERVALS
 from schemas.common import OF_TOPIC
-from spark_jobs.domain.model.causes import DoubleOwnedCause
+from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.statuses import Reason, Status, Trigger
 from spark_jobs.domain.rocketmq.strategies import StrategySource
 
@@ -17,7 +17,8 @@ def with_neighbours_and_allocations(intervals: Rows, tables: Tables) -> Rows:
     """Adds `covered_until`, where the topic's intervals before end (null: it is the first); `topic_end`, where its
     last one ends; `view_end`, where the one before in its view ends; `common_end`, where those before of all brokers
     together end; and, of its allocations, `allocated`, readable queues; `without`, those without an owner; `twice`,
-    those with more, but those shared by POP; `owned`, owners of all queues together (null: it has no allocations).
+    those with more, but those shared by POP; `owned`, owners of all queues together; `waiting`, those whose owner waits
+    for a lock (null: it has no allocations).
     """
     (topic,), (view,) = codes(OF_TOPIC.names, intervals), codes((*OF_TOPIC.names, "membership_view"), intervals)
     start, end = intervals["interval_start"].numbers(), intervals["interval_end"].numbers()
@@ -47,6 +48,7 @@ def _allocated(intervals: Rows, allocations: Rows) -> dict[str, Values]:
         "without": readable & (owners == 0),
         "twice": (owners > 1) & ~is_shared,
         "owned": owners,
+        "waiting": (allocations["unassigned_cause"] == UnassignedCause.WAITS_FOR_LOCK).or_else(False).flags(),
     }
     has_none = ~np.isin(own, of_allocations)
     size = max(own.max(initial=-1), of_allocations.max(initial=-1)) + 1
@@ -97,13 +99,18 @@ def _reason_is_known(rows: Rows) -> Values:
 
 def _shares_add_up(rows: Rows) -> Values:
     count = rows["member_count"]
-    return rows["owned"].between(count * rows["min_queues_per_member"], count * rows["max_queues_per_member"])
+    adds_up = rows["owned"].between(count * rows["min_queues_per_member"], count * rows["max_queues_per_member"])
+    return _waits(rows) | adds_up
+
+
+def _waits(rows: Rows) -> Values:
+    return rows["waiting"].or_else(0) > 0
 
 
 def _duplicate_ids_leave_queues(rows: Rows) -> Values:
     has_duplicate_ids = _is_replayed(rows) & (rows["distinct_members"] < rows["member_count"])
     is_lost = has_duplicate_ids & (rows["queue_count"] >= rows["member_count"]) & _is_even(rows) & _all_subscribe(rows)
-    return ~is_lost | ((rows["double_owned_queues"] > 0) & (rows["unassigned_queues"] > 0))
+    return _waits(rows) | ~is_lost | ((rows["double_owned_queues"] > 0) & (rows["unassigned_queues"] > 0))
 
 
 def _in_order(array: str, *fields: str) -> Holds:
@@ -180,10 +187,11 @@ SUITE = Suite(
         ),
         Expectation(
             "even_strategies_leave_nothing",
-            "AVG and AVG_BY_CIRCLE: every queue has an owner, if ids are distinct and all members subscribe.",
+            "AVG and AVG_BY_CIRCLE: every queue has an owner, or one that waits for its lock, if ids are distinct and "
+            "all members subscribe.",
             lambda rows: (
                 ~(_ids_differ(rows) & (rows["member_count"] > 0) & _is_even(rows) & _all_subscribe(rows))
-                | (rows["unassigned_queues"] == 0)
+                | (rows["unassigned_queues"] == rows["waiting"].or_else(0))
             ),
         ),
         Expectation(

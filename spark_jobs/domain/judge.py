@@ -9,6 +9,7 @@ from itertools import groupby
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
 from spark_jobs.domain.kernel.group_spans import group_spans
+from spark_jobs.domain.kernel.locks import with_locks
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.progress import topic_progress
 from spark_jobs.domain.kernel.rebalances import rebalances
@@ -69,8 +70,10 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
     switched = {topic: switches(series, window) for topic, series in history.serving.items()}
     all_intervals = StepTimeline(spans, window, settings, replays, history.clients).intervals()
     by_topic = {
-        topic: with_moves(list(of_topic), window.observed_from, expired, _near(switched.get(topic, ()), settings))
+        topic: list(with_locks(of_topic_with_moves, history.clients, settings))
         for topic, of_topic in groupby(all_intervals, key=lambda interval: interval.topic)
+        for near in [_near(switched.get(topic, ()), settings)]
+        for of_topic_with_moves in [with_moves(list(of_topic), window.observed_from, expired, near)]
     }
     intervals = [interval for of_topic in by_topic.values() for interval in of_topic]
     return AuditedStep(

@@ -122,7 +122,7 @@ def allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
     unreadable = [_QueueOwners((), cause) for _, _, cause in inputs.unreadable]
     queues = [*readable, *unreadable]
     unassigned = sum(not queue.owners for queue in readable)
-    double_owned = sum(_is_harm(queue.double_owned_cause) for queue in readable)
+    double_owned = sum(is_harm(queue.double_owned_cause) for queue in readable)
     queue_counts = Counter(position for queue in readable for position in queue.owners)
     connection_counts = Counter(member.client_id for member in members)
     return Allocation(
@@ -244,12 +244,12 @@ def with_own_ids(members: Sequence[Member]) -> tuple[Member, ...]:
 def _consumed_twice(deduplicated: Allocation, duplicate_ids: set[str]) -> int:
     """Number of queues whose messages several connections consume; one owner counts for all with its id."""
     return sum(
-        _is_harm(cause) or any(client_id in duplicate_ids for client_id in ids)
+        is_harm(cause) or any(client_id in duplicate_ids for client_id in ids)
         for cause, ids in zip(deduplicated.double_owned_causes, deduplicated.owner_ids, strict=True)
     )
 
 
-def _is_harm(cause: str | None) -> bool:
+def is_harm(cause: str | None) -> bool:
     """Whether the owners of a queue get each message several times."""
     return cause not in (None, DoubleOwnedCause.POP_SHARED)
 

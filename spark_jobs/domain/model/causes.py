@@ -19,6 +19,7 @@ class UnassignedCause(StrEnum):
     ROOM_FILTER = "ROOM_FILTER"
     CONFIG_HOLE = "CONFIG_HOLE"
     NO_VIRTUAL_NODES = "NO_VIRTUAL_NODES"
+    WAITS_FOR_LOCK = "WAITS_FOR_LOCK"
 
 
 class DoubleOwnedCause(StrEnum):

@@ -118,9 +118,11 @@ def lacks_lock(queue: OwnedQueue, state: ClientState) -> bool:
 
     Source: ConsumeMessageOrderlyService.ConsumeRequest.run, ProcessQueue.isLocked.
     """
-    return needs_locks(state) and queue.locked is False
+    return needs_locks(state) and state.message_model is not None and queue.locked is False
 
 
 def needs_locks(state: ClientState) -> bool:
-    """Whether a client consumes only queues that the broker has locked for it: `ConsumeMessageOrderlyService`."""
-    return state.consume_orderly is True and state.message_model == MessageModel.CLUSTERING
+    """Whether a client consumes only queues that the broker has locked for it (`ConsumeMessageOrderlyService`). Go
+    clients do not report their message model.
+    """
+    return state.consume_orderly is True and state.message_model != MessageModel.BROADCASTING

@@ -39,6 +39,15 @@ def double_owned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQu
             yield FindingQueue(interval.topic, *queue, DOUBLE_OWNED), cause, owner_ids
 
 
+def owners(interval: RebalanceInterval) -> dict[FindingQueue, tuple[str, ...]]:
+    """The client ids that own each owned queue of an interval, in the role of one that may lose its owner."""
+    allocation = interval.allocation
+    if allocation is None:
+        return {}
+    places = zip(allocation.queues, allocation.owner_ids, strict=True)
+    return {FindingQueue(interval.topic, *queue, UNASSIGNED): ids for queue, ids in places if ids}
+
+
 def owned_queues(interval: RebalanceInterval, client_id: str, role: str) -> list[FindingQueue]:
     """The queues that a client owns by replay, sorted, in the role that they play in a finding."""
     places = interval.allocation.queues_of_client.get(client_id, ()) if interval.allocation else ()

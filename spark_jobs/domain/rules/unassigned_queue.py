@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
@@ -20,10 +20,11 @@ from spark_jobs.domain.rules import (
     membership_view_split,
     mixed_clients,
     mixed_strategies,
+    orderly_lock_missing,
     subscription_mismatch,
 )
 from spark_jobs.domain.rules.membership_view_split import split_views
-from spark_jobs.domain.rules.queue_owners import DISPUTED, queue_hit, unassigned_queues
+from spark_jobs.domain.rules.queue_owners import DISPUTED, owners, queue_hit, unassigned_queues
 from spark_jobs.domain.rules.roots import Follows, clients, everything, queues, topics
 from spark_jobs.domain.rules.rule import Cause, Rule, severity_by_harm
 
@@ -44,21 +45,31 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
     Queues beyond the read queues have a rule of their own, STRANDED_WRITE_QUEUES.
     """
+    owners_before: dict[FindingQueue, tuple[str, ...]] = {}
     for interval in step.replayed:
-        yield from _unassigned_hits(interval, step.settings.thresholds)
+        yield from _unassigned_hits(interval, step.settings.thresholds, owners_before)
+        owners_before |= owners(interval)
     for views, split in split_views(step):
         yield from _disputed_hits(views, split)
 
 
-def _unassigned_hits(interval: RebalanceInterval, thresholds: Thresholds) -> Iterator[RuleHit]:
+def _unassigned_hits(
+    interval: RebalanceInterval, thresholds: Thresholds, owners_before: Mapping[FindingQueue, Sequence[str]]
+) -> Iterator[RuleHit]:
     for queue, cause, client_id in unassigned_queues(interval):
         hit = queue_hit(interval, queue, cause, client_id)
         if interval.strategy_source == StrategySource.DEFAULT and cause in _BY_STRATEGY:
             hit = replace(hit, is_assumed=True, hint=_IF_AVG)
+        if cause == UnassignedCause.WAITS_FOR_LOCK:
+            hit = replace(hit, hint=_last_owners(owners_before.get(queue, ())))
         if cause == UnassignedCause.GROUP_OFFLINE:
             yield replace(hit, minimum_seen_seconds=thresholds.settled_seconds)
         elif cause != UnassignedCause.BEYOND_READ_QUEUES:
             yield hit
+
+
+def _last_owners(client_ids: Sequence[str]) -> str | None:
+    return f"The last owner was {' and '.join(client_ids)}." if client_ids else None
 
 
 def _disputed_hits(views: Sequence[RebalanceInterval], split: RuleHit) -> Iterator[RuleHit]:
@@ -84,9 +95,10 @@ def may_be_unassigned(owners: Sequence[Collection[str]]) -> bool:
 
 
 def severity(condition: Condition) -> str:
-    """ERROR; WARN if the strategy leaves the queue out by design or is assumed, INFO if no message was affected."""
-    by_harm, is_by_design = severity_by_harm(condition), condition.cause == UnassignedCause.ROOM_FILTER
-    return WARN if by_harm == ERROR and (is_by_design or condition.is_assumed) else by_harm
+    """ERROR; WARN if it is by design, assumed, or over when a lock expires; INFO if no message was affected."""
+    by_harm, ends_by_itself = severity_by_harm(condition), condition.cause == UnassignedCause.WAITS_FOR_LOCK
+    is_mild = ends_by_itself or condition.is_assumed or condition.cause == UnassignedCause.ROOM_FILTER
+    return WARN if by_harm == ERROR and is_mild else by_harm
 
 
 RULE = Rule(
@@ -95,6 +107,7 @@ RULE = Rule(
     meaning="No consumer owns the queue, so messages that arrive there are not consumed. One finding per group, topic "
     "and cause; `subject` names the queues.",
     decided_by="the replayed allocation gives the queue to no connection. WARN for `ROOM_FILTER`, which is by design, "
+    "for `WAITS_FOR_LOCK`, which two snapshots `convergence_seconds` apart must show, "
     "and where the strategy is not known (`strategy_source` DEFAULT). "
     "INFO if nothing was produced to the queues and no backlog is known, and for a duplicate client id that "
     "no two snapshots 150 s apart show: after a reconnect, brokers list the old connection for up to 130 s. "
@@ -145,6 +158,13 @@ RULE = Rule(
             "CONSISTENT_HASH runs with `virtualNodeCnt` 0",
             "virtualNodeCnt is 0, so no consumer is on the hash ring. Set it to 10, the default.",
         ),
+        UnassignedCause.WAITS_FOR_LOCK: Cause(
+            "an orderly consumer has the queue in its share, but reports that it does not hold it, or holds it without "
+            "the broker's lock",
+            "A client that gives up a queue without unlocking it, or stops without shutdown, keeps its lock until the "
+            "broker frees it, 60 s after the last renewal. Shut consumers down gracefully; if it lasts longer, look "
+            "for another client that renews the lock.",
+        ),
         UnassignedCause.BROKER_NOT_READABLE: Cause(
             "the broker has no read permission for the topic",
             "The broker has no read permission for the topic: restore it (perm 6) until the messages are consumed.",
@@ -167,6 +187,7 @@ RULE = Rule(
         Follows(mixed_strategies.NAME, everything, (UnassignedCause.MIXED_STRATEGIES,)),
         Follows(mixed_clients.NAME, everything, (UnassignedCause.MIXED_CLIENTS,)),
         Follows(membership_view_split.NAME, topics, (VIEWS_DISAGREE,)),
+        Follows(orderly_lock_missing.NAME, queues, (UnassignedCause.WAITS_FOR_LOCK,)),
         Follows(broker_not_readable.NAME, queues, (UnassignedCause.BROKER_NOT_READABLE,)),
     ),
 )

@@ -27,6 +27,8 @@ UNASSIGNED: Mapping[str, str] = {
     "instead",
     UnassignedCause.ROOM_FILTER: "MACHINE_ROOM skips brokers outside the configured rooms, by design",
     UnassignedCause.CONFIG_HOLE: "no configured list contains this",
+    UnassignedCause.WAITS_FOR_LOCK: "{} waits for the broker's lock on this, which a broker frees 60 s after the last "
+    "renewal",
     UnassignedCause.NO_VIRTUAL_NODES: "no member is on the hash ring (virtualNodeCnt is 0)",
 }
 #: Why several connections owned some queues.

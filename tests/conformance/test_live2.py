@@ -1,0 +1,188 @@
+"""Sixteen minutes of a real cluster with Go, Java, Python and Node clients: the owners and incidents of the audit, held
+against what the clients themselves wrote. No configuration, no Spark. `tests/data/live2/README.md` says what was done.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import pytest
+
+from spark_jobs.domain.judge import JudgedStep
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, RebalanceInterval
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.message_queue import number_ranges
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, AuditSettings, from_micros
+from tests.kernel import judged, recorded_rows
+from tests.test_layers import ROOT
+
+FOLDER = ROOT / "tests" / "data" / "live2"
+HOUR = Interval.parse("2026-11-25T22:00/2026-11-25T23:00")
+CADENCE = 10
+#: Of begin and end: a collection interval, and a second for the call itself.
+TOLERANCE = timedelta(seconds=CADENCE + 1)
+SETTINGS = AuditSettings(3600 * SECOND, CADENCE * SECOND, 3 * CADENCE * SECOND, Thresholds())
+#: Seconds since 1970: the second round of the recorder, and when it stopped.
+FIRST, END = (
+    int(datetime(2026, 11, 25, 22, minute, second, tzinfo=UTC).timestamp()) for minute, second in ((22, 48), (38, 28))
+)
+#: The groups whose clients report their queues.
+REPORTING = (*("go-block", "go-circle", "go-kill", "go-order", "go-subs", "go-twin", "mix-avg", "mix-hash", "old-avg"),)
+#: rule | group | client ids | queues | begin | end, of all beyond INFO that is no symptom of another one (`…`: the
+#: recording begins or ends there). Times are those of the events.
+INCIDENTS = """
+    DUPLICATE_CLIENT_ID   | go-twin   | 192.0.2.2@1     |                | 22:24:58 | 22:32:28
+    GROUP_OFFLINE         | go-kill   |                 |                | 22:34:58 | 22:36:28
+    CLIENT_HUNG           | go-circle | 192.0.2.2@c2    | broker-a:1, broker-b:0,3 | 22:29:08 | 22:31:12
+    MIXED_CLIENTS         | mix-hash  |                 |                | …        | 22:33:28
+    CONSUMER_STOPPED      | go-block  |                 | broker-a:0-3   | 22:24:28 | 22:30:28
+    UNASSIGNED_QUEUE      | go-order  | 192.0.2.2@19882 | broker-b:0-3   | 22:35:48 | 22:36:48
+    SUBSCRIPTION_MISMATCH | go-subs   |                 |                | …        | …
+"""
+#: What clients through a proxy consume is not replayed, and not in these tables.
+BEHIND_A_PROXY = ("node-push", "py-slow")
+
+
+@pytest.fixture(scope="module")
+def steps() -> Mapping[str, JudgedStep]:
+    """The only step of each group."""
+    found = judged(recorded_rows(FOLDER / "recording.jsonl.gz"), HOUR, SETTINGS)
+    return {step.step.history.consumer_group: step for step in found}
+
+
+class Holder(NamedTuple):
+    """What one process held, in the order of time: (seconds, topic or `*`, its queues); `suspended`: when it was."""
+
+    client_id: str
+    changes: Sequence[tuple[float, str, frozenset[str]]]
+    suspended: Sequence[tuple[float, float]]
+
+    def holds(self, topic: str, queue: str, second: int) -> bool:
+        until_then = [queues for at, of_topic, queues in self.changes if at <= second and of_topic in ("*", topic)]
+        return bool(until_then) and queue in until_then[-1]
+
+
+def holders(group: str) -> list[Holder]:
+    """Every process of a group, by its own log."""
+    lines = [line.split() for line in (FOLDER / "holdings.txt").read_text("utf-8").splitlines()]
+    processes: dict[str, list[list[str]]] = {}
+    for of_group, process, *words in lines:
+        if of_group == group:
+            processes.setdefault(process, []).append(words)
+    return [_holder(of_process) for of_process in processes.values()]
+
+
+def _holder(lines: Sequence[Sequence[str]]) -> Holder:
+    changes, suspended, since = [], [], 0.0
+    for _, milliseconds, topic, queues in lines:
+        at = int(milliseconds) / 1000
+        if queues == "suspended":
+            since = at
+        elif queues == "goes-on":
+            suspended.append((since, at))
+        else:
+            changes.append((at, topic, frozenset(queues.split(","))))
+    return Holder(lines[0][0], changes, suspended)
+
+
+def compared(group: str, step: JudgedStep) -> Iterator[bool]:
+    """One per queue and second: whether its owners are those that hold it, but for the time around changes. What a
+    suspended process holds is not known to anybody, so it does not count then.
+    """
+    processes = holders(group)
+    for topic in sorted({interval.topic for interval in step.step.intervals if interval.is_ordinary}):
+        of_topic = [interval for interval in step.step.replayed if interval.topic == topic]
+        queues = sorted({f"{broker}:{number}" for interval in of_topic for broker, number in interval.queues or ()})
+        pairs = {
+            (queue, second): (owners[second], _holding(processes, topic, queue, second))
+            for queue in queues
+            for owners in [_owners(of_topic, queue)]
+            for second in range(FIRST, END)
+        }
+        near = _near_changes(pairs, queues)
+        for (_, second), (owners, holding) in pairs.items():
+            if second not in near:
+                stopped = {one.client_id for one in processes for since, to in one.suspended if since <= second <= to}
+                yield owners - stopped == holding - stopped
+
+
+def _owners(intervals: Sequence[RebalanceInterval], queue: str) -> Mapping[int, frozenset[str]]:
+    """The owners of a queue by second, while all brokers list the same members."""
+    broker, number = queue.rsplit(":", 1)
+    owners: dict[int, frozenset[str]] = {}
+    for interval in intervals:
+        assert interval.allocation is not None
+        assert interval.view == ALL_HOSTS
+        of_queue = dict(zip(interval.allocation.queues, interval.allocation.owner_ids, strict=True))
+        ids = frozenset(of_queue.get((broker, int(number)), ()))
+        owners |= dict.fromkeys(range(-(-interval.start // SECOND), -(-interval.end // SECOND)), ids)
+    return owners
+
+
+def _holding(processes: Sequence[Holder], topic: str, queue: str, second: int) -> frozenset[str]:
+    return frozenset(process.client_id for process in processes if process.holds(topic, queue, second))
+
+
+def _near_changes(
+    pairs: Mapping[tuple[str, int], tuple[frozenset[str], frozenset[str]]], queues: Sequence[str]
+) -> set[int]:
+    changed = {
+        second
+        for queue in queues
+        for second in range(FIRST + 1, END)
+        for before, now in zip(pairs[queue, second - 1], pairs[queue, second], strict=True)
+        if before != now
+    }
+    return {near for second in changed for near in range(second - CADENCE, second + CADENCE + 1)}
+
+
+@pytest.mark.parametrize("group", REPORTING)
+def test_owners_are_those_that_hold_the_queues(group: str, steps: Mapping[str, JudgedStep]) -> None:
+    right = Counter(compared(group, steps[group]))
+    assert right[True] >= 0.99 * right.total() > 5000
+
+
+def test_strategies_are_observed_where_nobody_reports_them(steps: Mapping[str, JudgedStep]) -> None:
+    strategies = {
+        group: {
+            (member.strategy, interval.strategy_source)
+            for interval in steps[group].step.replayed
+            for member in interval.members or ()
+        }
+        for group in REPORTING
+    }
+    java = {"mix-hash": {("CONSISTENT_HASH", "CLIENT")}, "old-avg": {("AVG", "CLIENT")}, "mix-avg": {("AVG", "CLIENT")}}
+    observed = {group: {("AVG", "OBSERVED")} for group in REPORTING if group.startswith("go-")}
+    assert strategies == observed | {"go-circle": {("AVG_BY_CIRCLE", "OBSERVED")}} | java
+
+
+def test_incidents_and_no_others(steps: Mapping[str, JudgedStep]) -> None:
+    found = {
+        (finding.rule, group): finding
+        for group, step in steps.items()
+        for finding in step.findings
+        if finding.severity != "INFO" and finding.root_finding_id is None and group not in BEHIND_A_PROXY
+    }
+    expected = [[cell.strip() for cell in line.split("|")] for line in INCIDENTS.strip().splitlines()]
+    assert found.keys() == {(rule, group) for rule, group, *_ in expected}
+    for rule, group, client_ids, queues, begin, end in expected:
+        finding = found[rule, group]
+        assert client_ids in ("", *finding.evidence.client_ids), rule
+        assert queues in ("", _queues(finding.evidence.queues)), rule
+        for moment, clock in ((finding.start, begin), (finding.end, end)):
+            assert clock == "…" or abs(from_micros(moment) - _at(clock)) <= TOLERANCE, (rule, group)
+
+
+def _at(clock: str) -> datetime:
+    return datetime.fromisoformat(f"2026-11-25T{clock}+00:00")
+
+
+def _queues(evidence: Sequence[tuple[object, ...]]) -> str:
+    ids_of: dict[str, set[int]] = {}
+    for _, broker, number, *_ in evidence:
+        ids_of.setdefault(str(broker), set()).add(int(str(number)))
+    return ", ".join(f"{broker}:{number_ranges(sorted(ids))}" for broker, ids in sorted(ids_of.items()))
