@@ -198,3 +198,21 @@ def test_of_no_time_is_told_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_clock_that_is_set_back_a_little_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rounds = set_back(monkeypatch, tmp_path, 0, 0.05, 0.05)
     assert not [line for line in rounds if "NOT WRITTEN" in line]
+
+
+def test_what_is_left_out_is_noted_once_and_again_when_a_broker_changes(tmp_path: Path) -> None:
+    class Upgraded(FakeAdmin):
+        def ask(self, call):  # type: ignore[no-untyped-def]
+            if self.counts()["broker_version"] >= 2:
+                self.answers["broker_version", "a"] = version("4.9.4")
+                self.answers["broker_version", "b"] = version("5.4.0")
+            return super().ask(call)
+
+    fake = Upgraded(admin(groups=1).answers)
+    fake.answers["broker_version", "a"] = version("4.7.1")
+    notes: list[str] = []
+    settings = Settings("10.0.0.9:9876", tmp_path, cadence=0.3, duration=1.7, rate=5000)
+    Capture(settings, fake, lambda _: None).run(lambda _: None, notes.append)
+    lost = "topics' configuration: message types are unknown, and deleted topics are not told from lost routes"
+    assert notes == [f"a (4.7.1) is not asked for {lost}", f"a (4.9.4) is not asked for {lost}"]
+    assert {call.called.name for _, call in fake.asked if call.request in ("topic_config", "request_modes")} == {"b"}

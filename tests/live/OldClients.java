@@ -15,7 +15,7 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
 /**
  * Clients of a cluster of any version, by what 4.3.0 and later ones have in common.
  *
- * topics NAMESRV BROKER_ADDRESS TOPIC:READ_QUEUES:WRITE_QUEUES…; reset NAMESRV TOPIC GROUP;
+ * topics NAMESRV BROKER_ADDRESS TOPIC:READ_QUEUES:WRITE_QUEUES…; reset NAMESRV TOPIC GROUP MILLISECONDS;
  * produce NAMESRV TOPIC…; consume NAMESRV GROUP,TOPIC,CLIENT_IP,INSTANCE,KIND,TAGS,MS_PER_MESSAGE…, KIND one of
  * avg, orderly.
  */
@@ -49,9 +49,10 @@ public class OldClients {
         System.exit(0);
     }
 
-    /** As `mqadmin resetOffsetByTime`: to the first message. */
+    /** As `mqadmin resetOffsetByTime`. */
     private static void reset(String namesrv, List<String> told) throws Exception {
-        System.out.println(admin(namesrv).resetOffsetByTimestamp(told.get(0), told.get(1), 0, true));
+        long moment = Long.parseLong(told.get(2));
+        System.out.println(admin(namesrv).resetOffsetByTimestamp(told.get(0), told.get(1), moment, true));
         System.exit(0);
     }
 

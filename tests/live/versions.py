@@ -26,7 +26,7 @@ JVMS = {
         "frozen-service,frozen,10.9.3.1,1,avg,*,0",
         "tags-service,tags,10.9.4.1,1,avg,A,0",
         "shrunk-service,shrunk,10.9.5.1,1,avg,*,0",
-        "reset-service,reset,10.9.6.1,1,avg,*,25",
+        "reset-service,reset,10.9.6.1,1,avg,*,30",
         "orderly-service,ledger,10.9.7.1,1,orderly,*,0",
     ),
     "second": (
@@ -73,7 +73,8 @@ def record(cluster: Cluster, out: Path) -> dict[str, datetime]:
     for name in cluster.brokers:
         _topics(cluster, name, "shrunk:4:8")
     at(RESET, "reset")
-    _ended(cluster, "admin-reset", "reset", "reset", "reset-service")
+    # To a moment with messages before it: offset 0 is what a group has that never committed.
+    _ended(cluster, "admin-reset", "reset", "reset", "reset-service", str(round(times["begin"].timestamp() * 1000)))
     at(JOIN, "join")
     _consumers(cluster, "joining-jvm", JOINING)
     assert capture.wait(END) == 0

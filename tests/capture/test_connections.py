@@ -1,0 +1,70 @@
+"""When the connection to a server is closed: if nothing is answered on it any more, not if one answer is late."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from spark_jobs.capture.calls import NAME_SERVER, Call, Callee, Request
+from spark_jobs.capture.java_calls import JavaCalls
+
+A = Callee("a", "10.0.0.1:10911")
+STATS, RUNNING = Call(Request.STATS, A, group="g"), Call(Request.RUNNING, A, group="g", client="c")
+ROUTE = Call(Request.ROUTE, Callee(NAME_SERVER), topic="t")
+
+
+class Json(SimpleNamespace):
+    def toJson(self, *_: object) -> str:  # noqa: N802
+        return "{}"
+
+
+def calls_and_closed() -> tuple[JavaCalls, list[list[str]]]:
+    """The calls of an admin client that answers everything, and the addresses whose connections were closed."""
+    closed: list[list[str]] = []
+    remoting = SimpleNamespace(closeChannels=lambda addresses: closed.append(list(addresses)))
+    api = SimpleNamespace(getRemotingClient=lambda: remoting)
+    instances = SimpleNamespace(
+        getOrCreateMQClientInstance=lambda _: SimpleNamespace(getMQClientAPIImpl=lambda: api),
+    )
+    rocketmq = SimpleNamespace(
+        client=SimpleNamespace(
+            impl=SimpleNamespace(MQClientManager=SimpleNamespace(getInstance=lambda: instances)),
+        ),
+        remoting=SimpleNamespace(protocol=SimpleNamespace(body=SimpleNamespace(KVTable=Json))),
+    )
+    util = SimpleNamespace(List=SimpleNamespace(of=lambda *addresses: addresses))
+    jvm: Any = SimpleNamespace(
+        org=SimpleNamespace(apache=SimpleNamespace(rocketmq=rocketmq)), java=SimpleNamespace(util=util)
+    )
+    admin: Any = SimpleNamespace(
+        examineConsumeStats=lambda *_: Json(),
+        examineTopicRouteInfo=lambda _: Json(),
+        getNameServerAddressList=lambda: ["10.0.0.9:9876", "10.0.0.8:9876"],
+    )
+    return JavaCalls(jvm, admin), closed
+
+
+def test_three_time_outs_without_an_answer_close_the_connection() -> None:
+    calls, closed = calls_and_closed()
+    for _ in range(2):
+        calls.timed_out(STATS)
+        calls.timed_out(STATS)
+        assert calls.ask(STATS) == "{}"
+    assert closed == []
+    for _ in range(6):
+        calls.timed_out(STATS)
+    assert closed == [["10.0.0.1:10911"]] * 2
+
+
+def test_a_client_that_does_not_answer_is_no_reason() -> None:
+    calls, closed = calls_and_closed()
+    for _ in range(9):
+        calls.timed_out(RUNNING)
+    assert closed == []
+
+
+def test_all_name_servers_are_left_for_another_try() -> None:
+    calls, closed = calls_and_closed()
+    for _ in range(3):
+        calls.timed_out(ROUTE)
+    assert closed == [["10.0.0.9:9876", "10.0.0.8:9876"]]
