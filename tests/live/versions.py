@@ -17,7 +17,8 @@ from tests.live.recorded import Recorded
 from tests.live.scenario import start_capture
 
 _PROGRAM = "OldClients.java"
-TOPICS = ("healthy", "twins", "frozen", "dead", "tags", "shrunk", "reset", "ledger")
+#: Queues to read and to write on each broker; the one whose offsets are reset has many messages in each of few queues.
+TOPICS = dict.fromkeys(("healthy", "twins", "frozen", "dead", "tags", "shrunk", "ledger"), 8) | {"reset": 1}
 #: Members of each JVM: group, topic, IP and instance (the client id is `ip@instance`), kind, tags, ms per message.
 JVMS = {
     "first": (
@@ -49,16 +50,18 @@ FREEZE, KILL, SHRINK, RESET, JOIN, END = 20, 30, 45, 65, 80, 205
 def begin(cluster: Cluster) -> None:
     """Topics, a producer, consumers: all of them are at work when it returns."""
     for name in cluster.brokers:
-        _topics(cluster, name, *(f"{topic}:8:8" for topic in TOPICS))
-    cluster.clients("producer", "produce", TOPICS, _PROGRAM)
+        _topics(cluster, name, *(f"{topic}:{queues}:{queues}" for topic, queues in TOPICS.items()))
+    cluster.clients("producer", "produce", list(TOPICS), _PROGRAM)
     for name, members in JVMS.items():
         _consumers(cluster, name, members)
     time.sleep(25)
 
 
 def record(cluster: Cluster, out: Path) -> dict[str, datetime]:
-    """Runs `rebalance-audit capture` while things happen; when each did."""
+    """Runs `rebalance-audit capture` while things happen, from the end of its first round on; when each did."""
     capture = start_capture(cluster, out, options=("--for", f"{END}s"))
+    log = cluster.folder / "capture.log"
+    processes.wait_until(lambda: "calls (" in log.read_text(), 90, log.read_text)
     begun, times = time.monotonic(), {"begin": datetime.now(UTC)}
 
     def at(seconds: float, name: str) -> None:
