@@ -207,7 +207,8 @@ def test_one_group_is_a_paragraph() -> None:
         "  found           DOUBLE_OWNED_QUEUE, DUPLICATE_CLIENT_ID × 2, UNASSIGNED_QUEUE × 3, REDELIVERY_EXPOSURE × 4",
         "  members         3, 1 idle",
         "  queues owned    1,010/4/2 (once/more often/never)",
-        "  backlog         12 → 2,724, unfiltered, 11,767 stranded, 2 queues unknown",
+        "  backlog         12 → 2,724, with the messages that the subscription skips (unfiltered), 11,767 stranded, "
+        "2 queues unknown",
         "  oldest message  1 min 30 s",
         "  caught up in    1 h 30 min",
         "  deleted in      2 d 00 h",

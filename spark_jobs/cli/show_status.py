@@ -141,6 +141,10 @@ def _change(group: Group) -> str:
     return UNKNOWN if start is None or end is None else f"{end - start:+,}"
 
 
+def _members_word(group: Group) -> str:
+    return "unknown members," if group["members"] is None else f"{count(group['members'], 'member')},"
+
+
 def _limit(group: Group) -> str:
     return str(group["limit"].replace("_", " ").lower())
 
@@ -148,7 +152,7 @@ def _limit(group: Group) -> str:
 _COLUMNS: tuple[Column[Group], ...] = (
     Column("since", _since, _since_word, fixed=True, least_width=_WIDE),
     Column("lasted", _lasted, right=True, fixed=True, least_width=_WIDE),
-    Column("members", lambda group: known(number_text(group["members"])), "{} members,", right=True, fixed=True),
+    Column("members", lambda group: known(number_text(group["members"])), _members_word, right=True, fixed=True),
     Column("queues owned\n1 / 2+ / 0", lambda group: known(_owned(group)), "queues owned {},", right=True, fixed=True),
     Column("backlog", lambda group: known(_backlog(group)), "backlog {}", right=True, fixed=True),
     Column("change", lambda group: known(_change(group)), "({}),", right=True, fixed=True),
@@ -205,7 +209,7 @@ def _between(group: Group) -> str:
 def _backlog_notes(group: Group) -> Iterable[str]:
     """What the numbers of the backlog do not count, or count too much."""
     if group["lag_quality"] == LagQuality.UNFILTERED:
-        yield "unfiltered"
+        yield "with the messages that the subscription skips (unfiltered)"
     if group["stranded"]:
         yield f"{group['stranded']:,} stranded"
     if group["unknown_queues"]:

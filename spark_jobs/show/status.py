@@ -66,7 +66,8 @@ def statuses(
     """`published_statuses` of the tables as they are now, with more columns, in the order of the report.
 
     The columns are those of `fleet.findings_summary`; `stranded`: messages in queues that nobody may read (null: none
-    are known); `worst`: rule, start and end of the worst finding (null: none).
+    are known); `worst`: rule and start of the worst finding (null: none), and the last end of
+    those of its rule and severity.
     """
     progress("reading the newest step of every group")
     tables = published_tables(stored)
@@ -86,8 +87,11 @@ def _findings_columns(findings: Sequence[Row]) -> Row:
     stranded = (row["evidence"]["backlog_end"] for row in findings if row["rule"] == stranded_write_queues.NAME)
     observed = [row for row in findings if row["rule"] != unobserved.NAME]
     worst = min(observed, key=lambda row: (WORST_FIRST.index(row["severity"]), row["start"], row["rule"]), default=None)
-    worst_finding = None if worst is None else {name: worst[name] for name in ("rule", "start", "end")}
-    return {**findings_summary(findings), "stranded": known_sum(stranded), "worst": worst_finding}
+    summary = {**findings_summary(findings), "stranded": known_sum(stranded), "worst": None}
+    if worst is None:
+        return summary
+    end = max(row["end"] for row in observed if (row["rule"], row["severity"]) == (worst["rule"], worst["severity"]))
+    return {**summary, "worst": {"rule": worst["rule"], "start": worst["start"], "end": end}}
 
 
 def published_statuses(

@@ -80,15 +80,24 @@ def _members(roots: Sequence[Thread]) -> tuple[str, ...]:
 
 
 def _piled_up(threads: Sequence[Thread]) -> dict[str, int]:
-    """The highest backlog of each group's findings, where it is known."""
-    backlogs: dict[str, list[tuple[int | None, int | None]]] = defaultdict(list)
+    """Per group the highest backlog that its findings give, where it is known: of one about several topics, or of each
+    topic, added up.
+    """
+    backlogs: dict[str, dict[str | None, list[tuple[int | None, int | None]]]] = defaultdict(lambda: defaultdict(list))
     for thread in threads:
-        every_evidence = (finding.evidence for finding in thread.findings)
-        backlogs[thread.identity.consumer_group] += [
-            (evidence.backlog_max, evidence.unknown_queues) for evidence in every_evidence
-        ]
-    highest = {group: highest_backlog(pairs) for group, pairs in backlogs.items()}
-    return {group: messages for group, messages in highest.items() if messages is not None}
+        for evidence in (finding.evidence for finding in thread.findings):
+            topics = {queue.topic for queue in evidence.queues}
+            topic = topics.pop() if len(topics) == 1 else thread.identity.topic
+            backlog = evidence.backlog_max, evidence.unknown_queues
+            backlogs[thread.identity.consumer_group][topic].append(backlog)
+    piled_up: dict[str, int] = {}
+    for group, of_topics in backlogs.items():
+        highest = {topic: highest_backlog(pairs) for topic, pairs in of_topics.items()}
+        of_several = highest.pop(None, None)
+        known = [messages for messages in (of_several, known_sum(highest.values())) if messages is not None]
+        if known:
+            piled_up[group] = max(known)
+    return piled_up
 
 
 def _unowned(threads: Sequence[Thread]) -> dict[str, int]:

@@ -65,6 +65,11 @@ def seen_twice(spans: Sequence[Span[State]]) -> Iterator[Span[State]]:
             yield span
 
 
+def busy_spans(spans: Sequence[Span[ClientReport]]) -> Iterator[Span[BusyClient]]:
+    """The times in which two successive snapshots show a client with nearly all its threads busy."""
+    return seen_twice([Span(*span[:3], span.state.symptoms.busy) for span in spans if span.state.symptoms.busy])
+
+
 def symptoms(
     spans: Iterable[Span[ClientReport]],
     shown: Callable[[ClientReport], Sequence[Symptom]],

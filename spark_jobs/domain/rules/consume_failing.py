@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +14,11 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, UNKNOWN, ClientHistory
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR, WARN
-from spark_jobs.domain.model.window import AuditSettings, StepWindow
+from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow, common
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules.evidence import known_total
 from spark_jobs.domain.rules.queue_owners import queue_at
+from spark_jobs.domain.rules.rising import counted, moments, rising_time
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "CONSUME_FAILING"
@@ -66,7 +67,7 @@ def _listener_hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
     """Messages that went to the group's retry topic in the step, compared with those consumed of its other topics;
-    unknown queues count as 0, but without any that is known there are no hits.
+    unknown queues count as 0, but without any that is known there are no hits. The time is that in which they did.
     """
     thresholds = step.settings.thresholds
     retry_progress = [progress for progress in step.progress if progress.interval.topic.startswith(RETRY)]
@@ -77,17 +78,38 @@ def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
         return
     if sent_back * 100 < consumed * thresholds.failing_percent:
         return
+    retry_topics, topics = ({each.interval.topic for each in of} for of in (retry_progress, ordinary_progress))
+    start, end, severity = _sent_back_time(step, retry_topics, topics)
     for progress in retry_progress:
+        time = common((progress.start, progress.end), (start, end))
+        if time is None:
+            continue
         for place in np.flatnonzero(progress.produced > 0).tolist():
             yield RuleHit(
-                progress.start,
-                progress.end,
+                time[0],
+                time[1],
                 cause=SENT_BACK,
                 queue=queue_at(progress, place, RETRIED),
                 minimum_seconds=0.0,
-                severity=WARN,
+                severity=severity,
                 measures={"consumed": consumed, "sent_back": sent_back},
             )
+
+
+def _sent_back_time(step: AuditedStep, retry_topics: Iterable[str], topics: Iterable[str]) -> tuple[int, int, str]:
+    """When more messages were sent back than a listener may reject, and how bad it was then."""
+    thresholds, at = step.settings.thresholds, moments(step, retry_topics)
+    sent_back = counted(step, retry_topics, "produced", at)
+    consumed = counted(step, topics, "forward", at)
+    excess = sent_back * 100 - consumed * thresholds.failing_percent
+    chance = thresholds.verdict_window_seconds * SECOND
+    time = rising_time(at, sent_back, excess, thresholds.failing_messages * 100, chance)
+    if time is None:
+        return step.window.start, step.window.end, WARN
+    first, last = at.searchsorted(time).tolist()
+    is_most = (sent_back[last] - sent_back[first]) * 100 >= (consumed[last] - consumed[first]) * MOST_PERCENT
+    end = step.window.end if last == len(at) - 1 else time[1]
+    return time[0], end, ERROR if is_most else WARN
 
 
 RULE = Rule(
@@ -104,7 +126,8 @@ RULE = Rule(
     "for `busy_after_seconds` (120 s): at least `failing_percent` (10) of the messages of a topic, and at "
     "least `failing_messages` (10) a minute, fail; ERROR from 50 % on, else WARN. `SENT_BACK`: the growth "
     "of the retry topic in the step, compared with what was consumed from the other topics, by the same two "
-    "thresholds; WARN. `GIVEN_UP`: the dead-letter topic grew, if its offsets are recorded; WARN.",
+    "thresholds; it begins and ends with the time in which so much is sent back, ERROR from 50 % of what is consumed "
+    "in that time on, else WARN. `GIVEN_UP`: the dead-letter topic grew, if its offsets are recorded; WARN.",
     causes={
         LISTENER_FAILS: Cause(
             "clients report that their listener fails",

@@ -28,6 +28,7 @@ class DuplicateCause(StrEnum):
 
     STALE_CONNECTION = "STALE_CONNECTION"
     CONTAINER_IDENTITY = "CONTAINER_IDENTITY"
+    FRAMEWORK_NAME = "FRAMEWORK_NAME"
     FIXED_INSTANCE_NAME = "FIXED_INSTANCE_NAME"
     CLONED_PROCESS = "CLONED_PROCESS"
 
@@ -113,17 +114,25 @@ def probable_cause(condition: Condition) -> DuplicateCause:
 
     A short-lived second connection from the same host is the old one of a client that reconnected. A bare number is the
     PID (C++ and Python clients add `#DEFAULT`), and containers can have equal IP and PID, unless all clients are Java
-    clients that no longer use it. `PID#nanoTime` does not repeat unless the process was cloned. Anything else was
-    configured. Source of the names: Java `ClientConfig.changeInstanceNameToPID`.
+    clients that no longer use it. A name of an address or a topic and a PID is a framework's. `PID#nanoTime` does not
+    repeat unless the process was cloned. Anything else was configured. Source of the names: Java
+    `ClientConfig.changeInstanceNameToPID`, `RocketMQUtil.getInstanceName` of rocketmq-spring before 2.2.1 and
+    `RocketMQUtils.getInstanceName` of Spring Cloud Alibaba.
     """
     name, connections = instance_name(condition.client_id or ""), condition.connections
     if not condition.is_persistent and _are_from_one_host(connections):
         return DuplicateCause.STALE_CONNECTION
     if re.fullmatch("[0-9]+(#DEFAULT)?", name) and any(map(_names_itself_by_pid, connections)):
         return DuplicateCause.CONTAINER_IDENTITY
+    if _OF_FRAMEWORK.fullmatch((condition.client_id or "").partition("@")[2]):
+        return DuplicateCause.FRAMEWORK_NAME
     if re.fullmatch("[0-9]+#[0-9]+", name):
         return DuplicateCause.CLONED_PROCESS
     return DuplicateCause.FIXED_INSTANCE_NAME
+
+
+#: Name servers, `host:port` divided by semicolons, and `@pid`; or anything and `|pid`. A unit name may follow.
+_OF_FRAMEWORK = re.compile(r"([^@;|]+:[0-9]+;?)+@[0-9]+(@[^0-9].*)?|[^@]*\|[0-9]+(@.*)?")
 
 
 def instance_name(client_id: str) -> str:
@@ -173,6 +182,13 @@ RULE = Rule(
             "the id is `ip@pid`, and one of the clients builds its id that way (Java < 4.9.0, Go, C++, Python)",
             "The client id is ip@pid, and containers can have the same IP and PID. Upgrade to a Java client ≥ 4.9.0, "
             "or give every consumer its own instanceName.",
+        ),
+        DuplicateCause.FRAMEWORK_NAME: Cause(
+            "the instanceName holds an address and a PID (rocketmq-spring before 2.2.1), or ends with a bar and a PID "
+            "(Spring Cloud Alibaba)",
+            "The framework builds the client id from an address or a name and the process id, and containers can have "
+            "the same IP and PID. Upgrade it (rocketmq-spring to 2.2.1 or later), or set a unique instanceName for "
+            "every consumer, for example the pod name.",
         ),
         DuplicateCause.FIXED_INSTANCE_NAME: Cause(
             "the id has any other instanceName: somebody set it",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
+from itertools import chain
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.kernel.client_spans import busy_spans, client_spans
+from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.severities import INFO, WARN
-from spark_jobs.domain.model.window import SECOND, AuditSettings
+from spark_jobs.domain.model.window import SECOND, AuditSettings, common, islands
+from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rocketmq.strategies import CONFIG, CONSISTENT_HASH, is_popped
 from spark_jobs.domain.rules import broker_not_readable, duplicate_client_id, producer_skew
 from spark_jobs.domain.rules.member_loads import (
@@ -24,6 +28,8 @@ from spark_jobs.domain.rules.roots import Follows, clients, everything, topics
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "LOAD_IMBALANCE"
+#: Names in a headline, at most.
+_NAMED = 3
 
 
 class ImbalanceCause(StrEnum):
@@ -42,11 +48,28 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     traffic, for all their time in the step.
     """
     agreed = agreed_intervals(step.replayed)
-    for interval in agreed:
-        yield from _in_topic(interval)
-    if len({interval.topic for interval in agreed}) > 1:
-        yield from _across_topics(agreed)
+    for hit in chain(*map(_in_topic, agreed), _across_topics(agreed)):
+        yield from _with_overloaded(step, hit)
     yield from _by_traffic(step)
+
+
+def _with_overloaded(step: AuditedStep, hit: RuleHit) -> Iterator[RuleHit]:
+    """The hit, one per client with most queues that has nearly all its threads busy while one with fewest has not."""
+    parties = hit.parties or ()
+    most, fewest = (
+        [client_id for client_id in parties[end].client_ids or () if _is_busy(step, client_id, hit)] for end in (0, -1)
+    )
+    if not most or len(fewest) == len(parties[-1].client_ids or ()):
+        yield hit
+    else:
+        yield from (replace(hit, severity=WARN, implicated=client_id) for client_id in most)
+
+
+def _is_busy(step: AuditedStep, client_id: str, hit: RuleHit) -> bool:
+    busy = islands(busy_spans(client_spans(step).get(client_id, ())))
+    times = (common((hit.start, hit.end), (spans[0].start, spans[-1].end)) for spans in busy)
+    least = step.settings.thresholds.busy_after_seconds * SECOND
+    return any(time is not None and time[1] - time[0] >= least for time in times)
 
 
 def _in_topic(interval: RebalanceInterval) -> Iterator[RuleHit]:
@@ -71,6 +94,8 @@ def _across_topics(agreed: Sequence[RebalanceInterval]) -> Iterator[RuleHit]:
 
     An interval begins and ends for all its members at once, so the spans of the members of a group do too.
     """
+    if len({interval.topic for interval in agreed}) < 2:
+        return
     for start, member_spans in by_key(member_loads(agreed), lambda load: load.start).items():
         topics = member_spans[0].topics
         comparable = topics > 1 and {(load.topics, load.even_topics) for load in member_spans} == {(topics, topics)}
@@ -166,11 +191,20 @@ def unequal_traffic(
     return (most, least) if far_more and hotter and enough else None
 
 
+def _detail(finding: Finding) -> str:
+    """Who has how much, and who cannot keep up with it."""
+    named = [f"{names_text(party.client_ids or (), _NAMED)} {party.name}" for party in finding.evidence.parties or ()]
+    overloaded = finding.evidence.client_ids
+    ends = named if len(named) < _NAMED else [named[0], named[-1]]
+    return ", ".join(ends) + (f"; {names_text(overloaded, _NAMED)} cannot keep up" if overloaded else "")
+
+
 #: Shares that an id which counts twice makes uneven.
 _BY_MEMBERS = (ImbalanceCause.HASH_RING, ImbalanceCause.ROOMS, ImbalanceCause.REMAINDERS)
 RULE = Rule(
     name=NAME,
     headline="Members of {groups} have uneven shares of queues or messages",
+    detail=_detail,
     meaning="One member owns at least two queues more than another, in one topic or over all topics of the group "
     "except retry topics. `parties` are the numbers of queues with the clients that own that many, when the "
     "difference was greatest (`most_queues`, `fewest_queues`). Or one member consumes far more messages than "
@@ -179,7 +213,8 @@ RULE = Rule(
     decided_by="the replayed allocation, while all brokers of the topic list the same members. A member does not count "
     "for a topic that it does not subscribe to, and topics consumed by POP are not judged, as nobody knows "
     "how much each member gets. WARN if the busiest member owns more queues than twice those of the least "
-    "busy one plus two, else INFO; always INFO for a hash ring, and while consumers share a client id. "
+    "busy one plus two, or has nearly all its threads busy while that one has not (`client_ids` name it), else INFO; "
+    "otherwise always INFO for a hash ring, and while consumers share a client id. "
     "`UNEQUAL_TRAFFIC` compares the members that consumed most and least over all topics, of those that "
     "owned queues during all of the group's time in the step (± `max_gap`): the one consumed at least "
     "`skew_ratio` (2.0) times as many messages as the other, each of its queues received at least that many "
@@ -204,7 +239,7 @@ RULE = Rule(
         ImbalanceCause.REMAINDERS: Cause(
             "over all topics: AVG and AVG_BY_CIRCLE give the remainder of every topic to the first client ids",
             "The remainder of every topic goes to the same members. Choose numbers of queues that are multiples of the "
-            "number of members, or use one group per topic.",
+            "number of members, or use one group per topic. One more member may even the shares out, too.",
         ),
         ImbalanceCause.UNEQUAL_TRAFFIC: Cause(
             "over all topics: the queues of one member get far more messages than those of another",

@@ -7,12 +7,15 @@ from dataclasses import replace
 from itertools import combinations, groupby
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
-from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.finding import Finding, Party, RuleHit
 from spark_jobs.domain.model.severities import ERROR
+from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "MEMBERSHIP_VIEW_SPLIT"
 BROKERS_DISAGREE = "BROKERS_DISAGREE"
+#: Names in a headline, at most.
+_NAMED = 3
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -31,9 +34,18 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         )
 
 
+def _detail(finding: Finding) -> str:
+    """Which brokers do not list which of the clients that another broker lists."""
+    parties = finding.evidence.parties or ()
+    listed = {client_id for party in parties for client_id in party.client_ids or ()}
+    missing = ((party.name, sorted(listed.difference(party.client_ids or ()))) for party in parties)
+    return ", ".join(f"{broker} does not list {names_text(ids, _NAMED)}" for broker, ids in missing if ids)
+
+
 RULE = Rule(
     name=NAME,
     headline="Brokers list different members of {groups}",
+    detail=_detail,
     meaning="The brokers that host a topic list different members of the group. Each client asks a random one of them, "
     "so the clients disagree for as long as this lasts: some queues are consumed twice, others by nobody. One "
     "finding per group and topic, except retry topics; `parties` are the brokers with the client ids that each "

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
 from typing import TypeVar
 
 from spark_jobs.domain.model.finding import Party
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import SECOND, AuditSettings
 
 Value = TypeVar("Value", str, int, tuple[tuple[str, str], ...])
 
@@ -27,19 +29,29 @@ def parties(
 
 
 def flaps(
-    spans: Sequence[Span[Membership]], answer: Callable[[Membership], Hashable]
+    spans: Sequence[Span[Membership]], answer: Callable[[Membership], Hashable], lasting: int
 ) -> Iterator[tuple[Span[Membership], Span[Membership]]]:
-    """Each span of a broker whose answer differs from the same answer before and after it, while the clients are the
-    same, with the span before it. A broker keeps the answer of the last heartbeat.
+    """Each run of a broker's answers that differs from the same answer before and after it, with the run before it:
+    while the clients are the same, or where it lasts no longer than `lasting` (microseconds), which no deployment and
+    its rollback do. A broker keeps the answer of the last heartbeat.
 
     Source: `ConsumerGroupInfo.updateSubscription`, `ConsumerGroupInfo.updateChannel`.
     """
-    for before, now, after in zip(spans, spans[1:], spans[2:], strict=False):
-        no_gap = before.end == now.start and now.end == after.start
-        back = answer(before.state) == answer(after.state) != answer(now.state)
-        if no_gap and back and _ids(now) and _ids(before) == _ids(now) == _ids(after):
-            yield before, now
+    runs = [list(same) for _, same in groupby(spans, lambda span: answer(span.state))]
+    for before, now, after in zip(runs, runs[1:], runs[2:], strict=False):
+        neighbors = [before[-1], *now, after[0]]
+        no_gap = all(span.end == following.start for span, following in pairwise(neighbors))
+        back = answer(before[0].state) == answer(after[0].state) != answer(now[0].state)
+        lists = set(map(_ids, neighbors))
+        is_brief = now[-1].end - now[0].start <= lasting
+        if no_gap and back and all(lists) and (len(lists) == 1 or is_brief):
+            yield before[-1], now[-1]._replace(start=now[0].start)
 
 
-def _ids(span: Span[Membership]) -> list[str]:
-    return [connection.client_id for connection in span.state.connections]
+def changing_within(settings: AuditSettings) -> int:
+    """How long one answer lasts at most while clients of two kinds send their heartbeats, in microseconds."""
+    return settings.thresholds.settled_seconds * SECOND + settings.cadence
+
+
+def _ids(span: Span[Membership]) -> tuple[str, ...]:
+    return tuple(connection.client_id for connection in span.state.connections)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.reading_windows import reading_pairs
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, Place
 from spark_jobs.domain.model.message_queue import PERM_WRITE
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import SECOND, Time
+from spark_jobs.domain.rules.rising import rising_time
 from spark_jobs.domain.rules.roots import topics
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -44,8 +48,8 @@ class Skew(NamedTuple):
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """One hit per (topic, queue far above the mean), and per queue of a broker without messages, each for all the time
-    that was measured in the step.
+    """One hit per (topic, queue far above the mean, owner), for the time in which it was, and per queue of a broker
+    without messages, for all the time that was measured in the step.
     """
     measured = (progress for progress in step.progress if progress.interval.is_ordinary and len(progress.produced))
     for topic, parts in by_key(measured, lambda progress: progress.interval.topic).items():
@@ -116,7 +120,42 @@ def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]
             yield _hit(topic, per_queue, place, BROKER_WITHOUT_MESSAGES, WITHOUT_MESSAGES, {"mean": topic_skew.mean})
         elif produced >= topic_skew.mean * thresholds.skew_ratio and not is_shared_out:
             measures = {"max_over_mean": topic_skew.ratio, "mean": topic_skew.mean, "produced_max": produced}
-            yield _hit(topic, per_queue, place, HOT_QUEUES, HOT, measures)
+            hit = _hit(topic, per_queue, place, HOT_QUEUES, HOT, measures)
+            start, end = _hot_time(step, topic, per_queue, place, produced / topic_skew.mean)
+            for client_id in _owners(parts, per_queue.queues[place]) or [None]:
+                yield replace(hit, start=max(hit.start, start), end=min(hit.end, end), implicated=client_id)
+
+
+def _hot_time(step: AuditedStep, topic: str, per_queue: Production, place: int, ratio: float) -> Time:
+    """When a queue that got `ratio` times the mean of the topic over the step got half of that or more, and
+    `skew_ratio` times at least; all the time where no samples tell.
+    """
+    readings, thresholds = step.history.offsets.get(topic), step.settings.thresholds
+    whole = step.window.start, step.window.end
+    if readings is None:
+        return whole
+    pairs = reading_pairs(readings, readings.inside(step.window.start - step.settings.max_gap, step.window.end))
+    brokers = {
+        queue[0] for queue, count in zip(per_queue.queues, per_queue.produced.tolist(), strict=True) if count > 0
+    }
+    columns = [
+        readings.columns[queue] for queue in per_queue.queues if queue[0] in brokers and queue in readings.columns
+    ]
+    produced = np.where(pairs.produced != UNKNOWN, pairs.produced, 0)
+    hot = produced[:, readings.columns[per_queue.queues[place]]].cumsum()
+    limit = produced[:, columns].sum(axis=1).cumsum() / len(columns) * max(thresholds.skew_ratio, ratio / 2)
+    excess = np.rint(hot - limit).astype(np.int64)
+    chance = thresholds.verdict_window_seconds * SECOND
+    time = rising_time(pairs.times, hot, excess, thresholds.skew_messages_per_queue, chance)
+    if time is None:
+        return whole
+    return time[0], whole[1] if time[1] == pairs.times[-1] else time[1]
+
+
+def _owners(parts: Sequence[IntervalProgress], queue: Place) -> Sequence[str | None]:
+    """The last owners of the queue."""
+    last = next((progress for progress in reversed(parts) if queue in progress.queues), None)
+    return last.owner_ids(list(last.queues).index(queue)) if last else ()
 
 
 def _unwritten(step: AuditedStep, topic: str, per_queue: Production) -> set[Place]:
@@ -152,6 +191,7 @@ def _hit(topic: str, per_queue: Production, place: int, cause: str, role: str, m
 RULE = Rule(
     name=NAME,
     headline="Some queues of {topics} receive far more messages than the others",
+    detail=lambda finding: ", ".join(filter(None, (finding.subject, *finding.evidence.client_ids))),
     meaning="Some queues of the topic receive far more messages than the others: a selector or an ordering key sends "
     "to few queues, and more consumers cannot help. Or a broker receives none at all, so the owners of its "
     "queues have nothing to do. The measures: `max_over_mean`, and messages over the step. One finding per "
@@ -161,7 +201,8 @@ RULE = Rule(
     "where the broker hands out messages to all members (POP). `BROKER_WITHOUT_MESSAGES`: with such a mean "
     "on the other brokers, a broker that every route of that time lists with write permission and write "
     "queues, and whose end offsets are known and grew in none of these queues. Retry topics do not count. "
-    "`subject` names the queues.",
+    "The finding is about the time in which a hot queue gets at least half of its own ratio. `subject` names the queues, `client_ids` "
+    "the owners of hot ones.",
     causes={
         HOT_QUEUES: Cause(
             "the named queues receive that much more than the mean",

@@ -56,6 +56,11 @@ def clients(finding: Finding) -> Iterable[Hashable]:
     return {finding.subject, *finding.evidence.client_ids, *parties}
 
 
+def named_clients(finding: Finding) -> Iterable[Hashable]:
+    """The client ids that it names, without those of its parties; its subject where it names none."""
+    return finding.evidence.client_ids or (finding.subject,)
+
+
 def subjects(finding: Finding) -> Iterable[Hashable]:
     """Its subject."""
     return (finding.subject,)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.client_spans import client_spans, seen_twice
+from spark_jobs.domain.kernel.client_spans import busy_spans, client_spans, seen_twice
 from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, slowed_listeners
 from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
+from spark_jobs.domain.rules import load_imbalance, producer_skew
+from spark_jobs.domain.rules.roots import Follows, clients, named_clients
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "SLOW_LISTENER"
@@ -24,8 +26,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """
     seconds = step.settings.thresholds.busy_after_seconds
     for client_id, spans in client_spans(step).items():
-        busy = [Span(*span[:3], span.state.symptoms.busy) for span in spans if span.state.symptoms.busy]
-        for busy_span in seen_twice(busy):
+        for busy_span in busy_spans(spans):
             weight = busy_span.state.busy_threads / busy_span.state.consume_threads
             yield _hit(client_id, None, ALL_THREADS_BUSY, busy_span, weight, seconds)
     for client_id, client in step.history.clients.items():
@@ -91,4 +92,8 @@ RULE = Rule(
     "time rises.",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
+    follows=(
+        Follows(producer_skew.NAME, clients, (ALL_THREADS_BUSY,)),
+        Follows(load_imbalance.NAME, named_clients, (ALL_THREADS_BUSY,)),
+    ),
 )

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.finding import Finding, Party, RuleHit
 from spark_jobs.domain.model.history import Subscriptions
 from spark_jobs.domain.model.severities import ERROR
-from spark_jobs.domain.rules.parties import flaps, parties
+from spark_jobs.domain.phrases import names_text
+from spark_jobs.domain.rules.parties import changing_within, flaps, parties
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "SUBSCRIPTION_MISMATCH"
+#: Names in a headline, at most.
+_NAMED = 3
+#: Between two subscriptions of a party's name; an expression may hold commas.
+_PART = re.compile(r", (?=[^ ,:]+: )")
 
 
 class MismatchCause(StrEnum):
@@ -43,11 +49,18 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 parties=parties(answers, _text),
             )
     for spans in step.memberships.values():
-        for before, now in flaps(spans, lambda membership: membership.subscriptions):
+        for before, now in flaps(spans, lambda membership: membership.subscriptions, changing_within(step.settings)):
             # Whose they are, the broker does not show.
             variants = sorted(_sorted(span.state.subscriptions) for span in (before, now))
             variant_parties = tuple(Party(_text(subscriptions), None) for subscriptions in variants)
-            yield RuleHit(now.start, now.end, cause=mismatch(variants), severity=ERROR, parties=variant_parties)
+            yield RuleHit(
+                now.start,
+                now.end,
+                cause=mismatch(variants),
+                severity=ERROR,
+                parties=variant_parties,
+                hint="Which client has which subscription is not known: record the clients' running info.",
+            )
 
 
 def mismatch(known: Iterable[_SortedSubscriptions]) -> MismatchCause | None:
@@ -66,9 +79,23 @@ def _text(subscriptions: _SortedSubscriptions) -> str:
     return ", ".join(f"{topic}: {expression}" for topic, expression in subscriptions) or "nothing"
 
 
+def _detail(finding: Finding) -> str:
+    """What only some subscribe to, and who that is."""
+    parties = finding.evidence.parties or ()
+    parts = [set(_PART.split(party.name)) for party in parties]
+    shared = set.intersection(*parts) if parts else set()
+    texts = [
+        f"{', '.join(sorted(own))} only in {names_text(party.client_ids, _NAMED) if party.client_ids else 'some'}"
+        for party, subscribed in zip(parties, parts, strict=True)
+        if (own := subscribed - shared)
+    ]
+    return "; ".join(texts)
+
+
 RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} have different subscriptions",
+    detail=_detail,
     meaning="Members of one group subscribe to different topics, or to different messages of one topic. RocketMQ "
     "requires equal subscriptions but does not check them: brokers keep the subscription of the last "
     "heartbeat, so messages are filtered by the wrong expression and lost, or queues are in the share of a "

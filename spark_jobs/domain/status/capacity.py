@@ -25,6 +25,7 @@ class Limit(StrEnum):
     STUCK_CONSUMER = "STUCK_CONSUMER"
     PRODUCER_SKEW = "PRODUCER_SKEW"
     ORDERLY_LOCKS = "ORDERLY_LOCKS"
+    FAILURES = "FAILURES"
     LISTENER = "LISTENER"
     LISTENER_AND_QUEUES = "LISTENER_AND_QUEUES"
     QUEUES = "QUEUES"
@@ -99,6 +100,7 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.STUCK_CONSUMER: ("GHOST_MEMBER", "CLIENT_HUNG", "CONSUMER_STOPPED", "CONSUMER_STALLED"),
     Limit.PRODUCER_SKEW: ("PRODUCER_SKEW/HOT_QUEUES",),
     Limit.ORDERLY_LOCKS: ("ORDERLY_LOCK_MISSING", "UNASSIGNED_QUEUE/WAITS_FOR_LOCK"),
+    Limit.FAILURES: ("CONSUME_FAILING/SENT_BACK",),
     Limit.LISTENER: _SLOW_LISTENER,
     Limit.LISTENER_AND_QUEUES: _SLOW_LISTENER,
 }
@@ -121,6 +123,7 @@ ADVICE: dict[Limit, str] = {
     "restart it.",
     Limit.PRODUCER_SKEW: "No: few of the queues received the messages, and {piled}. Spread the keys over more queues.",
     Limit.ORDERLY_LOCKS: "No: an orderly consumer waited for the broker's lock on its queues, and {piled}.",
+    Limit.FAILURES: "No: listeners failed, what they sent back came again, and {piled}. Look for the listener's failures.",
     Limit.LISTENER: f"{_YES}, {_CAN_HANDLE}: the listener was the limit, {{members}} shared {{queues}}, and "
     "{piled}.{threads}",
     Limit.LISTENER_AND_QUEUES: "No: the listener was the limit, {members} shared {queues}, and {piled}. Make it "

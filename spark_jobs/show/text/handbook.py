@@ -17,6 +17,7 @@ SHARED = {
     roots.topics: "of the same topic",
     roots.queues: "of the same queues",
     roots.clients: "of the same clients",
+    roots.named_clients: "of the clients that it names",
 }
 _DOCS = Path(__file__).parents[3] / "docs"
 PAGE, GLOSSARY = _DOCS / "findings.md", _DOCS / "glossary.md"

@@ -159,6 +159,9 @@ def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:
         finding_count = count(sum(len(member.finding_ids) for member in alike), "finding")
         start, end = min(member.start for member in alike), max(member.end for member in alike)
         yield TextLine(f"From {format_utc(from_micros(start))} to {format_utc(from_micros(end))}, {finding_count}.", 2)
+        for party in part.parties:
+            named = "not known of which clients" if party.client_ids is None else names_text(party.client_ids, _NAMED)
+            yield TextLine(f"{party.name}: {named}", 2)
     if left_out := sum(map(len, alike_parts[_NAMED:])):
         yield TextLine(f"… and {left_out} more.", 1)
 

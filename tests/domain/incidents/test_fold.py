@@ -368,6 +368,20 @@ def test_piled_up_is_the_highest_of_each_group() -> None:
     assert folded(found[2])[0].piled_up is None
 
 
+def test_what_piled_up_in_several_topics_is_added_up() -> None:
+    """A finding of the group names all of it; of one topic the highest counts."""
+    slow = published("03:00-05:00", "SLOW_LISTENER", "ALL_THREADS_BUSY", subject="h@1", backlog_max=None)
+    behind = [
+        one
+        for since, topic, backlog in (("03:00", "t1", 40), ("03:10", "t1", 50), ("03:00", "t2", 7))
+        for one in published(f"{since}-05:00", "CONSUMER_LAGGING", topic=topic, subject=topic, backlog_max=backlog)
+    ]
+    (one,) = folded(slow, following(slow, behind))
+    assert one.piled_up == 57
+    whole = published("03:00-05:00", "GROUP_OFFLINE", "NOBODY_CONNECTED", subject="g", backlog_max=60)
+    assert folded(whole, following(whole, behind))[0].piled_up == 60
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_out_of_order_and_repeated_backfills_change_nothing(seed: int) -> None:
     offline = published("02:30-22:40", OFFLINE, NOBODY)

@@ -50,6 +50,12 @@ _TABLE = """
     10.0.0.1:1 JAVA 392, 10.0.0.2:1 JAVA 392 | yes | 172.17.0.1           | FIXED_INSTANCE_NAME
     - JAVA 493, - JAVA 493                   | no  | 172.17.0.1@worker    | FIXED_INSTANCE_NAME
     10.0.0.1:1 JAVA 493, - JAVA 493          | no  | 172.17.0.1@worker    | FIXED_INSTANCE_NAME
+    10.0.0.1:1 JAVA 441, 10.0.0.2:1 JAVA 441 | yes | 172.17.0.1@10.20.0.9:9876@1 | FRAMEWORK_NAME
+    10.0.0.1:1 JAVA 441, 10.0.0.2:1 JAVA 441 | yes | 172.17.0.1@ns-a:9876;ns-b:9876@1 | FRAMEWORK_NAME
+    10.0.0.1:1 JAVA 441, 10.0.0.2:1 JAVA 441 | yes | 172.17.0.1@ns-a:9876@1@unit | FRAMEWORK_NAME
+    10.0.0.1:1 JAVA 493, 10.0.0.2:1 JAVA 493 | yes | 172.17.0.1@orders¦1 | FRAMEWORK_NAME
+    10.0.0.1:1 JAVA 441, 10.0.0.2:1 JAVA 441 | yes | 172.17.0.1@10.20.0.9:9876 | FIXED_INSTANCE_NAME
+    10.0.0.1:1 JAVA 441, 10.0.0.2:1 JAVA 441 | yes | 172.17.0.1@ns-a:9876@1@7712 | FIXED_INSTANCE_NAME
     10.0.0.1:1 JAVA 493, 10.0.0.1:2 JAVA 493 | yes | 172.17.0.1@1#99      | CLONED_PROCESS
     10.0.0.1:1 JAVA 393, 10.0.0.2:1 JAVA 393 | yes | 172.17.0.1@1#99      | CLONED_PROCESS
 """
@@ -62,7 +68,7 @@ def _connection(text: str) -> Connection:
 
 @pytest.mark.parametrize("line", _TABLE.strip().splitlines())
 def test_where_an_id_probably_comes_from(line: str) -> None:
-    connections, persistent, client_id, cause = (cell.strip() for cell in line.split("|"))
+    connections, persistent, client_id, cause = (cell.strip().replace("¦", "|") for cell in line.split("|"))
     listed = tuple(_connection(text) for text in connections.split(", "))
     assert probable_cause(Condition(client_id, None, listed, persistent == "yes", None, None)) == cause
     assert cause in RULE.causes

@@ -122,7 +122,7 @@ def _spans(text: str) -> list[Span[Membership]]:
 @pytest.mark.parametrize("line", _FLAPS.strip().splitlines())
 def test_a_change_back_while_the_clients_stay_the_same(line: str) -> None:
     said, starts = line.split("|")
-    assert [now.start // SECOND for _, now in flaps(_spans(said), lambda membership: membership.subscriptions)] == [
+    assert [now.start // SECOND for _, now in flaps(_spans(said), lambda membership: membership.subscriptions, 0)] == [
         int(start) for start in starts.split()
     ]
 
