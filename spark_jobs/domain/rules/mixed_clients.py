@@ -11,7 +11,7 @@ from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.severities import ERROR, INFO
 from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM, UNIQUE_INSTANCE_NAME_VERSION, Variant, variant_of
-from spark_jobs.domain.rules.parties import changing_within, flaps, parties
+from spark_jobs.domain.rules.parties import flaps, parties
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "MIXED_CLIENTS"
@@ -70,7 +70,7 @@ def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
             by_model = parties(((model, client_id) for client_id, model in answers), str)
             yield RuleHit(start, end, cause=cause, view=interval.view, severity=ERROR, weight=1, parties=by_model)
     for spans in step.memberships.values():
-        for before, now in flaps(spans, lambda membership: membership.message_model, changing_within(step.settings)):
+        for before, now in flaps(spans, lambda membership: membership.message_model):
             models = (before.state.message_model, now.state.message_model)
             if None not in models:
                 model_parties = tuple(Party(str(model), None) for model in sorted(map(str, models)))

@@ -29,7 +29,7 @@ def parties(
 
 
 def flaps(
-    spans: Sequence[Span[Membership]], answer: Callable[[Membership], Hashable], lasting: int
+    spans: Sequence[Span[Membership]], answer: Callable[[Membership], Hashable], lasting: int = 0
 ) -> Iterator[tuple[Span[Membership], Span[Membership]]]:
     """Each run of a broker's answers that differs from the same answer before and after it, with the run before it:
     while the clients are the same, or where it lasts no longer than `lasting` (microseconds), which no deployment and

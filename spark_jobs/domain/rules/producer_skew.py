@@ -201,8 +201,8 @@ RULE = Rule(
     "where the broker hands out messages to all members (POP). `BROKER_WITHOUT_MESSAGES`: with such a mean "
     "on the other brokers, a broker that every route of that time lists with write permission and write "
     "queues, and whose end offsets are known and grew in none of these queues. Retry topics do not count. "
-    "The finding is about the time in which a hot queue gets at least half of its own ratio. `subject` names the queues, `client_ids` "
-    "the owners of hot ones.",
+    "The finding is about the time in which a hot queue gets at least half of its own ratio. `subject` names the "
+    "queues, `client_ids` the owners of hot ones.",
     causes={
         HOT_QUEUES: Cause(
             "the named queues receive that much more than the mean",

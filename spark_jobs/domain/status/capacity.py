@@ -123,7 +123,8 @@ ADVICE: dict[Limit, str] = {
     "restart it.",
     Limit.PRODUCER_SKEW: "No: few of the queues received the messages, and {piled}. Spread the keys over more queues.",
     Limit.ORDERLY_LOCKS: "No: an orderly consumer waited for the broker's lock on its queues, and {piled}.",
-    Limit.FAILURES: "No: listeners failed, what they sent back came again, and {piled}. Look for the listener's failures.",
+    Limit.FAILURES: "No: listeners failed, what they sent back came again, and {piled}. "
+    "Look for the listener's failures.",
     Limit.LISTENER: f"{_YES}, {_CAN_HANDLE}: the listener was the limit, {{members}} shared {{queues}}, and "
     "{piled}.{threads}",
     Limit.LISTENER_AND_QUEUES: "No: the listener was the limit, {members} shared {queues}, and {piled}. Make it "
