@@ -191,7 +191,7 @@ def _hit(topic: str, per_queue: Production, place: int, cause: str, role: str, m
 RULE = Rule(
     name=NAME,
     headline="Some queues of {topics} receive far more messages than the others",
-    detail=lambda finding: ", ".join(filter(None, (finding.subject, *finding.evidence.client_ids))),
+    detail=lambda finding: finding.subject,
     meaning="Some queues of the topic receive far more messages than the others: a selector or an ordering key sends "
     "to few queues, and more consumers cannot help. Or a broker receives none at all, so the owners of its "
     "queues have nothing to do. The measures: `max_over_mean`, and messages over the step. One finding per "
