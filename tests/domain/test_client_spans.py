@@ -28,7 +28,8 @@ SEEN_AT_MS = to_micros(DAY) // 1000
 _QUEUES = """
 orderly | model        | locked | dropped | messages | MiB | span | age    | stale | unlocked | throttled by
 no      | CLUSTERING   | no     | no      | 0        | 0   | 0    | 0      | no    | no       | -
-no      | CLUSTERING   | yes    | no      | 1000     | 100 | 2000 | 120000 | no    | no       | -
+no      | CLUSTERING   | yes    | no      | 1000     | 100 | 1999 | 120000 | no    | no       | -
+no      | CLUSTERING   | yes    | no      | 1000     | 100 | 2000 | 120000 | no    | no       | CACHED_SPAN
 no      | CLUSTERING   | yes    | no      | 1001     | 0   | 0    | 120001 | yes   | no       | CACHED_MESSAGES
 no      | CLUSTERING   | yes    | no      | 0        | 101 | 0    | -5000  | no    | no       | CACHED_SIZE
 no      | CLUSTERING   | yes    | no      | 0        | 0   | 2001 | 0      | no    | no       | CACHED_SPAN
@@ -99,6 +100,23 @@ def test_what_a_snapshot_shows_of_a_queue(row: dict[str, str | None]) -> None:
     for throttled in trouble.throttled:
         cached = (throttled.cached_count, throttled.cached_mib, throttled.cached_span)
         assert cached == tuple(number(row[name]) for name in ("messages", "MiB", "span"))
+
+
+def test_a_client_goes_by_its_own_limits() -> None:
+    """The configured ones are for those that a client does not report; 0 and less are none."""
+    own = {"consume_orderly": False, "pull_threshold_for_queue": 10, "consume_max_span": 100}
+    cached = {"cached_count": 10, "cached_mib": 100, "cached_min_offset": 7, "cached_max_offset": 106}
+    queues = [queue(0, **cached), queue(1, **cached | {"cached_count": 11}), queue(2, **cached | {"cached_mib": 101})]
+    queues.append(queue(3, **cached | {"cached_max_offset": 107}))
+    (shown,) = _states(own | {"owned_queues": queues})
+    throttled = [(each.queue, each.cause, each.limit, each.reached) for each in shown.symptoms.throttled]
+    assert throttled == [
+        (place(1), "CACHED_MESSAGES", 10, 11),
+        (place(2), "CACHED_SIZE", 100, 101),
+        (place(3), "CACHED_SPAN", 100, 100),
+    ]
+    (shown,) = _states(own | {"owned_queues": queues, "pull_threshold_for_queue": 0, "consume_max_span": -1})
+    assert [each.cause for each in shown.symptoms.throttled] == ["CACHED_SIZE"]
 
 
 def _states(*snapshots: dict[str, Any]) -> list[ClientReport]:
@@ -245,6 +263,6 @@ def test_symptoms_are_per_queue_whatever_else_changes() -> None:
 
 def test_a_client_of_whom_nothing_was_recorded_says_nothing() -> None:
     nothing = np.empty(0, np.int64)
-    readings = ClientReadings(np.zeros(1, np.int64), nothing, nothing, nothing, nothing, nothing, [])
+    readings = ClientReadings(np.zeros(1, np.int64), nothing, nothing, nothing, nothing, nothing, nothing, [])
     nobody = ClientHistory(Series(nothing, nothing, []), readings)
     assert client_reports(nobody, THRESHOLDS).spans(SETTINGS.window(0), 1) == []

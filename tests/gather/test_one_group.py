@@ -73,7 +73,15 @@ def test_clients_are_the_same() -> None:
     for series in (found.series, expected.series):
         shown = [series.states[code] for code in series.codes]
         assert shown == [first, ClientState(False), ClientState(True), ClientState(True)]
-    cached = ("offsets", "cached_count", "cached_mib", "cached_min_offset", "cached_max_offset", "last_pull")
+    cached = (
+        "offsets",
+        "cached_count",
+        "cached_mib",
+        "cached_min_offset",
+        "cached_max_offset",
+        "last_pull",
+        "last_consume",
+    )
     for name in cached:
         np.testing.assert_array_equal(getattr(found.readings, name), getattr(expected.readings, name))
     measured = ConsumeStatus("t", 1.5, 2.0, 0.0, 3.0, 4.0)

@@ -179,6 +179,7 @@ class _Recorder:
             np.full(total, 1000, np.int64),
             1000 + cached,
             asked - idle,
+            asked - idle,
             [self._measured(client_id, one, state) for one, state in zip(seconds, states, strict=True)],
         )
 

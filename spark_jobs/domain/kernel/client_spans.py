@@ -25,7 +25,7 @@ from spark_jobs.domain.model.clients import (
     queue_of,
     reported_state,
 )
-from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
+from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, ClientState
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Series, Span, State, coded
 from spark_jobs.domain.model.thresholds import Thresholds
@@ -107,7 +107,8 @@ def _symptoms(client: ClientHistory, thresholds: Thresholds) -> dict[int, Sympto
     stale: dict[int, list[MessageQueue]] = defaultdict(list)
     throttled: dict[int, list[Throttled]] = defaultdict(list)
     busy: dict[int, BusyClient] = dict(saturated(client, thresholds))
-    is_stale, causes = _stale(client, thresholds), _throttle_causes(client, thresholds)
+    limits = _limits(client, thresholds)
+    is_stale, causes = _stale(client, thresholds), _throttle_causes(client, limits)
     first_rows, series = client.readings.offsets, client.series
     rows = np.flatnonzero(is_stale | (causes < len(_LIMITS)))
     snapshots = np.searchsorted(first_rows, rows, side="right") - 1
@@ -118,7 +119,8 @@ def _symptoms(client: ClientHistory, thresholds: Thresholds) -> dict[int, Sympto
         if is_stale[row]:
             stale[snapshot].append(queue_of(process_queue))
         if causes[row] < len(_LIMITS):
-            throttled[snapshot].append(_throttled(client, row, queue_of(process_queue), _LIMITS[causes[row]]))
+            limit = int(limits[snapshot, causes[row]])
+            throttled[snapshot].append(_throttled(client, row, queue_of(process_queue), _LIMITS[causes[row]], limit))
     return {
         snapshot: Symptoms(tuple(stale.get(snapshot, ())), tuple(throttled.get(snapshot, ())), busy.get(snapshot))
         for snapshot in stale.keys() | throttled.keys() | busy.keys()
@@ -138,17 +140,33 @@ def _stale(client: ClientHistory, thresholds: Thresholds) -> NDArray[np.bool_]:
     return stale
 
 
-def _throttle_causes(client: ClientHistory, thresholds: Thresholds) -> NDArray[np.int64]:
-    """Per process queue the first limit that it is beyond, as its place in `ThrottleCause`; behind the last: none.
+def _limits(client: ClientHistory, thresholds: Thresholds) -> NDArray[np.int64]:
+    """Per snapshot the limits in the order of `ThrottleCause`: the client's own, else the configured ones."""
+    configured = (thresholds.cached_messages, thresholds.cached_mib, thresholds.cached_span)
+    limits = [
+        [own if own and own > 0 else other for own, other in zip(_own_limits(state), configured, strict=True)]
+        for state in client.series.states
+    ]
+    return np.array(limits, dtype=np.int64).reshape(-1, len(_LIMITS))[client.series.codes]
 
-    The span counts for concurrent consumers only. Source: DefaultMQPushConsumerImpl.pullMessage.
+
+def _own_limits(state: ClientState) -> tuple[int | None, int | None, int | None]:
+    return state.pull_threshold_for_queue, state.pull_threshold_size_for_queue, state.consume_max_span
+
+
+def _throttle_causes(client: ClientHistory, limits: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Per process queue the first limit that it has reached, as its place in `ThrottleCause`; behind the last: none.
+
+    A client pulls up to its limits of messages and MiB, and stops beyond them. The span applies to concurrent
+    consumers only, from the limit on. Source: DefaultMQPushConsumerImpl.pullMessage.
     """
     readings, series = client.readings, client.series
+    messages, mib, span = np.repeat(limits, np.diff(readings.offsets), axis=0).T
     concurrent = np.array([state.consume_orderly is False for state in series.states], dtype=bool)[series.codes]
     beyond = [
-        readings.cached_count > thresholds.cached_messages,
-        readings.cached_mib > thresholds.cached_mib,
-        np.repeat(concurrent, np.diff(readings.offsets)) & (_cached_spans(client) > thresholds.cached_span),
+        readings.cached_count > messages,
+        readings.cached_mib > mib,
+        np.repeat(concurrent, np.diff(readings.offsets)) & (_cached_spans(client) >= span),
     ]
     return np.select(beyond, range(len(_LIMITS)), len(_LIMITS))
 
@@ -160,8 +178,8 @@ def _cached_spans(client: ClientHistory) -> NDArray[np.int64]:
     return np.where((first != UNKNOWN) & (last != UNKNOWN), last - first, UNKNOWN)
 
 
-def _throttled(client: ClientHistory, row: int, queue: MessageQueue, cause: ThrottleCause) -> Throttled:
+def _throttled(client: ClientHistory, row: int, queue: MessageQueue, cause: ThrottleCause, limit: int) -> Throttled:
     readings = client.readings
     columns = (readings.cached_count, readings.cached_mib, _cached_spans(client))
     count, mib, span = (None if column[row] == UNKNOWN else int(column[row]) for column in columns)
-    return Throttled(queue, count, mib, span, cause)
+    return Throttled(queue, count, mib, span, cause, limit)

@@ -39,13 +39,22 @@ class ThrottleCause(StrEnum):
 
 
 class Throttled(NamedTuple):
-    """A queue that its client does not pull for now: what it has cached of it (messages, MiB, offsets), and why."""
+    """A queue that its client does not pull for now: what it has cached of it (messages, MiB, offsets), and why: the
+    `cause`, and the `limit` that the client itself has, or that is configured for one that does not report it.
+    """
 
     queue: MessageQueue
     cached_count: int | None
     cached_mib: int | None
     cached_span: int | None
     cause: ThrottleCause
+    limit: int
+
+    @property
+    def reached(self) -> int | None:
+        """How much it has cached of what the limit counts; None: unknown."""
+        cached = (self.cached_count, self.cached_mib, self.cached_span)
+        return cached[tuple(ThrottleCause).index(self.cause)]
 
 
 class BusyClient(NamedTuple):

@@ -137,7 +137,8 @@ class ClientReadings:
     """What changes with every snapshot of one client, snapshot by snapshot, beside its folded state.
 
     `offsets`: where the queues of each snapshot begin in the flat arrays (one more than there are snapshots). Per
-    queue, in the order of the state's `owned`: messages, MiB, offsets, and `last_pull` in milliseconds (0: never).
+    queue, in the order of the state's `owned`: messages, MiB, offsets, and `last_pull` and `last_consume`, milliseconds
+    by the client's clock (0: never).
     `statuses`: per snapshot what it measured of each topic, None: it did not say.
     """
 
@@ -147,6 +148,7 @@ class ClientReadings:
     cached_min_offset: NDArray[np.int64]
     cached_max_offset: NDArray[np.int64]
     last_pull: NDArray[np.int64]
+    last_consume: NDArray[np.int64]
     statuses: Sequence[tuple[ConsumeStatus, ...] | None]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
+from spark_jobs.domain.model.clients import ThrottleCause
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.message_queue import PRIORITY
@@ -21,6 +22,7 @@ from spark_jobs.domain.rules import (
     client_hung,
     consume_failing,
     duplicate_client_id,
+    flow_controlled,
     ghost_member,
     group_offline,
     near_capacity,
@@ -44,6 +46,7 @@ FOLLOWS = (
     Follows(duplicate_client_id.NAME, clients),
     Follows(orderly_lock_missing.NAME, queues),
     Follows(consume_failing.NAME, clients),
+    Follows(flow_controlled.NAME, queues, root_causes=(ThrottleCause.CACHED_SPAN,)),
     Follows(slow_listener.NAME, clients),
     Follows(producer_skew.NAME, queues),
     Follows(near_capacity.NAME, clients),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import client_spans, symptoms
+from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.model.clients import ThrottleCause, Throttled
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import WARN
-from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules import client_hung, slow_listener
 from spark_jobs.domain.rules.roots import Follows, clients
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
@@ -21,13 +24,15 @@ THROTTLED = "THROTTLED"
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (client, span, queue at a limit); one condition per client, topic and limit.
 
-    The measures are those of the queue that is furthest beyond its limit.
+    The measures are those of the queue that is furthest beyond its limit. A span is reached because of one message: its
+    hit begins when that message became the oldest.
     """
     for client_id, spans in client_spans(step).items():
         throttled_spans = symptoms(spans, lambda report: report.symptoms.throttled, lambda throttled: throttled.queue)
         for start, end, _, throttled in throttled_spans:
+            by_span = throttled.cause is ThrottleCause.CACHED_SPAN
             yield RuleHit(
-                start,
+                _oldest_since(step, client_id, throttled.queue, start) if by_span else start,
                 end,
                 cause=throttled.cause.value,
                 topic=throttled.queue.topic,
@@ -35,19 +40,26 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 queue=FindingQueue(*throttled.queue, THROTTLED),
                 implicated=client_id,
                 severity=WARN,
-                weight=_beyond(throttled, step.settings.thresholds),
-                measures={name: getattr(throttled, name) for name in ("cached_count", "cached_mib", "cached_span")},
+                weight=_beyond(throttled),
+                measures={name: getattr(throttled, name) for name in _MEASURES},
             )
 
 
-def _beyond(throttled: Throttled, thresholds: Thresholds) -> float | None:
+_MEASURES = ("cached_count", "cached_mib", "cached_span", "limit")
+
+
+def _beyond(throttled: Throttled) -> float | None:
     """The cached amount as a multiple of its limit; None: the limit is 0."""
-    value, limit = {
-        ThrottleCause.CACHED_MESSAGES: (throttled.cached_count, thresholds.cached_messages),
-        ThrottleCause.CACHED_SIZE: (throttled.cached_mib, thresholds.cached_mib),
-        ThrottleCause.CACHED_SPAN: (throttled.cached_span, thresholds.cached_span),
-    }[throttled.cause]
-    return value / limit if value is not None and limit else None
+    return throttled.reached / throttled.limit if throttled.reached is not None and throttled.limit else None
+
+
+def _oldest_since(step: AuditedStep, client_id: str, queue: MessageQueue, at: int) -> int:
+    """The first snapshot up to `at` since which the client's oldest message of the queue is the same; microseconds."""
+    samples = process_queue(step.history.clients[client_id], queue, step.window.observed_from, at + 1)
+    if not len(samples.times):
+        return at
+    differs = np.flatnonzero(samples.cached_min_offset != samples.cached_min_offset[-1])
+    return int(samples.times[differs[-1] + 1 if len(differs) else 0])
 
 
 _SLOWER = "The consumer is slow, not the broker: make the listener faster or give it more threads."
@@ -55,29 +67,31 @@ _SLOWER = "The consumer is slow, not the broker: make the listener faster or giv
 RULE = Rule(
     name=NAME,
     headline="{subjects} in {groups} {subjects:has|have} reached {subjects:its cache limit|their cache limits} and "
-    "{subjects:stops|stop} pulling",
+    "{subjects:stops|stop} pulling {queues}",
     meaning="A client has cached so many messages of a queue that it stops pulling (flow control): the consumer is "
     "slow, not the broker. One finding per client, topic and limit. Measures of the worst queue: "
-    "`cached_count` (messages), `cached_mib` (MiB), `cached_span` (offsets from the oldest to the newest).",
-    decided_by="two successive snapshots of the client show the queue above a limit: `cached_messages` (1000), "
-    "`cached_mib` (100) or, for concurrent consumers, `cached_span` (2000). These are the client's "
-    "defaults; configure them if your clients set `pullThresholdForQueue`, `pullThresholdSizeForQueue` or "
-    "`consumeConcurrentlyMaxSpan`. WARN.",
+    "`cached_count` (messages), `cached_mib` (MiB), `cached_span` (offsets from the oldest to the newest), and the "
+    "`limit` that the queue has reached.",
+    decided_by="two successive snapshots of the client show the queue above a limit of the client: "
+    "`pullThresholdForQueue`, `pullThresholdSizeForQueue` or, for concurrent consumers, at least "
+    "`consumeConcurrentlyMaxSpan`. For a client that does not report them, the configured `cached_messages` (1000), "
+    "`cached_mib` (100) and `cached_span` (2000) apply, which are the client's defaults. A finding of CACHED_SPAN "
+    "begins when the message that is the oldest became the oldest. WARN.",
     causes={
-        ThrottleCause.CACHED_MESSAGES: Cause("the client has cached more messages than `cached_messages`", _SLOWER),
+        ThrottleCause.CACHED_MESSAGES: Cause("the client has cached more messages of the queue than it may", _SLOWER),
         ThrottleCause.CACHED_SIZE: Cause(
-            "the client has cached more MiB than `cached_mib`",
+            "the client has cached more MiB of the queue than it may",
             f"{_SLOWER} If single messages are large, raise pullThresholdSizeForQueue.",
         ),
         ThrottleCause.CACHED_SPAN: Cause(
-            "the oldest cached message is more than `cached_span` behind the newest",
-            "The listener has not finished one old message, while newer ones are done. Look for a listener call that "
-            "hangs.",
+            "the oldest cached message is as far behind the newest as it may be",
+            "One old message is not finished, while newer ones of the queue are done, and the client pauses. The "
+            "listener as a whole is not slow. Take a thread dump to see whether a listener call hangs, and restart the "
+            "client. The messages behind the old one are consumed again.",
         ),
     },
     example="`legacy-import`: the slow consumer `10.31.83.1@…` has cached more than 200 messages of each of its two "
-    "queues from 02:06:16 on (the recorded clients set `pullThresholdForQueue` to 200, and so does "
-    "`examples/demo.yaml`).",
+    "queues from 02:06:16 on (the recorded clients set `pullThresholdForQueue` to 200).",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
     follows=(

@@ -22,12 +22,18 @@ Shares = Callable[[Finding], Iterable[Hashable]]
 class Follows(NamedTuple):
     """Findings of a rule follow from those of the rule `root` that stand at the same time and share one of `shares`.
 
-    `causes`: only findings with one of these causes follow, None: all do.
+    `causes`: only findings with one of these causes follow, `root_causes`: only from those with one of these; None:
+    with any.
     """
 
     root: str
     shares: Shares
     causes: tuple[str, ...] | None = None
+    root_causes: tuple[str, ...] | None = None
+
+    def is_root(self, finding: Finding) -> bool:
+        """Whether findings may follow from this one."""
+        return finding.rule == self.root and (self.root_causes is None or finding.cause in self.root_causes)
 
 
 def everything(_: Finding) -> Iterable[Hashable]:
@@ -92,7 +98,7 @@ def with_roots(findings: Sequence[Finding], rules: Iterable[Rule]) -> list[Findi
 
 def _index(findings: Iterable[Finding], link: Follows) -> _Index:
     roots_of_share: dict[Hashable, list[Finding]] = defaultdict(list)
-    for root in sorted((finding for finding in findings if finding.rule == link.root), key=_by_start):
+    for root in sorted(filter(link.is_root, findings), key=_by_start):
         for share in link.shares(root):
             roots_of_share[share].append(root)
     return roots_of_share

@@ -52,10 +52,11 @@ class Readings:
 
     def clients(self, places: Numbers) -> ClientReadings:
         """What a client measured in the readings at these places, in their order."""
-        lists = [numbers.take(pa.array(places)) for numbers in self._numbers[:5]]
-        count, mib, smallest, largest, last_pull = map(_flat, lists)
+        lists = [numbers.take(pa.array(places)) for numbers in self._numbers]
         statuses = _statuses(self._statuses.take(pa.array(places)))
-        return ClientReadings(offsets_of(sizes_of(lists[0])), count, mib, smallest, largest, last_pull, statuses)
+        count, mib, smallest, largest, pulled, consumed = map(_flat, lists)
+        starts = offsets_of(sizes_of(lists[0]))
+        return ClientReadings(starts, count, mib, smallest, largest, pulled, consumed, statuses)
 
     def _matrices(
         self, layouts: Sequence[Layout], count: int

@@ -75,7 +75,8 @@ def _consequences(root: str) -> Iterator[str]:
         for link in rule.follows:
             if link.root == root:
                 causes = f" ({', '.join(link.causes)})" if link.causes else ""
-                yield f"`{rule.name}`{causes}, {SHARED[link.shares]}"
+                of_causes = f", if the cause is {' or '.join(link.root_causes)}" if link.root_causes else ""
+                yield f"`{rule.name}`{causes}, {SHARED[link.shares]}{of_causes}"
 
 
 if __name__ == "__main__":

@@ -406,13 +406,18 @@ def test_the_id_stays_when_more_is_audited() -> None:
 @pytest.mark.parametrize(
     ("topic", "subject", "sentence"),
     [
-        ("t", "b:0-3, a:1", "g|t|t b:0-3, a:1|a and b|b:0-3, a:1"),
-        (None, "c1", "g||c1||c1"),
-        ("t", "t", "g|t|t||t"),
-        (None, "g", "g||its queues||g"),
+        ("t", "b:0-3, a:1", "g|t|t b:0-3, a:1|a and b"),
+        ("t", "t", "g|t|t|"),
+        (None, "g", "g||its queues|"),
     ],
 )
 def test_one_condition_in_a_sentence(topic: str | None, subject: str, sentence: str) -> None:
     part = IncidentPart("g", "R", "C", "ERROR", topic, subject, 0, 1, ("f",))
-    rule = replace(RULES[0], headline="{groups}|{topics}|{queues}|{brokers}|{subjects}")
+    rule = replace(RULES[0], headline="{groups}|{topics}|{queues}|{brokers}")
     assert part_headline(part, rule) == sentence
+
+
+@pytest.mark.parametrize(("topic", "sentence"), [(None, "c1|g|its queues"), ("t", "c1|g|t")])
+def test_the_subject_of_a_clients_condition_is_no_queue(topic: str | None, sentence: str) -> None:
+    part = IncidentPart("g", "R", "C", "ERROR", topic, "c1", 0, 1, ("f",))
+    assert part_headline(part, replace(RULES[0], headline="{subjects}|{groups}|{queues}")) == sentence
