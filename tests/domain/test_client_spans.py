@@ -89,7 +89,7 @@ def said_of(row: dict[str, str | None]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("row", rows(_QUEUES), ids=lambda row: " ".join(str(cell) for cell in row.values()))
 def test_what_a_snapshot_shows_of_a_queue(row: dict[str, str | None]) -> None:
-    (statement,) = client_reports(client_history(said_of(row)), THRESHOLDS).states[-1:]
+    (statement,) = client_reports(client_history(said_of(row)), THRESHOLDS, 0).states[-1:]
     said, trouble = statement
     assert trouble.stale == ((place(),) if flag(row["stale"]) else ())
     assert said.unlocked == ((place(),) if flag(row["unlocked"]) else ())
@@ -121,7 +121,7 @@ def test_a_client_goes_by_its_own_limits() -> None:
 
 def _states(*snapshots: dict[str, Any]) -> list[ClientReport]:
     """What successive snapshots show."""
-    found = client_reports(client_history(*snapshots), THRESHOLDS)
+    found = client_reports(client_history(*snapshots), THRESHOLDS, 0)
     return [found.states[code] for code in found.codes]
 
 
@@ -153,7 +153,7 @@ def test_a_pull_is_too_old_by_the_clock_of_its_snapshot() -> None:
     """To the millisecond: the microseconds of a snapshot's time do not count."""
     pulled = {"owned_queues": [queue(0, last_pull=SEEN_AT_MS - 100_000), queue(1, last_pull=SEEN_AT_MS - 99_999)]}
     times = (at(20), at(20.000999), at(20.001), at(20.002))
-    found = client_reports(client_history(*({"captured_at": moment} | pulled for moment in times)), THRESHOLDS)
+    found = client_reports(client_history(*({"captured_at": moment} | pulled for moment in times)), THRESHOLDS, 0)
     assert [found.states[code].symptoms.stale for code in found.codes] == [
         (),
         (),
@@ -196,7 +196,7 @@ def test_what_does_not_concern_the_rules_does_not_end_a_span() -> None:
     other = {"strategy_class": "S", "consume_threads": 10, "subscriptions": [], "consume_status": []}
     full = {"owned_queues": [queue(0, cached_count=1001)]}
     fuller = {"owned_queues": [queue(0, cached_count=1002)]}
-    shown = client_reports(client_history(healthy, healthy | other, full, full, fuller), THRESHOLDS)
+    shown = client_reports(client_history(healthy, healthy | other, full, full, fuller), THRESHOLDS, 0)
     assert shown.codes.tolist() == [0, 0, 1, 1, 2]
 
 
@@ -226,10 +226,10 @@ def test_spans_are_made_once_per_step_and_statements_once_per_thresholds() -> No
     step = _step({"captured_at": DAY, "owned_queues": [queue(cached_count=11)]})
     assert client_spans(step) is client_spans(step)
     client = step.history.clients["c1"]
-    assert client_reports(client, step.settings.thresholds) is client_reports(client, step.settings.thresholds)
-    throttled = client_reports(client, Thresholds(cached_messages=10)).states[-1].symptoms.throttled
+    assert client_reports(client, step.settings.thresholds, 0) is client_reports(client, step.settings.thresholds, 0)
+    throttled = client_reports(client, Thresholds(cached_messages=10), 0).states[-1].symptoms.throttled
     assert [queue.cause for queue in throttled] == [ThrottleCause.CACHED_MESSAGES]
-    assert client_reports(client, THRESHOLDS).states[-1].symptoms == NO_SYMPTOMS
+    assert client_reports(client, THRESHOLDS, 0).states[-1].symptoms == NO_SYMPTOMS
 
 
 @pytest.mark.parametrize(
@@ -265,4 +265,4 @@ def test_a_client_of_whom_nothing_was_recorded_says_nothing() -> None:
     nothing = np.empty(0, np.int64)
     readings = ClientReadings(np.zeros(1, np.int64), nothing, nothing, nothing, nothing, nothing, nothing, [])
     nobody = ClientHistory(Series(nothing, nothing, []), readings)
-    assert client_reports(nobody, THRESHOLDS).spans(SETTINGS.window(0), 1) == []
+    assert client_reports(nobody, THRESHOLDS, 0).spans(SETTINGS.window(0), 1) == []

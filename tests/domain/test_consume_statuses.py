@@ -85,7 +85,7 @@ def test_threads(line: str) -> None:
     client = client_history({"consume_status": told, "consume_threads": None if threads == "-" else int(threads)})
     (busy,) = busy_threads(status_readings(client), 1).tolist()
     assert ("-" if busy != busy else f"{busy:.6g}") == (expected if expected == "-" else f"{float(expected):.6g}")
-    shown = client_reports(client, THRESHOLDS).states[-1].symptoms.busy
+    shown = client_reports(client, THRESHOLDS, 0).states[-1].symptoms.busy
     assert (shown is not None) is (enough == "yes")
     assert shown is None or f"{shown.busy_threads:.6g}" == f"{float(expected):.6g}"
 
@@ -97,7 +97,7 @@ def test_each_snapshot_has_its_own_busy_threads_and_the_times_of_its_busiest_top
     longer = status("c", consume_rt_ms=500.0, consume_ok_tps=1.0, pull_rt_ms=7.0)
     reported = [[short, long], None, [], [long], [longer, long], [status("d", consume_rt_ms=1.0)]]
     client = client_history(*({"consume_status": statuses, "consume_threads": 1} for statuses in reported))
-    found = client_reports(client, Thresholds(busy_percent=50))
+    found = client_reports(client, Thresholds(busy_percent=50), 0)
     assert [found.states[code].symptoms.busy for code in found.codes] == [
         BusyClient(1.0, 1, 500.0, None),
         None,
@@ -111,7 +111,7 @@ def test_each_snapshot_has_its_own_busy_threads_and_the_times_of_its_busiest_top
 def test_threads_are_always_enough_for_a_limit_of_nothing_if_it_says_what_it_measured() -> None:
     reported: tuple[list[Any] | None, ...] = ([], None)
     client = client_history(*({"consume_status": statuses, "consume_threads": 4} for statuses in reported))
-    found = client_reports(client, Thresholds(busy_percent=0))
+    found = client_reports(client, Thresholds(busy_percent=0), 0)
     assert [found.states[code].symptoms.busy for code in found.codes] == [BusyClient(0.0, 4, None, None), None]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.client_clocks import clock_behind_ms, is_known
 from spark_jobs.domain.kernel.consume_statuses import saturated
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import (
@@ -48,8 +49,11 @@ def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]
 
     Unlike `AuditedStep.client_states` they end where a client does not answer, or is not asked for `max_gap`.
     """
+    thresholds, idle_ms = step.settings.thresholds, step.settings.thresholds.pull_idle_seconds * 1000
     return {
-        client_id: client_reports(client, step.settings.thresholds).spans(step.window, step.settings.max_gap)
+        client_id: client_reports(client, thresholds, clock_behind_ms(client, step.window, idle_ms)).spans(
+            step.window, step.settings.max_gap
+        )
         for client_id, client in step.history.clients.items()
     }
 
@@ -85,15 +89,15 @@ def symptoms(
 
 
 @cached_with_value
-def client_reports(client: ClientHistory, thresholds: Thresholds) -> Series[ClientReport]:
-    """One report per snapshot of a client.
+def client_reports(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) -> Series[ClientReport]:
+    """One report per snapshot of a client, whose clock is behind by so many milliseconds.
 
     Makes Python objects only of the few folded states, and of the snapshots that show symptoms.
     """
     codes, reports = coded(ClientReport(reported_state(state), NO_SYMPTOMS) for state in client.series.states)
     snapshot_codes = codes[client.series.codes]
     code_of_symptoms: dict[tuple[int, Symptoms], int] = {}
-    for snapshot, shown in _symptoms(client, thresholds).items():
+    for snapshot, shown in _symptoms(client, thresholds, clock_behind_ms).items():
         healthy = int(snapshot_codes[snapshot])
         code = code_of_symptoms.setdefault((healthy, shown), len(reports))
         if code == len(reports):
@@ -102,13 +106,13 @@ def client_reports(client: ClientHistory, thresholds: Thresholds) -> Series[Clie
     return Series(client.series.times, snapshot_codes, reports)
 
 
-def _symptoms(client: ClientHistory, thresholds: Thresholds) -> dict[int, Symptoms]:
+def _symptoms(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) -> dict[int, Symptoms]:
     """By number of a snapshot, the symptoms that it shows; without snapshots that show none."""
     stale: dict[int, list[MessageQueue]] = defaultdict(list)
     throttled: dict[int, list[Throttled]] = defaultdict(list)
     busy: dict[int, BusyClient] = dict(saturated(client, thresholds))
     limits = _limits(client, thresholds)
-    is_stale, causes = _stale(client, thresholds), _throttle_causes(client, limits)
+    is_stale, causes = _stale(client, thresholds, clock_behind_ms), _throttle_causes(client, limits)
     first_rows, series = client.readings.offsets, client.series
     rows = np.flatnonzero(is_stale | (causes < len(_LIMITS)))
     snapshots = np.searchsorted(first_rows, rows, side="right") - 1
@@ -127,16 +131,14 @@ def _symptoms(client: ClientHistory, thresholds: Thresholds) -> dict[int, Sympto
     }
 
 
-def _stale(client: ClientHistory, thresholds: Thresholds) -> NDArray[np.bool_]:
-    """Per process queue whether the client stopped pulling it: even an idle one is asked for every 15 s (long polling).
-
-    A last pull of 0 is "never", which says nothing. The clocks of client and recorder are taken to agree. Source:
-    ProcessQueue.isPullExpired.
+def _stale(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) -> NDArray[np.bool_]:
+    """Per process queue whether the client stopped pulling it: even an idle one is asked for every 15 s (long polling),
+    unless the client is set to wait longer. Source: ProcessQueue.isPullExpired.
     """
-    last_pull = client.readings.last_pull
-    seen_at = np.repeat(client.series.times // MILLISECOND, np.diff(client.readings.offsets))
-    is_known = (last_pull != 0) & (last_pull != UNKNOWN)
-    stale: NDArray[np.bool_] = is_known & (seen_at - last_pull > thresholds.pull_idle_seconds * 1000)
+    last_pull, series, idle_ms = client.readings.last_pull, client.series, thresholds.pull_idle_seconds * 1000
+    waits = np.array([(state.pull_interval_ms or 0) > idle_ms for state in series.states], dtype=bool)[series.codes]
+    times, waits = (np.repeat(each, np.diff(client.readings.offsets)) for each in (series.times // MILLISECOND, waits))
+    stale: NDArray[np.bool_] = is_known(last_pull) & ~waits & (times - last_pull - clock_behind_ms > idle_ms)
     return stale
 
 

@@ -84,6 +84,7 @@ class ReportedState:
     `topics`: that it subscribes, sorted; `owned`: its queues that are not dropped, sorted (None: it did not say);
     `unlocked`: those of them that an orderly consumer has without the broker's lock. `in_group`: it did not answer that
     it has no consumer of the group. `orderly`: it consumes in order, and needs a lock for each queue.
+    it has no consumer of the group. `pull_interval_ms`: between two pulls of a queue.
     """
 
     answered: bool
@@ -92,6 +93,7 @@ class ReportedState:
     unlocked: tuple[MessageQueue, ...]
     in_group: bool = True
     orderly: bool = False
+    pull_interval_ms: int | None = None
 
     @cached_property
     def holdings(self) -> Mapping[str, frozenset[Place]]:
@@ -114,6 +116,7 @@ def reported_state(state: ClientState) -> ReportedState:
         tuple(queue_of(queue) for queue in live if lacks_lock(queue, state)),
         state.in_group is not False,
         needs_locks(state),
+        state.pull_interval_ms,
     )
 
 

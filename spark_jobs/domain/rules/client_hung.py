@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans
 from spark_jobs.domain.model.clients import HungCause
-from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND, Time, joined, overlaps, without
@@ -36,7 +39,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for client_id, spans in client_spans(step).items():
         hangs = list(_hangs(spans, seconds, by_hand))
         for interval in step.replayed if hangs else ():
-            yield from _hang_hits(interval, client_id, hangs, seconds)
+            yield from _hang_hits(step, interval, client_id, hangs)
 
 
 def _hangs(spans: Sequence[Span[ClientReport]], seconds: int, by_hand: Sequence[Time]) -> Iterator[Hung]:
@@ -51,21 +54,43 @@ def _hangs(spans: Sequence[Span[ClientReport]], seconds: int, by_hand: Sequence[
                 yield Hung(*part, HungCause.NO_PULL, frozenset(symptoms.stale))
 
 
-def _hang_hits(interval: RebalanceInterval, client_id: str, hangs: Sequence[Hung], seconds: float) -> Iterator[RuleHit]:
+def _hang_hits(
+    step: AuditedStep, interval: RebalanceInterval, client_id: str, hangs: Sequence[Hung]
+) -> Iterator[RuleHit]:
     """The hits of queues that a client owns in an interval while it hangs."""
+    seconds = step.settings.thresholds.silent_after_seconds
     for hang, start, end in overlaps(interval.start, interval.end, hangs):
         for queue in owned_queues(interval, client_id, HUNG):
-            if hang.stale is not None and queue[:3] not in hang.stale:
-                continue
-            yield RuleHit(
-                start,
-                end,
-                cause=hang.cause.value,
-                client_id=client_id,
-                queue=queue,
-                implicated=client_id,
-                minimum_seconds=seconds if hang.cause is HungCause.NO_ANSWER else 0.0,
-            )
+            since = start
+            if hang.stale is not None:
+                since = _unmoved_since(step, queue, hang, start) if queue[:3] in hang.stale else end
+            if since < end:
+                yield RuleHit(
+                    since,
+                    end,
+                    cause=hang.cause.value,
+                    client_id=client_id,
+                    queue=queue,
+                    implicated=client_id,
+                    minimum_seconds=seconds if hang.cause is HungCause.NO_ANSWER else 0.0,
+                )
+
+
+def _unmoved_since(step: AuditedStep, queue: FindingQueue, hang: Hung, start: int) -> int:
+    """The first time from `start` on after which the queue's offset does not move while it is not pulled; the hang's
+    end, if it is a pause between two pulls: shorter than `pull_idle_seconds`, and the next one moved the offset.
+    """
+    readings, settings = step.history.offsets.get(queue.topic), step.settings
+    column = readings.columns.get((queue.broker_name, queue.queue_id)) if readings else None
+    if readings is None or column is None:
+        return start
+    seen = readings.inside(hang.start - settings.max_gap, hang.end + 2 * settings.cadence)
+    offsets = readings.consumed_to[seen, column]
+    times, offsets = readings.times[seen][offsets != UNKNOWN], offsets[offsets != UNKNOWN]
+    moved = times[1:][np.diff(offsets) != 0]
+    is_pause = hang.end - hang.start < settings.thresholds.pull_idle_seconds * SECOND and (moved >= hang.end).any()
+    inside = moved[(moved > start) & (moved < hang.end)]
+    return hang.end if is_pause else int(inside[-1]) if len(inside) else start
 
 
 RULE = Rule(
@@ -79,8 +104,10 @@ RULE = Rule(
     "an answer, and there were at least two. `NO_PULL`: a client snapshot shows a queue whose last pull was "
     "more than `pull_idle_seconds` (120 s) ago; clients pull even an idle queue every 15 s. The rule does "
     "not apply while a broker reports CONSUME_ACTIVELY for the group: the application then pulls when it "
-    "chooses, and may have assigned its queues itself. The clocks of client and recorder are assumed to "
-    "agree. INFO if nothing was produced to the queues and no backlog is known.",
+    "chooses, and may have assigned its queues itself. Nor does it apply while the queue's offset moves, in a pause "
+    "of less than `pull_idle_seconds` after which it moves, or to a client with a longer pull interval "
+    "(LONG_PULL_INTERVAL). If the client's clock is behind (CLOCK_DIFFERS), the times of its pulls are corrected. INFO "
+    "if nothing was produced to the queues and no backlog is known.",
     causes={
         HungCause.NO_ANSWER: Cause(
             "the client is connected, but does not answer requests for its running info",

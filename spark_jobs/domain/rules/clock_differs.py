@@ -1,0 +1,58 @@
+"""CLOCK_DIFFERS: a client's clock is behind the recorder's, so that its times look old."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.client_clocks import clock_behind_ms
+from spark_jobs.domain.kernel.client_spans import client_spans
+from spark_jobs.domain.model.finding import Condition, RuleHit
+from spark_jobs.domain.model.severities import INFO
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
+
+NAME = "CLOCK_DIFFERS"
+BEHIND = "CLOCK_BEHIND"
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One hit per client whose clock is behind by more than `pull_idle_seconds`, for the time of its snapshots."""
+    idle_ms = step.settings.thresholds.pull_idle_seconds * 1000
+    for client_id, client in step.history.clients.items():
+        behind_ms = clock_behind_ms(client, step.window, idle_ms)
+        spans = client_spans(step)[client_id] if behind_ms > idle_ms else ()
+        if spans:
+            yield RuleHit(
+                spans[0].start,
+                spans[-1].end,
+                cause=BEHIND,
+                client_id=client_id,
+                implicated=client_id,
+                minimum_seconds=0.0,
+                measures={"clock_behind_seconds": behind_ms / 1000},
+            )
+
+
+def severity(_: Condition) -> str:
+    """INFO: RocketMQ needs no equal clocks."""
+    return INFO
+
+
+RULE = Rule(
+    name=NAME,
+    headline="The clock of {subjects} in {groups} is behind",
+    meaning="The client's clock is behind the recorder's by `clock_behind_seconds` or a little more. RocketMQ does not "
+    "need equal clocks, but the client's log has other times than the other logs.",
+    decided_by="the client's `last_pull` of a queue advances between two snapshots, and is older than the time between "
+    "them by more than `pull_idle_seconds`. CLIENT_HUNG corrects the times of its pulls by that much.",
+    causes={
+        BEHIND: Cause(
+            "the client's last pull is older than its snapshots allow",
+            "Set the clock of the client's host (NTP). Until then subtract the difference when you compare its log.",
+        )
+    },
+    example="none",
+    hits=hits,
+    needs=(CLIENT_SNAPSHOTS,),
+    severity=severity,
+)

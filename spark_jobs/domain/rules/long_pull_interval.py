@@ -1,0 +1,59 @@
+"""LONG_PULL_INTERVAL: a client waits longer between two pulls of a queue than a queue may be idle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.client_spans import client_spans
+from spark_jobs.domain.model.finding import Condition, RuleHit
+from spark_jobs.domain.model.severities import INFO
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
+
+NAME = "LONG_PULL_INTERVAL"
+ABOVE_IDLE_LIMIT = "ABOVE_IDLE_LIMIT"
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One hit per (client, span in which it reports such an interval)."""
+    limit = step.settings.thresholds.pull_idle_seconds * 1000
+    for client_id, spans in client_spans(step).items():
+        for span in spans:
+            interval_ms = span.state.reported.pull_interval_ms
+            if interval_ms is not None and interval_ms > limit:
+                yield RuleHit(
+                    span.start,
+                    span.end,
+                    cause=ABOVE_IDLE_LIMIT,
+                    client_id=client_id,
+                    implicated=client_id,
+                    minimum_seconds=0.0,
+                    measures={"pull_interval_ms": interval_ms},
+                )
+
+
+def severity(_: Condition) -> str:
+    """INFO: the rules about a lag say whether it is too long."""
+    return INFO
+
+
+RULE = Rule(
+    name=NAME,
+    headline="{subjects} in {groups} pulls seldom, as its pullInterval says",
+    meaning="The client is set to wait longer between two pulls of a queue (`pull_interval_ms`) than a queue may be "
+    "idle. Its rebalance then drops the queue and takes it again, which pulls once. So the client pulls one batch of "
+    "each queue about every `pull_idle_seconds`, whatever the interval is. It is the reason of any lag of the client.",
+    decided_by="the client reports a `pullInterval` above `pull_idle_seconds` (120 s). Source: "
+    "RebalanceImpl.updateProcessQueueTableInRebalance, ProcessQueue.isPullExpired.",
+    causes={
+        ABOVE_IDLE_LIMIT: Cause(
+            "`pullInterval` is above `pull_idle_seconds`",
+            "Set pullInterval to less than two minutes. To consume slowly, limit the rate in the listener, or lower "
+            "consumeThreadMax and pullBatchSize.",
+        )
+    },
+    example="none",
+    hits=hits,
+    needs=(CLIENT_SNAPSHOTS,),
+    severity=severity,
+)
