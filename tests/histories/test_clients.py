@@ -98,8 +98,8 @@ def test_the_measures_are_those_of_the_worst_moment(audited: Audited) -> None:
         if row["rule"] in ("FLOW_CONTROLLED", "SLOW_LISTENER")
     }
     assert measures == {
-        "full": {"cached_count": 1001, "cached_mib": 0, "cached_span": 0},
-        "full-unlisted": {"cached_count": 1001, "cached_mib": 0, "cached_span": 0},
+        "full": {"cached_count": 1001, "cached_mib": 0, "cached_span": 0, "limit": 1000},
+        "full-unlisted": {"cached_count": 1001, "cached_mib": 0, "cached_span": 0, "limit": 1000},
         "busy": {"busy_threads": 1, "consume_threads": 1, "consume_rt_ms": 400, "pull_rt_ms": 1},
         "slower": SLOWER,
         "slower-since": SLOWER,

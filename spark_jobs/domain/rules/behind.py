@@ -5,6 +5,7 @@ the cause.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
@@ -13,9 +14,10 @@ from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.clients import ThrottleCause
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN
-from spark_jobs.domain.model.message_queue import PRIORITY
+from spark_jobs.domain.model.message_queue import PRIORITY, MessageQueue
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import Status, Verdict
+from spark_jobs.domain.model.window import without
 from spark_jobs.domain.rules import (
     allocation_drift,
     broker_not_readable,
@@ -25,11 +27,15 @@ from spark_jobs.domain.rules import (
     flow_controlled,
     ghost_member,
     group_offline,
+    long_pull_interval,
     near_capacity,
+    offset_held_back,
     orderly_lock_missing,
     producer_skew,
     slow_listener,
 )
+from spark_jobs.domain.rules.filtered import FILTERED, waits_for_others
+from spark_jobs.domain.rules.offset_held_back import held_back_times
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.roots import Follows, clients, everything, queues
 from spark_jobs.domain.rules.rule import Cause
@@ -46,10 +52,12 @@ FOLLOWS = (
     Follows(duplicate_client_id.NAME, clients),
     Follows(orderly_lock_missing.NAME, queues),
     Follows(consume_failing.NAME, clients),
+    Follows(offset_held_back.NAME, queues),
     Follows(flow_controlled.NAME, queues, root_causes=(ThrottleCause.CACHED_SPAN,)),
     Follows(slow_listener.NAME, clients),
     Follows(producer_skew.NAME, queues),
     Follows(near_capacity.NAME, clients),
+    Follows(long_pull_interval.NAME, clients),
 )
 DECIDED_BY = (
     "verdict {} of a sliding window (Burrow's rules over the readings of `verdict_window_seconds`, and at least "
@@ -80,9 +88,15 @@ def verdict_hits(
         for span in progress.spans:
             has_grown = least_growth is None or span.lag_last - span.lag_first >= least_growth
             if span.verdict == verdict and has_grown:
-                starved = verdict != Verdict.WARN and _is_starved(step, progress, span)
-                severity_and_cause = (INFO, PRIORITY_STARVATION) if starved else (severity, cause)
-                yield from _span_hits(step, progress, span, *severity_and_cause)
+                excuse = _excuse(step, progress, span)
+                yield from _span_hits(step, progress, span, *((INFO, excuse) if excuse else (severity, cause)))
+
+
+def _excuse(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> str | None:
+    """Why an offset that does not move says nothing about the consumer; None: nothing does."""
+    if span.verdict != Verdict.WARN and _is_starved(step, progress, span):
+        return PRIORITY_STARVATION
+    return FILTERED if span.verdict != Verdict.WARN and waits_for_others(step, progress, span) else None
 
 
 def _span_hits(
@@ -93,10 +107,14 @@ def _span_hits(
         "lag_first": span.lag_first,
         "lag_last": span.lag_last,
     }
-    for client_id in progress.owner_ids(span.place):
+    queue = MessageQueue(progress.interval.topic, *progress.queues[span.place])
+    parts = without((span.start, span.end), held_back_times(step).get(queue, ()))
+    for (start, end), client_id in product([*parts], progress.owner_ids(span.place)):
+        if start == end:
+            continue
         yield RuleHit(
-            span.start,
-            span.end,
+            start,
+            end,
             cause=cause,
             topic=progress.interval.topic,
             queue=queue_at(progress, span.place, BEHIND),

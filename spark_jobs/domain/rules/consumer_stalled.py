@@ -7,6 +7,7 @@ from functools import partial
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, PRIORITY_STARVATION, STARVED, verdict_hits
+from spark_jobs.domain.rules.filtered import FILTERED, FILTERED_OUT
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "CONSUMER_STALLED"
@@ -26,6 +27,7 @@ RULE = Rule(
             "hangs, or an orderly one that suspends forever).",
         ),
         PRIORITY_STARVATION: STARVED,
+        FILTERED: FILTERED_OUT,
     },
     example=EXAMPLE,
     hits=partial(verdict_hits, verdict=Verdict.STALL, severity=ERROR, cause=NO_PROGRESS),

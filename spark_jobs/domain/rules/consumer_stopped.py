@@ -7,6 +7,7 @@ from functools import partial
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, PRIORITY_STARVATION, STARVED, verdict_hits
+from spark_jobs.domain.rules.filtered import FILTERED, FILTERED_OUT
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "CONSUMER_STOPPED"
@@ -26,6 +27,7 @@ RULE = Rule(
             "recover.",
         ),
         PRIORITY_STARVATION: STARVED,
+        FILTERED: FILTERED_OUT,
     },
     example=EXAMPLE,
     hits=partial(verdict_hits, verdict=Verdict.STOP, severity=ERROR, cause=NO_COMMITS),

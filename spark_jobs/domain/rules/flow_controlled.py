@@ -13,8 +13,8 @@ from spark_jobs.domain.model.clients import ThrottleCause, Throttled
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import WARN
-from spark_jobs.domain.rules import client_hung, slow_listener
-from spark_jobs.domain.rules.roots import Follows, clients
+from spark_jobs.domain.rules import client_hung, offset_held_back, slow_listener
+from spark_jobs.domain.rules.roots import Follows, clients, queues
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "FLOW_CONTROLLED"
@@ -95,6 +95,7 @@ RULE = Rule(
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
     follows=(
+        Follows(offset_held_back.NAME, queues, (ThrottleCause.CACHED_SPAN,)),
         Follows(client_hung.NAME, clients),
         Follows(slow_listener.NAME, clients),
     ),

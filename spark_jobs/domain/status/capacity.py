@@ -23,6 +23,8 @@ class Limit(StrEnum):
     ALLOCATION = "ALLOCATION"
     UNREADABLE_QUEUES = "UNREADABLE_QUEUES"
     STUCK_CONSUMER = "STUCK_CONSUMER"
+    HELD_BACK = "HELD_BACK"
+    FILTERED = "FILTERED"
     PRODUCER_SKEW = "PRODUCER_SKEW"
     ORDERLY_LOCKS = "ORDERLY_LOCKS"
     FAILURES = "FAILURES"
@@ -98,6 +100,8 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     ),
     Limit.UNREADABLE_QUEUES: ("UNASSIGNED_QUEUE/BROKER_NOT_READABLE", "STRANDED_WRITE_QUEUES"),
     Limit.STUCK_CONSUMER: ("GHOST_MEMBER", "CLIENT_HUNG", "CONSUMER_STOPPED", "CONSUMER_STALLED"),
+    Limit.HELD_BACK: ("OFFSET_HELD_BACK", "FLOW_CONTROLLED/CACHED_SPAN"),
+    Limit.FILTERED: ("CONSUMER_STOPPED/FILTERED", "CONSUMER_STALLED/FILTERED"),
     Limit.PRODUCER_SKEW: ("PRODUCER_SKEW/HOT_QUEUES",),
     Limit.ORDERLY_LOCKS: ("ORDERLY_LOCK_MISSING", "UNASSIGNED_QUEUE/WAITS_FOR_LOCK"),
     Limit.FAILURES: ("CONSUME_FAILING/SENT_BACK",),
@@ -121,6 +125,9 @@ ADVICE: dict[Limit, str] = {
     "(readQueueNums, the broker's read permission).",
     Limit.STUCK_CONSUMER: "No: a consumer was stuck while it owned queues, and {piled}. Take a thread dump of it, and "
     "restart it.",
+    Limit.HELD_BACK: "No: one message that is not finished held back the offset of a queue, and {piled}. Restart its "
+    "owner.",
+    Limit.FILTERED: "Unknown: the group subscribes to some messages only, and {piled}, which may all be other ones.",
     Limit.PRODUCER_SKEW: "No: few of the queues received the messages, and {piled}. Spread the keys over more queues.",
     Limit.ORDERLY_LOCKS: "No: an orderly consumer waited for the broker's lock on its queues, and {piled}.",
     Limit.FAILURES: "No: listeners failed, what they sent back came again, and {piled}. "
@@ -159,7 +166,7 @@ def limit(group: GroupInStep) -> Limit:
 
 def more_members_help(limit: Limit) -> bool | None:
     """Whether more members would have helped; None: it is not known."""
-    if limit in (Limit.UNKNOWN_BACKLOG, Limit.UNKNOWN_MEMBERS, Limit.UNKNOWN_OWNERS):
+    if limit in (Limit.UNKNOWN_BACKLOG, Limit.UNKNOWN_MEMBERS, Limit.UNKNOWN_OWNERS, Limit.FILTERED):
         return None
     return limit in (Limit.MEMBERS, Limit.POP_MEMBERS, Limit.NOBODY_ONLINE, Limit.LISTENER)
 

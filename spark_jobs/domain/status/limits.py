@@ -88,13 +88,15 @@ _NOBODY_CONSUMES = ("UNASSIGNED_QUEUE", "STRANDED_WRITE_QUEUES")
 
 
 def _signs(findings: Iterable[Finding]) -> Iterator[_LimitFinding]:
-    """The findings that stand for a limit; those that ended by themselves, or did no harm, stand for none."""
+    """The findings that stand for a limit; those that ended by themselves, or did no harm, stand for none. That a
+    filter may be the reason is only ever INFO.
+    """
     for finding in findings:
-        if finding.severity != INFO and finding.evidence.persistence != Persistence.TRANSIENT:
+        if finding.evidence.persistence != Persistence.TRANSIENT:
             names = {finding.rule, f"{finding.rule}/{finding.cause}"}
             queues = frozenset(MessageQueue(*evidence[:3]) for evidence in finding.evidence.queues)
             for limit, signs in SIGNS.items():
-                if not names.isdisjoint(signs):
+                if not names.isdisjoint(signs) and (finding.severity != INFO or limit is Limit.FILTERED):
                     yield _LimitFinding(limit, finding, queues, frozenset(finding.evidence.client_ids))
 
 

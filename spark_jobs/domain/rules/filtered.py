@@ -1,0 +1,51 @@
+"""When a group with a filter has an offset that does not move, because no message of its own is there."""
+
+from __future__ import annotations
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.client_spans import client_spans
+from spark_jobs.domain.kernel.process_queues import process_queue
+from spark_jobs.domain.kernel.verdicts import VerdictSpan
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.rules.rule import Cause
+
+FILTERED = "FILTERED"
+FILTERED_OUT = Cause(
+    "the group subscribes to some messages of the topic only, and nothing shows that a consumer hangs: its last client "
+    "snapshots show fresh pulls of the queue, nothing cached and no failure. Or its clients are not Java, and client "
+    "snapshots are not recorded (INFO)",
+    "The waiting messages may all be ones that the group does not subscribe to. Some clients, such as "
+    "rocketmq-client-go before its pull request 834, commit an offset only when a message of theirs arrives: upgrade "
+    "them. If client snapshots are not recorded, record them to see whether the client pulls.",
+)
+_JAVA = "JAVA"
+
+
+def waits_for_others(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> bool:
+    """Whether the messages that wait may all be ones that the group does not subscribe to: no owner of the queue shows
+    a sign that it hangs.
+    """
+    if not progress.is_filtered or progress.interval.allocation is None:
+        return False
+    queue = MessageQueue(progress.interval.topic, *progress.queues[span.place])
+    languages = {member.client_id: member.language for member in progress.interval.members or ()}
+    owners = progress.interval.allocation.owner_ids[span.place]
+    return bool(owners) and all(_is_idle(step, owner, queue, span, languages.get(owner)) for owner in owners)
+
+
+def _is_idle(step: AuditedStep, client_id: str, queue: MessageQueue, span: VerdictSpan, language: str | None) -> bool:
+    """Whether the client pulls the queue and has nothing of it. A Java client then commits what the broker skipped
+    (`DefaultMQPushConsumerImpl.correctTagsOffset`): if its snapshots are unknown, its offset shows that it hangs.
+    """
+    client = step.history.clients.get(client_id)
+    samples = process_queue(client, queue, span.start, span.end) if client else None
+    if client is None or samples is None or not len(samples.times):
+        return language is not None and language != _JAVA
+    reports = [each.state for each in client_spans(step)[client_id] if each.start < span.end and span.start < each.end]
+    pulls = all(report.reported.answered and queue not in report.symptoms.stale for report in reports)
+    seen = client.series.inside(span.start, span.end)
+    statuses = [
+        status for each in client.readings.statuses[seen] for status in each or () if status.topic == queue.topic
+    ]
+    fails = any(status.consume_failed_tps for status in statuses)
+    return pulls and not fails and bool((samples.cached_count == 0).mean() > 0.5)

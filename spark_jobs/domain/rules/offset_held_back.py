@@ -1,0 +1,136 @@
+"""OFFSET_HELD_BACK: one message that is not finished holds back the offset of a queue that its client consumes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.process_queues import ProcessQueue, process_queue
+from spark_jobs.domain.kernel.standing import Stand, stands
+from spark_jobs.domain.model.caching import cached_with_value
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.severities import WARN
+from spark_jobs.domain.model.window import SECOND, Time
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
+
+NAME = "OFFSET_HELD_BACK"
+HELD_BACK = "HELD_BACK"
+ONE_MESSAGE = "ONE_MESSAGE"
+
+
+class HeldBack(NamedTuple):
+    """A time `[start, end)` (microseconds) in which a client consumes a queue whose offset does not move; `consumed`:
+    messages behind the offset that it has finished.
+    """
+
+    start: int
+    end: int
+    queue: MessageQueue
+    client_id: str
+    offset: int
+    consumed: int
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One hit per queue and time; one condition per topic. The measures are those of the queue with most messages."""
+    for each in held_back(step):
+        yield RuleHit(
+            each.start,
+            each.end,
+            cause=ONE_MESSAGE,
+            topic=each.queue.topic,
+            queue=FindingQueue(*each.queue, HELD_BACK),
+            implicated=each.client_id,
+            minimum_seconds=step.settings.thresholds.verdict_window_seconds,
+            severity=WARN,
+            weight=each.consumed,
+            measures={"consumer_offset": each.offset, "consumed_again": each.consumed},
+            hint=f"The message at offset {each.offset} of {each.queue.broker_name}:{each.queue.queue_id} is not "
+            f"finished; {each.consumed:,} behind it are consumed again after a restart.",
+        )
+
+
+@cached_with_value
+def held_back(step: AuditedStep) -> Sequence[HeldBack]:
+    """The times in which the offset of a queue is held back, in the order of intervals."""
+    return [each for interval in step.replayed for each in _in_interval(step, interval)]
+
+
+def held_back_times(step: AuditedStep) -> Mapping[MessageQueue, Sequence[Time]]:
+    """The same by queue, in order."""
+    times: dict[MessageQueue, list[Time]] = defaultdict(list)
+    for each in held_back(step):
+        times[each.queue].append((each.start, each.end))
+    return times
+
+
+def _in_interval(step: AuditedStep, interval: RebalanceInterval) -> Iterator[HeldBack]:
+    readings, settings = step.history.offsets.get(interval.topic), step.settings
+    if readings is None or not step.history.clients:
+        return
+    for stand in stands(readings, interval.start, interval.end, settings):
+        queue = MessageQueue(interval.topic, *stand.place)
+        for client_id, places in interval.allocation.queues_of_client.items() if interval.allocation else ():
+            if stand.place in places and client_id in step.history.clients:
+                each = _of_owner(step, client_id, queue, stand)
+                if each is not None:
+                    yield each
+
+
+def _of_owner(step: AuditedStep, client_id: str, queue: MessageQueue, stand: Stand) -> HeldBack | None:
+    """Whether the owner consumed the queue while its offset did not move: each snapshot shows the message at the
+    offset as the oldest that it holds, `last_consume` advances, and it holds fewer messages than wait.
+    """
+    client = step.history.clients[client_id]
+    samples = process_queue(client, queue, stand.start + 1, stand.end)
+    advances = np.flatnonzero(np.diff(samples.last_consume) > 0) + 1
+    if not len(advances) or _is_orderly(step, client_id, stand):
+        return None
+    consumed = stand.lag - int(samples.cached_count[advances[-1]])
+    if not _holds(samples, stand.offset) or consumed < 1:
+        return None
+    idle = step.settings.thresholds.verdict_window_seconds * SECOND
+    last = int(samples.times[advances[-1]])
+    end = stand.end if stand.end - last <= idle else last
+    return HeldBack(stand.start, end, queue, client_id, stand.offset, consumed)
+
+
+def _holds(samples: ProcessQueue, offset: int) -> bool:
+    """Whether the client holds the message at the offset, in all snapshots but the first, which may be older."""
+    return bool(((samples.cached_count > 0) & (samples.cached_min_offset == offset))[1:].all())
+
+
+def _is_orderly(step: AuditedStep, client_id: str, stand: Stand) -> bool:
+    """An orderly consumer that suspends a queue takes the same message again and again."""
+    series = step.history.clients[client_id].series
+    seen = series.codes[series.inside(stand.start, stand.end)].tolist()
+    return any(series.states[code].consume_orderly is not False for code in set(seen) if series.states[code].answered)
+
+
+RULE = Rule(
+    name=NAME,
+    headline="One message holds back the offset of {queues} in {groups}, while the client consumes the queue",
+    meaning="A concurrent consumer commits the offset of its oldest unfinished message. One message of the queue is "
+    "not finished, so the offset does not move, although the client consumes the messages behind it. The backlog that "
+    "brokers show is not real. After a restart the client consumes these messages again. Measures of the queue with "
+    "most of them: `consumer_offset`, and `consumed_again` messages.",
+    decided_by="for `verdict_window_seconds` (300 s) the consumer offset is the same while messages are produced, and "
+    "client snapshots of the owner show the message at that offset as the oldest cached one, `last_consume` that "
+    "advances, and fewer cached messages than the lag. `allowed_lag` does not apply. The finding begins with the first "
+    "reading of that offset. CONSUMER_STOPPED and CONSUMER_STALLED do not apply meanwhile. WARN.",
+    causes={
+        ONE_MESSAGE: Cause(
+            "one message of the queue is not finished",
+            "Take a thread dump of the client: a listener call may hang with this message, or the client has lost it "
+            "after a call that took too long. Restart the client, and let the listener tolerate duplicate messages.",
+        )
+    },
+    example="none",
+    hits=hits,
+    needs=(CLIENT_SNAPSHOTS,),
+)
