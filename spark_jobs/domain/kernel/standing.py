@@ -23,7 +23,7 @@ class Stand(NamedTuple):
     lag: int
 
 
-def stands(readings: OffsetReadings, start: int, end: int, settings: AuditSettings) -> Iterator[Stand]:
+def standing_times(readings: OffsetReadings, start: int, end: int, settings: AuditSettings) -> Iterator[Stand]:
     """One per queue and time of at least `verdict_window_seconds` in `[start, end)` without a gap of `max_gap`, in
     which messages wait and the offset is the same.
     """

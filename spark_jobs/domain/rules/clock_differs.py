@@ -19,8 +19,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per client whose clock is behind by more than `pull_idle_seconds`, for the time of its snapshots."""
     idle_ms = step.settings.thresholds.pull_idle_seconds * 1000
     for client_id, client in step.history.clients.items():
-        behind_ms = clock_behind_ms(client, step.window, idle_ms)
-        spans = client_spans(step)[client_id] if behind_ms > idle_ms else ()
+        late_ms = clock_behind_ms(client, step.window, idle_ms)
+        spans = client_spans(step)[client_id] if late_ms > idle_ms else ()
         if spans:
             yield RuleHit(
                 spans[0].start,
@@ -29,7 +29,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 client_id=client_id,
                 implicated=client_id,
                 minimum_seconds=0.0,
-                measures={"clock_behind_seconds": behind_ms / 1000},
+                measures={"clock_behind_seconds": late_ms / 1000},
             )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.process_queues import ProcessQueue, process_queue
-from spark_jobs.domain.kernel.standing import Stand, stands
+from spark_jobs.domain.kernel.standing import Stand, standing_times
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -23,7 +23,7 @@ HELD_BACK = "HELD_BACK"
 ONE_MESSAGE = "ONE_MESSAGE"
 
 
-class HeldBack(NamedTuple):
+class HeldOffset(NamedTuple):
     """A time `[start, end)` (microseconds) in which a client consumes a queue whose offset does not move; `consumed`:
     messages behind the offset that it has finished.
     """
@@ -56,7 +56,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 @cached_with_value
-def held_back(step: AuditedStep) -> Sequence[HeldBack]:
+def held_back(step: AuditedStep) -> Sequence[HeldOffset]:
     """The times in which the offset of a queue is held back, in the order of intervals."""
     return [each for interval in step.replayed for each in _in_interval(step, interval)]
 
@@ -69,11 +69,11 @@ def held_back_times(step: AuditedStep) -> Mapping[MessageQueue, Sequence[Time]]:
     return times
 
 
-def _in_interval(step: AuditedStep, interval: RebalanceInterval) -> Iterator[HeldBack]:
+def _in_interval(step: AuditedStep, interval: RebalanceInterval) -> Iterator[HeldOffset]:
     readings, settings = step.history.offsets.get(interval.topic), step.settings
     if readings is None or not step.history.clients:
         return
-    for stand in stands(readings, interval.start, interval.end, settings):
+    for stand in standing_times(readings, interval.start, interval.end, settings):
         queue = MessageQueue(interval.topic, *stand.place)
         for client_id, places in interval.allocation.queues_of_client.items() if interval.allocation else ():
             if stand.place in places and client_id in step.history.clients:
@@ -82,7 +82,7 @@ def _in_interval(step: AuditedStep, interval: RebalanceInterval) -> Iterator[Hel
                     yield each
 
 
-def _of_owner(step: AuditedStep, client_id: str, queue: MessageQueue, stand: Stand) -> HeldBack | None:
+def _of_owner(step: AuditedStep, client_id: str, queue: MessageQueue, stand: Stand) -> HeldOffset | None:
     """Whether the owner consumed the queue while its offset did not move: each snapshot shows the message at the
     offset as the oldest that it holds, `last_consume` advances, and it holds fewer messages than wait.
     """
@@ -97,7 +97,7 @@ def _of_owner(step: AuditedStep, client_id: str, queue: MessageQueue, stand: Sta
     idle = step.settings.thresholds.verdict_window_seconds * SECOND
     last = int(samples.times[advances[-1]])
     end = stand.end if stand.end - last <= idle else last
-    return HeldBack(stand.start, end, queue, client_id, stand.offset, consumed)
+    return HeldOffset(stand.start, end, queue, client_id, stand.offset, consumed)
 
 
 def _holds(samples: ProcessQueue, offset: int) -> bool:
