@@ -178,7 +178,7 @@ def progress(
     arrays: dict[str, Any] = {
         name: np.full(count, UNKNOWN, dtype=np.int64)
         for name in IntervalProgress.__dataclass_fields__
-        if name not in ("interval", "start", "end", "verdicts", "spans")
+        if name not in ("interval", "start", "end", "verdicts", "spans", "is_filtered")
     }
     for name, values in columns.items():
         scale = SECOND if name.endswith("_at") else 1
