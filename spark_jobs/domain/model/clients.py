@@ -84,7 +84,7 @@ class ReportedState:
     `topics`: that it subscribes, sorted; `owned`: its queues that are not dropped, sorted (None: it did not say);
     `unlocked`: those of them that an orderly consumer has without the broker's lock. `in_group`: it did not answer that
     it has no consumer of the group. `orderly`: it consumes in order, and needs a lock for each queue.
-    it has no consumer of the group. `pull_interval_ms`: between two pulls of a queue.
+    `pull_interval_ms`: between two pulls of a queue.
     """
 
     answered: bool
