@@ -54,7 +54,9 @@ def _of_group(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]
         for second in TIMES:
             yield MEMBERSHIP_SNAPSHOTS, membership(second, *group.cids(second), group=name, topics=(name,))
             yield ROUTE_SNAPSHOTS, route(second, group.queues(second), topic=name)
-            readings = [(100 + second, 100 + second, 1)] * group.queues(second)
+            # Whose offset moves is pulled.
+            consumed = 100 + (min(second, 180) if name == "no-pull" else second)
+            readings = [(100 + second, consumed, 1)] * group.queues(second)
             yield OFFSET_SNAPSHOTS, offsets(second + 1, *readings, topic=name, group=name)
     for said in client_snapshots(name, group):
         yield CLIENT_SNAPSHOTS, said
