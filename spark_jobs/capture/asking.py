@@ -16,7 +16,7 @@ from spark_jobs.capture.calls import Admin, Answer, Call, CallError, CallOutcome
 
 _NS_PER_MS = 1_000_000
 #: The first pause (seconds); each further silence doubles it.
-_FIRST_PAUSE = 1.0
+FIRST_PAUSE = 1.0
 
 
 class CallResults(NamedTuple):
@@ -143,7 +143,7 @@ class Backoff:
             if silence is None:
                 self._pauses.pop(key, None)
             elif pause is None:
-                self._pauses[key] = _Pause(self._clock() + _FIRST_PAUSE, _FIRST_PAUSE, silence)
+                self._pauses[key] = _Pause(self._clock() + FIRST_PAUSE, FIRST_PAUSE, silence)
             elif pause.is_tried:
                 seconds = min(pause.seconds * 2, self._longest)
                 self._pauses[key] = _Pause(self._clock() + seconds, seconds, silence)

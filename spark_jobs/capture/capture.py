@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic
 from zlib import crc32
 
 from spark_jobs.capture import lines
-from spark_jobs.capture.asking import Backoff, CallRunner, RateLimit
+from spark_jobs.capture.asking import FIRST_PAUSE, Backoff, CallRunner, RateLimit
 from spark_jobs.capture.background import Background, finish
-from spark_jobs.capture.calls import Admin, CallOutcome
+from spark_jobs.capture.calls import Admin, Answer, CallOutcome
 from spark_jobs.capture.cluster import Cluster, check_reached
 from spark_jobs.capture.details import ask_broker, ask_topic, record_routes
 from spark_jobs.capture.files import RecordingFiles
 from spark_jobs.capture.round_line import round_line
 from spark_jobs.capture.rounds import ask_group, ask_revive, ask_route, client_calls, discover
+from spark_jobs.capture.settings import Settings
 from spark_jobs.errors import CaptureError
 
 _LOG = logging.getLogger(__name__)
@@ -35,25 +34,10 @@ CLIENTS_EVERY, OFFSETS_EVERY, DISCOVERY_EVERY, ATTRIBUTES_EVERY = 2, 3, 3, 180
 _SPREAD, _GROUPS = 0.9, 0.6
 #: Until this part of the cadence a round waits for what is asked beside: it is written with the round then.
 _WAIT = 0.97
+#: How often the name server is asked who is there before it counts as not reached.
+_TRIES = 3
 #: A clock that is set back by less than this part of the cadence leaves the answers of each group in their order.
 _SET_BACK = 0.5
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the user asks for; times in seconds. `duration`: None for ever; `once`: one round, as fast as allowed."""
-
-    namesrv: str
-    folder: Path
-    cadence: float = 20.0
-    rate: float = 300.0
-    at_once: int = 12
-    duration: float | None = None
-    once: bool = False
-    file_seconds: float = 300.0
-    cluster_name: str | None = None
-    groups: re.Pattern[str] | None = None
-    proxies: tuple[str, ...] = ()
 
 
 class Capture:
@@ -82,7 +66,7 @@ class Capture:
         with ExitStack() as stack:
             stack.callback(self._clients.end)
             stack.callback(self._details.end)
-            check_reached(self._cluster.discover(self._asking), self._settings.namesrv)
+            check_reached(self._discovered(), self._settings.namesrv)
             self._cluster_name()
             self._ask_brokers()
             self._wait_for_details(monotonic() + self._settings.cadence)
@@ -93,6 +77,15 @@ class Capture:
             stack.callback(self._details.end)
             stack.callback(self._workers.shutdown, cancel_futures=True)
             self._rounds(say, note)
+
+    def _discovered(self) -> Sequence[Answer]:
+        """The answers of the first discovery: one that is late is asked for again, as Java has just started."""
+        for _ in range(_TRIES - 1):
+            answers = self._cluster.discover(self._asking)
+            if answers[0].outcome is not CallOutcome.TIMED_OUT:
+                return answers
+            self._stopped.wait(FIRST_PAUSE)
+        return self._cluster.discover(self._asking)
 
     def _rounds(self, say: Callable[[str], None], note: Callable[[str], None]) -> None:
         cadence, begun = self._settings.cadence, monotonic()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +48,16 @@ class JavaAdmin:
     JVM ends with this process, however that ends.
     """
 
-    def __init__(self, gateway: JavaGateway, required: Any, beside: Any) -> None:
-        self._gateway, self._jvm = gateway, gateway.jvm
-        self._required, self._beside = JavaCalls(self._jvm, required), JavaCalls(self._jvm, beside)
+    def __init__(self, gateway: JavaGateway, started: Callable[[str], Any]) -> None:
+        """`started` gives a started client for a use, such as `required`."""
+        self._gateway, self._jvm, self._started = gateway, gateway.jvm, started
+        self._lock = threading.Lock()
+        self._calls = {"required": JavaCalls(self._jvm, started("required"))}
 
     def ask(self, call: Call) -> str:
         """As `Admin` says; raises `CaptureError` where the JVM is gone."""
-        calls = self._required if call.request.is_required else self._beside
         try:
-            return self._answer(calls, call)
+            return self._answer(self._calls_of(call), call)
         except (Py4JError, OSError) as error:
             raise CaptureError(f"the JVM of RocketMQ's admin client has ended: {error}") from None
 
@@ -65,6 +69,14 @@ class JavaAdmin:
     def close(self) -> None:
         """Ends the JVM."""
         self._gateway.shutdown()
+
+    def _calls_of(self, call: Call) -> JavaCalls:
+        """The second client starts with the first call that needs it, when who is there is known."""
+        use = "required" if call.request.is_required else "beside"
+        with self._lock:
+            if use not in self._calls:
+                self._calls[use] = JavaCalls(self._jvm, self._started(use))
+            return self._calls[use]
 
     @staticmethod
     def _answer(calls: JavaCalls, call: Call) -> str:
@@ -84,8 +96,7 @@ def start(cluster: ClusterAddress, jars: Path) -> JavaAdmin:
         options += _tls_options(cluster.tls_config)
     gateway = _launched(jars, options)
     try:
-        required, beside = (_started(gateway.jvm, cluster, use) for use in ("required", "beside"))
-        return JavaAdmin(gateway, required, beside)
+        return JavaAdmin(gateway, partial(_started, gateway.jvm, cluster))
     except Py4JError as error:
         cause = _text(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
         gateway.shutdown()

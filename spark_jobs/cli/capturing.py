@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from spark_jobs.capture.access import credentials
-from spark_jobs.capture.capture import Capture, Settings
+from spark_jobs.capture.capture import Capture
 from spark_jobs.capture.jars import TOOLS_DIR, check_tools
 from spark_jobs.capture.java_admin import ClusterAddress, start
+from spark_jobs.capture.settings import Settings
 from spark_jobs.cli.terminal import print_line, printable, show_next
 from spark_jobs.errors import ExitCode
 from spark_jobs.setup.java import check_java

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.capture import asking
-from spark_jobs.capture.capture import Capture, Settings
+from spark_jobs.capture.calls import CallError
+from spark_jobs.capture.capture import Capture
+from spark_jobs.capture.settings import Settings
 from spark_jobs.errors import CaptureError
 from tests.capture.fakes import (
     TIMED_OUT,
@@ -216,3 +218,16 @@ def test_what_is_left_out_is_noted_once_and_again_when_a_broker_changes(tmp_path
     lost = "topics' configuration: message types are unknown, and deleted topics are not told from lost routes"
     assert notes == [f"a (4.7.1) is not asked for {lost}", f"a (4.9.4) is not asked for {lost}"]
     assert {call.called.name for _, call in fake.asked if call.request in ("topic_config", "request_modes")} == {"b"}
+
+
+def test_a_name_server_whose_first_answer_is_late_is_asked_again(tmp_path: Path) -> None:
+    class Late(FakeAdmin):
+        def ask(self, call):  # type: ignore[no-untyped-def]
+            if call.request == "brokers" and not self.counts()["brokers"]:
+                self.asked.append((time.monotonic(), call))
+                raise CallError(TIMED_OUT)
+            return super().ask(call)
+
+    fake = Late(admin(groups=1).answers)
+    assert len(captured(fake, tmp_path, once=True)) == 1
+    assert fake.counts()["brokers"] == 2

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.capture.calls import Call, Request
-from spark_jobs.capture.capture import Capture, Settings
+from spark_jobs.capture.capture import Capture
+from spark_jobs.capture.settings import Settings
 from tests.capture.fakes import (
     REFUSED,
     TIMED_OUT,

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.capture.calls import Request
-from spark_jobs.capture.capture import Capture, Settings
+from spark_jobs.capture.capture import Capture
 from spark_jobs.capture.jars import TOOLS_DIR
 from spark_jobs.capture.java_admin import ClusterAddress, JavaAdmin, start
+from spark_jobs.capture.settings import Settings
 from tests.capture.fakes import offset_table, queue, recorded, route, version
 from tests.live.fake_broker import FakeBroker
 
