@@ -89,6 +89,12 @@ def test_a_hit_says_which_queue() -> None:
     )
 
 
+def test_nothing_drifts_from_a_strategy_that_is_only_assumed() -> None:
+    shared = replayed("t", 0, 400, {"c1": [0], "c2": [2]}, 3)
+    assert _hits({0: [0, 2]}, replace(shared, strategy_source="OBSERVED"), other=[2])
+    assert _hits({0: [0, 2]}, replace(shared, strategy_source="DEFAULT"), other=[2]) == []
+
+
 def test_what_no_other_client_lists_is_not_held_twice_and_what_one_lists_is_not_missing() -> None:
     """c1 and c9 hold each other's queue 0 and 1, and c1 a queue 2 that nobody should have."""
     shares = replayed("t", 0, 400, {"c1": [0], "c9": [1]}, 2)
