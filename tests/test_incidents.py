@@ -73,10 +73,20 @@ def test_whose_an_incident_is() -> None:
     one = incident(costs=(GroupCost("g", 12345, 3.0, "a"), GroupCost("h", None, 0, "b"), GroupCost("i", None, 0)))
     assert " group=g teams=a,b since=" in shown(Console(file=io.StringIO()), one)[0]
     terminal = Console(file=io.StringIO(), width=130, force_terminal=True, color_system=None)
-    assert any(line.split()[:2] == ["ERROR", "a,b"] for line in shown(terminal, one))
+    assert any(line.split()[:4] == ["ERROR", "GROUP_OFFLINE", "g", "a,b"] for line in shown(terminal, one))
     assert lines_of(one)[7] == "  Teams: a, b"
     (document,) = incidents_document(Incidents([one], [], []))["incidents"]
     assert (document["teams"], [cost["team"] for cost in document["costs"]]) == (("a", "b"), ["a", "b", None])
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_rule_and_group_are_never_cut(width: int) -> None:
+    long = incident(rule="STRANDED_WRITE_QUEUES", groups=("payment-service-orders", "b"), resolved_at=None)
+    terminal = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
+    text = "\n".join(shown(terminal, long, incident(cluster="eu-prod")))
+    for name in ("STRANDED_WRITE_QUEUES", "payment-service-orders", "and 1 more", "01234567", "eu-prod"):
+        assert name in text
+    assert max(map(len, text.splitlines())) <= width
 
 
 def test_the_worst_comes_first_and_the_end_of_the_recording_last() -> None:
@@ -93,20 +103,24 @@ def test_the_worst_comes_first_and_the_end_of_the_recording_last() -> None:
 
 
 @pytest.mark.parametrize(
-    ("width", "rule", "costs"),
-    [(80, [], [[], []]), (120, [], [["12,345"], ["unknown"]]), (180, ["GROUP_OFFLINE"], [["12,345"], ["unknown"]])],
+    ("width", "headlines", "costs"),
+    [(72, 0, [[], []]), (80, 0, [["12,345"], ["unknown"]]), (120, 1, [["12,345"], ["unknown"]])],
 )
-def test_an_incident_is_one_line_of_a_table(width: int, rule: list[str], costs: list[list[str]]) -> None:
-    """What a terminal has no room for is left out; a sentence that is too long ends with the line."""
+def test_an_incident_is_one_line_of_a_table(width: int, headlines: int, costs: list[list[str]]) -> None:
+    """Rule and group stay; what a terminal has no room for is left out; a sentence that is too long ends with the
+    line.
+    """
     terminal = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
     hostile = incident(headline="[red]x\x9b " + "y" * 200, resolved_at=None, piled_up=None)
     lines = shown(terminal, incident(), hostile)
     rows = [line.split() for line in lines]
     assert rows[0] == ["Incidents", "(UTC)"]
     span = ["03-01", "10:00", "1", "min", "30"]
-    assert " ".join(["ERROR", *rule, *span, "s", *costs[0], "01234567", "No", "consumer"]) in " ".join(rows[4])
-    assert ["ERROR", *rule, *span, "s,", "open", *costs[1], "01234567", "[red]x\\x9b"] == rows[5][:-1]
-    assert rows[5][-1].endswith("y…")
+    named, headline = ["ERROR", "GROUP_OFFLINE", "g"], ["No", "consumer", "of", "g", "is", "connected"]
+    assert [*named, *span, "s", *costs[0], "01234567", *(headline * headlines)] == rows[4]
+    hostile_row = [*named, *span, "s,", "open", *costs[1], "01234567", *(["[red]x\\x9b"] * headlines)]
+    assert rows[5][: len(hostile_row)] == hostile_row
+    assert [word[-2:] for word in rows[5][len(hostile_row) :]] == ["y…"] * headlines
     assert rows[-1] == ["2", "incidents:", "2", "ERROR;", "1", "is", "open"]
     assert max(map(len, lines)) <= width
     assert len(lines) == 8

@@ -96,7 +96,8 @@ def shown(console: Console, *groups: dict[str, Any], every: bool = False) -> lis
 
 
 def worst(rule: str, start: datetime, minutes: int) -> dict[str, Any]:
-    return {"rule": rule, "start": start, "end": start + timedelta(minutes=minutes)}
+    end = start + timedelta(minutes=minutes)
+    return {"rule": rule, "severity": "ERROR", "start": start, "end": end, "is_over": False}
 
 
 LATER = NEW + timedelta(minutes=5, seconds=6, milliseconds=789)
@@ -105,20 +106,21 @@ DUPLICATE = worst("DUPLICATE_CLIENT_ID", LATER, 12)
 
 def test_groups_are_lines_where_nobody_watches() -> None:
     """A group with a warning has one; of the others those that are not known to be well are counted apart."""
-    since = worst("UNASSIGNED_QUEUE", NEW, 60)
+    since = worst("UNASSIGNED_QUEUE", NEW, 60) | {"severity": "WARN"}
     hostile = group("[red]:bomb:\x1b[2J\u202e", "WARN", None, **UNKNOWN, step_start=OLD, worst=since, cluster="us")
     calm = (
         *(group("a"), group("b"), group("c", "INFO"), group("d", queues=None)),
         *(group("e", step_start=OLD), group("f", "INFO", step_start=OLD)),
     )
-    plain = group("g", "ERROR", 700, worst=DUPLICATE)
+    plain = group("g", "ERROR", 700, worst=DUPLICATE | {"is_over": True})
     assert shown(Console(file=io.StringIO(), width=40), plain, hostile, *calm) == [
-        "ERROR DUPLICATE_CLIENT_ID cluster=eu group=g step=2026-11-21T02:00Z since=2026-11-21T02:05:06Z (12 min 00 s) "
-        "3 members, queues owned 1,010/4/2, backlog 700 (+688), limit: no backlog",
+        "ERROR DUPLICATE_CLIENT_ID cluster=eu group=g step=2026-11-21T02:00Z since=2026-11-21T02:05:06Z "
+        "(12 min 00 s, over) 3 members, queues owned 1,010/4/2, backlog 700 (+688), limit: no backlog",
         "WARN UNASSIGNED_QUEUE cluster=us group=[red]:bomb:\\x1b[2J\\u202e step=2026-11-20T02:00Z "
-        "since=2026-11-21T02:00Z (1 h 00 min) unknown members, queues owned unknown, backlog unknown (unknown), "
+        "since=2026-11-21T02:00Z (1 h 00 min, open) unknown members, queues owned unknown, backlog unknown (unknown), "
         "limit: no backlog",
-        "8 groups; newest step 2026-11-21T02:00Z: 2 with warnings or errors, 2 not in that step, "
+        "8 groups; newest step 2026-11-21T02:00Z: 1 with warnings or errors, "
+        "1 with warnings or errors that are over, 2 not in that step, "
         "1 with unknown owners, 1 with INFO only, 2 without findings; --all shows them",
     ]
     assert shown(Console(file=io.StringIO()), group("a"), every=True) == [
@@ -137,7 +139,7 @@ def test_a_group_that_is_deleted_needs_no_attention() -> None:
 
 def test_what_may_have_begun_before_the_step() -> None:
     (line, _) = shown(Console(file=io.StringIO()), group("g", "ERROR", worst=worst("UNASSIGNED_QUEUE", NEW, 60)))
-    assert " since=2026-11-21T02:00Z or earlier (1 h 00 min) " in line
+    assert " since=2026-11-21T02:00Z or earlier (1 h 00 min, open) " in line
     assert any("≤ 11-21 02:00" in line for line in on_terminal(160, group("g", "ERROR", worst=worst("R", NEW, 60))))
 
 
@@ -159,23 +161,23 @@ def on_terminal(width: int, *groups: dict[str, Any]) -> list[str]:
     return shown(Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None), *groups)
 
 
-LIMIT = ["no", "backlog", "157", "%"]
+SINCE, LASTED, MEMBERS, OWNED = ["11-21", "02:05"], ["12", "min", "00", "s"], ["3"], ["1,010/4/2"]
 
 
 @pytest.mark.parametrize(
-    ("width", "before", "limit"),
+    ("width", "shown"),
     [
-        (80, [], []),
-        (100, [], LIMIT),
-        (160, ["11-21", "02:05", "12", "min", "00", "s"], LIMIT),
+        (66, ["2,724"]),
+        (80, [*OWNED, "2,724"]),
+        (116, [*SINCE, *OWNED, "2,724", "+2,712", "no", "backlog"]),
+        (160, [*SINCE, *LASTED, *MEMBERS, *OWNED, "2,724", "+2,712", "no", "backlog", "157", "%"]),
     ],
 )
-def test_a_group_is_one_line_of_a_table(width: int, before: list[str], limit: list[str]) -> None:
-    """What a terminal has no room for is left out, and no word is broken."""
+def test_a_group_is_one_line_of_a_table(width: int, shown: list[str]) -> None:
+    """Rule and group come before numbers; what a terminal has no room for is left out, and no word is broken."""
     rows = [line.split() for line in on_terminal(width, group("payment-service", "ERROR", 2_724, worst=DUPLICATE))]
-    rule = ["DUPLICATE_CLIENT_ID"] if before else []
-    assert ["ERROR", *rule, "payment-service", *before, "3", "1,010/4/2", "2,724", "+2,712", *limit] in rows
-    assert len(rows) == 8
+    assert ["ERROR", "open", "DUPLICATE_CLIENT_ID", "payment-service", *shown] in rows
+    assert len(rows) == (8 if OWNED[0] in shown else 7)
 
 
 def test_names_on_a_terminal() -> None:
@@ -276,10 +278,10 @@ def published_finding(group: str, rule: str, severity: str, minutes: tuple[int, 
 def test_groups_come_in_the_order_of_the_report_with_what_was_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """More errors before a higher backlog; the newest step alone counts; what is muted, and the end of the recording,
-    are no reason to look.
+    """What is open before what is over, more errors before a higher backlog; the newest step alone counts; what is
+    muted, and the end of the recording, are no reason to look. Root causes are named.
     """
-    for name in ("few", "many", "quiet", "muted"):
+    for name in ("few", "many", "quiet", "muted", "open"):
         publish_hours(tmp_path, [0], group=name)
     write(
         tmp_path,
@@ -289,7 +291,11 @@ def test_groups_come_in_the_order_of_the_report_with_what_was_found(
             published_finding("few", "STRANDED_WRITE_QUEUES", "ERROR", (0, 30), last=50, topic="t2"),
             published_finding("many", "UNASSIGNED_QUEUE", "ERROR", (10, 20), most=5),
             published_finding("many", "UNASSIGNED_QUEUE", "ERROR", (30, 40), most=5, subject="other"),
-            published_finding("many", "DUPLICATE_CLIENT_ID", "ERROR", (10, 20)),
+            published_finding("many", "DUPLICATE_CLIENT_ID", "ERROR", (10, 20), finding_id="root"),
+            published_finding("many", "ALLOCATION_DRIFT", "ERROR", (10, 20), most=5, root_finding_id="root"),
+            published_finding("open", "CONSUMER_LAGGING", "WARN", (40, 50)),
+            published_finding("open", "UNOBSERVED", "INFO", (50, 60)),
+            published_finding("open", "GROUP_OFFLINE", "ERROR", (0, 30)),
             published_finding("many", "GROUP_OFFLINE", "ERROR", (-60, 0), step_start=at(-3600)),
             published_finding("quiet", "UNOBSERVED", "INFO", (27, 60)),
             published_finding("muted", "GROUP_OFFLINE", "ERROR", (0, 60), muted="known"),
@@ -303,20 +309,27 @@ def test_groups_come_in_the_order_of_the_report_with_what_was_found(
     assert main(["status", "--warehouse", str(tmp_path), "--json"]) == 0
     groups = json.loads(capsys.readouterr().out)["groups"]
     assert [(row["consumer_group"], row["errors"], row["piled_up"], row["stranded"]) for row in groups] == [
-        *(("many", 3, 5, None), ("few", 2, 900, 850), ("quiet", 0, None, None), ("muted", None, None, None))
+        *(("open", 1, None, None), ("many", 4, 5, None), ("few", 2, 900, 850)),
+        *(("quiet", 0, None, None), ("muted", None, None, None)),
     ]
-    assert groups[0]["rules"] == [
+    assert [(row["worst"]["rule"], row["worst"]["severity"], row["worst"]["is_over"]) for row in groups[:3]] == [
+        ("CONSUMER_LAGGING", "WARN", False),
+        ("DUPLICATE_CLIENT_ID", "ERROR", True),
+        ("STRANDED_WRITE_QUEUES", "ERROR", True),
+    ]
+    assert groups[1]["rules"] == [
         {"rule": "DUPLICATE_CLIENT_ID", "findings": 1},
         {"rule": "UNASSIGNED_QUEUE", "findings": 2},
+        {"rule": "ALLOCATION_DRIFT", "findings": 1},
     ]
     of_step = stored.read(FINDINGS, FINDING_COLUMNS, [Filter("step_start", "=", at(0))])
     report = fleet(groups, rows(of_step), (), STEP)
-    assert [row["consumer_group"] for row in report] == [row["consumer_group"] for row in groups]
+    assert [row["consumer_group"] for row in report] == ["many", "few", "open", "quiet", "muted"]
 
-    # The middle of the first of the worst: 10:10 to 10:20.
+    # The middle of the worst that is open: 10:40 to 10:50.
     assert main(["status", "--warehouse", str(tmp_path)]) == 0
     assert capsys.readouterr().err.endswith(
-        f"Next: rebalance-audit explain --warehouse {tmp_path} --group many --cluster c --at 2026-03-01T10:15Z\n"
+        f"Next: rebalance-audit explain --warehouse {tmp_path} --group open --cluster c --at 2026-03-01T10:45Z\n"
     )
     # Of the quiet group nothing is known at the end of the recording.
     assert main(["status", "--warehouse", str(tmp_path), "--group", "quiet"]) == 0

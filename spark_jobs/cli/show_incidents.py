@@ -35,8 +35,6 @@ from spark_jobs.show.text.phrases import severity_counts
 _NAMED = 3
 #: So much of an id is enough for `--id`.
 _ID = 8
-#: A terminal narrower than this has no room for what piled up; for rules.
-_MIDDLE, _WIDE = 110, 180
 #: By `--sort`, what comes first is greatest.
 ORDERS: Mapping[str, Callable[[Incident], Any]] = {
     "worst": attention,
@@ -56,9 +54,10 @@ def show_incidents(console: Console, incidents: Sequence[Incident], unknown: str
 
 def _columns(incidents: Sequence[Incident]) -> Iterator[Column[Incident]]:
     yield Column("", lambda incident: severity_text(incident.severity), "{}", fixed=True)
-    yield Column("rule", lambda incident: incident.rule, _rule, fixed=True, least_width=_WIDE)
+    yield Column("rule", lambda incident: incident.rule, _rule, fixed=True)
     if len({incident.cluster for incident in incidents}) > 1:
         yield Column("cluster", lambda incident: incident.cluster, "cluster={}", fold=True)
+    yield Column("group", _first_group, lambda _: "", fold=True)
     if any(incident.teams for incident in incidents):
         yield Column("team", lambda incident: ",".join(incident.teams), _teams, fold=True)
     yield from _COLUMNS
@@ -67,6 +66,11 @@ def _columns(incidents: Sequence[Incident]) -> Iterator[Column[Incident]]:
 def _rule(incident: Incident) -> str:
     group_count = f"groups={len(incident.groups)}"
     return f"{incident.rule} {_named('group', incident.groups) if len(incident.groups) <= _NAMED else group_count}"
+
+
+def _first_group(incident: Incident) -> tuple[str, str | None]:
+    more = len(incident.groups) - 1
+    return incident.groups[0], f"and {more:,} more" if more else None
 
 
 def _teams(incident: Incident) -> str:
@@ -89,13 +93,13 @@ def _lasted(incident: Incident) -> str:
 
 
 _COLUMNS: tuple[Column[Incident], ...] = (
-    Column("since", lambda incident: f"{local(from_micros(incident.opened_at)):%m-%d %H:%M}", _since, fixed=True),
-    Column("lasted", _lasted, "({})", fixed=True),
     Column(
-        "piled up", lambda incident: known(number_text(incident.piled_up)), right=True, fixed=True, least_width=_MIDDLE
+        "since", lambda incident: f"{local(from_micros(incident.opened_at)):%m-%d %H:%M}", _since, fixed=True, drop=1
     ),
+    Column("lasted", _lasted, "({})", fixed=True, drop=2),
+    Column("piled up", lambda incident: known(number_text(incident.piled_up)), right=True, fixed=True, drop=3),
     Column("id", lambda incident: incident.incident_id[:_ID], "id={}", fixed=True),
-    Column("what happened", lambda incident: incident.headline, "{}", cut=True),
+    Column("what happened", lambda incident: incident.headline, "{}", cut=True, drop=4),
 )
 
 

@@ -27,8 +27,6 @@ from spark_jobs.show.status import Statuses
 #: A row of `group_status`.
 Group = Mapping[str, Any]
 
-#: A terminal narrower than this has no room for limits and utilisation; for rules and times.
-_MIDDLE, _WIDE = 90, 150
 #: By `--sort`, what comes first is greatest; those that are equal stay in the order of the report.
 ORDERS: Mapping[str, Callable[[Group], float]] = {
     "severity": lambda _: 0,
@@ -44,7 +42,7 @@ def _or_less(value: float | None) -> float:
 
 def show_statuses(console: Console, statuses: Statuses, *, every: bool = False) -> None:
     """A line for each group that needs attention, or for `every` one, in the order given; the others are counted."""
-    shown = [group for group in statuses.groups if every or _state(group, statuses) == _ATTENTION]
+    shown = [group for group in statuses.groups if every or _state(group, statuses) in (_ATTENTION, _OVER)]
     newest = f"newest step {format_utc(statuses.newest_step)}" if statuses.newest_step else "nothing was audited"
     counts = Counter(_state(group, statuses) for group in statuses.groups)
     states = ", ".join(f"{counts[state]:,} {state}" for state in _STATES if counts[state]) or "none"
@@ -53,8 +51,9 @@ def show_statuses(console: Console, statuses: Statuses, *, every: bool = False) 
     show_table(console, f"Newest step of every group ({zone_name()})", [*_columns(statuses)], shown, summary)
 
 
-_STATES = _ATTENTION, _OLD, _UNSEEN, _INFO, _CALM, _DELETED = (
+_STATES = _ATTENTION, _OVER, _OLD, _UNSEEN, _INFO, _CALM, _DELETED = (
     "with warnings or errors",
+    "with warnings or errors that are over",
     "not in that step",
     "with unknown owners",
     "with INFO only",
@@ -67,8 +66,8 @@ def _state(group: Group, statuses: Statuses) -> str:
     """What is not known is not healthy; a group that is deleted needs nothing."""
     if group["deleted_at"] is not None:
         return _DELETED
-    if group["worst_severity"] in (WARN, ERROR):
-        return _ATTENTION
+    if _severity(group) in (WARN, ERROR):
+        return _OVER if _is_over(group) else _ATTENTION
     if group["step_start"] != statuses.newest_step:
         return _OLD
     if group["queues"] is None:
@@ -77,8 +76,9 @@ def _state(group: Group, statuses: Statuses) -> str:
 
 
 def _columns(statuses: Statuses) -> Iterator[Column[Group]]:
-    yield Column("", lambda group: severity_text(group["worst_severity"]), "{}", fixed=True)
-    yield Column("rule", _rule, "{}", fixed=True, least_width=_WIDE)
+    yield Column("", lambda group: severity_text(_severity(group)), "{}", fixed=True)
+    yield Column("", _open, fixed=True)
+    yield Column("rule", _rule, "{}", fixed=True)
     if len({group["cluster"] for group in statuses.groups}) > 1:
         yield Column("cluster", lambda group: group["cluster"], "cluster={}", fold=True)
     yield Column("group", lambda group: group["consumer_group"], "group={}", fold=True)
@@ -87,6 +87,20 @@ def _columns(statuses: Statuses) -> Iterator[Column[Group]]:
     yield from _COLUMNS
     if any(group["busiest_utilisation"] is not None for group in statuses.groups):
         yield _BUSIEST
+
+
+def _severity(group: Group) -> str | None:
+    """Of the worst finding that is not over, where there is one."""
+    severity: str | None = group["worst"]["severity"] if group["worst"] else group["worst_severity"]
+    return severity
+
+
+def _is_over(group: Group) -> bool:
+    return bool(group["worst"] and group["worst"]["is_over"])
+
+
+def _open(group: Group) -> str:
+    return ("over" if _is_over(group) else "open") if group["worst"] else "-"
 
 
 def _rule(group: Group) -> str:
@@ -110,8 +124,8 @@ def _since(group: Group) -> str:
 def _since_word(group: Group) -> str:
     if not group["worst"]:
         return ""
-    earlier = " or earlier" if _or_earlier(group) else ""
-    return f"since={format_utc(group['worst']['start'].replace(microsecond=0))}{earlier} ({_lasted(group)})"
+    start, earlier = group["worst"]["start"].replace(microsecond=0), " or earlier" if _or_earlier(group) else ""
+    return f"since={format_utc(start)}{earlier} ({_lasted(group)}, {_open(group)})"
 
 
 def _lasted(group: Group) -> str:
@@ -150,13 +164,22 @@ def _limit(group: Group) -> str:
 
 
 _COLUMNS: tuple[Column[Group], ...] = (
-    Column("since", _since, _since_word, fixed=True, least_width=_WIDE),
-    Column("lasted", _lasted, right=True, fixed=True, least_width=_WIDE),
-    Column("members", lambda group: known(number_text(group["members"])), _members_word, right=True, fixed=True),
-    Column("queues owned\n1 / 2+ / 0", lambda group: known(_owned(group)), "queues owned {},", right=True, fixed=True),
-    Column("backlog", lambda group: known(_backlog(group)), "backlog {}", right=True, fixed=True),
-    Column("change", lambda group: known(_change(group)), "({}),", right=True, fixed=True),
-    Column("limit", _limit, "limit: {}", fold=True, least_width=_MIDDLE),
+    Column("since", _since, _since_word, fixed=True, drop=4),
+    Column("lasted", _lasted, right=True, fixed=True, drop=6),
+    Column(
+        "members", lambda group: known(number_text(group["members"])), _members_word, right=True, fixed=True, drop=7
+    ),
+    Column(
+        "queues owned\n1 / 2+ / 0",
+        lambda group: known(_owned(group)),
+        "queues owned {},",
+        right=True,
+        fixed=True,
+        drop=2,
+    ),
+    Column("backlog", lambda group: known(_backlog(group)), "backlog {}", right=True, fixed=True, drop=1),
+    Column("change", lambda group: known(_change(group)), "({}),", right=True, fixed=True, drop=5),
+    Column("limit", _limit, "limit: {}", fold=True, drop=3),
 )
 
 
@@ -165,7 +188,7 @@ _BUSIEST: Column[Group] = Column(
     lambda group: known(percent_text(group["busiest_utilisation"])),
     right=True,
     fixed=True,
-    least_width=_MIDDLE,
+    drop=8,
 )
 
 
@@ -174,7 +197,7 @@ def show_group(console: Console, statuses: Statuses) -> None:
     for group in statuses.groups:
         name = f"{group['consumer_group']} (cluster {group['cluster']})"
         old = "" if group["step_start"] == statuses.newest_step else " (old)"
-        print_line(console, f"{group['worst_severity'] or '-'} {name}, step {format_utc(group['step_start'])}{old}")
+        print_line(console, f"{_severity(group) or '-'} {name}, step {format_utc(group['step_start'])}{old}")
         for heading, text in _paragraph(group):
             print_line(console, f"  {heading:<15} {text}")
 
@@ -184,6 +207,8 @@ def _paragraph(group: Group) -> Iterator[tuple[str, str]]:
         f"{rule['rule']} × {rule['findings']}" if rule["findings"] > 1 else rule["rule"]
         for rule in group["rules"] or ()
     )
+    if group["worst"]:
+        yield "root cause", " ".join((_rule(group), _since_word(group)))
     yield "found", ", ".join(rules) or "-"
     if group["deleted_at"] is not None:
         yield "group deleted", f"{format_utc(group['deleted_at'])}: no broker listed it any more"

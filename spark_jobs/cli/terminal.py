@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from rich.box import HORIZONTALS
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -147,6 +148,8 @@ def _joined(value: str) -> str:
 
 
 T = TypeVar("T")
+#: Characters between two columns; of a name or a sentence, so many are enough before the rest goes below or away.
+_SPACE, _ENOUGH = 2, 24
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,8 @@ class Column(Generic[T]):
 
     The texts of a cell stand one below the other. `word` has {} where each of them comes, or makes the word of the row;
     an empty word is left out. Text that folds is broken anywhere, text that is fixed nowhere, and text that is cut ends
-    with its line. Terminals that are narrower than the least width do not show the column.
+    with its line. A terminal that is too narrow for all columns leaves out those with the greatest `drop` first; one
+    with 0 always stays.
     """
 
     heading: str
@@ -165,7 +169,7 @@ class Column(Generic[T]):
     fold: bool = False
     fixed: bool = False
     cut: bool = False
-    least_width: int = 0
+    drop: int = 0
 
     def drawn(self, row: T) -> Text:
         """The cell; all but the first of its texts are dim, and none is there for null."""
@@ -176,6 +180,14 @@ class Column(Generic[T]):
             return Text(printable(cell), no_wrap=self.cut or None)
         first, *below = cell
         return Text.assemble(printable(first or ""), *(("\n" + printable(text), "dim") for text in below if text))
+
+    def width(self, rows: Iterable[T]) -> int:
+        """The characters that it takes beside others: those of its longest line, but of text that folds or is cut no
+        more than `_ENOUGH`.
+        """
+        texts = (self.heading, *(self.drawn(row).plain for row in rows))
+        longest = max(cell_len(line) for text in texts for line in text.split("\n"))
+        return _SPACE + (min(longest, _ENOUGH) if self.fold or self.cut else longest)
 
     def worded(self, row: T) -> str:
         """The word of the plain line."""
@@ -188,6 +200,14 @@ class Column(Generic[T]):
 def measure(heading: str, name: str, cell: Callable[[T], Text | str], *, fixed: bool = False) -> Column[T]:
     """A number that is said of each row: at the right of its cell, and as `name=` in a plain line."""
     return Column(heading, cell, f"{name}={{}}", right=True, fixed=fixed)
+
+
+def fitting(columns: Iterable[Column[T]], rows: Sequence[T], width: int) -> list[Column[T]]:
+    """The columns that a terminal of this width has room for."""
+    shown = {column: column.width(rows) for column in columns}
+    while sum(shown.values()) > width and (last := max(shown, key=lambda column: column.drop)).drop:
+        del shown[last]
+    return list(shown)
 
 
 def table(title: str, columns: Iterable[Column[T]], rows: Iterable[T], *, ruled: bool = False) -> Table:
@@ -220,7 +240,7 @@ def show_table(
     show_rows(
         console,
         rows,
-        lambda: table(title, [column for column in columns if console.width >= column.least_width], rows, ruled=ruled),
+        lambda: table(title, fitting(columns, rows, console.width), rows, ruled=ruled),
         lambda row: " ".join(filter(None, (column.worded(row) for column in columns))),
         summary,
     )

@@ -24,7 +24,7 @@ _INTERVAL = (*TOPIC, "interval_start", "interval_end")
 _NOTHING_FOUND: Row = dict.fromkeys(("rank", "errors", "piled_up", "rules"))
 #: The columns that `fleet` reads.
 STATUS_COLUMNS = (*GROUP, "step_start", "backlog_start", "busiest_utilisation", *_NEWEST)
-FINDING_COLUMNS = (*GROUP, "rule", "severity", *_CONDITION, "evidence", "muted")
+FINDING_COLUMNS = (*GROUP, "rule", "severity", *_CONDITION, "evidence", "muted", "root_finding_id")
 PROGRESS_COLUMNS = (*_INTERVAL, "lag_first", "lag_last")
 
 
@@ -66,13 +66,19 @@ def _status(steps: Sequence[Row]) -> Row:
 
 def findings_summary(findings: Sequence[Row]) -> Row:
     """Worst severity, errors, highest backlog and conditions per rule of one group's findings; all null without any.
+    Rules with a root cause come first, then those with the worst severity.
 
     A condition that lasts for several steps, and so is a finding in each, counts once.
     """
     if not findings:
         return _NOTHING_FOUND
     rules = [
-        (-max(map(_severity, rows)), rule, len(set(map(_condition_of, rows))))
+        (
+            all(row["root_finding_id"] for row in rows),
+            -max(map(_severity, rows)),
+            rule,
+            len({*map(_condition_of, rows)}),
+        )
         for rule, rows in by_key(findings, itemgetter("rule")).items()
     ]
     errors = {_condition_of(row) for row in findings if row["severity"] == ERROR}
@@ -81,7 +87,7 @@ def findings_summary(findings: Sequence[Row]) -> Row:
         "rank": max(map(_severity, findings)),
         "errors": len(errors),
         "piled_up": highest_backlog(backlogs),
-        "rules": [{"rule": rule, "findings": count} for _, rule, count in sorted(rules)],
+        "rules": [{"rule": rule, "findings": count} for *_, rule, count in sorted(rules)],
     }
 
 

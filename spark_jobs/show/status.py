@@ -12,7 +12,7 @@ import pyarrow as pa
 from schemas import FINDINGS, GROUP_STATUS, Table
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import EVER
-from spark_jobs.domain.model.severities import WORST_FIRST
+from spark_jobs.domain.model.severities import INFO, WORST_FIRST
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules import stranded_write_queues, unobserved
 from spark_jobs.show.fleet import FINDING_COLUMNS, attention, findings_summary
@@ -22,12 +22,13 @@ from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.published import PublishedTables, check_cluster, check_group, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, rows
 
-_FINDING = (*FINDING_COLUMNS, "step_start", "start", "end")
+_FINDING = (*FINDING_COLUMNS, "finding_id", "step_start", "start", "end")
 
 
 _COUNTS = dict.fromkeys(("rank", "errors", "piled_up", "stranded"), pa.int64())
 _RULE = {"rule": pa.string(), "findings": pa.int64()}
-_WORST = {"rule": pa.string(), **dict.fromkeys(("start", "end"), pa.timestamp("us", "UTC"))}
+_TEXTS = dict.fromkeys(("rule", "severity"), pa.string())
+_WORST = {**_TEXTS, **dict.fromkeys(("start", "end"), pa.timestamp("us", "UTC")), "is_over": pa.bool_()}
 
 
 @dataclass(frozen=True)
@@ -66,32 +67,52 @@ def statuses(
     """`published_statuses` of the tables as they are now, with more columns, in the order of the report.
 
     The columns are those of `fleet.findings_summary`; `stranded`: messages in queues that nobody may read (null: none
-    are known); `worst`: rule and start of the worst finding (null: none), and the last end of
-    those of its rule and severity.
+    are known); `worst`: the worst finding that is not over, else the worst that is (null: none): its severity, the rule
+    and start of its root cause, the last end of those of its rule and severity, and whether it is over.
     """
     progress("reading the newest step of every group")
     tables = published_tables(stored)
     newest = published_statuses(tables, cluster, consumer_group)
     findings = _newest_steps(tables, FINDINGS, _FINDING, newest.groups)
     findings_per_group = by_key((row for row in findings if row["muted"] is None), group_of)
-    groups = ({**row, **_findings_columns(findings_per_group.get(group_of(row), []))} for row in newest.groups)
+    length = tables.grid.length
+    groups = (
+        {**row, **_findings_columns(findings_per_group.get(group_of(row), []), row["step_start"] + length)}
+        for row in newest.groups
+    )
     return Statuses(newest.newest_step, sorted(groups, key=_order))
 
 
 def _order(row: Row) -> tuple[object, ...]:
-    """A group that is deleted needs no attention."""
-    return row["deleted_at"] is not None, _severity(row), attention(row)
+    """What is wrong now comes first, then what was and is over; a group that is deleted needs no attention."""
+    worst = row["worst"]
+    was_wrong = worst is not None and worst["severity"] != INFO
+    place = (1 if worst["is_over"] else 0) if was_wrong else 2
+    return row["deleted_at"] is not None, place, _severity(row), attention(row)
 
 
-def _findings_columns(findings: Sequence[Row]) -> Row:
+def _findings_columns(findings: Sequence[Row], step_end: datetime) -> Row:
     stranded = (row["evidence"]["backlog_end"] for row in findings if row["rule"] == stranded_write_queues.NAME)
-    observed = [row for row in findings if row["rule"] != unobserved.NAME]
-    worst = min(observed, key=lambda row: (WORST_FIRST.index(row["severity"]), row["start"], row["rule"]), default=None)
-    summary = {**findings_summary(findings), "stranded": known_sum(stranded), "worst": None}
+    return {**findings_summary(findings), "stranded": known_sum(stranded), "worst": _worst(findings, step_end)}
+
+
+def _worst(findings: Sequence[Row], step_end: datetime) -> Row | None:
+    """As `statuses` says. A finding that lasts until nothing is known any more is not over."""
+    blind = (row["start"] for row in findings if row["rule"] == unobserved.NAME and row["end"] >= step_end)
+    known_until = min(blind, default=step_end)
+
+    def rank(row: Row) -> tuple[object, ...]:
+        is_over, is_consequence = row["end"] < known_until, row["root_finding_id"] is not None
+        place = WORST_FIRST.index(row["severity"])
+        return row["severity"] == INFO, is_over, place, is_consequence, row["start"], row["rule"]
+
+    worst = min((row for row in findings if row["rule"] != unobserved.NAME), key=rank, default=None)
     if worst is None:
-        return summary
-    end = max(row["end"] for row in observed if (row["rule"], row["severity"]) == (worst["rule"], worst["severity"]))
-    return {**summary, "worst": {"rule": worst["rule"], "start": worst["start"], "end": end}}
+        return None
+    root = next((row for row in findings if row["finding_id"] == worst["root_finding_id"]), worst)
+    of_root = {"rule": root["rule"], "severity": worst["severity"], "start": root["start"]}
+    alike = [row["end"] for row in findings if (row["rule"], row["severity"]) == (worst["rule"], worst["severity"])]
+    return {**of_root, "end": max(root["end"], *alike), "is_over": worst["end"] < known_until}
 
 
 def published_statuses(

@@ -176,7 +176,8 @@ def finding(group: str, kind: str, subject: str, backlog: int | None, cause: str
     severity, rule = kind.split()
     evidence = {"backlog_max": backlog, "unknown_queues": None}
     columns = {"rule": rule, "severity": severity, "topic": None, "subject": subject, "cause": cause, "muted": None}
-    return {"cluster": "c", "consumer_group": group, "evidence": evidence, **columns, **facts}
+    named = {"cluster": "c", "consumer_group": group, "root_finding_id": None}
+    return {**named, "evidence": evidence, **columns, **facts}
 
 
 def test_the_fleet_lists_what_needs_attention_first() -> None:
@@ -197,6 +198,7 @@ def test_the_fleet_lists_what_needs_attention_first() -> None:
         finding("z", "ERROR UNASSIGNED_QUEUE", "b:2", 7, "MIXED_STRATEGIES", topic="t"),
         finding("z", "INFO UNASSIGNED_QUEUE", "b:2", 70, "GROUP_OFFLINE", topic="t"),
         finding("z", "WARN IDLE_CONSUMER", "z", None),
+        finding("z", "ERROR CONSUMER_LAGGING", "z", None, root_finding_id="of UNASSIGNED_QUEUE"),
         finding("w", "ERROR UNASSIGNED_QUEUE", "b:1", None, "CONFIG_HOLE", topic="t"),
     ]
     rows = fleet(named(status, _STATUS), findings, [], TWO_HOURS)
@@ -208,9 +210,9 @@ def test_the_fleet_lists_what_needs_attention_first() -> None:
         ("quiet", None, None),
     ]
     rules = [(rule["rule"], rule["findings"]) for rule in rows[0]["rules"]]
-    assert rules == [("UNASSIGNED_QUEUE", 3), ("IDLE_CONSUMER", 1)]
+    assert rules == [("UNASSIGNED_QUEUE", 3), ("IDLE_CONSUMER", 1), ("CONSUMER_LAGGING", 1)]
     assert [(rule["rule"], rule["findings"]) for rule in rows[1]["rules"]] == [("CLIENT_HUNG", 1)]
-    assert [row["errors"] for row in rows[:3]] == [2, 1, 1]
+    assert [row["errors"] for row in rows[:3]] == [3, 1, 1]
     last = rows[-1]
     assert (last["backlog_start"], last["backlog_end"], last["members"], last["owned_never"]) == (1, 9, 5, 1)
     assert [row["busiest"] for row in rows] == [None] * 4 + [0.5]
