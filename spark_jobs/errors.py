@@ -53,6 +53,10 @@ class NothingPublishedError(RebalanceAuditError):
     """A warehouse, group or time of which no run has published anything."""
 
 
+class UnknownNameError(RebalanceAuditError):
+    """A cluster, group or topic that no snapshot names."""
+
+
 class SchemaMismatchError(RebalanceAuditError):
     """A table whose columns are not those of its module in `schemas`; the text lists every difference."""
 

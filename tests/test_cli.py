@@ -255,6 +255,8 @@ WRONG = Failed("WarehouseError", "no table", ExitCode.USAGE)
         ([audited(INFO=1)], [], "ERROR", ExitCode.CLEAN),
         ([audited(), audited(WARN=2)], [], "ERROR", ExitCode.WARNINGS),
         ([audited(["in quarantine"]), audited()], [], "ERROR", ExitCode.WARNINGS),
+        ([replace(audited(INFO=102), observed=False)], [], "ERROR", ExitCode.WARNINGS),
+        ([replace(audited(INFO=102), observed=False)], [], "INFO", ExitCode.FINDINGS),
         ([audited(WARN=1), audited(ERROR=1)], [], "ERROR", ExitCode.FINDINGS),
         ([audited(WARN=1), audited()], [], "WARN", ExitCode.FINDINGS),
         ([audited(WARN=1)], [REJECTED], "ERROR", ExitCode.FINDINGS),
@@ -307,6 +309,7 @@ def test_a_backfill_as_json(backfilled: dict[str, Any], capsys: pytest.CaptureFi
                 "findings": {"ERROR": 1, "INFO": 2},
                 "warnings": ["AVG was assumed\x1b"],
                 "quality_warnings": [],
+                "observed": True,
             }
         ],
         "left_out": ["2026-11-21T02:00Z/2026-11-21T03:00Z"],

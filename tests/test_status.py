@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 from rich.console import Console
 
-from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS
+from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.cli.main import main
 from spark_jobs.cli.show_status import ORDERS, show_group, show_statuses
 from spark_jobs.show.fleet import FINDING_COLUMNS, fleet
@@ -301,7 +301,8 @@ def test_groups_come_in_the_order_of_the_report_with_what_was_found(
             published_finding("muted", "GROUP_OFFLINE", "ERROR", (0, 60), muted="known"),
         ],
     )
-    versions = {table.name: DeltaTable(tmp_path / table.name).version() for table in (FINDINGS, GROUP_STATUS)}
+    written = (FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS)
+    versions = {table.name: DeltaTable(tmp_path / table.name).version() for table in written}
     stored = DeltaTables(Location.parse(str(tmp_path)))
     run = rows(stored.read(AUDIT_RUNS, AUDIT_RUNS.columns))[-1]
     write(tmp_path, AUDIT_RUNS, [run | {"published_versions": versions, "finished_at": at(9 * 3600)}])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from schemas import FINDINGS, OUTPUTS, Table
 from spark_jobs.api.answers import Explanation, FleetSize, GroupPlan, GroupSize, Report, WhatIf
 from spark_jobs.config import Configuration
 from spark_jobs.config.file import load
-from spark_jobs.domain.model.intervals import EVER, Interval, as_utc, parse_utc
+from spark_jobs.domain.model.intervals import EVER, Interval, as_utc, check_begun, parse_utc
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import WarehouseError
 from spark_jobs.runtime.extras import needed_extra
@@ -56,19 +56,20 @@ def open_warehouse(
 class AuditedWarehouse:
     """The questions that a warehouse answers. Each answer is of what is published when it is asked.
 
-    `since` and `until` are the time of a question: until the end of the newest audited step where `until` is not given,
-    from the first one where `since` is not; a `since` that is a timedelta is so long before that end. Where neither is
-    given the whole history counts, if the question says nothing else. `cluster` is only needed where two have a
-    group of one name.
+    `since` and `until` are the time of a question. Without `until` it ends with the newest audited step, without
+    `since` it begins with the first one. A `since` that is a timedelta is so long before `until`, or before now.
+    Without both, the whole history counts, if the question says nothing else. `cluster` is only needed if two have a
+    group of one name. `clock` gives the current time.
 
     Every question raises `NothingPublishedError` for a name or time of which nothing was published, `WarehouseError`
     where the tables cannot be read, `SchemaMismatchError` where they are of another version, `IntervalError` for a time
-    that cannot be read.
+    that cannot be read, or is in the future.
     """
 
     location: Location
     configuration: Configuration
     progress: Callable[[str], None]
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     @cached_property
     def stored(self) -> StoredTables:
@@ -109,7 +110,7 @@ class AuditedWarehouse:
         time = self.time(since, until)
         names = (cluster, group, incident_id, rule, severity, client)
         query = IncidentQuery(time, is_open, *names, self.configuration.routes)
-        return incidents_and_unknown(self.stored, query, self.progress)
+        return incidents_and_unknown(self.stored, query, self.progress, self.clock())
 
     def findings(
         self, group: str | None = None, *, cluster: str | None = None, since: Since = None, until: Until = None
@@ -147,7 +148,8 @@ class AuditedWarehouse:
         until: Until = None,
         **options: object,
     ) -> WhatIf:
-        """The recorded history beside what it would have been; without a time the group's newest step.
+        """The recorded history beside what it would have been; without a time the group's newest step. A
+        timedelta ends with the newest audited step, here and in `plan`, `size` and `fleet_size`.
 
         The options are one case, `members="+2", unique_ids=True`; each of `cases` is a further one, as on the command
         line: `"--strategy CONSISTENT_HASH --load x2"`. docs/what-if.md lists them. Raises `CaseError`, also without a
@@ -233,7 +235,7 @@ class AuditedWarehouse:
         from spark_jobs.show.report import ReportRequest, report
 
         time = self.time(since, until) or self.published.last(_A_DAY)
-        request = ReportRequest(time, cluster, group, detailed, self.configuration.routes)
+        request = ReportRequest(time, cluster, group, detailed, self.configuration.routes, self.clock())
         return Report(report(self.stored, request, self.progress))
 
     def run(
@@ -253,7 +255,7 @@ class AuditedWarehouse:
         """
         configuration = self.configuration if config is None else load(config)
         time = Interval.parse(interval) if isinstance(interval, str) else interval
-        configuration.grid.check_whole_steps(time)
+        configuration.grid.check_steps(time, self.clock())
         try:
             from spark_jobs.api.start import is_small, snapshots_of, start_spark
             from spark_jobs.pipeline.run import RunRequest, run
@@ -265,18 +267,26 @@ class AuditedWarehouse:
         return run(spark, warehouse, RunRequest(time, cluster, group, topic), configuration, self.progress)
 
     def time(self, since: Since = None, until: Until = None) -> Interval | None:
-        """The time of a question; None where nothing of it is given."""
+        """The time of a question; None if nothing of it is given. Raises `IntervalError` for one in the future."""
         if since is None and until is None:
             return None
+        time = self._time(since, until)
+        check_begun(time, self.clock())
+        return time
+
+    def _time(self, since: Since, until: Until) -> Interval:
+        if isinstance(since, timedelta):
+            end = self.clock() if until is None else _utc(until)
+            return Interval(end - since, end)
         tables = self.published
         end = tables.last(tables.grid.length).end if until is None else _utc(until)
-        if isinstance(since, timedelta):
-            return Interval(end - since, end)
         return Interval(min(group.first_step for group in tables.groups()) if since is None else _utc(since), end)
 
     def _request(self, group: str, cluster: str | None, since: Since, until: Until) -> GroupRequest:
         from spark_jobs.show.what_if import GroupRequest
 
+        if isinstance(since, timedelta) and until is None:
+            return GroupRequest(group, self.published.last(since), cluster)
         return GroupRequest(group, self.time(since, until), cluster)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -17,16 +18,22 @@ from spark_jobs.ingest.files import check_readable
 from spark_jobs.store.location import Location, check_all
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.published import published_run
+from spark_jobs.store.read.recorded import check_recorded
 
 
 def check_audit(arguments: Namespace) -> None:
-    """As `check_inputs`, and raises `WarehouseError` for a table that an audit needs and that is not there."""
+    """As `check_inputs`, and raises `WarehouseError` for a table that an audit needs and that is not there,
+    `UnknownNameError` for a cluster, group or topic that no snapshot names.
+    """
     check_inputs(arguments, [table for table in SOURCES if table not in OPTIONAL_SOURCES])
+    location, named = Location.parse(arguments.warehouse), vars(arguments)
+    if location.local_path is not None:
+        check_recorded(DeltaTables(location), *(named.get(name) for name in ("cluster", "group", "topic")))
 
 
 def check_inputs(arguments: Namespace, needed: Iterable[Table] = ()) -> None:
     """Looks at everything that the command was given. Raises `InputFileError` for a file that cannot be opened,
-    `ConfigurationError`, `IntervalError` off the grid, `WarehouseError` for a name that cannot be one,
+    `ConfigurationError`, `IntervalError` off the grid or in the future, `WarehouseError` for a name that cannot be one,
     `SchemaMismatchError` for tables that are not as `schemas` says, or with `--upgrade` cannot be made so,
     `NothingPublishedError` for a run that has published nothing.
     """
@@ -37,7 +44,7 @@ def check_inputs(arguments: Namespace, needed: Iterable[Table] = ()) -> None:
         table_named(arguments.table)
     location = Location.parse(arguments.warehouse)
     if given.get("interval") is not None:
-        load(arguments.config).grid.check_whole_steps(arguments.interval)
+        load(arguments.config).grid.check_steps(arguments.interval, datetime.now(UTC))
     if location.local_path is None:
         return  # who reaches another warehouse, and how, Spark knows
     _check_tables(location, location.local_path, needed, older=given.get("upgrade", False))

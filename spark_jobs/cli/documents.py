@@ -19,6 +19,7 @@ from spark_jobs.errors import OutputError
 if TYPE_CHECKING:
     from spark_jobs.pipeline.run import RunResult
     from spark_jobs.show.incidents import Incidents
+    from spark_jobs.show.status import Statuses
     from spark_jobs.show.trends import Trends
 
 
@@ -101,10 +102,19 @@ def _json_value(value: object) -> str:
 def run_document(result: RunResult) -> dict[str, Any]:
     """A run for `as_json`."""
     warnings = {"warnings": result.warnings, "quality_warnings": result.quality_warnings}
-    return {"run": result.run, "findings": result.findings} | warnings
+    return {"run": result.run, "findings": result.findings, "observed": result.observed} | warnings
+
+
+def statuses_document(statuses: Statuses) -> dict[str, Any]:
+    """The newest step of every group for `as_json`, and until when the data of each cluster go."""
+    return {"newest_step": statuses.newest_step, "groups": statuses.groups} | _data_until(statuses)
+
+
+def _data_until(answer: Statuses | Incidents) -> dict[str, Any]:
+    return {"data_until": {} if answer.data_age is None else answer.data_age.until}
 
 
 def incidents_document(incidents: Incidents) -> dict[str, Any]:
     """Incidents for `as_json`, and the time in which nothing was audited, or recorded."""
     unknown = {"not_audited": [*map(str, incidents.not_audited)], "not_recorded": [*map(str, incidents.not_recorded)]}
-    return {"incidents": incidents.rows()} | unknown
+    return {"incidents": incidents.rows()} | unknown | _data_until(incidents)

@@ -8,14 +8,14 @@ from expectations.suite import Severity
 from spark_jobs.cli.options import NEVER
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.errors import ExitCode
-from spark_jobs.operate.backfill import Backfill
+from spark_jobs.operate.backfill import Audited, Backfill
 from spark_jobs.pipeline.quality.checks import Result
 from spark_jobs.pipeline.run import RunResult
 
 
 def exit_code(severities: Iterable[str], fail_on: str, *, doubtful: bool = False) -> ExitCode:
     """1 if a finding is at or above `fail_on`, else 2 if one is a warning or the data is `doubtful` (an expectation
-    failed, but no critical one), else 0.
+    failed, but no critical one; nothing was observed), else 0.
     """
     ranks = [SEVERITIES.index(severity) for severity in severities]
     if any(rank >= (*SEVERITIES, NEVER).index(fail_on) for rank in ranks):
@@ -25,17 +25,19 @@ def exit_code(severities: Iterable[str], fail_on: str, *, doubtful: bool = False
 
 def run_exit_code(result: RunResult, fail_on: str) -> ExitCode:
     """The `exit_code` of a run; findings that are muted do not count, nor does what follows from them."""
-    return exit_code(result.reported_severities(), fail_on, doubtful=bool(result.quality_warnings))
+    return exit_code(result.reported_severities(), fail_on, doubtful=_is_doubtful(result))
+
+
+def _is_doubtful(audit: RunResult | Audited) -> bool:
+    return bool(audit.quality_warnings) or not audit.observed
 
 
 def backfill_exit_code(result: Backfill, fail_on: str) -> ExitCode:
     """The worst of all steps: `exit_code` of those that were audited, the error's of those that failed. Findings at or
     above `fail_on` are worse than warnings only.
     """
-    codes = {
-        exit_code(audited.findings, fail_on, doubtful=bool(audited.quality_warnings))
-        for audited in result.audited.values()
-    }
+    audited = result.audited.values()
+    codes = {exit_code(step.findings, fail_on, doubtful=_is_doubtful(step)) for step in audited}
     return worst(codes | {failure.exit_code for failure in result.failed.values()})
 
 

@@ -88,7 +88,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "time in UTC, END excluded; audits cover whole steps (1 hour unless configured)",
         type=Interval.parse,
     ),
-    "--last": _value("TIME", "so long before the end of the newest audited step, such as 1h, 7d or 1w", type=_seconds),
+    "--last": _value(
+        "TIME",
+        "so long before now, such as 1h, 7d or 1w; what-if: before the end of the newest audited step",
+        type=_seconds,
+    ),
     "--tz": _value(
         "ZONE",
         "show times of this zone, such as Europe/Berlin (default: UTC); what is typed without an offset is UTC",

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
 from spark_jobs.cli import show_status
-from spark_jobs.cli.documents import answered, incidents_document, trends_document
+from spark_jobs.cli.documents import answered, incidents_document, statuses_document, trends_document
 from spark_jobs.cli.show_incidents import ORDERS, show_incidents
 from spark_jobs.cli.terminal import (
     SEVERITY_STYLES,
@@ -27,6 +27,7 @@ from spark_jobs.cli.terminal import (
     known,
     local,
     measure,
+    print_line,
     printable,
     progress_on,
     show_next,
@@ -40,6 +41,7 @@ from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.errors import ExitCode
+from spark_jobs.show.data_age import DataAge
 from spark_jobs.show.recorder import calls_in, recorder_lines
 from spark_jobs.show.suggest import suggestion_lines, suggestions_of
 from spark_jobs.show.text.explanation_text import lines, unknowns
@@ -87,7 +89,8 @@ def status_command(arguments: Namespace) -> int:
     with opened(arguments) as warehouse:
         statuses = warehouse.status(arguments.group, cluster=arguments.cluster)
     statuses.groups.sort(key=show_status.ORDERS[arguments.sort], reverse=True)
-    if not answered(arguments, dataclasses.asdict(statuses), statuses.groups):
+    if not answered(arguments, statuses_document(statuses), statuses.groups):
+        show_age(statuses.data_age, warehouse.clock())
         if arguments.group is None:
             show_status.show_statuses(Console(), statuses, every=arguments.all)
         else:
@@ -98,6 +101,12 @@ def status_command(arguments: Namespace) -> int:
             moment = {"at": middle(worst["start"], worst["end"])} if worst else {}
             show_next("explain" if worst else "incidents", arguments.warehouse, **names, **moment)
     return ExitCode.CLEAN if statuses.groups else ExitCode.WARNINGS
+
+
+def show_age(data_age: DataAge | None, now: datetime) -> None:
+    """Where the data end: what is shown is of then, not of now."""
+    if data_age is not None:
+        print_line(Console(), f"{data_age.text(now)}.")
 
 
 def middle(start: datetime, end: datetime) -> str:
@@ -124,11 +133,12 @@ def incidents_command(arguments: Namespace) -> int:
     unknown = unknown_text(incidents.not_audited, incidents.not_recorded)
     document = incidents_document(incidents)
     if answered(arguments, document, document["incidents"]):
-        pass
-    elif arguments.id is not None:
+        return ExitCode.WARNINGS if unknown else ExitCode.CLEAN
+    if arguments.id is not None:
         for incident in incidents.incidents:
             show_explanation(Console(), _in_full(warehouse.stored, incident))
     else:
+        show_age(incidents.data_age, warehouse.clock())
         show_incidents(Console(), incidents.incidents, unknown)
         for incident in incidents.incidents[:1]:
             show_next("incidents", arguments.warehouse, id=incident.incident_id)

@@ -30,13 +30,14 @@ _HOW_TO_GO_ON = "the steps published so far stay published: the same command wit
 @dataclass(frozen=True)
 class Audited:
     """A step that was published: by which run, its findings by severity (without those that are muted), and the
-    warnings of `RunResult`.
+    warnings of `RunResult`; whether anything was observed.
     """
 
     run_id: str
     findings: Mapping[str, int]
     warnings: Sequence[str]
     quality_warnings: Sequence[str]
+    observed: bool = True
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ def backfill(
         except RebalanceAuditError as error:
             return Failed(type(error).__name__, str(error), error.exit_code)
         findings = Counter(result.reported_severities())
-        return Audited(result.run["run_id"], dict(findings), result.warnings, result.quality_warnings)
+        warnings = result.warnings, result.quality_warnings
+        return Audited(result.run["run_id"], dict(findings), *warnings, result.observed)
 
     outcomes: dict[Interval, Audited | Failed] = {}
     with ThreadPoolExecutor(jobs) as pool:

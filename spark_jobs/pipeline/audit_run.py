@@ -22,6 +22,7 @@ from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.quality.checks import settings_of
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.conflicts import retry_on_conflict
+from spark_jobs.store.read.recorded import check_recorded
 from spark_jobs.store.read.stored import Filter, tuples
 from spark_jobs.store.read.through_spark import SparkTables, stored_in
 from spark_jobs.store.spark_types import spark_schema
@@ -60,16 +61,18 @@ class AuditRun:
     ) -> Self:
         """A new run, of the newest version of every source.
 
-        Raises `IntervalError` off the grid, `WarehouseError` where a table is missing that is not optional.
+        Raises `IntervalError` off the grid and in the future, `WarehouseError` where a table is missing that is not
+        optional, `UnknownNameError` for a cluster, group or topic that no snapshot names.
         """
-        configuration.grid.check_whole_steps(request.interval)
+        now = datetime.now(UTC)
+        configuration.grid.check_steps(request.interval, now)
         versions = {
             table.name: warehouse.version(spark, table)
             for table in (*SOURCES, SIGHTINGS, CAPTURE_CALLS)
             if table not in (*OPTIONAL_SOURCES, SIGHTINGS, CAPTURE_CALLS) or warehouse.exists(spark, table)
         }
-        run_id, now = uuid.uuid4().hex, datetime.now(UTC)
-        return cls(spark, warehouse, request, configuration, run_id, now, versions, progress)
+        check_recorded(stored_in(spark, warehouse), request.cluster, request.consumer_group, request.topic)
+        return cls(spark, warehouse, request, configuration, uuid.uuid4().hex, now, versions, progress)
 
     @property
     def read_window(self) -> Interval:

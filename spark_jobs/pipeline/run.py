@@ -68,13 +68,15 @@ class JudgedRun:
 @dataclass(frozen=True)
 class RunResult:
     """What a run published: its row of `audit_runs`, its findings as dicts with their `team`, what the reader should
-    know of what was not audited, and which expectations failed without keeping the run from being published.
+    know of what was not audited, which expectations failed without keeping the run from being published, and whether
+    anything was observed.
     """
 
     run: dict[str, Any]
     findings: list[dict[str, Any]]
     warnings: list[str]
     quality_warnings: list[str]
+    observed: bool = True
 
     def reported_severities(self) -> list[str]:
         """The severities of the findings that are reported: neither they are muted nor their roots."""
@@ -158,7 +160,7 @@ def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None) -> Ru
             lambda: write(this, row), lambda: record_results(this.spark, this.warehouse, this.run_id, results)
         )
     findings = findings_with_teams(this.configuration.routes, judged.counted.findings)
-    return RunResult(row, findings, warnings, quality_warnings)
+    return RunResult(row, findings, warnings, quality_warnings, judged.counted.observed)
 
 
 def not_audited_warnings(judged: JudgedRun, request: RunRequest) -> list[str]:

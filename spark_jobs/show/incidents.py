@@ -15,11 +15,13 @@ from spark_jobs.domain.incidents.team_routes import TeamRoute, with_teams
 from spark_jobs.domain.incidents.threads import QUIET
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, IncidentPart
 from spark_jobs.domain.model.intervals import EVER, Interval
+from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.errors import NothingPublishedError
+from spark_jobs.show.data_age import DataAge, data_age
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.read.delta import delta_tables
@@ -102,6 +104,7 @@ class Incidents(Tabular):
     incidents: Sequence[Incident]
     not_audited: Sequence[Interval]
     not_recorded: Sequence[Interval]
+    data_age: DataAge | None = None
 
     def __iter__(self) -> Iterator[Incident]:
         return iter(self.incidents)
@@ -137,16 +140,23 @@ def _part_row(part: IncidentPart) -> dict[str, Any]:
 
 
 def incidents_and_unknown(
-    stored: StoredTables, query: IncidentQuery, progress: Callable[[str], None] = lambda _: None
+    stored: StoredTables,
+    query: IncidentQuery,
+    progress: Callable[[str], None] = lambda _: None,
+    now: datetime = EVER.end,
 ) -> Incidents:
     """The incidents of the query, the newest first, and the time without any published rows or snapshots; raises as
-    `published_incidents` does, and for a rule that does not exist.
+    `published_incidents` does, and for a rule or a severity that does not exist.
+
+    `now`: a step that ends later is not missing, unless nothing of the query's time was audited.
     """
-    check_rule(query.rule)
+    check_known("rule", query.rule, [rule.name for rule in RULES])
+    check_known("severity", query.severity, SEVERITIES)
     progress("reading the findings")
     tables = published_tables(stored)
-    matching, unaudited = published_incidents(tables, query), not_audited(tables, query)
-    return Incidents(matching, unaudited, [] if matching or unaudited else not_recorded(tables, query))
+    matching, unaudited = published_incidents(tables, query), not_audited(tables, query, now)
+    unrecorded = [] if matching or unaudited else not_recorded(tables, query)
+    return Incidents(matching, unaudited, unrecorded, data_age(tables, query.cluster))
 
 
 def severities_in(warehouse: str, interval: str, cluster: str | None, consumer_group: str | None) -> list[str]:
@@ -171,9 +181,9 @@ def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[I
     return wanted
 
 
-def not_audited(tables: PublishedTables, query: IncidentQuery) -> list[Interval]:
+def not_audited(tables: PublishedTables, query: IncidentQuery, now: datetime = EVER.end) -> list[Interval]:
     """The time of the query, in whole steps, in which no group that it names was audited. Without an interval: `EVER`
-    if none of them ever was, else nothing.
+    if none of them ever was, else nothing. A step that ends after `now` is not missing if another one was audited.
     """
     published = tables.read(GROUP_STATUS, query.interval or EVER, ["step_start"], query.cluster, query.consumer_group)
     audited = {step for (step,) in tuples(published)}
@@ -181,7 +191,7 @@ def not_audited(tables: PublishedTables, query: IncidentQuery) -> list[Interval]
         return [] if audited else [EVER]
     missing: list[Interval] = []
     for step in tables.grid.steps(tables.steps(query.interval)):
-        if step.start not in audited:
+        if step.start not in audited and not (audited and step.end > now):
             continues = missing and missing[-1].end == step.start
             missing.append(Interval(missing.pop().start, step.end) if continues else step)
     return missing
@@ -236,11 +246,11 @@ def _names_client(incident: Incident, text: str) -> bool:
     return any(text in name.lower() for name in (*incident.members, *subjects))
 
 
-def check_rule(name: str | None) -> None:
-    """Raises `NothingPublishedError`, naming the most similar rule, if there is none of this name."""
-    names = [rule.name for rule in RULES]
+def check_known(kind: str, name: str | None, names: Sequence[str]) -> None:
+    """Raises `NothingPublishedError`, naming the most similar rule or severity, if there is none of this name."""
     if name is not None and name not in names:
-        raise NothingPublishedError(f"there is no rule {name}: {did_you_mean(name, names) or ', '.join(names)}")
+        hint = did_you_mean(name.upper(), names) or ", ".join(names)
+        raise NothingPublishedError(f"there is no {kind} {name}: {hint}")
 
 
 def was_seen_in(incident: Incident, interval: Interval) -> bool:

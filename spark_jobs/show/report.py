@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.runtime.version import code_version
 from spark_jobs.show import fleet, spans
+from spark_jobs.show.data_age import data_age
 from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import IncidentQuery, published_incidents, was_seen_in
 from spark_jobs.show.page.groups import GroupRows
@@ -38,7 +40,8 @@ ROWS_OF_ONE, ROWS_OF_ALL = 20_000, 200_000
 @dataclass(frozen=True)
 class ReportRequest:
     """The time to report on, of all groups or of those named. `detailed`: how many of the worst groups get a page of
-    their own; `routes` say which team a group belongs to.
+    their own; `routes` say which team a group belongs to; `now`: when the page is written; None: it
+    does not say how old the data are.
     """
 
     interval: Interval
@@ -46,6 +49,7 @@ class ReportRequest:
     consumer_group: str | None = None
     detailed: int = 20
     routes: tuple[TeamRoute, ...] = ()
+    now: datetime | None = None
 
 
 def report(stored: StoredTables, request: ReportRequest, progress: Callable[[str], None]) -> str:
@@ -76,12 +80,17 @@ def report(stored: StoredTables, request: ReportRequest, progress: Callable[[str
             notes=_left_out(groups, chosen),
             runs=runs_of(stored, interval),
             warehouse=stored.location.location,
+            data_age="" if request.now is None else _age(tables, request.cluster, request.now),
             versions=tables.versions,
             code_version=code_version(),
             incidents=incidents,
             trends=trends,
         )
     )
+
+
+def _age(tables: PublishedTables, cluster: str | None, now: datetime) -> str:
+    return f"Written at {format_utc(now.replace(microsecond=0))}. {data_age(tables, cluster).text(now)}."
 
 
 def write_page(page: str, file: Path) -> None:

@@ -15,6 +15,7 @@ from spark_jobs.domain.model.intervals import EVER
 from spark_jobs.domain.model.severities import INFO, WORST_FIRST
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules import stranded_write_queues, unobserved
+from spark_jobs.show.data_age import DataAge, data_age
 from spark_jobs.show.fleet import FINDING_COLUMNS, attention, findings_summary
 from spark_jobs.show.rows import GROUP, Row, group_of
 from spark_jobs.show.tabular import Tabular
@@ -50,6 +51,7 @@ class Statuses(Tabular):
 
     newest_step: datetime | None
     groups: list[dict[str, Any]]
+    data_age: DataAge | None = None
 
     def to_arrow(self) -> pa.Table:
         """A row per group: the columns of `group_status`, and those that `statuses` adds."""
@@ -80,14 +82,13 @@ def statuses(
         {**row, **_findings_columns(findings_per_group.get(group_of(row), []), row["step_start"] + length)}
         for row in newest.groups
     )
-    return Statuses(newest.newest_step, sorted(groups, key=_order))
+    return Statuses(newest.newest_step, sorted(groups, key=_order), data_age(tables, cluster))
 
 
 def _order(row: Row) -> tuple[object, ...]:
     """What is wrong now comes first, then what was and is over; a group that is deleted needs no attention."""
-    worst = row["worst"]
-    was_wrong = worst is not None and worst["severity"] != INFO
-    place = (1 if worst["is_over"] else 0) if was_wrong else 2
+    worst = row["worst"] or {"severity": row["worst_severity"], "is_over": False}
+    place = 2 if worst["severity"] in (INFO, None) else int(worst["is_over"])
     return row["deleted_at"] is not None, place, _severity(row), attention(row)
 
 

@@ -52,7 +52,7 @@ def test_spark_reads_the_same(spark: SparkSession, twins_hour: Warehouse) -> Non
         ["status", "--json"],
         ["runs", "--json"],
         ["clients", "c", "--json"],
-        ["incidents", "--last", "1h", "--tz", "Europe/Berlin"],
+        ["incidents", "--interval", str(HOUR), "--tz", "Europe/Berlin"],
         ["explain", "--group", "g", "--at", "2026-03-01T10:30", "--json"],
         ["notify", "--dry-run"],
         ["report", "--interval", str(HOUR), "--out", "report.html"],

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from schemas import AUDIT_RUNS, GROUP_STATUS, OUTPUTS, Table
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import NothingPublishedError, WarehouseError
+from spark_jobs.show.data_age import DataAge
 from spark_jobs.show.status import Statuses, statuses
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.spark_types import spark_schema
@@ -76,6 +77,6 @@ def test_a_warehouse_in_which_nothing_was_published(warehouse: Warehouse) -> Non
 def test_a_run_that_found_no_group(spark: SparkSession, warehouse: Warehouse) -> None:
     warehouse.create(spark, (*OUTPUTS, AUDIT_RUNS))
     write(spark, warehouse, AUDIT_RUNS, published(spark, warehouse))
-    assert statuses(DeltaTables(warehouse)) == Statuses(None, [])
+    assert statuses(DeltaTables(warehouse)) == Statuses(None, [], DataAge({}, timedelta(hours=1)))
     with pytest.raises(NothingPublishedError, match="there is no cluster eu; audited clusters: none"):
         statuses(DeltaTables(warehouse), "eu")

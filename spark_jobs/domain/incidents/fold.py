@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from spark_jobs.domain.incidents.facts import incident
+from spark_jobs.domain.incidents.silence import silent_findings, with_silence
 from spark_jobs.domain.incidents.threads import QUIET, RootRules, Thread, threads
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding, UnknownTime
 from spark_jobs.domain.model.mutes import unreported_ids
@@ -17,7 +18,8 @@ from spark_jobs.domain.rules.rule import Rule
 def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules: Iterable[Rule]) -> list[Incident]:
     """Every incident of these findings, the newest first; the order in which findings are given does not matter.
 
-    What is muted, and what follows from it, opens none; nor does INFO, but where it says that nothing is known.
+    What is muted, and what follows from it, opens none; nor does INFO, except if it means that nothing is known. That
+    is an ERROR if nothing was recorded of a cluster for a whole step.
     """
     findings_by_id = {finding.finding.finding_id: finding for finding in findings}
     by_name = {rule.name: rule for rule in rules}
@@ -34,7 +36,11 @@ def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules:
         if (root_id := finding.finding.root_finding_id) in findings_by_id
     }
     conditions = threads(reported.values(), RootRules(root_rules, by_name), unknown)
-    events = [incident(roots, consequences, by_name) for roots, consequences in _events(conditions, by_name)]
+    silent = silent_findings(findings_by_id.values(), unknown.steps, audited.step)
+    events = [
+        with_silence(incident(roots, consequences, by_name), silent)
+        for roots, consequences in _events(conditions, by_name)
+    ]
     opened = (event for event in events if event.severity != SEVERITIES[0] or event.rule in blind)
     return sorted(opened, key=lambda event: (-event.opened_at, event.cluster, event.rule, event.incident_id))
 

@@ -123,7 +123,7 @@ NEVER = 1 << 62
 class UnknownTime:
     """The times in which a group's state is unknown: steps that were not audited, and blind findings; since when
     conditions are known to have held; and when groups and topics were deleted. `unreported`: the ids of findings that
-    open no incident.
+    open no incident. `steps`: the starts of the audited steps by cluster and consumer group.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class UnknownTime:
                 times[finding.group].append((_held_since(finding.finding), finding.finding.end))
             if finding.finding.finding_id in unreported:
                 self._unreported.add((*finding.group, finding.finding.rule, finding.step_start))
-        self._steps, self._step = steps, audited.step
+        self.steps, self._step = steps, audited.step
         self._unknown: Mapping[tuple[str, str], Sequence[Time]] = {
             group: joined([*_between(sorted(of_group), audited.step), *times[group]])
             for group, of_group in steps.items()
@@ -175,7 +175,7 @@ class UnknownTime:
         return max(held_since, at)
 
     def _is_reported(self, published: PublishedFinding, step_start: int) -> bool:
-        is_audited = step_start in self._steps[published.group]
+        is_audited = step_start in self.steps[published.group]
         return is_audited and (*published.group, published.finding.rule, step_start) not in self._unreported
 
 

@@ -87,6 +87,12 @@ class Interval:
         return Interval(start, end) if start < end else None
 
 
+def check_begun(interval: Interval, now: datetime) -> None:
+    """Raises `IntervalError` for an interval of which nothing has happened yet."""
+    if interval.start >= now:
+        raise IntervalError(f"the interval {interval} is in the future: it is {format_utc(now.replace(microsecond=0))}")
+
+
 #: All of history, and more.
 EVER = Interval(EPOCH, datetime(9999, 1, 1, tzinfo=UTC))
 _EXAMPLE = "2026-03-01T10:00/2026-03-01T11:00"
@@ -122,6 +128,11 @@ class StepGrid:
                 f"the interval {interval} is off the grid of {self.length.total_seconds():g} s steps: "
                 f"the whole steps around it are {widened}"
             )
+
+    def check_steps(self, interval: Interval, now: datetime) -> None:
+        """`check_whole_steps`; raises `IntervalError` also if the last step has not begun."""
+        self.check_whole_steps(interval)
+        check_begun(Interval(interval.end - self.length, interval.end), now)
 
     def steps(self, interval: Interval) -> Iterator[Interval]:
         """The steps of an interval in order; raises `IntervalError` if it is off the grid."""

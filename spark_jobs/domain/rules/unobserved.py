@@ -16,7 +16,7 @@ from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.snapshot_gaps import MEMBERSHIPS, snapshot_gaps
 
 NAME = "UNOBSERVED"
-NO_SNAPSHOTS, NOT_ANSWERED = "NO_SNAPSHOTS", "NOT_ANSWERED"
+NO_SNAPSHOTS, NOT_ANSWERED, NOTHING_RECORDED = "NO_SNAPSHOTS", "NOT_ANSWERED", "NOTHING_RECORDED"
 #: So many brokers are named with their errors.
 _NAMED = 3
 
@@ -78,7 +78,9 @@ RULE = Rule(
     "only if it listed no members either while the topic's route named it. Calls for members that were not answered "
     "(`capture_calls`) show that a group is there. ERROR if the recorder called brokers for the group's members in the "
     "step, and no broker answered in all of it; WARN if snapshots of the source came again, or such calls went on to "
-    "the end; INFO if the gap lasts to the end of the step, as the recording, the group or the topic may have ended.",
+    "the end; INFO if the gap lasts to the end of the step, as the recording, the group or the topic may have ended. "
+    "An incident is an ERROR also if no members of any group of the cluster were recorded for a whole step, and for an "
+    "hour or longer.",
     causes={
         NO_SNAPSHOTS: Cause(
             "a source that had snapshots before has none",
@@ -88,6 +90,11 @@ RULE = Rule(
         NOT_ANSWERED: Cause(
             "the recorder called brokers that list the group, and none of them returned its members",
             "Check these brokers, and the recorder's permissions and network. What happened then stays unknown.",
+        ),
+        NOTHING_RECORDED: Cause(
+            "no members of any group of the cluster were recorded for a whole step; of incidents only",
+            "Check the recorder first: does it run, does it reach the brokers, is what it records loaded? Until then "
+            "no rule sees anything of this cluster.",
         ),
     },
     example="every group, from 02:26:56 on, as the recording ends with the snapshots of 02:26:26.",

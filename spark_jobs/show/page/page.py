@@ -48,6 +48,7 @@ class PageContent:
     code_version: str
     incidents: Sequence[Incident] = ()
     trends: Sequence[GroupTrend] = ()
+    data_age: str = ""
 
 
 def page(content: PageContent) -> str:

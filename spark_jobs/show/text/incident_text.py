@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from spark_jobs.domain.incidents.values import DELETED, TOPIC_DELETED, Incident, IncidentPart
 from spark_jobs.domain.model.intervals import EVER, Interval, duration_text, format_utc
 from spark_jobs.domain.model.message_queue import queues_by_topic
-from spark_jobs.domain.model.severities import SEVERITIES
+from spark_jobs.domain.model.severities import ERROR, SEVERITIES
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules import unobserved
@@ -65,15 +65,17 @@ def unknown_text(not_audited: Sequence[Interval], not_recorded: Sequence[Interva
     return f"unknown: nothing was {missing}{times}"
 
 
-def attention(incident: Incident) -> tuple[int, bool, bool, int, int]:
+def attention(incident: Incident) -> tuple[int, int, bool, int, int]:
     """Sort key, greatest first: worse severity, then open, then more messages piled up, then newer.
 
-    UNOBSERVED comes last in its severity: where the recording ended, nothing went wrong.
+    UNOBSERVED comes last in its severity: where the recording ended, nothing went wrong. As an ERROR it comes first: a
+    whole cluster is not seen.
     """
-    recorded = incident.rule != unobserved.NAME
+    is_unobserved = incident.rule == unobserved.NAME
+    place = (2 if incident.severity == ERROR else 0) if is_unobserved else 1
     return (
         SEVERITIES.index(incident.severity),
-        recorded,
+        place,
         incident.resolved_at is None,
         incident.piled_up or 0,
         incident.opened_at,

@@ -12,7 +12,7 @@ import pytest
 from spark_jobs.domain.incidents.facts import part_headline
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.values import AuditedTime, GroupCost, Incident, IncidentPart, PublishedFinding
-from spark_jobs.domain.model.finding import Finding, QueueEvidence
+from spark_jobs.domain.model.finding import Finding, Party, QueueEvidence
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.catalog import RULES
 from tests.domain.audited import START, finding
@@ -276,6 +276,33 @@ def test_the_recorder_stops_for_all_groups_at_once() -> None:
         published("04:30-05:00", "UNOBSERVED", "NO_SNAPSHOTS", group, severity="INFO") for group in ("a", "b", "c")
     ]
     assert summaries(*blind, until=5) == ["UNOBSERVED 04:30-open a,b,c NO_SNAPSHOTS INFO 0"]
+
+
+def unseen(span: str, group: str, source: str = "membership_snapshots") -> list[PublishedFinding]:
+    """Nothing is recorded of the group, by source."""
+    found = published(span, "UNOBSERVED", "NO_SNAPSHOTS", group, severity="INFO")
+    evidence = found[0].finding.evidence._replace(parties=[Party(source, None)])
+    return [one._replace(finding=one.finding._replace(evidence=evidence)) for one in found]
+
+
+def test_a_cluster_of_which_nothing_is_recorded_for_a_step_is_an_error() -> None:
+    both = unseen("04:30-06:00", "a"), unseen("04:30-06:00", "b")
+    assert summaries(*both, until=6) == ["UNOBSERVED 04:30-open a,b NO_SNAPSHOTS+NOTHING_RECORDED ERROR 0"]
+    (one,) = folded(*both, until=6)
+    assert one.headline == "Nothing is recorded of the cluster c"
+    assert one.causes == ("NO_SNAPSHOTS", "NOTHING_RECORDED")
+    assert one.advice.startswith("Check the recorder first")
+    # For no whole step, if longer than an hour; of one group only; only the offsets are missing.
+    short = [*unseen("04:20-05:30", "a"), *unseen("04:10-05:30", "b")]
+    assert {each.severity for each in folded(short, until=6)} == {"INFO"}
+    part, whole = unseen("04:30-05:00", "a"), unseen("04:00-06:00", "a")
+    offsets = "04:00-06:00", "b", "offset_snapshots"
+    assert {each.severity for each in folded(part, unseen("04:30-05:00", "b"), until=5)} == {"INFO"}
+    assert {each.severity for each in folded(whole, published("03:00-03:30", OFFLINE, NOBODY, "b"), until=6)} == {
+        "INFO",
+        "ERROR",
+    }
+    assert {each.severity for each in folded(whole, unseen(*offsets), until=6)} == {"INFO"}
 
 
 def test_info_and_muted_findings_open_nothing() -> None:
