@@ -59,6 +59,9 @@ FINDINGS = Table(
         Field("muted", STRING, "why it counts for no exit code and no notice, as configured; null: it does"),
         Field("root_finding_id", STRING, "the finding of the same step that caused it; null: this one is a root"),
         Field("held_since", TIMESTAMP, "when the condition began, as far as the look-back shows; before the step, too"),
+        Field(
+            "client_id", STRING, "the client that it is about, or the host whose ids change; null: none in particular"
+        ),
     ),
     key=("finding_id",),
     partition_by=("step_start",),

@@ -189,6 +189,14 @@ def test_causes_before_the_worst_and_long_lists() -> None:
     assert "  … and 3 more." in lines
 
 
+def test_a_client_with_the_name_of_its_group_is_named() -> None:
+    unseen = PART._replace(rule="GHOST_MEMBER", cause="C", client_id="g")
+    other = unseen._replace(consumer_group="h", subject="h", client_id="h")
+    lines = [line.text for line in incident_lines(incident(roots=(unseen, other), consequences=()))]
+    assert "ERROR GHOST_MEMBER (C) in g: g" in lines
+    assert "ERROR GHOST_MEMBER (C) in h: h" in lines
+
+
 def test_what_is_said_of_many_groups_is_said_once() -> None:
     """Of whole groups, less than a minute apart; not of others, and not of a second time."""
     unseen = PART._replace(rule="UNOBSERVED", cause="NO_SNAPSHOTS", severity="INFO", finding_ids=("f",))

@@ -38,13 +38,14 @@ def hung(group: str, hour: int, minutes: tuple[int, int], **values: Any) -> dict
     start, end = (at(hour * HOUR + 60 * minute) for minute in minutes)
     named = {"rule": "CLIENT_HUNG", "cause": "NO_ANSWER", "cluster": "c", "consumer_group": group, "subject": "h1@7"}
     subject = values.get("subject", "h1@7")
+    client_id = None if subject == group else subject
     evidence = {
-        "client_ids": [] if subject == group else [subject],
+        "client_ids": [] if client_id is None else [client_id],
         "connections": [],
         "backlog_max": values.pop("most", None),
     }
     times = {"start": start, "end": end, "step_start": at(hour * HOUR), "finding_id": f"{group}{hour}{minutes}"}
-    return finding(**(named | times | values), evidence=evidence)
+    return finding(**(named | times | values), evidence=evidence, client_id=client_id)
 
 
 @pytest.fixture

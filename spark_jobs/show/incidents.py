@@ -65,6 +65,7 @@ _PARTS = pa.list_(
             "members": _TEXTS,
             "detail": pa.string(),
             "parties": pa.list_(pa.struct({"name": pa.string(), "client_ids": _TEXTS})),
+            "client_id": pa.string(),
         }
     )
 )

@@ -165,6 +165,7 @@ def finding(
     cause: str | None = None,
     severity: str = "ERROR",
     topic: str | None = None,
+    client_id: str | None = None,
     subject: str = "g",
     client_ids: Sequence[str] = (),
     queues: Sequence[tuple[str, str, int, str]] = (),
@@ -172,7 +173,9 @@ def finding(
     backlog_max: int | None = None,
     **more: Any,
 ) -> Finding:
-    """`queues`: topic, broker, id, role, each for the whole time; what is not given is unknown."""
+    """`queues`: topic, broker, id, role, each for the whole time; `subject`: unless it is about a client; what is not
+    given is unknown.
+    """
     unknown: dict[str, Any] = dict.fromkeys(Evidence._fields)
     own = {
         "client_ids": list(client_ids),
@@ -181,7 +184,9 @@ def finding(
         "backlog_max": backlog_max,
     }
     evidence = Evidence(**{**unknown, **own})
-    return Finding(finding_id, rule, severity, topic, subject, at(begin), at(end), cause, evidence, "Do it.", **more)
+    more["client_id"] = client_id
+    about = client_id or subject
+    return Finding(finding_id, rule, severity, topic, about, at(begin), at(end), cause, evidence, "Do it.", **more)
 
 
 def client_history(*snapshots: dict[str, Any]) -> ClientHistory:

@@ -14,7 +14,7 @@ def roots(*found: Finding) -> dict[str, str | None]:
     return {finding.finding_id: finding.root_finding_id for finding in with_roots(found, RULES)}
 
 
-TWINS = finding("twins", "DUPLICATE_CLIENT_ID", 0, 600, subject="c1", client_ids=["c1"])
+TWINS = finding("twins", "DUPLICATE_CLIENT_ID", 0, 600, client_id="c1", client_ids=["c1"])
 
 
 def test_what_follows_shares_a_client_with_its_root_and_stands_at_the_same_time() -> None:
@@ -25,18 +25,20 @@ def test_what_follows_shares_a_client_with_its_root_and_stands_at_the_same_time(
     assert roots(TWINS, unowned._replace(start=unowned.end, end=unowned.end + 9))["u"] is None
     other = finding("u", "UNASSIGNED_QUEUE", 0, 600, "DUPLICATE_CLIENT_ID", client_ids=["c2"])
     assert roots(TWINS, other)["u"] is None
+    # A group whose name is the client id is no client.
+    assert roots(TWINS, other._replace(subject="c1"))["u"] is None
 
 
 def test_near_its_capacity_follows_from_busy_threads_and_hot_keys_and_comes_before_falling_behind() -> None:
     queue = [("t", "b", 0, "HOT")]
-    near = finding("n", "NEAR_CAPACITY", 0, 900, "HOT_QUEUE", subject="c1", client_ids=["c1"], queues=queue)
-    slow = finding("s", "SLOW_LISTENER", 0, 900, subject="c1", client_ids=["c1"])
+    near = finding("n", "NEAR_CAPACITY", 0, 900, "HOT_QUEUE", client_id="c1", client_ids=["c1"], queues=queue)
+    slow = finding("s", "SLOW_LISTENER", 0, 900, client_id="c1", client_ids=["c1"])
     skew = finding("p", "PRODUCER_SKEW", 0, 900, "HOT_QUEUES", queues=queue)
     lag = finding("l", "CONSUMER_LAGGING", 60, 900, client_ids=["c1"])
     assert roots(near, slow, skew)["n"] == "s"
     assert roots(near, skew)["n"] == "p"
     assert roots(near, lag) == {"n": None, "l": "n"}
-    assert roots(near, slow._replace(evidence=slow.evidence._replace(client_ids=["c2"]), subject="c2"))["n"] is None
+    assert roots(near, slow._replace(evidence=slow.evidence._replace(client_ids=["c2"]), client_id="c2"))["n"] is None
 
 
 @pytest.mark.parametrize("rule", ["UNASSIGNED_QUEUE", "DOUBLE_OWNED_QUEUE"])
@@ -50,12 +52,12 @@ def test_what_clients_of_several_languages_did_to_queues_follows_from_them(rule:
 def test_what_stood_long_before_is_no_consequence(began: int, root: str | None) -> None:
     """The twins come so many seconds after the uneven shares."""
     uneven = finding("l", "LOAD_IMBALANCE", 0, 3600, "HASH_RING", parties=[("4 queues", ("c1", "c2"))])
-    later = finding("twins", "DUPLICATE_CLIENT_ID", began, 3000, subject="c1", client_ids=["c1"])
+    later = finding("twins", "DUPLICATE_CLIENT_ID", began, 3000, client_id="c1", client_ids=["c1"])
     assert roots(uneven, later)["l"] == root
 
 
 def test_a_consequence_of_a_consequence_names_the_root() -> None:
-    slow = finding("s", "SLOW_LISTENER", 0, 900, subject="c1", client_ids=["c1"])
+    slow = finding("s", "SLOW_LISTENER", 0, 900, client_id="c1", client_ids=["c1"])
     behind = finding("l", "CONSUMER_LAGGING", 60, 900, client_ids=["c1"], queues=[("t", "b", 0, "BEHIND")])
     lost = finding("r", "RETENTION_RISK", 300, 900, "LOST", queues=[("t", "b", 0, "AT_RISK")])
     elsewhere = finding("r2", "RETENTION_RISK", 300, 900, "LOST", queues=[("t", "b", 1, "AT_RISK")])
@@ -65,17 +67,17 @@ def test_a_consequence_of_a_consequence_names_the_root() -> None:
 def test_of_several_roots_the_rules_first_then_the_earliest_then_by_id() -> None:
     lag = finding("lag", "CONSUMER_LAGGING", 100, 900, client_ids=["c1"], queues=[("t", "b", 0, "BEHIND")])
     slow = [
-        finding(name, "SLOW_LISTENER", start, 900, subject="c1", client_ids=["c1"])
+        finding(name, "SLOW_LISTENER", start, 900, client_id="c1", client_ids=["c1"])
         for name, start in (("b", 50), ("c", 50), ("a", 60))
     ]
     assert roots(lag, *reversed(slow))["lag"] == "b"
-    hung = finding("h", "CLIENT_HUNG", 90, 900, subject="c1", queues=[("t", "b", 0, "HUNG")])
+    hung = finding("h", "CLIENT_HUNG", 90, 900, client_id="c1", queues=[("t", "b", 0, "HUNG")])
     assert roots(lag, *slow, hung)["lag"] == "h"
 
 
 @pytest.mark.parametrize("rule", ["CONSUMER_STOPPED", "CONSUMER_STALLED", "CONSUMER_LAGGING", "RETENTION_RISK"])
 def test_the_queues_of_a_ghost_stand_still_because_of_it(rule: str) -> None:
-    ghost = finding("g", "GHOST_MEMBER", 100, 900, subject="c1", queues=[("t", "b", 0, "GHOST")])
+    ghost = finding("g", "GHOST_MEMBER", 100, 900, client_id="c1", queues=[("t", "b", 0, "GHOST")])
     of_it, elsewhere = (
         finding(name, rule, 200, 900, queues=[("t", "b", queue, "")]) for queue, name in enumerate("xy")
     )

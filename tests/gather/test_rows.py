@@ -134,6 +134,7 @@ FINDING = Finding(
     ),
     advice="do",
     held_since=START - 5 * SECOND,
+    client_id="c1",
 )
 STATUS = GroupStatus(
     worst_severity="ERROR",
@@ -325,6 +326,7 @@ def test_a_finding_with_all_its_evidence() -> None:
         "muted": None,
         "root_finding_id": None,
         "held_since": at(-5),
+        "client_id": "c1",
     }
     queue = {"topic": "t", "broker_name": "b", "queue_id": 1, "role": "UNASSIGNED", "start": at(0), "end": at(1)}
     known = {"backlog_start": 1, "backlog_end": None, "backlog_max": 2, "produced": 3, "consumed": None}

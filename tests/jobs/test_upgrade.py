@@ -45,7 +45,7 @@ CHANGES = [
     Upgraded("queue_progress", "constraint unknown_stays_unknown set"),
     *columns_added("group_status", "lag_quality utilisation busiest_utilisation busiest_member busiest_limit headroom"),
     *columns_added("group_status", "catches_up catch_up_seconds retention_left_seconds deleted_at deleted_topics"),
-    *columns_added("findings", "muted root_finding_id held_since"),
+    *columns_added("findings", "muted root_finding_id held_since client_id"),
     *(Upgraded(table, "created") for table in ("sightings", "strategy_comparison", "capture_calls", "notices")),
 ]
 #: Columns that the old tables lack.
@@ -60,7 +60,7 @@ LACKING = {
     "catch_up_seconds (double), catches_up (boolean), deleted_at (timestamp), deleted_topics[].deleted_at (timestamp), "
     "deleted_topics[].topic (string), headroom (double), lag_quality (string), "
     "retention_left_seconds (double), utilisation (double)",
-    "findings": "held_since (timestamp), muted (string), root_finding_id (string)",
+    "findings": "client_id (string), held_since (timestamp), muted (string), root_finding_id (string)",
 }
 
 

@@ -133,7 +133,7 @@ def _headline(rule: Rule, roots: Sequence[Thread], worst: IncidentPart) -> str:
 
 def part_headline(part: IncidentPart, rule: Rule) -> str:
     """The rule's sentence of one condition, with the queues of its worst finding, or the topic of a client's."""
-    has_queues = part.subject not in (part.topic, part.consumer_group) and "{subjects" not in rule.headline
+    has_queues = part.names_more and "{subjects" not in rule.headline
     headline = rule.headline.format(
         groups=Names([part.consumer_group], "group"),
         topics=Names([part.topic or ""], "topic"),

@@ -21,7 +21,6 @@ from spark_jobs.domain.model.finding import Finding, Persistence
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.findings import queues_text
 from spark_jobs.domain.rules.rule import Rule
 
 #: What is back so soon never went away.
@@ -131,6 +130,7 @@ class Thread:
             members=tuple(sorted(self.members)),
             detail=rule.detail(worst) if rule.detail else "",
             parties=tuple(worst.evidence.parties or ()),
+            client_id=self.identity.client_id,
         )
 
 
@@ -145,19 +145,7 @@ def threads(findings: Iterable[PublishedFinding], root_rules: RootRules, unknown
 
 def _identity(published: PublishedFinding) -> Identity:
     finding = published.finding
-    client_id = finding.subject if _is_of_client(finding, published.consumer_group) else None
-    return Identity(*published.group, finding.rule, finding.topic, client_id)
-
-
-def _is_of_client(finding: Finding, consumer_group: str) -> bool:
-    """Whether the subject is a client id: neither the topic nor the group nor the queues. The queues' text is made
-    only where it may be the subject: it begins with the first broker's name.
-    """
-    if finding.subject in (finding.topic, consumer_group):
-        return False
-    queues = finding.evidence.queues
-    first = min((queue.broker_name for queue in queues), default="")
-    return not finding.subject.startswith(first) or finding.subject != queues_text(queues)
+    return Identity(*published.group, finding.rule, finding.topic, finding.client_id)
 
 
 def _threads(

@@ -47,6 +47,7 @@ class IncidentPart(NamedTuple):
 
     `start` and `end`: when it was seen, first and last; `members`: client ids that it names. Of its worst finding, the
     latest of equals: `cause`, `detail` (what it adds to the rule's headline, empty: nothing) and `parties`.
+    `client_id`: as in its findings.
     """
 
     consumer_group: str
@@ -61,6 +62,12 @@ class IncidentPart(NamedTuple):
     members: tuple[str, ...] = ()
     detail: str = ""
     parties: tuple[Party, ...] = ()
+    client_id: str | None = None
+
+    @property
+    def names_more(self) -> bool:
+        """Whether its subject is a client or queues, and not its topic or group."""
+        return self.client_id is not None or self.subject not in (self.topic, self.consumer_group)
 
 
 class GroupCost(NamedTuple):

@@ -17,7 +17,7 @@ from spark_jobs.domain.model.severities import ERROR, INFO
 from spark_jobs.domain.model.window import common
 from spark_jobs.domain.rocketmq.strategies import UNIQUE_INSTANCE_NAME_VERSION
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, unassigned_queues
-from spark_jobs.domain.rules.roots import subjects
+from spark_jobs.domain.rules.roots import own_client
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "DUPLICATE_CLIENT_ID"
@@ -208,5 +208,5 @@ RULE = Rule(
     severity=severity,
     probable_cause=probable_cause,
     shows_persistence=True,
-    spreads_by=subjects,
+    spreads_by=own_client,
 )

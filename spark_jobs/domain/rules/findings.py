@@ -71,6 +71,7 @@ def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
         advice=_advice(rule, condition.cause, worst),
         muted=mute_reason(step.settings.mutes, rule.name, start),
         held_since=began,
+        client_id=first.client_id,
     )
 
 

@@ -10,7 +10,7 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.window import Time, overlaps
 from spark_jobs.domain.rules.queue_owners import owned_queues
-from spark_jobs.domain.rules.roots import subjects
+from spark_jobs.domain.rules.roots import own_client
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "GHOST_MEMBER"
@@ -73,5 +73,5 @@ RULE = Rule(
     example="none: no consumer is shut down in a process that keeps running.",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
-    spreads_by=subjects,
+    spreads_by=own_client,
 )

@@ -59,7 +59,7 @@ def brokers(finding: Finding) -> Iterable[Hashable]:
 def clients(finding: Finding) -> Iterable[Hashable]:
     """The client ids that it is about or names."""
     parties = (client_id for party in finding.evidence.parties or () for client_id in party.client_ids or ())
-    return {finding.subject, *finding.evidence.client_ids, *parties}
+    return {finding.client_id, *finding.evidence.client_ids, *parties} - {None}
 
 
 def named_clients(finding: Finding) -> Iterable[Hashable]:
@@ -67,9 +67,9 @@ def named_clients(finding: Finding) -> Iterable[Hashable]:
     return finding.evidence.client_ids or (finding.subject,)
 
 
-def subjects(finding: Finding) -> Iterable[Hashable]:
-    """Its subject."""
-    return (finding.subject,)
+def own_client(finding: Finding) -> Iterable[Hashable]:
+    """The client id that it is about."""
+    return {finding.client_id} - {None}
 
 
 def hosts(finding: Finding) -> Iterable[Hashable]:

@@ -156,7 +156,7 @@ def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:
         part = alike[0]
         groups = names_text([member.consumer_group for member in alike], _NAMED)
         place = groups if part.topic is None else f"{groups}, {part.topic}"
-        about = "" if part.subject in (part.topic, part.consumer_group) else f": {part.subject}"
+        about = f": {part.subject}" if part.names_more else ""
         yield TextLine(f"{part.severity} {part.rule} ({part.cause}) in {place}{about}", 1, part.severity)
         finding_count = count(sum(len(member.finding_ids) for member in alike), "finding")
         start, end = min(member.start for member in alike), max(member.end for member in alike)
@@ -182,7 +182,7 @@ def _alike_parts(parts: Iterable[IncidentPart]) -> list[list[IncidentPart]]:
 
 
 def _are_alike(before: IncidentPart, after: IncidentPart) -> bool:
-    are_of_groups = all(part.topic is None and part.subject == part.consumer_group for part in (before, after))
+    are_of_groups = all(part.topic is None and not part.names_more for part in (before, after))
     are_of_groups &= before.consumer_group != after.consumer_group
     are_same = (before.severity, before.rule, before.cause) == (after.severity, after.rule, after.cause)
     return are_of_groups and are_same and max(abs(before.start - after.start), abs(before.end - after.end)) < _APART

@@ -42,7 +42,7 @@ def published(span: str, rule: str, cause: str | None = None, group: str = "g", 
     found = []
     for step in range(begin // HOUR * HOUR, end, HOUR):
         start, until = max(begin, step), min(end, step + HOUR)
-        name = "/".join(map(str, (rule, cause, group, more.get("topic"), more.get("subject"), start)))
+        name = "/".join(map(str, (rule, cause, group, more.get("topic"), more.get("client_id"), start)))
         one = finding(name, rule, start - TEN, until - TEN, cause, **{"subject": group, **more})
         found.append(PublishedFinding("c", group, START + (step - TEN) * SECOND, one))
     return found
@@ -127,7 +127,7 @@ def test_nothing_says_why_an_open_incident_is_over() -> None:
 def test_of_several_groups_the_last_one_says_why_it_is_over() -> None:
     def resolved(*deleted: tuple[str, str], h: str = "03:00-04:10") -> str:
         twins = [
-            published(span, "DUPLICATE_CLIENT_ID", "CLONED_PROCESS", group, subject="c1")
+            published(span, "DUPLICATE_CLIENT_ID", "CLONED_PROCESS", group, client_id="c1")
             for group, span in (("g", "03:00-03:40"), ("h", h))
         ]
         (one,) = folded(*twins, until=5, deleted=deleted)
@@ -150,7 +150,7 @@ def test_a_fault_over_20_hours_is_one() -> None:
 
 def test_minutes_without_owner_count_once_however_many_findings_say_so() -> None:
     queues = [("t", "b", 0, "UNASSIGNED"), ("t", "b", 1, "DOUBLE_OWNED")]
-    twins = published("02:30-03:30", "DUPLICATE_CLIENT_ID", "CLONED_PROCESS", subject="c1", queues=queues)
+    twins = published("02:30-03:30", "DUPLICATE_CLIENT_ID", "CLONED_PROCESS", client_id="c1", queues=queues)
     unowned = published("02:30-03:30", "UNASSIGNED_QUEUE", "DUPLICATE_CLIENT_ID", topic="t", queues=queues[:1])
     (one,) = folded(twins, following(twins, unowned))
     assert (one.unowned_queue_minutes, one.queues) == (60, (("t", "b", 0), ("t", "b", 1)))
@@ -212,8 +212,8 @@ def test_what_comes_back_within_ten_minutes_never_went_away() -> None:
 
 
 def test_a_cause_that_changes_is_one_incident_and_two_at_once_are_two() -> None:
-    asleep = published("03:00-05:30", "CLIENT_HUNG", "NO_PULL", subject="h@1", client_ids=["h@1"], severity="WARN")
-    silent = published("05:30-06:00", "CLIENT_HUNG", "NO_ANSWER", subject="h@1", client_ids=["h@1"])
+    asleep = published("03:00-05:30", "CLIENT_HUNG", "NO_PULL", client_id="h@1", client_ids=["h@1"], severity="WARN")
+    silent = published("05:30-06:00", "CLIENT_HUNG", "NO_ANSWER", client_id="h@1", client_ids=["h@1"])
     assert summaries(asleep, silent) == ["CLIENT_HUNG 03:00-06:00 g NO_PULL+NO_ANSWER ERROR 0"]
     (one,) = folded(asleep, silent)
     assert one.cause == "NO_ANSWER"
@@ -247,7 +247,7 @@ def test_one_event_in_several_groups_is_one_and_other_events_are_not() -> None:
     ]
     assert len(summaries(gone("03:00-03:30", "g1", "b"), gone("04:00-04:30", "g2", "b"))) == 2
     frozen = [
-        published("03:00-03:30", "CLIENT_HUNG", "NO_ANSWER", group, subject=name, client_ids=[name])
+        published("03:00-03:30", "CLIENT_HUNG", "NO_ANSWER", group, client_id=name, client_ids=[name])
         for group, name in (("g1", "10.0.0.1@7#1"), ("g2", "10.0.0.1@7#2"), ("g3", "10.0.0.1@7#3"))
     ]
     assert summaries(*frozen) == ["CLIENT_HUNG 03:00-03:30 g1,g2,g3 NO_ANSWER ERROR 0"]
@@ -354,7 +354,7 @@ def test_what_is_silent_since_shortly_before_the_step_is_not_resolved_there() ->
 
 def test_a_transient_finding_that_proves_persistent_gives_the_incident_no_cause() -> None:
     def twins(span: str, cause: str, persistence: str) -> list[PublishedFinding]:
-        found = published(span, "DUPLICATE_CLIENT_ID", cause, subject="c1")
+        found = published(span, "DUPLICATE_CLIENT_ID", cause, client_id="c1")
         return [one._replace(finding=with_persistence(one.finding, persistence)) for one in found]
 
     stale = twins("02:58-03:00", "STALE_CONNECTION", "TRANSIENT")
@@ -374,7 +374,7 @@ def _unmuted(one: PublishedFinding) -> PublishedFinding:
 
 def test_what_stood_long_before_its_root_is_an_incident_of_its_own() -> None:
     """In its later steps nothing tells that the uneven shares stood before the twins came."""
-    twins = published("08:30-10:00", "DUPLICATE_CLIENT_ID", "FIXED_INSTANCE_NAME", subject="c1")
+    twins = published("08:30-10:00", "DUPLICATE_CLIENT_ID", "FIXED_INSTANCE_NAME", client_id="c1")
     uneven = following(twins[1:], published("02:00-11:00", "LOAD_IMBALANCE", "ROOMS", topic="t", severity="WARN"))
     assert summaries(twins, uneven) == [
         "DUPLICATE_CLIENT_ID 08:30-10:00 g FIXED_INSTANCE_NAME ERROR 0",
@@ -385,7 +385,7 @@ def test_what_stood_long_before_its_root_is_an_incident_of_its_own() -> None:
 def test_piled_up_is_the_highest_of_each_group() -> None:
     found = [
         published(
-            "03:00-05:00", "CLIENT_HUNG", "NO_ANSWER", group, client_ids=["h@1"], subject="h@1", backlog_max=backlog
+            "03:00-05:00", "CLIENT_HUNG", "NO_ANSWER", group, client_ids=["h@1"], client_id="h@1", backlog_max=backlog
         )
         for group, backlog in (("g1", 70), ("g2", 5), ("g3", None))
     ]
@@ -414,7 +414,7 @@ def test_out_of_order_and_repeated_backfills_change_nothing(seed: int) -> None:
     offline = published("02:30-22:40", OFFLINE, NOBODY)
     unowned = following(offline, published("02:30-22:40", "UNASSIGNED_QUEUE", OFFLINE, topic="t"))
     hung = [
-        published("03:00-05:30", "CLIENT_HUNG", cause, group, subject="h@1", client_ids=["h@1"])
+        published("03:00-05:30", "CLIENT_HUNG", cause, group, client_id="h@1", client_ids=["h@1"])
         for group in ("g", "g2")
         for cause in ("NO_PULL", "NO_ANSWER")
     ]
@@ -422,6 +422,20 @@ def test_out_of_order_and_repeated_backfills_change_nothing(seed: int) -> None:
     shuffled = [*offline, *unowned, *(one for some in hung for one in some)] * 2
     random.Random(seed).shuffle(shuffled)
     assert folded(shuffled) == expected
+
+
+def test_a_client_is_itself_whatever_its_name() -> None:
+    """Its id may be the name of its group or its topic, or read like queues. An older version published no client."""
+    queues = [("t", "b", 0, "HUNG")]
+
+    def hung(client_id: str | None) -> list[PublishedFinding]:
+        return published("03:00-03:30", "CLIENT_HUNG", "NO_PULL", topic="t", queues=queues, client_id=client_id)
+
+    names = ("g", "t", "b:0", "c1")
+    found = folded(*map(hung, names))
+    parts = [part for one in found for part in one.roots]
+    assert sorted((part.client_id, part.subject) for part in parts) == sorted(zip(names, names, strict=True))
+    assert [one.roots[0].client_id for one in folded(hung(None))] == [None]
 
 
 def test_the_id_stays_when_more_is_audited() -> None:

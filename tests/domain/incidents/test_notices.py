@@ -66,7 +66,7 @@ def test_it_is_over_when_ten_minutes_have_gone_by_without_it() -> None:
 
 
 def test_it_got_worse() -> None:
-    hung: dict[str, Any] = {"subject": "h@1", "client_ids": ["h@1"]}
+    hung: dict[str, Any] = {"client_id": "h@1", "client_ids": ["h@1"]}
     asleep = published("03:00-05:30", "CLIENT_HUNG", "NO_PULL", severity="WARN", **hung)
     silent = published("05:30-06:00", "CLIENT_HUNG", "NO_ANSWER", **hung)
     for least, first, second in (("WARN", "opened WARN", "worse ERROR"), ("ERROR", None, "opened ERROR")):
