@@ -90,10 +90,9 @@ def test_a_catalog_schema_is_a_warehouse_too(spark: SparkSession) -> None:
         frame = stage(spark, warehouse, "x", spark.range(3))
         assert frame.count() == 3
         assert list(staged_times(spark, warehouse)) == ["x"]
-        with claim(warehouse.folder(spark), RunRequest(HOUR), "first"):
-            assert [path.name for path in Path("spark-warehouse/audit_test.db/_claims").glob("*.json")] == [
-                "run-first.json"
-            ]
+        with claim(warehouse.folder(spark), RunRequest(HOUR), "first") as held:
+            files = Path("spark-warehouse/audit_test.db/_claims").glob("*.json")
+            assert [path.name for path in files] == [f"{held.name}.json"]
         drop_staged(spark, warehouse, "x")
         assert staged_times(spark, warehouse) == {}
     finally:

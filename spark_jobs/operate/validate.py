@@ -18,12 +18,12 @@ from expectations.suite import Severity
 from schemas import AUDIT_RUNS, OUTPUTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid
-from spark_jobs.errors import ConfigurationError
+from spark_jobs.errors import ConfigurationError, PublishConflictError
 from spark_jobs.pipeline.audit_run import Progress
 from spark_jobs.pipeline.check import record_results, validated
 from spark_jobs.pipeline.gather.judged import IN_PART, Gathered, checked_outputs, checked_snapshots
 from spark_jobs.pipeline.gather.packed import counted_in
-from spark_jobs.pipeline.publish.claims import claim
+from spark_jobs.pipeline.publish.claims import check_free
 from spark_jobs.pipeline.publish.content import NOTHING, Content, content_of_run, content_of_steps
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.publish.runs import PublishedRun, of_one_topic
@@ -70,9 +70,7 @@ def validate(
     for wanted_table in wanted:
         warehouse.delta_table(spark, wanted_table)
     run_id = uuid.uuid4().hex
-    with claim(warehouse.folder(spark), RunRequest(interval or EVER), run_id):
-        frames = {known: _rows(spark, warehouse, known, interval) for known in BY_TABLE}
-        runs = _runs(stored_in(spark, warehouse), interval)
+    frames, runs = _unchanged(spark, warehouse, interval)
     check_step(runs, configuration)
     interval = interval or _hull({table: frames[table] for table in wanted}, runs, configuration)
     if interval is None:
@@ -81,6 +79,22 @@ def validate(
     checks = [check for check in _checks(frames, runs, interval, configuration, usual) if check.suite.table in wanted]
     results = validated(warehouse, run_id, checks, _facts(frames, runs, interval, configuration, wanted, progress))
     return Validation(run_id, interval, results, record_results(spark, warehouse, run_id, results))
+
+
+def _unchanged(
+    spark: SparkSession, warehouse: Warehouse, interval: Interval | None
+) -> tuple[dict[Table, DataFrame], list[PublishedRun]]:
+    """The rows of every table, and the runs that published them; raises `PublishConflictError` where a run publishes
+    some of the steps meanwhile: it is not kept from that.
+    """
+    folder, stored = warehouse.folder(spark), stored_in(spark, warehouse)
+    check_free(folder, request := RunRequest(interval or EVER))
+    runs = _runs(stored, interval)
+    frames = {known: _rows(spark, warehouse, known, interval) for known in BY_TABLE}
+    check_free(folder, request)
+    if _runs(stored, interval) != runs:
+        raise PublishConflictError("a run has published some of the steps meanwhile: try again")
+    return frames, runs
 
 
 def _rows(spark: SparkSession, warehouse: Warehouse, table: Table, interval: Interval | None) -> DataFrame:

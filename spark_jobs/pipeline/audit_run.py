@@ -49,6 +49,8 @@ class AuditRun:
     progress: Progress = lambda _: None
     #: Whether `audit_runs` has a row of this run already: a task that was rejected is run again.
     is_recorded: bool = False
+    #: Whether it writes nothing, neither rows into quarantine nor pages: another run is compared with it.
+    only_looks: bool = False
 
     @classmethod
     def begin(

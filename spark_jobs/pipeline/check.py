@@ -33,22 +33,22 @@ def usual_of(run: AuditRun) -> Usual | None:
 def check(run: AuditRun, tables: Iterable[Table], facts: Facts, usual: Usual | None) -> list[Result]:
     """What the expectations of these tables see in what was counted of them."""
     checks = checks_of(tables, run.request.interval, run.configuration, usual)
-    return validated(run.warehouse, run.run_id, checks, facts)
+    return validated(None if run.only_looks else run.warehouse, run.run_id, checks, facts)
 
 
-def validated(warehouse: Warehouse, run_id: str, checks: Sequence[Check], facts: Facts) -> list[Result]:
+def validated(warehouse: Warehouse | None, run_id: str, checks: Sequence[Check], facts: Facts) -> list[Result]:
     """What Great Expectations makes of the checks. It takes seconds to import: `api.start.start_spark` imports it while
     Java starts.
     """
     from spark_jobs.pipeline.quality.validation import validate
 
-    return validate(checks, facts, run_id, _site(warehouse))
+    return validate(checks, facts, run_id, _site(warehouse) if warehouse else None)
 
 
 def set_rejected_aside(run: AuditRun, sources: Sources, packed: DataFrame, facts: Facts) -> dict[str, int]:
     """Puts the snapshots into quarantine that `packed` names as not used; how many, by source table that has any."""
     left_out = {table: sum(step[LEFT_OUT] for step in facts[table]) for table in SOURCES}
-    for table in filter(left_out.get, SOURCES):
+    for table in () if run.only_looks else filter(left_out.get, SOURCES):
         rows = rejected_snapshots(packed, table, sources[table])
         judged = with_reasons(BY_TABLE[table], rows, content_hash(table), run.check_settings)
         rejected = quarantined(BY_TABLE[table], judged, run.run_id).localCheckpoint()

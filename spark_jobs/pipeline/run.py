@@ -29,7 +29,7 @@ from spark_jobs.pipeline.check import (
 )
 from spark_jobs.pipeline.gather.judged import Gathered, judged_steps
 from spark_jobs.pipeline.gather.packed import Counted, counted_in, unpacked
-from spark_jobs.pipeline.publish.claims import check_claimed, claim
+from spark_jobs.pipeline.publish.claims import Claimed, claim
 from spark_jobs.pipeline.publish.publisher import publish
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.publish.turns import publishing
@@ -98,11 +98,11 @@ def run(
     nothing is published then, and `audit_runs` says so.
     """
     this = AuditRun.begin(spark, warehouse, request, configuration, progress)
-    with claim(warehouse.folder(spark), request, this.run_id):
+    with claim(warehouse.folder(spark), request, this.run_id) as claimed:
         usual = usual_of(this)
         judged = judge(this, usual)
         reject_if_critical(this, judged.results)
-        return publish_judged(this, judged, usual)
+        return publish_judged(this, judged, usual, claimed)
 
 
 def in_memory(frame: DataFrame) -> DataFrame:
@@ -137,8 +137,8 @@ def _was_captured_before(gathered: Gathered) -> bool:
     return gathered.sightings is not None and not gathered.sightings.where("consumer_group IS NOT NULL").isEmpty()
 
 
-def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None) -> RunResult:
-    """Checks the judged rows, publishes them, and records the run and the results of its checks. The run holds its
+def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None, claimed: Claimed) -> RunResult:
+    """Checks the judged rows, publishes them, and records the run and the results of its checks. `claimed`: the run's
     `claim`.
 
     Raises `QualityError` if a critical expectation fails, `WarehouseError`, `PublishConflictError` or `PublishError`
@@ -150,12 +150,12 @@ def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None) -> Ru
     quality_warnings = judged.quality_warnings + failures(results[len(judged.results) :], Severity.WARNING)
     this.progress("publishing")
     one_step = this.configuration.grid.is_one_step(this.request.interval)
-    with publishing(this.spark, this.warehouse, this.request, this.run_id):
-        tables = publish(this.spark, this.warehouse, this.request, judged.outputs(), this.run_id, one_step=one_step)
-        # A run does not write itself down in a place from which the warehouse has vanished.
-        check_claimed(this.warehouse.folder(this.spark), this.run_id)
+    into = (this.spark, this.warehouse, this.request)
+    with publishing(*into, this.run_id, claimed) as check_held:
+        tables = publish(*into, judged.outputs(), this.run_id, check=check_held, one_step=one_step)
         row = published_row(this, tables, judged.not_evaluated, warnings + quality_warnings)
         this.progress("recording the results of the checks")
+        check_held()  # nor is a run recorded in a place from which the warehouse has vanished
         run_in_parallel(
             lambda: write(this, row), lambda: record_results(this.spark, this.warehouse, this.run_id, results)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -12,6 +13,7 @@ from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.pipeline.audit_run import AuditRun
 from spark_jobs.pipeline.gather.fold import Sources
+from spark_jobs.pipeline.publish.content import contents_of
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.sql import literal
 
@@ -27,6 +29,16 @@ def during(interval: Interval, time: str) -> Column:
 def read_sources(run: AuditRun) -> Sources:
     """The snapshots of the run's read window, of its cluster and group; a missing optional table is empty."""
     return {table: _snapshots(run, table) for table in SOURCES}
+
+
+def changed_sources(run: AuditRun) -> list[str]:
+    """Names of the source tables whose snapshots of the read window are not those any more that the run has pinned."""
+    newest = {table.name: run.warehouse.version(run.spark, table) for table in SOURCES if table.name in run.versions}
+    moved_on = [table for table in SOURCES if newest.get(table.name) != run.versions.get(table.name)]
+    pinned, present = (
+        contents_of({table: _snapshots(of, table) for table in moved_on}) for of in (run, replace(run, versions=newest))
+    )
+    return [table.name for table in moved_on if pinned[table] != present[table]]
 
 
 def _snapshots(run: AuditRun, table: Table) -> DataFrame:

@@ -25,6 +25,7 @@ from spark_jobs.pipeline.gather.packed import counted_in
 from spark_jobs.pipeline.publish.claims import claim, claim_task
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.run import JudgedRun, judge, publish_judged
+from spark_jobs.pipeline.sources import changed_sources
 from spark_jobs.store.staging import drop_staged, stage, staged
 from spark_jobs.store.warehouse import Warehouse
 
@@ -108,7 +109,7 @@ def audit_sources(scheduled: ScheduledRun) -> Outcome:
 
 def publish_results(scheduled: ScheduledRun) -> Outcome:
     """Judges what was counted of the staged rows, and replaces the request's steps in the tables by them; run again, it
-    only says the same.
+    only says the same. Snapshots of the steps that came or changed since the task `audit` are audited first.
 
     Raises `QualityError` if a critical expectation fails: nothing is published, and `audit_runs` says rejected;
     `PublishConflictError` where another run is publishing the same steps.
@@ -118,12 +119,20 @@ def publish_results(scheduled: ScheduledRun) -> Outcome:
     if outcome == "published":
         says, warnings = f"run {run.run_id} is already published", list[str]()
     else:
-        with claim(run.warehouse.folder(run.spark), run.request, run.run_id):
+        if changed := changed_sources(run):
+            run.progress(f"auditing again, as {' and '.join(changed)} changed since the task audit")
+            audit_sources(scheduled)
+            run, audited = _audited(scheduled)
+            outcome = None
+        with claim(run.warehouse.folder(run.spark), run.request, run.run_id) as claimed:
             run.progress("checking what was counted")
             judged = _judged(scheduled, audited)
-            result = publish_judged(replace(run, is_recorded=outcome is not None), judged, usual_of(run))
+            begun = replace(run, is_recorded=outcome is not None)
+            result = publish_judged(begun, judged, usual_of(run), claimed)
         rows = ", ".join(f"{name} {count}" for name, count in result.run["row_counts"].items())
         says = f"run {run.run_id} published {rows} rows"
+        if changed:
+            says += f"; it was audited again, as {' and '.join(changed)} changed since the task audit"
         # What the sources broke, the task `audit` has said.
         warnings = result.warnings + result.quality_warnings[len(judged.quality_warnings) :]
     drop_staged(run.spark, run.warehouse, scheduled.results)

@@ -133,10 +133,11 @@ def test_what_killed_runs_left_behind_goes_and_what_is_in_use_stays(spark: Spark
         part.write_bytes(b"")
         age(part, 0.5 if name == "written_findings" else days)
         age(part.parent, days)
-    with claim(warehouse, RunRequest(HOUR), "alive"):
-        shutil.copy(root / "_claims" / "run-alive.json", root / "_claims" / "run-dead.json")
+    with claim(warehouse, RunRequest(HOUR), "alive") as held:
+        alive = root / "_claims" / f"{held.name}.json"
+        shutil.copy(alive, root / "_claims" / "run-dead.json")
         maintain(spark, warehouse, MONTH)
-        assert sorted(path.name for path in (root / "_claims").iterdir()) == ["all.lock", "run-alive.json"]
+        assert sorted(path.name for path in (root / "_claims").iterdir()) == ["all.lock", alive.name]
     assert sorted(path.name for path in (root / "_staging").iterdir()) == ["written_findings", "young_findings"]
 
 

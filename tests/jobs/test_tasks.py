@@ -102,6 +102,28 @@ def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: ScheduledRun, mo
     assert warehouse.version(spark, FINDINGS) == version
 
 
+def test_snapshots_that_come_between_the_tasks_are_audited_before_anything_is_published(
+    spark: SparkSession, warehouse: Warehouse
+) -> None:
+    """Those of other steps are not waited for."""
+    history(spark, warehouse)
+    scheduled = ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
+    began = do(scheduled, "audit").says.split()[1]
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(7200, "a")]})
+    assert do(scheduled, "publish").says.startswith(f"run {began} published ")
+    later = dataclasses.replace(scheduled, name="scheduled__2")
+    do(later, "audit")
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(1805, "a", "a", "b", "c")]})
+    says = do(later, "publish").says
+    assert says.endswith("; it was audited again, as membership_snapshots changed since the task audit")
+    versions = {row.run_id: row.source_versions for row in warehouse.read(spark, AUDIT_RUNS).collect()}
+    assert versions.keys() == {began, says.split()[1]}
+    assert versions[says.split()[1]][MEMBERSHIP_SNAPSHOTS.name] == warehouse.version(spark, MEMBERSHIP_SNAPSHOTS)
+    by_tasks = hashes(later)
+    run(spark, warehouse, RunRequest(HOUR), CONFIGURATION)
+    assert hashes(later) == by_tasks
+
+
 def test_a_closed_gate_leaves_a_rejected_run_and_no_later_task(spark: SparkSession, warehouse: Warehouse) -> None:
     history(spark, warehouse, broken_rows=3)
     scheduled = ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")

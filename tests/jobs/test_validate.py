@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import (
@@ -25,6 +25,7 @@ from spark_jobs.cli.exit_codes import quality_exit_code
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import ConfigurationError, ExitCode, IntervalError, PublishConflictError, WarehouseError
+from spark_jobs.operate import validate as operated
 from spark_jobs.operate.validate import Validation, validate
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.run import RunRequest
@@ -121,6 +122,32 @@ def test_bad_use_is_told_in_words(spark: SparkSession, twins_hour: Warehouse, tm
         pytest.raises(PublishConflictError, match="run other is auditing"),
     ):
         validate(spark, twins_hour, CONFIGURATION)
+
+
+def test_it_keeps_no_run_from_the_steps_and_notices_one_that_publishes(
+    spark: SparkSession, copied: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks_at = operated._rows
+
+    def meanwhile(*arguments: Any) -> DataFrame:
+        with claim(copied, RunRequest(HOUR), "meanwhile"):
+            return looks_at(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(operated, "_rows", meanwhile)
+        frames, _ = operated._unchanged(spark, copied, HOUR)
+    assert frames[FINDINGS].count() == 4
+
+    def published_meanwhile(*arguments: Any) -> DataFrame:
+        later = F.expr("finished_at + INTERVAL 1 MINUTE")
+        again = copied.read(spark, AUDIT_RUNS).withColumn("finished_at", later).localCheckpoint()
+        copied.save(again.write.format("delta").mode("append"), AUDIT_RUNS)
+        monkeypatch.setattr(operated, "_rows", looks_at)
+        return looks_at(*arguments)
+
+    monkeypatch.setattr(operated, "_rows", published_meanwhile)
+    with pytest.raises(PublishConflictError, match="has published some of the steps meanwhile"):
+        operated._unchanged(spark, copied, HOUR)
 
 
 def test_a_warehouse_without_rows_has_nothing_to_look_at(spark: SparkSession, warehouse: Warehouse) -> None:

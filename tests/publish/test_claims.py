@@ -12,7 +12,7 @@ from filelock import FileLock
 from obstore.store import MemoryStore
 
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.errors import PublishConflictError
+from spark_jobs.errors import PublishConflictError, WarehouseError
 from spark_jobs.pipeline.publish import claims, leases
 from spark_jobs.pipeline.publish.claims import claim, claim_notices, claim_task, claim_turn, claims_of, drop_dead_claims
 from spark_jobs.pipeline.publish.request import RunRequest
@@ -161,10 +161,11 @@ def test_turns_wait_and_notes_stay(place: Location) -> None:
     """A note is no claim."""
     kept = claims_of(place)
     assert kept is not None
-    with claim_turn(place), claim_notices(place), claim(place, RunRequest(TEN), "first"):
+    with claim_turn(place), claim_notices(place), claim(place, RunRequest(TEN), "first") as held:
         kept.write_note("first", "text")
-        assert kept.has("run-first")
-    assert not kept.has("run-first")
+        held.check()
+    with pytest.raises(WarehouseError, match="is not there any more"):
+        held.check()
     drop_dead_claims(place)
     assert kept.notes() == {"first": "text"}
     kept.drop_note("first")

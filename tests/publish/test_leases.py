@@ -14,7 +14,7 @@ from obstore.store import MemoryStore
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError, WarehouseError
 from spark_jobs.pipeline.publish import claims, leases
-from spark_jobs.pipeline.publish.claims import claim, claims_of, drop_dead_claims
+from spark_jobs.pipeline.publish.claims import check_free, claim, claims_of, drop_dead_claims
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.store.location import Location
 from spark_jobs.store.s3 import commits, objects
@@ -62,14 +62,64 @@ def test_what_is_renewed_stays_and_what_is_not_ends(store: MemoryStore, monkeypa
     monkeypatch.setattr(leases, "LEASE", timedelta(seconds=0.5))
     monkeypatch.setattr(leases, "_RENEWED_EVERY", 0.05)
     obstore.put(store, "run-killed", RunRequest(ELEVEN).as_json().encode())
-    with claim(BUCKET, RunRequest(TEN), "alive"):
+    with claim(BUCKET, RunRequest(TEN), "alive") as held:
         time.sleep(0.8)
         with pytest.raises(PublishConflictError), claim(BUCKET, RunRequest(TEN), "other"):
             pass
         with claim(BUCKET, RunRequest(ELEVEN), "after the killed"):
             pass
         drop_dead_claims(BUCKET)
-        assert names(store) == ["run-alive"]
+        assert names(store) == [held.name, f"tokens/{held.name}"]
+    assert names(store) == []
+
+
+def test_a_claim_that_another_took_for_dead_is_lost(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if it is renewed then, and whatever the other wanted."""
+    monkeypatch.setattr(leases, "LEASE", timedelta(seconds=0.2))
+    with claim(BUCKET, RunRequest(TEN), "suspended") as held:
+        held.check()
+        time.sleep(0.3)
+        with claim(BUCKET, RunRequest(ELEVEN), "other"):
+            pass
+        for _ in range(2):
+            with pytest.raises(WarehouseError, match="another process took over"):
+                held.check()
+    assert names(store) == []
+
+
+def test_a_claim_that_is_renewed_while_it_is_taken_for_dead_is_alive(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had been suspended, and renewed its claim just before its token was removed: its next commit may be done."""
+    monkeypatch.setattr(leases, "LEASE", timedelta(seconds=0.2))
+    delete = obstore.delete
+    with claim(BUCKET, RunRequest(TEN), "suspended") as held:
+
+        def renewed_first(store: MemoryStore, name: str) -> None:
+            if name == f"tokens/{held.name}":
+                held.check()
+            delete(store, name)
+
+        time.sleep(0.3)
+        with monkeypatch.context() as patch:
+            patch.setattr(obstore, "delete", renewed_first)
+            patch.setattr(claims, "_AT_ONCE", 0.0)
+            with pytest.raises(PublishConflictError, match="suspended"), claim(BUCKET, RunRequest(TEN), "other"):
+                pass
+        with pytest.raises(WarehouseError):
+            held.check()
+
+
+def test_a_look_at_the_claims_leaves_them_alone(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "LEASE", timedelta(seconds=0.2))
+    with claim(BUCKET, RunRequest(TEN), "first") as held:
+        with pytest.raises(PublishConflictError, match="run first is auditing"):
+            check_free(BUCKET, RunRequest(TEN))
+        check_free(BUCKET, RunRequest(ELEVEN))
+        time.sleep(0.3)
+        check_free(BUCKET, RunRequest(TEN))
+        held.check()
+        assert names(store) == [held.name, f"tokens/{held.name}"]
 
 
 def test_a_note_outlives_its_process(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:

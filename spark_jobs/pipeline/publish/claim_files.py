@@ -47,11 +47,16 @@ class ClaimFiles:
         """As `Claims.has`."""
         return (self.folder / f"{name}{_CLAIM}").is_file()
 
+    def active(self) -> dict[str, str]:
+        """As `Claims.active`."""
+        if not self.folder.is_dir():
+            return {}
+        with self._all():
+            return self._alive()
+
     def drop_dead(self) -> None:
         """As `Claims.drop_dead`."""
-        if self.folder.is_dir():
-            with self._all():
-                self._alive()
+        self.active()
 
     def write_note(self, name: str, text: str) -> None:
         """As `Claims.write_note`."""

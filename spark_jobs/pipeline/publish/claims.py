@@ -3,6 +3,7 @@
 Whoever begins writes a claim beside the tables that says what it is about to do, if no other claim that is held
 excludes it. A claim ends with its process, however that ends: on a file system it is a locked file (`claim_files`), of
 which the operating system lets go; on S3 it is an object that is renewed (`leases`), and ends two minutes after a kill.
+A process that was suspended for so long has lost it, too: it checks before every commit that it holds its claims still.
 Elsewhere there are none, and Delta's own conflict detection is what keeps two publishers of one step apart.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
@@ -33,7 +35,10 @@ class Claims(Protocol):
         """Holds a claim; raises what `refuse` raises of those that others hold."""
 
     def has(self, name: str) -> bool:
-        """Whether the claim is there."""
+        """Whether the claim is held still: the process that holds it asks, and no other has taken it for dead."""
+
+    def active(self) -> Mapping[str, str]:
+        """The claims that are held now."""
 
     def drop_dead(self) -> None:
         """Removes what killed processes have left; claims that are held stay."""
@@ -48,6 +53,24 @@ class Claims(Protocol):
         """Removes a note."""
 
 
+@dataclass(frozen=True)
+class Claimed:
+    """A claim that this process holds. Its name is its token: no other claim has ever had it."""
+
+    warehouse: Location
+    claims: Claims | None
+    name: str
+
+    def check(self) -> None:
+        """Raises `WarehouseError` if the claim is not held any more: the process must not write then."""
+        if self.claims and not self.claims.has(self.name):
+            raise WarehouseError(
+                f"the warehouse {self.warehouse.location} is not there any more, or not the same, or another process "
+                "took over: the warehouse was moved, removed or unmounted, or this process was suspended. Nothing more "
+                "is published: run it again"
+            )
+
+
 def claims_of(warehouse: Location) -> Claims | None:
     """Where the claims of a warehouse are; None where it has none."""
     if warehouse.is_on_s3:
@@ -57,31 +80,32 @@ def claims_of(warehouse: Location) -> Claims | None:
     return ClaimFiles(warehouse.local_path / "_claims") if warehouse.local_path else None
 
 
-def claim(warehouse: Location, request: RunRequest, run_id: str) -> AbstractContextManager[None]:
+def claim(warehouse: Location, request: RunRequest, run_id: str) -> AbstractContextManager[Claimed]:
     """Holds the request's steps for this run; raises `PublishConflictError` if another run holds some of them."""
+    refuse = _refusing_overlaps(warehouse, request)
+    return _claimed(warehouse, f"{_RUN}{run_id}.", request.as_json(), refuse, _at_once(warehouse))
 
+
+def check_free(warehouse: Location, request: RunRequest) -> None:
+    """Raises `PublishConflictError` if a run holds some of the request's steps; holds none itself."""
+    if claims := claims_of(warehouse):
+        _refusing_overlaps(warehouse, request)(claims.active())
+
+
+def _refusing_overlaps(warehouse: Location, request: RunRequest) -> ConflictCheck:
     def refuse(other_claims: Mapping[str, str]) -> None:
         for name, content in other_claims.items():
             if name.startswith(_RUN) and request.overlaps(other := RunRequest.from_json(content)):
+                other_id = name.removeprefix(_RUN).rpartition(".")[0]
                 raise PublishConflictError(
-                    f"run {name.removeprefix(_RUN)} is auditing {other.interval} in this warehouse, which overlaps "
+                    f"run {other_id} is auditing {other.interval} in this warehouse, which overlaps "
                     f"{request.interval}: wait for it to end, or audit other steps{_or_killed(warehouse)}"
                 )
 
-    return _claimed(warehouse, f"{_RUN}{run_id}", request.as_json(), refuse, _at_once(warehouse))
+    return refuse
 
 
-def check_claimed(warehouse: Location, run_id: str) -> None:
-    """Raises `WarehouseError` if the claim of a run is gone, and so the warehouse with it."""
-    claims = claims_of(warehouse)
-    if claims and not claims.has(f"{_RUN}{run_id}"):
-        raise WarehouseError(
-            f"the warehouse {warehouse.location} is not there any more, or not the same: it was moved, removed or "
-            "unmounted during the run. Nothing is published: run it again when it is back"
-        )
-
-
-def claim_task(warehouse: Location, run_name: str, staging: str) -> AbstractContextManager[None]:
+def claim_task(warehouse: Location, run_name: str, staging: str) -> AbstractContextManager[Claimed]:
     """Lets one process at a time do a task of a scheduled run, as all of them stage under one name.
 
     A scheduler that loses a worker tries its task again, while the Spark that the worker has started may still be at
@@ -91,13 +115,13 @@ def claim_task(warehouse: Location, run_name: str, staging: str) -> AbstractCont
     return _alone(warehouse, f"{_TASK}{staging}.", f"{says}{_or_killed(warehouse)}", _at_once(warehouse))
 
 
-def claim_turn(warehouse: Location) -> AbstractContextManager[None]:
+def claim_turn(warehouse: Location) -> AbstractContextManager[Claimed]:
     """Lets one run at a time publish; the next one waits, for half an hour at most: then `PublishConflictError`."""
     says = f"other runs have been publishing in {warehouse.location} for {_TURN_TIMEOUT:g} s: try again later"
     return _alone(warehouse, _TURN, says, _TURN_TIMEOUT)
 
 
-def claim_notices(warehouse: Location) -> AbstractContextManager[None]:
+def claim_notices(warehouse: Location) -> AbstractContextManager[Claimed]:
     """Lets one process at a time read which notices were sent, send new ones, and record them.
 
     The next one waits for it, and then has nothing to send; raises `PublishConflictError` where that takes too long.
@@ -112,22 +136,23 @@ def drop_dead_claims(warehouse: Location) -> None:
         claims.drop_dead()
 
 
-def _alone(warehouse: Location, kind: str, says: str, timeout: float) -> AbstractContextManager[None]:
+def _alone(warehouse: Location, kind: str, says: str, timeout: float) -> AbstractContextManager[Claimed]:
     """Holds the only claim whose name begins like this."""
 
     def refuse(other_claims: Mapping[str, str]) -> None:
         if any(name.startswith(kind) for name in other_claims):
             raise PublishConflictError(says)
 
-    return _claimed(warehouse, f"{kind}{uuid.uuid4().hex}", "", refuse, timeout)
+    return _claimed(warehouse, kind, "", refuse, timeout)
 
 
 @contextmanager
-def _claimed(warehouse: Location, name: str, content: str, refuse: ConflictCheck, timeout: float) -> Iterator[None]:
-    """Holds the claim; tries for so many seconds, then raises what `refuse` raises."""
+def _claimed(warehouse: Location, kind: str, content: str, refuse: ConflictCheck, timeout: float) -> Iterator[Claimed]:
+    """Holds a claim whose name begins like this; tries for so many seconds, then raises what `refuse` raises."""
     claims = claims_of(warehouse)
+    claimed = Claimed(warehouse, claims, f"{kind}{uuid.uuid4().hex}")
     if claims is None:
-        yield
+        yield claimed
         return
     retrying = Retrying(
         retry=retry_if_exception_type(PublishConflictError),
@@ -135,9 +160,9 @@ def _claimed(warehouse: Location, name: str, content: str, refuse: ConflictCheck
         wait=wait_random_exponential(multiplier=0.05, max=0.5),
         reraise=True,
     )
-    with ExitStack() as claimed:
-        retrying(lambda: claimed.enter_context(claims.hold(name, content, refuse)))
-        yield
+    with ExitStack() as stack:
+        retrying(lambda: stack.enter_context(claims.hold(claimed.name, content, refuse)))
+        yield claimed
 
 
 def _at_once(warehouse: Location) -> float:

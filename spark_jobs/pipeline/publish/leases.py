@@ -2,6 +2,10 @@
 
 Who wants one writes it first and looks for others then, so of two at once at least one sees the other. Both may: then
 both take theirs back, and try again a little later. How old another's is, its store says: no machine's clock counts.
+
+A process that was suspended renews its claim when it continues. So each claim has a token, an object that is written
+once. A process that takes another's claim for dead removes its token, and looks again: a claim that was renewed by then
+is alive. The holder renews its claim, and looks for its token, before each commit.
 """
 
 from __future__ import annotations
@@ -9,10 +13,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import obstore
@@ -23,8 +28,6 @@ from spark_jobs.store.location import Location
 from spark_jobs.store.s3.objects import object_store
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta  # in its stub only
-
     from spark_jobs.pipeline.publish.claim_files import ConflictCheck
 
 _LOG = logging.getLogger(__name__)
@@ -32,8 +35,8 @@ _LOG = logging.getLogger(__name__)
 LEASE = timedelta(seconds=120)
 #: Seconds; several may fail before others take it for dead.
 _RENEWED_EVERY = 20.0
-#: The folder of notes, in that of claims.
-_NOTES = "notes/"
+#: The folders of notes and of tokens, in that of claims.
+_NOTES, _TOKENS = "notes/", "tokens/"
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Leases:
     def hold(self, name: str, content: str, refuse: ConflictCheck) -> Iterator[None]:
         """As `Claims.hold`."""
         ended = threading.Event()
-        renewing = threading.Thread(target=self._renew, args=(name, content, ended), daemon=True)
+        renewing = threading.Thread(target=self._renew, args=(name, ended), daemon=True)
         try:
             refuse(self._other_claims(name, content))
             renewing.start()
@@ -61,31 +64,46 @@ class Leases:
             ended.set()
             if renewing.is_alive():
                 renewing.join()
+            self._drop(f"{_TOKENS}{name}")
             self._drop(name)
 
     def _other_claims(self, name: str, content: str) -> Mapping[str, str]:
         """The claims of others that live, once the own one is written."""
         self._put(name, content)
+        self._put(f"{_TOKENS}{name}", "")
         try:
-            modified = {entry["path"]: entry["last_modified"] for entry in self._entries()}
-            now = modified.pop(name)
-            alive = (other for other, at in modified.items() if now - at <= LEASE)
-            return {other: text for other in alive if (text := self._content(other)) is not None}
+            dead = self._dead(name)
+            for other in dead:
+                with suppress(FileNotFoundError):
+                    obstore.delete(self.store, f"{_TOKENS}{other}")
+            alive = [other for other, at in self._modified().items() if other != name and dead.get(other) != at]
+            return self._contents(alive)
         except Exception as error:
             raise self._failed(error) from error
 
     def has(self, name: str) -> bool:
         """As `Claims.has`."""
-        return self._content(name) is not None
+        content = self._content(name)
+        if content is None:
+            return False
+        self._put(name, content)
+        return self._content(f"{_TOKENS}{name}") is not None
+
+    def active(self) -> dict[str, str]:
+        """As `Claims.active`. What it writes excludes nobody: only by that the store says how old the others are."""
+        self._put(name := f"look-{uuid.uuid4().hex}", "")
+        try:
+            dead = self._dead(name)
+            return self._contents(other for other in self._modified() if other not in {name, *dead})
+        finally:
+            self._drop(name)
 
     def drop_dead(self) -> None:
         """As `Claims.drop_dead`."""
         with self.hold(name := f"look-{time.time_ns()}", "", lambda _: None):
-            modified = {entry["path"]: entry["last_modified"] for entry in self._entries()}
-            for other, at in modified.items():
-                if modified[name] - at > LEASE:
-                    _LOG.warning("%s is of a killed process: it is removed", other)
-                    self._drop(other)
+            for other in self._dead(name):
+                _LOG.warning("%s is of a killed process: it is removed", other)
+                self._drop(other)
 
     def write_note(self, name: str, text: str) -> None:
         """As `Claims.write_note`."""
@@ -100,10 +118,19 @@ class Leases:
         """As `Claims.drop_note`."""
         obstore.delete(self.store, f"{_NOTES}{name}")
 
-    def _entries(self) -> list[ObjectMeta]:
-        """What the store says of each claim."""
+    def _modified(self) -> dict[str, datetime]:
+        """When each claim was renewed, as the store says."""
         entries = (entry for page in obstore.list(self.store) for entry in page)
-        return [entry for entry in entries if not entry["path"].startswith(_NOTES)]
+        return {
+            entry["path"]: entry["last_modified"]
+            for entry in entries
+            if not entry["path"].startswith((_NOTES, _TOKENS))
+        }
+
+    def _dead(self, name: str) -> dict[str, datetime]:
+        """Claims that were not renewed for `LEASE` when the one of this name was, and when they were."""
+        modified = self._modified()
+        return {other: at for other, at in modified.items() if modified[name] - at > LEASE}
 
     def _content(self, name: str) -> str | None:
         try:
@@ -111,22 +138,30 @@ class Leases:
         except FileNotFoundError:
             return None  # its holder has just ended
 
+    def _contents(self, names: Iterable[str]) -> dict[str, str]:
+        """The content of each claim that has not ended meanwhile."""
+        return {name: text for name in names if (text := self._content(name)) is not None}
+
     def _put(self, name: str, text: str) -> None:
         try:
             obstore.put(self.store, name, text.encode())
         except Exception as error:
             raise self._failed(error) from error
 
-    def _renew(self, name: str, content: str, ended: threading.Event) -> None:
+    def _renew(self, name: str, ended: threading.Event) -> None:
+        """Until it ends, or is lost."""
         while not ended.wait(_RENEWED_EVERY):
             try:
-                self._put(name, content)
-            except WarehouseError as error:
+                if not self.has(name):
+                    _LOG.warning("the claim %s was taken for that of a killed process: it is not renewed", name)
+                    return
+            except Exception as error:
                 _LOG.warning("the claim %s could not be renewed: %s", name, error)
 
     def _drop(self, name: str) -> None:
         try:
-            obstore.delete(self.store, name)
+            with suppress(FileNotFoundError):
+                obstore.delete(self.store, name)
         except Exception as error:
             _LOG.warning("the claim %s could not be removed, it ends by itself: %s", name, error)
 

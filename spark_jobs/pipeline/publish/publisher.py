@@ -30,10 +30,12 @@ def publish(
     outputs: Mapping[Table, DataFrame],
     run_id: str,
     *,
+    check: Callable[[], None] = lambda: None,
     one_step: bool = False,
 ) -> dict[str, Published]:
     """What was published, per table: the `outputs` replace the request's rows; a table without rows is left out.
-    `one_step`: the request is of a single step.
+    `check` raises where the run must not write any more; it is asked before each commit. `one_step`: the request is of
+    a single step.
 
     Steps are partitions, so runs of other steps do not conflict; where Delta still sees a conflict, the publish is
     tried again, never the audit. Raises `PublishConflictError` or `PublishError`.
@@ -47,10 +49,10 @@ def publish(
     def published(table: Table) -> Published:
         written = NOTHING
         if table in outputs:
-            written = _replace(warehouse, table, outputs[table].transform(in_files), request, run_id)
+            written = _replace(warehouse, table, outputs[table].transform(in_files), request, run_id, check)
         elif not warehouse.is_free(table, request.interval):
             nothing = spark.createDataFrame([], spark_schema(table)).select(*table.columns)
-            _replace(warehouse, table, nothing, request, run_id)
+            _replace(warehouse, table, nothing, request, run_id, check)
         _LOG.info("%s: %d rows published for %s", table.name, written.rows, request.interval)
         return Published(written, warehouse.version_of(spark, table, run_id))
 
@@ -64,13 +66,21 @@ def publish(
     return {table.name: result for table, result in results.items()}
 
 
-def _replace(warehouse: Warehouse, table: Table, frame: DataFrame, request: RunRequest, run_id: str) -> Content:
+def _replace(
+    warehouse: Warehouse,
+    table: Table,
+    frame: DataFrame,
+    request: RunRequest,
+    run_id: str,
+    check: Callable[[], None],
+) -> Content:
     """The content that was written."""
 
     def commit() -> Content:
         # Sorted by key: readers skip what they do not ask for.
         written, seen = _with_content(warehouse, frame.sortWithinPartitions(*table.key))
         writer = written.write.format("delta").option("userMetadata", run_id)
+        check()  # also where a conflict is tried again: another run may have published while this one was suspended
         # Looking for what is to be removed is most of a small replacement. The claim keeps the steps free until then.
         if warehouse.is_free(table, request.interval):
             warehouse.save(writer.mode("append"), table)
