@@ -320,3 +320,24 @@ def test_what_is_muted_is_found_all_the_same_and_says_why() -> None:
     step = replace(step, settings=replace(step.settings, mutes=mutes))
     rule = replace(RULE, hits=lambda _: iter([hit(0, 50, topic="a"), hit(60, 600, topic="b")]))
     assert [(found.topic, found.muted) for found in findings(step, [rule])] == [("a", "known"), ("b", None)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        # Messages wait, and the offset stands between two sightings: one condition.
+        ({0: ["90/10"], 20: ["90/10"], 140: ["99/10"], 160: ["99/10"]}, [(0, 160)]),
+        ({0: ["90/10"], 20: ["90/10"], 80: ["95/20"], 140: ["99/20"]}, [(0, 20), (140, 160)]),
+        # Nothing waits.
+        ({0: ["10/10"], 20: ["10/10"], 140: ["10/10"]}, [(0, 20), (140, 160)]),
+    ],
+)
+def test_what_flickers_while_nothing_moves_is_one_condition(
+    rows: dict[int, list[str]], expected: list[tuple[int, int]]
+) -> None:
+    seen = [hit(begin, end, client_id="c1", queue=queue(0), minimum_seconds=0) for begin, end in ((0, 20), (140, 160))]
+    read = {second: [*cells, "0/0"] for second, cells in rows.items()}
+    assert [(one.start, one.end) for one in found(*seen, rows=read)] == [(at(a), at(b)) for a, b in expected]
+    # A queue's owner may change: only what is about one client is bridged.
+    of_topic = [replace(one, client_id=None, topic="t") for one in seen]
+    assert len(found(*of_topic, rows=read)) == 2

@@ -72,6 +72,10 @@ def held(
         # A broker that gets nothing holds nobody up.
         (finding("PRODUCER_SKEW", "BROKER_WITHOUT_MESSAGES"), "MEMBERS"),
         (finding("IDLE_CONSUMER"), "MEMBERS"),
+        (finding("BROKER_NOT_READABLE", "NOT_REACHED", queue=0), "UNREACHABLE_BROKER"),
+        (finding("BROKER_NOT_READABLE", "LEFT_ROUTE", queue=0), "UNREADABLE_QUEUES"),
+        (finding("ALLOCATION_DRIFT", "HOLDS_LESS", queue=0), "ALLOCATION_DRIFT"),
+        (finding("ALLOCATION_DRIFT", "HOLDS_MORE", queue=0), "MEMBERS"),
         # The backlog grew from 100 s to 200 s.
         (finding("MIXED_STRATEGIES", end=100), "MEMBERS"),
         (finding("MIXED_STRATEGIES", end=101), "ALLOCATION"),
@@ -132,6 +136,28 @@ def test_of_equal_growth_the_first_limit_counts() -> None:
     read = {0: ["10/10"] * 2, 100: ["460/10"] * 2, 200: ["910/10"] * 2}
     assert list(held(finding("MIXED_STRATEGIES", begin=150), intervals=cut, read=read)) == ["ALLOCATION"]
     assert list(held(finding("MIXED_STRATEGIES", end=100), intervals=cut, read=read)) == ["ALLOCATION"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "limit"),
+    [
+        # Consumed all the time, at a pace that the members have.
+        ("10/10 310/20 610/30 910/40 1210/50", "QUEUES"),
+        # Not at all for 240 s, or for 180 s of them.
+        ("10/10 310/10 610/10 910/10 1210/10", "NO_PROGRESS"),
+        ("10/10 310/20 610/20 910/20 1210/20", "NO_PROGRESS"),
+        # A pause of 120 s is the half of 240 s; one of 60 s is short.
+        ("10/10 310/20 610/30 910/30 1210/30", "NO_PROGRESS"),
+        ("10/10 310/20 610/30 910/40 1210/40", "QUEUES"),
+        # Somebody set the offset back, and all of it waits again.
+        ("910/910 910/10 910/30 910/50 910/60", "REWOUND"),
+        # A slave served for a moment: its end was behind, and the master's is no load.
+        ("910/910 400/0 911/0 912/20 913/40", "REWOUND"),
+    ],
+)
+def test_more_members_are_the_answer_only_to_what_they_could_not_consume(cells: str, limit: str) -> None:
+    read = {60 * place: [cell, "10/10"] for place, cell in enumerate(cells.split())}
+    assert list(held(read=read)) == [limit]
 
 
 def test_slow_members_are_owners_of_the_queue() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
-from tests.made_groups.lives import ALWAYS, ON_TWO_BROKERS, Course, Hosts, Life, Time, routes_of
+from tests.made_groups.lives import ALWAYS, ON_TWO_BROKERS, Course, Hosts, Life, Standing, Time, routes_of
 
 #: A life of so many hours.
 Kind = Callable[[Random, int], Life]
@@ -183,6 +183,38 @@ def quiet(random: Random, hours: int) -> Life:
     return replace(life, members=[(ALWAYS, tuple(life.ids[:1])), (random.randrange(3000), ())], rate=0, bursts=())
 
 
+def born(random: Random, hours: int) -> Life:
+    """A new group, which has committed nothing, of topics to which nothing is sent."""
+    return replace(push(random, hours), rate=0, bursts=(), commits=False)
+
+
+def trickle(random: Random, hours: int) -> Life:
+    """A message in 100 s comes to one queue, and is consumed at once."""
+    return replace(push(random, hours), rates={0: 0.01}, bursts=())
+
+
+def slow_start(random: Random, hours: int) -> Life:
+    """A member is replaced once an hour; its queues, 4 to 7 of 8, stand for 60 s, until it has warmed up."""
+    first, second = _ids(random, 2)
+    members, standing = [(ALWAYS, (first, second))], []
+    for hour in range(hours):
+        since = 3600 * hour + random.randrange(200, 3400)
+        again = f"{second.partition('@')[0]}@8#{random.randrange(10**15)}"
+        members.append((since, (first, again)))
+        standing.append(Standing("topic", range(4, 8), Time(since, since + 60)))
+    return Life(routes_of({"broker-a": 8}), members, rate=5, standing=standing, hours=hours)
+
+
+def broker_reconnects(random: Random, hours: int) -> Life:
+    """Once an hour one of two brokers lists nobody for 50 s."""
+    ids = _ids(random, 2)
+    listed: list[tuple[int, tuple[str, ...]]] = [(ALWAYS, ids)]
+    for hour in range(hours):
+        second = 3600 * hour + random.randrange(200, 3400)
+        listed += [(second, ()), (second + 50, ids)]
+    return Life(ON_TWO_BROKERS, [(ALWAYS, ids)], listed={"broker-b": listed}, hours=hours)
+
+
 HEALTHY: tuple[Kind, ...] = (
     *(push, push, push, one_alone, one_broker_keeps_a_stale_connection, much_in_flight, circle, hash_ring, orderly),
     *(
@@ -197,4 +229,5 @@ HEALTHY: tuple[Kind, ...] = (
         broadcasting,
         quiet,
     ),
+    *(born, trickle, broker_reconnects, slow_start),
 )

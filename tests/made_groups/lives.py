@@ -49,11 +49,12 @@ class Life:
     `listed`: what single brokers list instead of the members.
 
     `rate`: messages a second that come into each queue, but for `rates`, by its place; `commits`: whether the brokers
-    know of any offset; `standing`: queues whose offset stands; `slowed`: when half of the messages are left; `waiting`:
-    messages of each queue that wait all the time; `bursts`: when a backlog comes and goes; `rewound`: when all offsets
-    go back; `redelivers`: when popped messages come again; `keeps`: messages of each queue that the broker does not
-    delete, None: all. `sources_lost`: when nothing at all was recorded. `connects`: whether brokers list the members;
-    `has_proxy`: whether the cluster has one. `fault`: when something is wrong; None: nothing is. `hours`: how many.
+    know of any offset; `uncommitted`: the places of queues without an offset; `standing`: queues whose offset stands;
+    `slowed`: when half of the messages are left; `waiting`: messages of each queue that wait all the time; `bursts`:
+    when a backlog comes and goes; `rewound`: when all offsets go back; `redelivers`: when popped messages come again;
+    `keeps`: messages of each queue that the broker does not delete, None: all. `sources_lost`: when nothing at all was
+    recorded. `connects`: whether brokers list the members; `has_proxy`: whether the cluster has one. `fault`: when
+    something is wrong; None: nothing is. `hours`: how many.
     """
 
     routes: Mapping[str, Course[Hosts]]
@@ -77,8 +78,9 @@ class Life:
     cached: Mapping[str, tuple[Time, int]] = field(default_factory=dict)
     silent: Mapping[str, Time] = field(default_factory=dict)
     rate: int = 5
-    rates: Mapping[int, int] = field(default_factory=dict)
+    rates: Mapping[int, float] = field(default_factory=dict)
     commits: bool = True
+    uncommitted: Sequence[int] = ()
     standing: Sequence[Standing] = ()
     slowed: Time | None = None
     waiting: int = 0

@@ -285,3 +285,33 @@ def remainders(life: Life, fault: Time, random: Random) -> Life:
     """Nine topics of one queue are all the first member's, who has one of the two queues of the tenth, too."""
     routes = {f"topic-{place}": [(ALWAYS, {"broker-a": 1})] for place in range(9)}
     return replace(life, routes={"topic": [(ALWAYS, {"broker-a": 2})], **routes})
+
+
+@planted("BROKER_NOT_READABLE/NOT_REACHED", "CONSUMER_STALLED/NEVER_COMMITTED", always=True)
+def broker_out_of_reach(life: Life, fault: Time, random: Random) -> Life:
+    """Members cannot connect to broker-b, so it lists nobody, and nothing of its queues was ever committed."""
+    return replace(life, routes=ON_TWO_BROKERS, listed={"broker-b": [(ALWAYS, ())]}, uncommitted=range(4, 8))
+
+
+@planted("CONSUMER_STALLED/NEVER_COMMITTED", always=True)
+def never_committed(life: Life, fault: Time, random: Random) -> Life:
+    """The first message of one queue hangs in the listener."""
+    return replace(life, uncommitted=(random.randrange(8),))
+
+
+@planted("CONSUMER_STALLED/FEW_MESSAGES")
+def few_messages(life: Life, fault: Time, random: Random) -> Life:
+    """A message in 100 s comes to a queue that nobody consumes."""
+    return replace(life, rates={2: 0.01}, standing=[Standing("topic", (2,), fault)])
+
+
+@planted("CONSUMER_STALLED/NO_PROGRESS")
+def hangs_since_a_rebalance(life: Life, fault: Time, random: Random) -> Life:
+    """A member is replaced by one that consumes nothing for nearly five minutes: of queues 4 to 7 of 8."""
+    first, second = sorted(life.ids)
+    fault = Time(fault.start, fault.start + 290)
+    again = f"{second.partition('@')[0]}@8#{random.randrange(10**15)}"
+    nobody = Standing("topic", range(4, 8), fault)
+    return replace(
+        life, members=[(ALWAYS, (first, second)), (fault.start, (first, again))], standing=[nobody], fault=fault
+    )

@@ -41,6 +41,7 @@ def offset_readings(
     times, queues, present = _rounds(life, topic, seconds)
     end = _written(life, topic, times, len(queues), base)
     lag = numbers.integers(0, 6 if life.rate else 1, end.shape) + _left(life, times)[:, None]
+    lag[:, [life.rates.get(place, 1) < 1 for place in range(len(queues))]] = 0
     consumed = np.maximum.accumulate(end - np.minimum(lag, end), axis=0)
     for one in life.standing:
         if one.topic == topic:
@@ -51,6 +52,8 @@ def offset_readings(
         consumed = consumed - back.astype(np.int64)[:, None]
     if (topic.startswith(RETRY) and topic != REDELIVERED) or not life.commits:
         consumed = np.zeros_like(consumed)
+    elif life.uncommitted:
+        consumed[:, list(life.uncommitted)] = 0
     stored = np.where(consumed > 0, (START // MILLISECOND + times * 1000).astype(np.int64)[:, None], 0)
     pulled = np.minimum(end, consumed + CACHED) if life.commits else consumed
     end, consumed, pulled, stored = (np.where(present, one, UNKNOWN) for one in (end, consumed, pulled, stored))

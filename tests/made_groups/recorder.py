@@ -56,7 +56,10 @@ def recorded(name: str, life: Life, random: Random, cadence: int = 60, *, is_slo
 class _Recorder:
     def __init__(self, life: Life, random: Random, cadence: int, *, is_slow: bool) -> None:
         self._life, self._random, self._cadence, self._is_slow = life, random, cadence, is_slow
-        self._base, self._numbers = random.randrange(1, 10_000), np.random.default_rng(random.randrange(2**32))
+        self._base, self._numbers = (
+            random.randrange(1, 10_000) + life.waiting,
+            np.random.default_rng(random.randrange(2**32)),
+        )
         self._down: set[int] = set()
         for _ in range(life.hours):
             self._down |= self._few_rounds(random.choice((0, 0, 1, 2)), self._down)

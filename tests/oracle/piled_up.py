@@ -81,15 +81,28 @@ def _looks(readings: Sequence[QueueReading], window: StepWindow) -> Iterator[Loo
     known = [reading for reading in readings if (reading.lag if committed else reading.end_offset) is not None]
     before = [reading for reading in known if window.start - window.max_gap <= reading.at < window.start][-1:]
     known = [*before, *(reading for reading in known if reading.at >= window.start)]
-    came, back = 0, 0
+    came, back, ends = 0, 0, list[int]()
+    every_end = [reading.end_offset or 0 for reading in known]
     for last, reading in zip([None, *known], known, strict=False):
+        ends.append(reading.end_offset or 0)
         if last is not None and last.end_offset is not None and reading.end_offset is not None:
             came += max(reading.end_offset - last.end_offset, 0)
         if last is not None and last.consumed_to is not None and reading.consumed_to is not None:
             back += max(last.consumed_to - reading.consumed_to, 0)
         waits = reading.lag if committed else came
         assert waits is not None
-        yield Look(reading.at, waits, waits - back if committed else came)
+        yield Look(reading.at, waits, waits - back + _missing(every_end, len(ends) - 1) if committed else came)
+
+
+def _missing(ends: Sequence[int], number: int) -> int:
+    """By how much the end offset is too low for a moment: it fell, and comes back by half of that or more at once."""
+    highest = max(ends[: number + 1])
+    if ends[number] >= highest:
+        return 0
+    since = max(place for place in range(number) if ends[place] >= max(ends[: place + 1])) + 1
+    back = next((place for place in range(number, len(ends)) if ends[place] >= max(ends[: place + 1])), None)
+    fell = highest - ends[since]
+    return fell if back is not None and ends[back] - ends[back - 1] >= fell // 2 else 0
 
 
 def _most(of_queue: Sequence[QueueRow]) -> int:

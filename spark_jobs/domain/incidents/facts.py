@@ -29,7 +29,8 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
     rule = rules[first_root.identity.rule]
     worst_root = max(roots, key=lambda thread: (SEVERITIES.index(thread.worst.severity), thread.worst.start))
     worst = worst_root.worst
-    until, resolution = max((thread.until, thread.resolution) for thread in roots)
+    lasting = [*roots, *_lasting(roots, consequences)]
+    until, resolution = max((thread.until, thread.resolution) for thread in lasting)
     groups = tuple(sorted({thread.identity.consumer_group for thread in threads}))
     piled_up, unowned = _piled_up(threads), _unowned(threads)
     return Incident(
@@ -42,7 +43,7 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
         headline=_headline(rule, roots, worst_root.part(rule)),
         opened_at=first_root.start,
         resolved_at=None if until == NEVER else until,
-        last_seen_at=max(thread.end for thread in roots),
+        last_seen_at=max(thread.end for thread in lasting),
         groups=groups,
         topics=_topics(threads),
         queues=_queues(threads),
@@ -55,6 +56,18 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
         costs=tuple(GroupCost(group, piled_up.get(group), unowned.get(group, 0) / _MINUTE) for group in groups),
         resolution=None if until == NEVER else resolution,
     )
+
+
+def _lasting(roots: Sequence[Thread], consequences: Sequence[Thread]) -> list[Thread]:
+    """The consequences above INFO about queues of a root, or of its groups if no root names queues: while they last, so
+    does the incident.
+    """
+    queues = frozenset(queue for thread in roots for queue in thread.queues)
+    return [
+        thread
+        for thread in consequences
+        if thread.worst.severity != SEVERITIES[0] and (thread.queues & queues if queues else thread.queues)
+    ]
 
 
 def _incident_id(first: Thread, rule: Rule) -> str:

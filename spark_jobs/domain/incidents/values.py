@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from spark_jobs.domain.model.finding import Finding, Party
 from spark_jobs.domain.model.window import Time, joined
+from spark_jobs.domain.rules.evidence import NEVER_COMMITTED
 
 #: Topic, broker name, queue id.
 Queue = tuple[str, str, int]
@@ -83,7 +84,8 @@ class GroupCost(NamedTuple):
 
 @dataclass(frozen=True)
 class Incident:
-    """One event, from the first moment at which one of its roots was seen to the last.
+    """One event, from the first moment at which one of its roots was seen to the last at which a root was, or a
+    consequence above INFO about the same queues.
 
     `resolved_at` None: it stood when what is known of its groups ends; `last_seen_at`: the end of its last finding.
     `severity`: the worst of all its findings. `causes`: every one that its roots had, the first first; `cause` and
@@ -114,6 +116,13 @@ class Incident:
     consequences: tuple[IncidentPart, ...]
     costs: tuple[GroupCost, ...]
     resolution: str | None = None
+
+    @property
+    def backlog_is_minimum(self) -> bool:
+        """Whether more messages may have piled up: those of queues that were never committed count since they are
+        watched.
+        """
+        return any(part.cause == NEVER_COMMITTED for part in (*self.roots, *self.consequences))
 
     @property
     def teams(self) -> tuple[str, ...]:

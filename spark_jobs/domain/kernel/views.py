@@ -102,8 +102,8 @@ def moments(
 
 
 def _views(route: Sequence[RouteEntry], members: Mapping[str, Timeline[Membership]], moment: int) -> tuple[View, ...]:
-    """One view if the brokers agree, else one for each. One that lists nobody while another does just came back, and
-    does not count: clients that ask it keep their queues.
+    """One view if the brokers agree, else one for each. One that lists nobody while another does just came back, or no
+    member reaches it (`rules.broker_not_readable`). It does not count: clients that ask it keep their queues.
     """
     hosts = sorted({entry.broker_name for entry in route})
     seen = ((host, members[host].at(moment)) for host in hosts if host in members)

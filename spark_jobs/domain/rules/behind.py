@@ -17,7 +17,7 @@ from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.message_queue import PRIORITY, MessageQueue
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import Status, Verdict
-from spark_jobs.domain.model.window import without
+from spark_jobs.domain.model.window import SECOND, without
 from spark_jobs.domain.rules import (
     allocation_drift,
     broker_not_readable,
@@ -48,7 +48,7 @@ FOLLOWS = (
     Follows(ghost_member.NAME, queues),
     Follows(client_hung.NAME, queues),
     Follows(allocation_drift.NAME, queues),
-    Follows(broker_not_readable.NAME, queues),
+    Follows(broker_not_readable.NAME, queues, within=60 * SECOND),
     Follows(duplicate_client_id.NAME, clients),
     Follows(orderly_lock_missing.NAME, queues),
     Follows(consume_failing.NAME, clients),

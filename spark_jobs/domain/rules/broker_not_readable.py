@@ -1,4 +1,6 @@
-"""BROKER_NOT_READABLE: a broker left a topic's route, or may not be read, while it holds messages for the group."""
+"""BROKER_NOT_READABLE: a broker left a topic's route, may not be read, or no member reaches it, while it holds messages
+for the group.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.model.finding import FindingQueue, Party, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
 from spark_jobs.domain.model.series import Span, last_hour_before
 from spark_jobs.domain.model.severities import ERROR
-from spark_jobs.domain.model.window import HOUR
+from spark_jobs.domain.model.window import HOUR, Time, common
+from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.rules.roots import brokers
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -29,6 +32,7 @@ class NotReadableCause(StrEnum):
 
     LEFT_ROUTE = "LEFT_ROUTE"
     NO_READ_PERMISSION = "NO_READ_PERMISSION"
+    NOT_REACHED = "NOT_REACHED"
 
 
 class NotReadable(NamedTuple):
@@ -43,6 +47,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (span in which a broker of a topic could not be read, queue with backlog there); one condition per
     topic and cause.
     """
+    yield from _not_reached_hits(step)
     for topic, route in step.routes.items():
         if topic in step.history.offsets:
             before = seen_before(step, topic, route)
@@ -127,24 +132,85 @@ def _broker_hits(
                 )
 
 
+def _not_reached_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One hit per (span in which a readable broker lists nobody while others list members, queue that stands there)."""
+    for interval in step.replayed:
+        members = interval.members or ()
+        if not members or any(is_popped(member.strategy) for member in members):
+            continue
+        for broker in sorted({broker for broker, _ in interval.queues or ()}):
+            for span in step.memberships.get(broker, ()):
+                time = common((span.start, span.end), (interval.start, interval.end))
+                if time and not span.state.connections:
+                    yield from _standing_hits(step, interval, broker, time, span.seen_at)
+
+
+def _standing_hits(
+    step: AuditedStep, interval: RebalanceInterval, broker: str, time: Time, seen_at: int
+) -> Iterator[RuleHit]:
+    """The hits of the broker's queues in which messages wait at the end of the time, and whose offset never moved."""
+    topic, readings = interval.topic, step.history.offsets.get(interval.topic)
+    client_ids = tuple(dict.fromkeys(member.client_id for member in interval.members or ()))
+    waiting = standing_backlog(readings, broker, time[0], time[1] - step.settings.cadence // 2) if readings else {}
+    for queue_id in waiting:
+        yield RuleHit(
+            *time,
+            cause=NotReadableCause.NOT_REACHED,
+            topic=topic,
+            queue=FindingQueue(topic, broker, queue_id, NOT_READABLE),
+            seen_at=min(seen_at, time[1]),
+            minimum_seen_seconds=2 * step.settings.thresholds.heartbeat_seconds,
+            severity=ERROR,
+            weight=sum(waiting.values()),
+            measures={"last_known_backlog": sum(waiting.values())},
+            parties=(Party(broker, ()), Party("other brokers", client_ids)),
+        )
+
+
+def standing_backlog(readings: OffsetReadings, broker: str, start: int, end: int) -> dict[int, int]:
+    """By queue id the messages that wait at the last reading in `[start, end)`, of queues of the broker whose offset is
+    the same in all of them; of a queue that was never committed, the messages produced between the first and the last.
+    """
+    inside, columns = readings.inside(start, end), [n for n, (name, _) in enumerate(readings.queues) if name == broker]
+    consumed, end_offset = readings.consumed_to[inside][:, columns], readings.end_offset[inside][:, columns]
+    if not consumed.size:
+        return {}
+    lag = readings.lag[inside][-1, columns]
+    waiting = np.where(consumed[-1] == UNKNOWN, end_offset[-1] - end_offset[0], lag)
+    known = (end_offset[-1] != UNKNOWN) & (end_offset[0] != UNKNOWN)
+    is_standing = (consumed == consumed[0]).all(axis=0) & known & (waiting > 0)
+    return {readings.queues[columns[place]][1]: int(waiting[place]) for place in np.flatnonzero(is_standing).tolist()}
+
+
 RULE = Rule(
     name=NAME,
     headline="Consumers cannot read {brokers}, which {brokers:holds|hold} messages for {groups}",
-    meaning="A broker that holds messages for the group left the topic's route, or lost its read permission: nobody "
-    "can consume them until it is back. One finding per group, topic and cause; `subject` names the queues "
-    "with a backlog, `measures` give the messages that it held at the last reading (`last_known_backlog`).",
+    meaning="A broker that holds messages for the group left the topic's route, lost its read permission, or no member "
+    "is connected to it: nobody can consume them. One finding per group, topic and cause; `subject` names the queues "
+    "with a backlog, `measures` give the messages that it held at the last reading (`last_known_backlog`), "
+    "`parties` the broker without members, and the members that the others list.",
     decided_by="the topic's route, and the group's offset readings of up to one `max_gap` before. Without a known "
     "backlog there is no finding. A broker that left the route before the step's look-back still counts for "
-    "`sightings_days`, with the readings of the last hour in which the route named it. ERROR.",
+    "`sightings_days`, with the readings of the last hour in which the route named it. `NOT_REACHED`: the broker "
+    "lists no member for two heartbeats (60 s), while other brokers of the topic list some. The consumer offsets of "
+    "its queues stand in that time, and messages wait or come. It does not apply to members that pop. ERROR.",
     causes={
         NotReadableCause.LEFT_ROUTE: Cause(
             "the route named the broker before, and no longer does",
             "The broker is down, or cut off from the name servers. Bring it back to make its messages readable. If it "
-            "was removed on purpose, drain it first (perm 4: read only).",
+            "was removed on purpose, drain it first (perm 4: read only). If it is back and its queues still stand, the "
+            "clients have not followed its route: restart them.",
         ),
         NotReadableCause.NO_READ_PERMISSION: Cause(
             "the route names the broker without read permission",
             "The broker has no read permission for the topic: restore it (perm 6) until the messages are consumed.",
+        ),
+        NotReadableCause.NOT_REACHED: Cause(
+            "the route names the broker, and it lists no member although other brokers of the topic do",
+            "No member is connected to this broker: its queues are not consumed. Check from a consumer's host that it "
+            "reaches the address that the broker registers (brokerIP1; `mqadmin clusterList` shows it). If the broker "
+            "came back with a new address, the clients have not followed it: restart them. Otherwise look for a "
+            "firewall, and whether the broker knows the group (autoCreateSubscriptionGroup).",
         ),
     },
     example="broker-b is killed at 02:21:54 and back at 02:23:24: a finding for every group that had messages in "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
@@ -19,15 +20,35 @@ Measures = list[tuple[str, float | None]]
 MOST_SPANS = 1000
 
 
-def conditions(hits: Iterable[RuleHit], window: StepWindow) -> Iterator[list[RuleHit]]:
-    """The hits of each condition: those of one identity that leave no gap between them, in the order of time.
+#: Whether the queues of these hits stood from one moment to another, in microseconds, while messages waited.
+Stood = Callable[[Sequence[RuleHit], int, int], bool]
+
+
+def conditions(hits: Iterable[RuleHit], window: StepWindow, stood: Stood) -> Iterator[list[RuleHit]]:
+    """The hits of each condition: those of one identity that leave no gap between them in which their queues did not
+    stand, in the order of time.
 
     What was over before the step began is left out.
     """
     for same in by_key(hits, lambda hit: (hit.topic, hit.client_id, hit.cause)).values():
-        for condition in islands(sorted(same, key=lambda hit: (hit.start, hit.end))):
+        for condition in _without_flicker(islands(sorted(same, key=lambda hit: (hit.start, hit.end))), stood):
             if ended(condition) > window.start:
                 yield condition
+
+
+def _without_flicker(parts: Iterable[list[RuleHit]], stood: Stood) -> Iterator[list[RuleHit]]:
+    """The parts, one with the next where the queues stood between them: its last hits then last until the next."""
+    condition: list[RuleHit] = []
+    for part in parts:
+        if condition and stood([*condition, *part], ended(condition), began(part)):
+            last, until = ended(condition), began(part)
+            condition = [replace(hit, end=until) if hit.end == last else hit for hit in condition] + part
+        else:
+            if condition:
+                yield condition
+            condition = part
+    if condition:
+        yield condition
 
 
 def began(condition: Sequence[RuleHit]) -> int:

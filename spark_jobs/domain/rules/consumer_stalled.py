@@ -2,34 +2,173 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
-from spark_jobs.domain.model.severities import ERROR
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.unconsumed import Unconsumed, unconsumed
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.statuses import Verdict
-from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, PRIORITY_STARVATION, STARVED, verdict_hits
+from spark_jobs.domain.model.window import SECOND, Time, common, islands, joined, without
+from spark_jobs.domain.rocketmq.strategies import is_popped
+from spark_jobs.domain.rules.behind import (
+    BEHIND,
+    DECIDED_BY,
+    EXAMPLE,
+    FOLLOWS,
+    PRIORITY_STARVATION,
+    STARVED,
+    verdict_hits,
+)
+from spark_jobs.domain.rules.client_hung import pulling_by_hand
+from spark_jobs.domain.rules.evidence import NEVER_COMMITTED
 from spark_jobs.domain.rules.filtered import FILTERED, FILTERED_OUT
+from spark_jobs.domain.rules.offset_held_back import held_back_times
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "CONSUMER_STALLED"
-NO_PROGRESS = "NO_PROGRESS"
+NO_PROGRESS, FEW_MESSAGES = "NO_PROGRESS", "FEW_MESSAGES"
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """Those of the verdict STALL, and one per (interval, time in which a queue stands and has no verdict, owner)."""
+    yield from verdict_hits(step, Verdict.STALL, ERROR, NO_PROGRESS)
+    by_hand, filtered = pulling_by_hand(step), {row.interval.topic for row in step.progress if row.is_filtered}
+    for topic, readings in step.history.offsets.items():
+        intervals = [interval for interval in step.replayed if interval.topic == topic]
+        if intervals and topic not in filtered:
+            for span in filter(_is_new, unconsumed(readings, step.window, step.settings)):
+                # An application that pulls when it likes may keep its offsets elsewhere.
+                elsewhere = () if span.others_commit and not span.is_committed else by_hand
+                held_back = held_back_times(step).get(MessageQueue(topic, *span.queue), ())
+                explained = joined([*elsewhere, *held_back, *_verdict_times(step, topic, span)])
+                yield from _standing_hits(step, topic, span, intervals, explained)
+
+
+def _standing_hits(
+    step: AuditedStep, topic: str, span: Unconsumed, intervals: Sequence[RebalanceInterval], explained: Sequence[Time]
+) -> Iterator[RuleHit]:
+    """The hits of one queue in the times in which it has an owner, if they are long enough."""
+    cause, severity, minimum = _kind(step, span)
+    owned = [interval for interval in intervals if _owners(interval, span)]
+    for island in _islands(owned, span, by_owner=cause == NO_PROGRESS):
+        since, until = island[0].start, max(interval.end for interval in island)
+        if cause == NO_PROGRESS and span.start > since + step.settings.cadence:
+            continue  # it moved since the owner came: verdicts tell
+        owned_time = common((span.start, span.end), (since, until))
+        lasting = owned_time if cause == NO_PROGRESS else None
+        for start, end in without(owned_time, explained) if owned_time else ():
+            first, last = lasting or (start, end)
+            if min(last, span.seen_at) - first >= minimum * SECOND:
+                yield from _hits_of(island, topic, span, (start, end), cause, severity)
+
+
+def _islands(
+    owned: Sequence[RebalanceInterval], span: Unconsumed, *, by_owner: bool
+) -> Iterator[Sequence[RebalanceInterval]]:
+    """The intervals without a gap between them in which the queue has an owner, or `by_owner` the same ones."""
+    for island in islands(owned):
+        if by_owner:
+            yield from (list(run) for _, run in groupby(island, key=lambda interval: _owners(interval, span)))
+        else:
+            yield island
+
+
+def _hits_of(
+    island: Sequence[RebalanceInterval], topic: str, span: Unconsumed, time: Time, cause: str, severity: str
+) -> Iterator[RuleHit]:
+    for interval in island:
+        part = common(time, (interval.start, interval.end))
+        for client_id in _owners(interval, span) if part else ():
+            yield RuleHit(
+                *(part or time),
+                cause=cause,
+                topic=topic,
+                queue=FindingQueue(topic, *span.queue, BEHIND),
+                implicated=client_id,
+                minimum_seconds=0,
+                severity=severity,
+                weight=span.waiting,
+                measures={"waiting": span.waiting},
+            )
+
+
+def _is_new(span: Unconsumed) -> bool:
+    """Whether messages came while the queue stood: a few old ones may be of no use to the group."""
+    return span.produced > 0
+
+
+def _kind(step: AuditedStep, span: Unconsumed) -> tuple[str, str, float]:
+    """The cause and the severity of a span, and the seconds for which it must last."""
+    thresholds = step.settings.thresholds
+    if span.is_committed and span.waiting > thresholds.allowed_lag:
+        return NO_PROGRESS, ERROR, thresholds.stalled_after_seconds
+    if span.is_committed:
+        return FEW_MESSAGES, WARN, 2 * thresholds.verdict_window_seconds
+    if span.waiting <= thresholds.allowed_lag:
+        return NEVER_COMMITTED, WARN, 2 * thresholds.verdict_window_seconds
+    return NEVER_COMMITTED, ERROR if span.others_commit else WARN, thresholds.stalled_after_seconds
+
+
+def _owners(interval: RebalanceInterval, span: Unconsumed) -> Sequence[str]:
+    """The client ids that own the queue, without those that pop it."""
+    allocation, members = interval.allocation, interval.members
+    if allocation is None or members is None or span.queue not in allocation.queues:
+        return ()
+    if any(is_popped(member.strategy) for member in members):
+        return ()
+    return allocation.owner_ids[allocation.queues.index(span.queue)]
+
+
+def _verdict_times(step: AuditedStep, topic: str, span: Unconsumed) -> Iterator[Time]:
+    """The times in which the queue has the verdict of a stuck one."""
+    for row in step.progress:
+        if row.interval.topic == topic:
+            for verdict in row.spans:
+                if row.queues[verdict.place] == span.queue:
+                    yield verdict.start, verdict.end
+
 
 RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} make no progress in {queues}",
     meaning="The queue has a backlog and should be consumed, but its consumer offset did not advance, neither in the "
-    "window nor since its interval began. One finding per group and topic; the evidence names its queues with "
-    "their backlog.",
-    decided_by=DECIDED_BY.format("STALL"),
+    "window nor since its interval began. One finding per group, topic and cause; the evidence names its queues with "
+    "their backlog. A queue that was never committed has an unknown backlog: the evidence counts the messages that "
+    "were produced in the finding's time, so at least so many wait.",
+    decided_by=DECIDED_BY.format("STALL")
+    + " `NEVER_COMMITTED` and `FEW_MESSAGES` go by the offset samples of the step and its look-back, while members "
+    "that rebalance by themselves own the queue. They do not apply to queues of which the group subscribes to some "
+    "messages only, to POP, behind a proxy, to BROADCASTING, or while a broker reports CONSUME_ACTIVELY for the group "
+    "(unless another queue of the topic has a committed offset and this one has none). At most `allowed_lag` messages "
+    "count after twice `verdict_window_seconds` (600 s), WARN. `NEVER_COMMITTED` is WARN, too, where no queue of the "
+    "topic has a committed offset: the application may keep its offsets elsewhere.",
     causes={
         NO_PROGRESS: Cause(
-            "the consumer offset is the same in all readings of the window, and the lag is always above `allowed_lag`",
+            "the consumer offset is the same in all readings of the window, and the lag is always above `allowed_lag`; "
+            "or it has not moved since the queue got its owner, for `stalled_after_seconds`, and the lag is above it",
             "Check the queue's owner: one message that is never acknowledged holds back the offset (a listener that "
             "hangs, or an orderly one that suspends forever).",
+        ),
+        NEVER_COMMITTED: Cause(
+            "the group never committed an offset for the queue, or it is 0, although messages come since "
+            "`stalled_after_seconds`",
+            "Nobody ever consumed a message of these queues. Check from the owner's host that it reaches the address "
+            "that the queue's broker registers. Then look whether the owner pulls the queue, and whether its first "
+            "message hangs in the listener.",
+        ),
+        FEW_MESSAGES: Cause(
+            "the consumer offset stands for twice `verdict_window_seconds` although messages wait, if only few",
+            "Few messages wait, but nobody consumes them. Look whether the owner pulls the queue (`mqadmin "
+            "consumerStatus`), whether it holds the lock of an orderly queue, and whether one message hangs in the "
+            "listener. Restart the owner if it does not recover.",
         ),
         PRIORITY_STARVATION: STARVED,
         FILTERED: FILTERED_OUT,
     },
     example=EXAMPLE,
-    hits=partial(verdict_hits, verdict=Verdict.STALL, severity=ERROR, cause=NO_PROGRESS),
+    hits=hits,
     follows=FOLLOWS,
 )

@@ -14,6 +14,9 @@ from spark_jobs.domain.model.finding import FindingQueue, Measured, QueueEvidenc
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, OffsetReadings, TopicReadings
 from spark_jobs.domain.phrases import known_sum, sum_before
 
+#: The cause of queues whose backlog is at least what was produced since the group was watched.
+NEVER_COMMITTED = "NEVER_COMMITTED"
+
 
 class QueueSpan(NamedTuple):
     """A time `[start, end)` (microseconds), inside the step, in which a rule hit a queue in one role."""
@@ -50,7 +53,7 @@ def queue_evidence(
         readings = (history.topics if stranded else history.offsets).get(topic)
         measured, backlog, has_messages = [Measured()] * len(spans_of_topic), Measured(), True
         if readings:
-            measured, backlog, has_messages = _measured(readings, spans_of_topic)
+            measured, backlog, has_messages = _measured(readings, spans_of_topic, cause == NEVER_COMMITTED)
         pairs = zip(spans_of_topic, measured, strict=True)
         queues += [QueueEvidence(*span.queue, span.start, span.end, *numbers) for span, numbers in pairs]
         backlogs[topic] = backlog
@@ -81,7 +84,7 @@ def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | 
 
 
 def _measured(
-    read: OffsetReadings | TopicReadings, spans: Sequence[QueueSpan]
+    read: OffsetReadings | TopicReadings, spans: Sequence[QueueSpan], is_never_committed: bool
 ) -> tuple[list[Measured], Measured, bool]:
     """What a topic's readings show per span, the backlog of its queues together, and whether they ever had messages."""
     places = [(span.queue.broker_name, span.queue.queue_id) for span in spans]
@@ -92,6 +95,8 @@ def _measured(
         return measured, Measured(), True
     columns = np.array([read.columns[places[number]] for number in read_spans])
     readings = _readings(read, time, columns, [spans[number] for number in read_spans])
+    if is_never_committed:
+        readings = readings._replace(backlog=_produced_since_first(readings))
     for number, span_measured in zip(read_spans, _per_queue(readings), strict=True):
         measured[number] = span_measured
     has_messages = bool((readings.end_offset[readings.inside] != 0).any()) or not readings.inside.any()
@@ -113,6 +118,13 @@ def _readings(
         is_known, np.maximum(np.where(is_known, end_offset, 0) - np.where(is_known, oldest, 0), 0), UNKNOWN
     )
     return _Readings(inside, end_offset, np.full_like(stored, UNKNOWN), stored)
+
+
+def _produced_since_first(readings: _Readings) -> Matrix:
+    """Messages produced since the first reading of each span, at each of its readings."""
+    known = readings.inside & (readings.end_offset != UNKNOWN)
+    base = readings.end_offset[known.argmax(axis=0), np.arange(known.shape[1])]
+    return np.where(known, np.maximum(readings.end_offset - base, 0), UNKNOWN)
 
 
 def _per_queue(readings: _Readings) -> list[Measured]:

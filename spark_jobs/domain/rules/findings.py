@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 
@@ -16,6 +17,7 @@ from spark_jobs.domain.model.mutes import mute_reason
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.rules import conditions as of
 from spark_jobs.domain.rules.evidence import queue_evidence
+from spark_jobs.domain.rules.flicker import stood
 from spark_jobs.domain.rules.roots import with_roots
 from spark_jobs.domain.rules.rule import Rule
 
@@ -26,7 +28,7 @@ def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
     step_findings = [
         _finding(step, rule, hits)
         for rule in rules
-        for hits in of.conditions(_until_deleted(rule.hits(step), step), step.window)
+        for hits in of.conditions(_until_deleted(rule.hits(step), step), step.window, partial(stood, step))
         if of.lasted_long_enough(hits, step.settings.thresholds)
     ]
     return with_roots(step_findings, rules)

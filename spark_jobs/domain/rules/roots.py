@@ -23,13 +23,14 @@ class Follows(NamedTuple):
     """Findings of a rule follow from those of the rule `root` that stand at the same time and share one of `shares`.
 
     `causes`: only findings with one of these causes follow, `root_causes`: only from those with one of these; None:
-    with any.
+    with any. `within`: a finding also follows if it begins so many microseconds after the root's end, or earlier.
     """
 
     root: str
     shares: Shares
     causes: tuple[str, ...] | None = None
     root_causes: tuple[str, ...] | None = None
+    within: int = 0
 
     def is_root(self, finding: Finding) -> bool:
         """Whether findings may follow from this one."""
@@ -84,8 +85,9 @@ _Index = Mapping[Hashable, Sequence[Finding]]
 def with_roots(findings: Sequence[Finding], rules: Iterable[Rule]) -> list[Finding]:
     """The findings of one step of one group, in their order, each with the id of the root that it follows from, if any.
 
-    Of several roots, that of the rule's first `Follows` counts, then the earliest start, then the id. A root's own root
-    is the root, so that all consequences of one cause name one finding. The rules' links have no cycle; a test says so.
+    Of several roots, that of the first `Follows` counts, then one at the same time, then the earliest. A root's own
+    root is the root, so that all consequences of one cause name one finding. The rules' links have no cycle; a test
+    says so.
     """
     if len(findings) < 2:
         return list(findings)
@@ -110,7 +112,8 @@ def _cause(finding: Finding, links: Iterable[Follows], indexes: Mapping[Follows,
         index = indexes[link]
         if index and (link.causes is None or finding.cause in link.causes):
             shared = (root for share in link.shares(finding) for root in index.get(share, ()))
-            cause = min((root for root in shared if is_in_time(finding, root)), key=_by_start, default=None)
+            in_time = (root for root in shared if is_in_time(finding, root, link.within))
+            cause = min(in_time, key=lambda root: (root.end <= finding.start, *_by_start(root)), default=None)
             if cause is not None:
                 return cause.finding_id
     return None
@@ -120,9 +123,11 @@ def _by_start(finding: Finding) -> tuple[int, str]:
     return finding.start, finding.finding_id
 
 
-def is_in_time(finding: Finding, root: Finding) -> bool:
-    """Whether both hold at the same time, and the finding began no more than `LEAD` before the root."""
-    return root.start < finding.end and finding.start < root.end and root.start <= finding.start + LEAD
+def is_in_time(finding: Finding, root: Finding, within: int = 0) -> bool:
+    """Whether both hold at the same time, or the finding begins `within` so many microseconds after the root's end;
+    and the finding began no more than `LEAD` before the root.
+    """
+    return root.start < finding.end and finding.start < root.end + within and root.start <= finding.start + LEAD
 
 
 def _root(finding_id: str, causes: Mapping[str, str | None]) -> str | None:

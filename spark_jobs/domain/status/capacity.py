@@ -21,13 +21,17 @@ class Limit(StrEnum):
     DUPLICATE_IDS = "DUPLICATE_IDS"
     SUBSCRIPTIONS = "SUBSCRIPTIONS"
     ALLOCATION = "ALLOCATION"
+    UNREACHABLE_BROKER = "UNREACHABLE_BROKER"
     UNREADABLE_QUEUES = "UNREADABLE_QUEUES"
     HELD_BACK = "HELD_BACK"
+    ALLOCATION_DRIFT = "ALLOCATION_DRIFT"
     STUCK_CONSUMER = "STUCK_CONSUMER"
     FILTERED = "FILTERED"
     PRODUCER_SKEW = "PRODUCER_SKEW"
     ORDERLY_LOCKS = "ORDERLY_LOCKS"
     FAILURES = "FAILURES"
+    REWOUND = "REWOUND"
+    NO_PROGRESS = "NO_PROGRESS"
     LISTENER = "LISTENER"
     LISTENER_AND_QUEUES = "LISTENER_AND_QUEUES"
     QUEUES = "QUEUES"
@@ -98,7 +102,14 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
         "UNASSIGNED_QUEUE/ROOM_FILTER",
         "UNASSIGNED_QUEUE/NO_VIRTUAL_NODES",
     ),
-    Limit.UNREADABLE_QUEUES: ("UNASSIGNED_QUEUE/BROKER_NOT_READABLE", "STRANDED_WRITE_QUEUES"),
+    Limit.UNREACHABLE_BROKER: ("BROKER_NOT_READABLE/NOT_REACHED",),
+    Limit.UNREADABLE_QUEUES: (
+        "UNASSIGNED_QUEUE/BROKER_NOT_READABLE",
+        "STRANDED_WRITE_QUEUES",
+        "BROKER_NOT_READABLE/LEFT_ROUTE",
+        "BROKER_NOT_READABLE/NO_READ_PERMISSION",
+    ),
+    Limit.ALLOCATION_DRIFT: ("ALLOCATION_DRIFT/HOLDS_LESS",),
     Limit.STUCK_CONSUMER: ("GHOST_MEMBER", "CLIENT_HUNG", "CONSUMER_STOPPED", "CONSUMER_STALLED"),
     Limit.HELD_BACK: ("OFFSET_HELD_BACK", "FLOW_CONTROLLED/CACHED_SPAN"),
     Limit.FILTERED: ("CONSUMER_STOPPED/FILTERED", "CONSUMER_STALLED/FILTERED"),
@@ -121,8 +132,11 @@ ADVICE: dict[Limit, str] = {
     Limit.SUBSCRIPTIONS: "No: members did not subscribe to the same topics, and {piled}. Make all of them subscribe to "
     "the same topics.",
     Limit.ALLOCATION: "No: the strategy or its configuration left queues without an owner, and {piled}. Correct it.",
+    Limit.UNREACHABLE_BROKER: "No: no member was connected to a broker of the topic, and {piled}. Make the broker's "
+    "address reachable, or restart the clients that have not followed it.",
     Limit.UNREADABLE_QUEUES: "No: consumers could not read some queues, and {piled}. Make them readable "
     "(readQueueNums, the broker's read permission).",
+    Limit.ALLOCATION_DRIFT: "No: members did not take all queues of their share, and {piled}. Restart them.",
     Limit.STUCK_CONSUMER: "No: a consumer was stuck while it owned queues, and {piled}. Take a thread dump of it, and "
     "restart it.",
     Limit.HELD_BACK: "No: one message that is not finished held back the offset of a queue, and {piled}. Restart its "
@@ -132,6 +146,9 @@ ADVICE: dict[Limit, str] = {
     Limit.ORDERLY_LOCKS: "No: an orderly consumer waited for the broker's lock on its queues, and {piled}.",
     Limit.FAILURES: "No: listeners failed, what they sent back came again, and {piled}. "
     "Look for the listener's failures.",
+    Limit.REWOUND: "No: consumer offsets went back, and {piled}. They are no load: the group had consumed them before.",
+    Limit.NO_PROGRESS: "No: for a time no message of some queues was consumed, and {piled}. Find out what their owners "
+    "waited for.",
     Limit.LISTENER: f"{_YES}, {_CAN_HANDLE}: the listener was the limit, {{members}} shared {{queues}}, and "
     "{piled}.{threads}",
     Limit.LISTENER_AND_QUEUES: "No: the listener was the limit, {members} shared {queues}, and {piled}. Make it "

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
@@ -19,7 +20,9 @@ CATCH_UP_SECONDS = 60
 class Growth(NamedTuple):
     """The growth of a queue's backlog in one interval, in messages; `place`: of the queue in the interval's lists.
 
-    `start`, `end`: when, in microseconds, both included.
+    `start`, `end`: when, in microseconds, both included. `pause`: the longest time without consumption meanwhile,
+    microseconds, if it is at least half of the whole, else 0. `is_rewound`: nothing of the backlog grew, an offset went
+    back.
     """
 
     progress: IntervalProgress
@@ -27,6 +30,8 @@ class Growth(NamedTuple):
     messages: int
     start: int
     end: int
+    pause: int = 0
+    is_rewound: bool = False
 
 
 class LaggingQueue(NamedTuple):
@@ -47,15 +52,24 @@ class LaggingQueue(NamedTuple):
 
 
 class BacklogReadings(NamedTuple):
-    """One queue at each of its readings: microseconds, the messages that waited, and the same without rewinds.
+    """One queue at each of its readings: microseconds, the messages that waited, and the same without rewinds; whether
+    the consumer offset moved since the reading before.
 
     An offset that goes back adds to what waits, and no consumer could have kept that away: `without_rewinds` leaves it
-    out.
+    out. So does an end offset that falls and comes back: a slave served for a moment.
     """
 
     times: Numbers
     messages: Numbers
     without_rewinds: Numbers
+    moved: NDArray[np.bool_]
+
+    def pause(self, first: int, last: int) -> int:
+        """The longest time without consumption from one reading to another, if it is at least half of it, else 0."""
+        moments = self.times[first : last + 1]
+        moves = moments[1:][self.moved[first + 1 : last + 1]]
+        longest = int(np.diff(np.concatenate([moments[:1], moves, moments[-1:]])).max())
+        return longest if 2 * longest >= moments[-1] - moments[0] else 0
 
 
 def lagging_queues(
@@ -83,7 +97,7 @@ def lagging_queues(
 def _lagging_queue(
     topic: str, queue: Place, waiting: BacklogReadings, entries: list[tuple[IntervalProgress, int]], enough: int
 ) -> LaggingQueue | None:
-    times, messages, without_rewinds = waiting
+    times, messages, without_rewinds, _ = waiting
     bottom, top = greatest_rise(without_rewinds)
     rose = without_rewinds[top] - without_rewinds[bottom] > enough
     if not rose and messages[-1] <= max(messages[0] - 1, enough):
@@ -91,7 +105,8 @@ def _lagging_queue(
     waited = int((messages[:-1] * np.diff(times)).sum()) // MILLISECOND
     row, place = entries[-1]
     growths = _growths(waiting, bottom, top, entries) if rose else []
-    growths = growths or [Growth(row, place, 0, row.start, row.end)]
+    is_rewound = bool(messages[-1] - without_rewinds[-1] > enough)
+    growths = growths or [Growth(row, place, 0, row.start, row.end, waiting.pause(0, len(times) - 1), is_rewound)]
     most = int(messages[top if rose else -1])
     backlog = np.minimum(messages, most)
     backlog[: bottom if rose else 0] = 0
@@ -133,8 +148,15 @@ def _growths(
     )
     growth_messages = (waiting.without_rewinds[last_rows] - waiting.without_rewinds[first_rows]).tolist()
     return [
-        Growth(row, place, messages, max(row.start, int(times[bottom])), min(row.end, int(times[top])))
-        for (row, place), messages in zip(entries, growth_messages, strict=True)
+        Growth(
+            row,
+            place,
+            messages,
+            max(row.start, int(times[bottom])),
+            min(row.end, int(times[top])),
+            waiting.pause(first, last),
+        )
+        for (row, place), messages, first, last in zip(entries, growth_messages, first_rows, last_rows, strict=True)
         if messages > 0
     ]
 
@@ -150,9 +172,25 @@ def _waiting(readings: OffsetReadings, queue: Place, window: StepWindow, max_gap
     if not is_committed:
         # An offset that shrank is that of a topic made anew.
         produced = np.append(0, np.maximum(np.diff(end[known]), 0).cumsum())
-        return BacklogReadings(times, produced, produced)
-    went_back = np.maximum(-np.diff(readings.consumed_to[seen, column][known]), 0)
-    return BacklogReadings(times, lag[known], lag[known] - np.append(0, went_back.cumsum()))
+        return BacklogReadings(times, produced, produced, np.zeros(len(times), np.bool_))
+    growth = np.diff(readings.consumed_to[seen, column][known])
+    went_back = np.append(0, np.maximum(-growth, 0).cumsum())
+    return BacklogReadings(
+        times, lag[known], lag[known] - went_back + _missing(end[known]), np.append(False, growth > 0)
+    )
+
+
+def _missing(end: Numbers) -> Numbers:
+    """Per reading the messages by which the end offset is lower than before it fell, where it comes back at once.
+    While it does not, the topic was created again.
+    """
+    highest, missing = np.maximum.accumulate(end), np.zeros_like(end)
+    low = np.append(end < highest, False)
+    begins, ends = np.flatnonzero(~low[:-1] & low[1:]) + 1, np.flatnonzero(low[:-1] & ~low[1:]) + 1
+    for first, after in zip(begins.tolist(), ends.tolist(), strict=False):
+        comes_back = after < len(end) and end[after] - end[after - 1] >= (highest[first] - end[first]) // 2
+        missing[first:after] = highest[first] - end[first] if comes_back else 0
+    return missing
 
 
 def _most(queues: QueueIntervals, firsts: Numbers) -> Numbers:

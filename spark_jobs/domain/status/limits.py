@@ -11,7 +11,7 @@ from spark_jobs.domain.model.history import ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN
-from spark_jobs.domain.model.window import StepWindow
+from spark_jobs.domain.model.window import SECOND, StepWindow
 from spark_jobs.domain.phrases import whole_sum
 from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.status.backlog import QueueIntervals
@@ -61,7 +61,7 @@ def held_back(
     signs = sorted(_signs(findings), key=lambda limiting: _ORDER[limiting.limit])
     piles: dict[Limit, _Pile] = {}
     for queue in lagging_queues(queues, step.history.offsets, step.window, step.settings):
-        _add(piles, signs, queue)
+        _add(piles, signs, queue, step.settings.thresholds.stalled_after_seconds * SECOND)
     for limiting in signs:
         if limiting.finding.rule in _NOBODY_CONSUMES and not limiting.queues.isdisjoint(unknown):
             piles.setdefault(limiting.limit, _Pile())
@@ -100,9 +100,9 @@ def _signs(findings: Iterable[Finding]) -> Iterator[_LimitFinding]:
                     yield _LimitFinding(limit, finding, queues, frozenset(finding.evidence.client_ids))
 
 
-def _add(piles: dict[Limit, _Pile], signs: Sequence[_LimitFinding], queue: LaggingQueue) -> None:
+def _add(piles: dict[Limit, _Pile], signs: Sequence[_LimitFinding], queue: LaggingQueue, minimum_pause: int) -> None:
     """Adds the queue to the pile of the limit (if any) under which its backlog grew most, of equals the first."""
-    limits = [(growth, *_limit_of_growth(signs, growth)) for growth in queue.growths]
+    limits = [(growth, *_limit_of_growth(signs, growth, minimum_pause)) for growth in queue.growths]
     messages: dict[Limit | None, int] = {}
     for growth, limit, _ in limits:
         messages[limit] = messages.get(limit, 0) + growth.messages
@@ -120,11 +120,15 @@ def _add(piles: dict[Limit, _Pile], signs: Sequence[_LimitFinding], queue: Laggi
             pile.client_ids |= client_ids
 
 
-def _limit_of_growth(signs: Sequence[_LimitFinding], growth: Growth) -> tuple[Limit | None, set[str]]:
+def _limit_of_growth(
+    signs: Sequence[_LimitFinding], growth: Growth, minimum_pause: int
+) -> tuple[Limit | None, set[str]]:
     """The limit under which a queue's backlog grew in one interval, and the owners that its findings name.
 
-    None: the queue had no owner, and no finding that lasted says so: a group takes its time to agree. Where owners are
-    not known, some findings still tell the limit; none does where the broker hands out the messages to all (POP).
+    None: the queue had no owner, and no finding that lasted says so: a group takes its time to agree. Without a
+    finding, the shares are the limit of a queue only if it was consumed without a long pause while its backlog grew.
+    Where owners are not known, some findings still tell the limit; none does where the broker hands out the messages to
+    all (POP).
     """
     progress, interval = growth.progress, growth.progress.interval
     queue = MessageQueue(interval.topic, *progress.queues[growth.place])
@@ -135,8 +139,12 @@ def _limit_of_growth(signs: Sequence[_LimitFinding], growth: Growth) -> tuple[Li
         return Limit.UNKNOWN_MEMBERS if interval.reason in CONSUMED_UNSEEN else Limit.UNKNOWN_OWNERS, set()
     if not relevant and not owners:
         return None, set()
-    same_limit = (limiting.client_ids for limiting in relevant if limiting.limit == limit_of_findings)
     popped = any(is_popped(member.strategy) for member in interval.members or ())
+    if not relevant and growth.is_rewound:
+        return Limit.REWOUND, set()
+    if not relevant and growth.pause >= minimum_pause and not popped:
+        return Limit.NO_PROGRESS, set()
+    same_limit = (limiting.client_ids for limiting in relevant if limiting.limit == limit_of_findings)
     limit = with_shares(limit_of_findings, len(interval.members or ()), _readable(progress), popped=popped)
     return limit, set(owners).intersection(set().union(*same_limit))
 

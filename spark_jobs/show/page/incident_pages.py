@@ -55,7 +55,7 @@ def incident_page(incident: Incident, groups: GroupIds, findings: Mapping[str, s
         "more_groups": max(0, len(incident.groups) - 3),
         "time": time_text(incident, clock),
         "deletion": deletion_text(incident.resolution),
-        "cost": " ".join(cost_texts(incident.piled_up, incident.unowned_queue_minutes)),
+        "cost": " ".join(cost_texts(incident)),
         "facts": list(_facts(incident)),
         "costs": [_group(incident, cost, groups) for cost in incident.costs[:GROUPS]],
         "costs_left_out": max(0, len(incident.costs) - GROUPS),

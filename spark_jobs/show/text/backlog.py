@@ -47,7 +47,8 @@ class ViewBacklog:
 
     `unknown_at_first`: queues without a lag at their first reading, so that the sum at first is unknown. `verdicts`:
     queues by verdict, of those with two readings. `last_reading_at`: of any queue. `is_unfiltered`: messages that the
-    group does not subscribe to count, too.
+    group does not subscribe to count, too. `unconsumed`: queues into which messages came and of which none is known to
+    have been consumed, by whether their backlog is known.
     """
 
     queue_count: int
@@ -60,6 +61,22 @@ class ViewBacklog:
     last_reading_at: datetime | None
     unknown: list[Unknown]
     is_unfiltered: bool = False
+    unconsumed: Sequence[str] = ()
+
+
+def _unconsumed(rows: Iterable[Row]) -> list[str]:
+    """Clauses: queues into which messages came, and none went out."""
+    standing = [row for row in rows if row["produced"] and not row["consumed"]]
+    known = [row for row in standing if row["lag_last"] is not None]
+    texts = []
+    for alike, wait in (
+        (known, f"{known_sum(row['lag_last'] for row in known) or 0:,} wait"),
+        ([row for row in standing if row["lag_last"] is None], "no offset is known there"),
+    ):
+        if alike:
+            produced = count(known_sum(row["produced"] for row in alike) or 0, "message")
+            texts.append(f"{_ranges(alike)}: {produced} produced in this interval, none consumed, {wait}")
+    return texts
 
 
 def backlog_of(rows: Sequence[Row]) -> ViewBacklog | None:
@@ -77,6 +94,7 @@ def backlog_of(rows: Sequence[Row]) -> ViewBacklog | None:
         produced=known_sum(row["produced"] for row in measured),
         consumed=known_sum(row["consumed"] for row in measured),
         verdicts={verdict: verdicts[verdict] for verdict in (*map(str, Verdict), GROWING) if verdicts[verdict]},
+        unconsumed=_unconsumed(rows),
         last_reading_at=max((row["last_reading_at"] for row in measured if row["last_reading_at"]), default=None),
         unknown=[_unknown(quality, unmeasured) for quality in sorted({row["lag_quality"] for row in unmeasured})],
         is_unfiltered=any(row["lag_quality"] == LagQuality.UNFILTERED for row in measured),

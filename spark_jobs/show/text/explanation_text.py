@@ -26,7 +26,7 @@ def lines(story: GroupExplanation, zone: str = "UTC") -> Iterator[TextLine]:
     yield TextLine(f"{story.consumer_group} (cluster {story.cluster}) at {format_utc(story.at)}", 0, "title")
     yield TextLine(f"{_verdict(story)} All times are {zone}; the audited step is {story.step}.", 0)
     causes = _causes(story.findings)
-    yield from _after_blank_line(_findings("What was wrong", causes) if causes else [_nothing_wrong(story)])
+    yield from _after_blank_line(_findings("What was wrong", causes) if causes else _no_finding(story))
     for topic in story.topics:
         yield from _after_blank_line(_topic(topic))
     if story.quiet_topics:
@@ -83,11 +83,14 @@ def _quiet(topics: list[str]) -> str:
     return f"{count(len(topics), 'retry topic')} have no finding above INFO: --topic NAME shows one of them."
 
 
-def _nothing_wrong(story: GroupExplanation) -> TextLine:
+def _no_finding(story: GroupExplanation) -> Iterator[TextLine]:
+    """That there is none, what is unknown, and the queues into which messages came and of which none was consumed."""
     summary = "No finding above INFO" if story.findings else "No finding"
     unknown = "; ".join(unknowns(story))
-    all_known = f"{summary}." if story.findings else "Nothing was wrong then."
-    return TextLine(f"{summary}, but unknown: {unknown}." if unknown else all_known, 0, "title")
+    yield TextLine(f"{summary}, but unknown: {unknown}." if unknown else f"{summary}.", 0, "title")
+    for topic in story.topics:
+        for text in topic.backlog.unconsumed if topic.backlog else ():
+            yield TextLine(f"{topic.topic} {text}.", 1)
 
 
 def _findings(title: str, findings: Iterable[Mapping[str, Any]]) -> Iterator[TextLine]:

@@ -42,7 +42,7 @@ def incident_lines(incident: Incident) -> Iterator[TextLine]:
         yield TextLine(f"{count(len(incident.queues), 'queue')}: {queues_by_topic(incident.queues)}", 1)
     if incident.members:
         yield TextLine(_named("Consumer", incident.members), 1)
-    yield from (TextLine(text, 1) for text in cost_texts(incident.piled_up, incident.unowned_queue_minutes))
+    yield from (TextLine(text, 1) for text in cost_texts(incident))
     yield from _parts("Findings of the cause", incident.roots)
     yield from _parts("Consequences", incident.consequences)
 
@@ -139,12 +139,13 @@ def time_text(incident: Incident, written: Callable[[datetime], str] = format_ut
     return f"From {opened} to {last_seen} ({lasted})."
 
 
-def cost_texts(piled_up: int | None, unowned_queue_minutes: float) -> Iterator[str]:
+def cost_texts(incident: Incident) -> Iterator[str]:
     """Sentences: messages piled up, and queue-minutes without owner; none for an unknown or zero cost."""
-    if piled_up is not None:
-        yield f"{count(piled_up, 'message')} piled up."
-    if unowned_queue_minutes:
-        yield f"Queues had no owner for {unowned_queue_minutes:,.1f} queue-minutes in total."
+    if incident.piled_up is not None:
+        messages = count(incident.piled_up, "message")
+        yield f"At least {messages} piled up." if incident.backlog_is_minimum else f"{messages} piled up."
+    if incident.unowned_queue_minutes:
+        yield f"Queues had no owner for {incident.unowned_queue_minutes:,.1f} queue-minutes in total."
 
 
 def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:

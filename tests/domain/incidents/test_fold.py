@@ -462,3 +462,23 @@ def test_one_condition_in_a_sentence(topic: str | None, subject: str, sentence: 
 def test_the_subject_of_a_clients_condition_is_no_queue(topic: str | None, sentence: str) -> None:
     part = IncidentPart("g", "R", "C", "ERROR", topic, "c1", 0, 1, ("f",))
     assert part_headline(part, replace(RULES[0], headline="{subjects}|{groups}|{queues}")) == sentence
+
+
+def test_an_incident_lasts_while_its_consequences_about_the_same_queues_do() -> None:
+    """Not for those of other queues, and not for what is only INFO."""
+    same, other = [("t", "b", 0, "x")], [("t", "b", 1, "x")]
+
+    def resolved(
+        queues: Sequence[tuple[str, str, int, str]], severity: str = "ERROR", end: str = "04:20", until: int = 6
+    ) -> str:
+        root = published("02:10-02:20", "CLIENT_HUNG", "NO_PULL", subject="c1", queues=same)
+        stalled = published(
+            f"02:12-{end}", "CONSUMER_STALLED", "NO_PROGRESS", topic="t", queues=queues, severity=severity
+        )
+        (incident,) = folded(root, following(root, stalled), until=until)
+        return f"{clock(incident.opened_at)}-{clock(incident.resolved_at)} {clock(incident.last_seen_at)}"
+
+    assert resolved(same) == "02:10-04:20 04:20"
+    assert resolved(other) == "02:10-02:20 02:20"
+    assert resolved(same, "INFO") == "02:10-02:20 02:20"
+    assert resolved(same, end="04:00", until=4) == "02:10-open 04:00"

@@ -1,0 +1,105 @@
+"""Queues whose consumer offset stands while messages wait, however few, by the offset samples of a step's window. A
+queue of which the group never committed an offset stands from the first sample on after which messages come.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.kernel.reading_windows import at_rows
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings, Place
+from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow
+
+Mask = NDArray[np.bool_]
+
+
+class Unconsumed(NamedTuple):
+    """A maximal span `[start, end)` in which the consumer offset of a queue stands and messages wait; microseconds.
+
+    `start`: the last sample that shows otherwise, or the first one; `seen_at`: the last sample that shows it; `end`:
+    the next one. `waiting`: messages at `seen_at`; of a queue without a commit, those `produced` since `start`.
+    `others_commit`: the group has a committed offset in another queue of the topic.
+    """
+
+    queue: Place
+    start: int
+    seen_at: int
+    end: int
+    waiting: int
+    produced: int
+    is_committed: bool
+    others_commit: bool
+
+    def is_seen_for(self, seconds: float, since: int) -> bool:
+        """Whether samples show it for so long after `since`."""
+        return self.seen_at - max(self.start, since) >= seconds * SECOND
+
+
+def unconsumed(readings: OffsetReadings, window: StepWindow, settings: AuditSettings) -> list[Unconsumed]:
+    """The spans of all queues of a topic that samples show for `stalled_after_seconds` at least, by queue and time."""
+    seen = readings.inside(window.read_from, window.end)
+    times = readings.times[seen]
+    if not len(times):
+        return []
+    consumed, end, lag = (matrix[seen] for matrix in (readings.consumed_to, readings.end_offset, readings.lag))
+    is_read = readings.present[seen] & (end != UNKNOWN) & (readings.consumer_offset[seen] != UNKNOWN)
+    commits = np.asarray((consumed > 0).any(axis=0))
+    begins, waiting = _begins(times, is_read, consumed, end, lag, settings.max_gap)
+    rows = np.arange(len(times))[:, None]
+    following = _following(is_read)
+    lasting = times[:, None] - times[begins]
+    is_last = (following == rows) | (at_rows(begins, following) != begins)
+    is_long = lasting >= settings.thresholds.stalled_after_seconds * SECOND
+    lasts: Mask = np.asarray(is_read & (begins < rows) & is_last & is_long)
+    spans = []
+    for column, row in np.argwhere(np.transpose(lasts)).tolist():
+        seen_at, after = int(times[row]), int(following[row, column])
+        until = int(times[after]) if after > row else window.end
+        spans.append(
+            Unconsumed(
+                queue=readings.queues[column],
+                start=int(times[begins[row, column]]),
+                seen_at=seen_at,
+                end=min(until, seen_at + settings.max_gap),
+                waiting=int(waiting[row, column]),
+                produced=int(end[row, column] - end[begins[row, column], column]),
+                is_committed=bool(consumed[row, column] != UNKNOWN),
+                others_commit=bool(commits.sum() > commits[column]),
+            )
+        )
+    return spans
+
+
+def _begins(
+    times: NDArray[np.int64], is_read: Mask, consumed: Matrix, end: Matrix, lag: Matrix, max_gap: int
+) -> tuple[Matrix, Matrix]:
+    """Per sample the row of the last one at which the queue does not stand, and the messages that wait at it."""
+    rows = np.arange(len(times))[:, None]
+    latest = _latest(is_read)
+    before = np.full(is_read.shape, -1, dtype=np.int64)
+    before[1:] = latest[:-1]
+    is_gap = (before < 0) | (times[:, None] - times[np.maximum(before, 0)] > max_gap)
+    never = consumed == UNKNOWN
+    moved = is_gap | (consumed != at_rows(consumed, before)) | (end < at_rows(end, before)) | (~never & (lag == 0))
+    since = _latest(is_read & moved)
+    is_empty = never & (end == at_rows(end, since))
+    otherwise = _latest(is_read & (moved | is_empty))
+    return np.where(is_read, otherwise, rows), np.where(never, end - at_rows(end, otherwise), lag)
+
+
+def _latest(mask: Mask) -> Matrix:
+    """Per sample the last row up to it at which the mask holds; -1: none."""
+    rows = np.where(mask, np.arange(len(mask))[:, None], -1)
+    return np.asarray(np.maximum.accumulate(rows, axis=0))
+
+
+def _following(is_read: Mask) -> Matrix:
+    """Per sample the row of the queue's next one; the row itself where there is none."""
+    rows = np.arange(len(is_read))[:, None]
+    later = np.where(is_read, rows, len(is_read))[::-1]
+    after = np.full(is_read.shape, len(is_read), dtype=np.int64)
+    after[:-1] = np.minimum.accumulate(later, axis=0)[::-1][1:]
+    return np.where(after < len(is_read), after, rows)
