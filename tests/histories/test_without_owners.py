@@ -72,6 +72,7 @@ GROUPS = {
     "grpc": Group(in_time, stuck, members="host@1@2@3abc"),
     "own strategy": Group(in_time, stuck, OWN),
     "rooms unknown": Group(in_time, in_time, MACHINE_ROOM),
+    "rooms unknown, stuck": Group(in_time, stuck, MACHINE_ROOM),
     "broadcasts": Group(in_time, stuck, model="BROADCASTING"),
     "left behind": Group(in_time, stuck, subscribed=False),
     "twins": Group(in_time, back, OWN, members="c1 c1"),
@@ -85,6 +86,7 @@ REASONS = {
     "grpc": ("NOT_APPLICABLE", "BROKER_REBALANCE"),
     "own strategy": ("NOT_REPLAYABLE", "UNKNOWN_STRATEGY"),
     "rooms unknown": ("NOT_REPLAYABLE", "SETTINGS_MISSING"),
+    "rooms unknown, stuck": ("NOT_REPLAYABLE", "SETTINGS_MISSING"),
     "broadcasts": ("NOT_APPLICABLE", "BROADCASTING"),
     "left behind": ("NOT_APPLICABLE", "NOT_SUBSCRIBED"),
 }
@@ -98,6 +100,7 @@ PROGRESS = {
     "grpc": [IN_TIME, STUCK],
     "own strategy": [IN_TIME, STUCK],
     "rooms unknown": [IN_TIME, IN_TIME],
+    "rooms unknown, stuck": [IN_TIME, STUCK],
     "broadcasts": [],
     "left behind": [],
 }
@@ -115,6 +118,7 @@ CAPACITY = {
         "it, and restart it.",
     ),
     "rooms unknown": ("NO_BACKLOG", KEPT_UP),
+    "rooms unknown, stuck": ("UNKNOWN_OWNERS", PILED_UP),
     "broadcasts": ("UNKNOWN_BACKLOG", "Unknown: the backlog of the group is not known."),
 }
 Published = dict[Table, dict[str, list[dict[str, Any]]]]
@@ -160,6 +164,18 @@ def test_a_stuck_queue_is_found_and_no_owner_is_named(found: Published, name: st
     assert (finding["rule"], finding["severity"], finding["subject"]) == ("CONSUMER_STALLED", "ERROR", "b:1")
     assert (finding["start"], finding["end"]) == (at(0).replace(tzinfo=None), at(640).replace(tzinfo=None))
     assert (finding["evidence"]["client_ids"], finding["evidence"]["backlog_end"]) == ([], 680)
+
+
+def test_nobody_is_blamed_where_a_setting_is_missing(found: Published) -> None:
+    """The queue may be outside the rooms: one line says what to configure."""
+    rows = found[FINDINGS]["rooms unknown, stuck"]
+    told = {(row["rule"], row["severity"], row["cause"], row["subject"]): row for row in rows}
+    unknown = told["STRATEGY_UNKNOWN", "INFO", "ROOMS_MISSING", "rooms unknown, stuck"]
+    stuck = told["CONSUMER_STALLED", "WARN", "OWNERS_UNKNOWN", "b:1"]
+    assert stuck["root_finding_id"] == unknown["finding_id"]
+    assert "`rooms`" in unknown["advice"]
+    assert "owner:" not in stuck["advice"]
+    assert [row["rule"] for row in rows if row["severity"] != "INFO"] == ["CONSUMER_STALLED"]
 
 
 @pytest.mark.parametrize("name", ["pop in time", "pop uncommitted", "rooms unknown", "broadcasts", "left behind"])

@@ -15,8 +15,8 @@ from spark_jobs.domain.model.clients import ThrottleCause
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.message_queue import PRIORITY, MessageQueue
-from spark_jobs.domain.model.severities import INFO
-from spark_jobs.domain.model.statuses import Status, Verdict
+from spark_jobs.domain.model.severities import INFO, WARN
+from spark_jobs.domain.model.statuses import Reason, Status, Verdict
 from spark_jobs.domain.model.window import SECOND, without
 from spark_jobs.domain.rules import (
     allocation_drift,
@@ -33,6 +33,7 @@ from spark_jobs.domain.rules import (
     orderly_lock_missing,
     producer_skew,
     slow_listener,
+    strategy_unknown,
 )
 from spark_jobs.domain.rules.filtered import FILTERED, waits_for_others
 from spark_jobs.domain.rules.offset_held_back import held_back_times
@@ -77,6 +78,13 @@ STARVED = Cause(
 )
 
 
+NOT_REPLAYED = Cause(
+    "the consumer offset does not move either, but rooms or queue lists of the strategy are not known, so that the "
+    "queue may have no owner by design (WARN; INFO for a retry topic)",
+    "Configure what STRATEGY_UNKNOWN names: then the queue's owner is known, or why it has none.",
+)
+
+
 def verdict_hits(
     step: AuditedStep, verdict: Verdict, severity: str, cause: str, least_growth: int | None = None
 ) -> Iterator[RuleHit]:
@@ -89,14 +97,18 @@ def verdict_hits(
             has_grown = least_growth is None or span.lag_last - span.lag_first >= least_growth
             if span.verdict == verdict and has_grown:
                 excuse = _excuse(step, progress, span)
-                yield from _span_hits(step, progress, span, *((INFO, excuse) if excuse else (severity, cause)))
+                yield from _span_hits(step, progress, span, *(excuse or (severity, cause)))
 
 
-def _excuse(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> str | None:
-    """Why an offset that does not move says nothing about the consumer; None: nothing does."""
-    if span.verdict != Verdict.WARN and _is_starved(step, progress, span):
-        return PRIORITY_STARVATION
-    return FILTERED if span.verdict != Verdict.WARN and waits_for_others(step, progress, span) else None
+def _excuse(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> tuple[str, str] | None:
+    """The severity and cause of an offset that does not move and says nothing about the consumer; None: it does."""
+    if span.verdict == Verdict.WARN:
+        return None
+    if span.verdict == Verdict.STALL and progress.interval.reason is Reason.SETTINGS_MISSING:
+        return WARN if progress.interval.is_ordinary else INFO, strategy_unknown.OWNERS_UNKNOWN
+    if _is_starved(step, progress, span):
+        return INFO, PRIORITY_STARVATION
+    return (INFO, FILTERED) if waits_for_others(step, progress, span) else None
 
 
 def _span_hits(

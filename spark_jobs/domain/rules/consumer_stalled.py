@@ -13,11 +13,13 @@ from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import SECOND, Time, common, islands, joined, without
 from spark_jobs.domain.rocketmq.strategies import is_popped
+from spark_jobs.domain.rules import strategy_unknown
 from spark_jobs.domain.rules.behind import (
     BEHIND,
     DECIDED_BY,
     EXAMPLE,
     FOLLOWS,
+    NOT_REPLAYED,
     PRIORITY_STARVATION,
     STARVED,
     verdict_hits,
@@ -26,7 +28,9 @@ from spark_jobs.domain.rules.client_hung import pulling_by_hand
 from spark_jobs.domain.rules.evidence import NEVER_COMMITTED
 from spark_jobs.domain.rules.filtered import FILTERED, FILTERED_OUT
 from spark_jobs.domain.rules.offset_held_back import held_back_times
+from spark_jobs.domain.rules.roots import Follows, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.strategy_unknown import OWNERS_UNKNOWN
 
 NAME = "CONSUMER_STALLED"
 NO_PROGRESS, FEW_MESSAGES = "NO_PROGRESS", "FEW_MESSAGES"
@@ -167,8 +171,9 @@ RULE = Rule(
         ),
         PRIORITY_STARVATION: STARVED,
         FILTERED: FILTERED_OUT,
+        OWNERS_UNKNOWN: NOT_REPLAYED,
     },
     example=EXAMPLE,
     hits=hits,
-    follows=FOLLOWS,
+    follows=(*FOLLOWS, Follows(strategy_unknown.NAME, everything, (OWNERS_UNKNOWN,))),
 )

@@ -10,7 +10,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Place
-from spark_jobs.domain.model.severities import ERROR, WARN
+from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rocketmq.strategies import StrategySource
 from spark_jobs.domain.rules import (
@@ -60,6 +60,8 @@ def _unassigned_hits(
         hit = queue_hit(interval, queue, cause, client_id)
         if interval.strategy_source == StrategySource.DEFAULT and cause in _BY_STRATEGY:
             hit = replace(hit, is_assumed=True, hint=_IF_AVG)
+        if cause == UnassignedCause.ROOM_FILTER and not interval.is_ordinary:
+            hit = replace(hit, severity=INFO)
         if cause == UnassignedCause.WAITS_FOR_LOCK:
             hit = replace(hit, hint=_last_owners(owners_before.get(queue, ())))
         if cause == UnassignedCause.GROUP_OFFLINE:
@@ -109,6 +111,7 @@ RULE = Rule(
     decided_by="the replayed allocation gives the queue to no connection. WARN for `ROOM_FILTER`, which is by design, "
     "for `WAITS_FOR_LOCK`, which two snapshots `convergence_seconds` apart must show, "
     "and where the strategy is not known (`strategy_source` DEFAULT). "
+    "INFO for `ROOM_FILTER` in a retry topic, as only what a room consumes comes back to it. "
     "INFO if nothing was produced to the queues and no backlog is known, and for a duplicate client id that "
     "no two snapshots 150 s apart show: after a reconnect, brokers list the old connection for up to 130 s. "
     "`GROUP_OFFLINE` must be seen for as long as GROUP_OFFLINE itself, `VIEWS_DISAGREE` as MEMBERSHIP_VIEW_SPLIT.",

@@ -85,7 +85,8 @@ REASONS: Mapping[str, str] = {
     Reason.UNKNOWN_STRATEGY: "A member uses a custom strategy: configure which of RocketMQ's strategies it equals.",
     Reason.BROKER_LACKS_STRATEGY: "The broker assigns the queues, and has only AVG and AVG_BY_CIRCLE: a member that "
     "uses another strategy gets none (`clientRebalance` is false).",
-    Reason.SETTINGS_MISSING: "The strategy cannot be replayed without its rooms or queue lists: configure them.",
+    Reason.SETTINGS_MISSING: "The strategy cannot be replayed without its rooms or queue lists, so who owned the "
+    "queues is unknown: configure them (STRATEGY_UNKNOWN names the key).",
     Reason.ROOM_UNRESOLVABLE: "The configured patterns find no room for a client or broker, so clients keep the queues "
     "they had.",
 }

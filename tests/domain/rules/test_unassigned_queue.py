@@ -33,7 +33,7 @@ def test_each_queue_without_owner_with_its_cause_and_whose_share_it_is() -> None
             implicated="c1",
             queue=FindingQueue("%RETRY%g", "b", 1, "UNASSIGNED"),
         ),
-        replace(hit, cause="ROOM_FILTER", queue=FindingQueue("%RETRY%g", "b", 2, "UNASSIGNED")),
+        replace(hit, cause="ROOM_FILTER", queue=FindingQueue("%RETRY%g", "b", 2, "UNASSIGNED"), severity="INFO"),
         replace(hit, cause="BROKER_NOT_READABLE", queue=FindingQueue("%RETRY%g", "b", 4, "UNASSIGNED")),
     ]
 

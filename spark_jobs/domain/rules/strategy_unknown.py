@@ -1,0 +1,85 @@
+"""STRATEGY_UNKNOWN: the owners of a group's queues cannot be replayed, as a setting of its strategy is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Member
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.severities import INFO
+from spark_jobs.domain.model.statuses import Reason
+from spark_jobs.domain.rocketmq.strategies import (
+    CONFIG,
+    MACHINE_ROOM,
+    MACHINE_ROOM_NEARBY,
+    UNKNOWN_STRATEGY,
+    StrategySettings,
+)
+from spark_jobs.domain.rules.rule import Cause, Rule
+
+NAME = "STRATEGY_UNKNOWN"
+#: Of a consumer that makes no progress: whether it should, is not known.
+OWNERS_UNKNOWN = "OWNERS_UNKNOWN"
+CUSTOM_STRATEGY, ROOMS_MISSING = "CUSTOM_STRATEGY", "ROOMS_MISSING"
+ROOM_PATTERNS_MISSING, QUEUE_LISTS_MISSING = "ROOM_PATTERNS_MISSING", "QUEUE_LISTS_MISSING"
+_REASONS = (Reason.UNKNOWN_STRATEGY, Reason.SETTINGS_MISSING)
+_CAUSES = {
+    UNKNOWN_STRATEGY: CUSTOM_STRATEGY,
+    MACHINE_ROOM: ROOMS_MISSING,
+    MACHINE_ROOM_NEARBY: ROOM_PATTERNS_MISSING,
+    CONFIG: QUEUE_LISTS_MISSING,
+}
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (interval of an ordinary topic, setting that is missing); one condition per group and setting."""
+    settings = step.replays.settings if step.replays else StrategySettings()
+    for interval in step.intervals:
+        if interval.is_ordinary and interval.reason in _REASONS:
+            members = interval.members or ()
+            for cause in dict.fromkeys(filter(None, (_missing(member, settings) for member in members))):
+                yield RuleHit(interval.start, interval.end, cause=cause, severity=INFO, minimum_seconds=0.0)
+
+
+def _missing(member: Member, settings: StrategySettings) -> str | None:
+    name = member.strategy
+    if name == UNKNOWN_STRATEGY:
+        return CUSTOM_STRATEGY
+    is_missing = settings.named(*member.implementation).settings_missing
+    return _CAUSES[name.partition("-")[0]] if is_missing else None
+
+
+RULE = Rule(
+    name=NAME,
+    headline="Who owns the queues of {groups} is unknown: a setting of its strategy is missing",
+    meaning="The members of the group run a strategy that cannot be replayed without a setting that clients do not "
+    "report. So the owners of the queues are unknown, and no member is blamed. One finding per group and setting.",
+    decided_by="the status SETTINGS_MISSING or UNKNOWN_STRATEGY of an interval of a topic that is no retry topic. "
+    "INFO; an incident is as severe as what follows from it.",
+    causes={
+        ROOMS_MISSING: Cause(
+            "a member runs MACHINE_ROOM, and `rooms` is not configured",
+            "Configure `rooms` of the group: the names that the consumer's code gives to setConsumeridcs of its "
+            "AllocateMessageQueueByMachineRoom.",
+        ),
+        ROOM_PATTERNS_MISSING: Cause(
+            "a member runs MACHINE_ROOM_NEARBY, and its inner strategy, `broker_room` or `client_room` is not "
+            "configured",
+            "Configure `strategy` of the group as MACHINE_ROOM_NEARBY-AVG, or with the other strategy that it wraps, "
+            "and `broker_room` and `client_room`: patterns of what the MachineRoomResolver in the consumer's code "
+            "takes from a broker's name and from a client id.",
+        ),
+        QUEUE_LISTS_MISSING: Cause(
+            "a member runs CONFIG, and `config_queues` is not configured",
+            "Configure `config_queues` of the group: per client, topic and broker the queue ids that the consumer's "
+            "code gives to setMessageQueueList of its AllocateMessageQueueByConfig.",
+        ),
+        CUSTOM_STRATEGY: Cause(
+            "a member runs a class that is none of RocketMQ's strategies, and `strategy` is not configured",
+            "Configure `strategy` of the group: the one of RocketMQ's strategies that divides queues as the class "
+            "does. The running info of the client names the class.",
+        ),
+    },
+    example="none: every strategy of this recording can be replayed.",
+    hits=hits,
+)
