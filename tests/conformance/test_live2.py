@@ -42,9 +42,10 @@ INCIDENTS = """
     CONSUMER_STOPPED      | go-block  |                 | broker-a:0-3   | 22:24:28 | 22:30:28
     UNASSIGNED_QUEUE      | go-order  | 192.0.2.2@19882 | broker-b:0-3   | 22:35:48 | 22:36:48
     SUBSCRIPTION_MISMATCH | go-subs   |                 |                | …        | …
+    SUBSCRIPTION_MISMATCH | node-push |                 |                | 22:31:19 | …
 """
-#: What clients through a proxy consume is not replayed, and not in these tables.
-BEHIND_A_PROXY = ("node-push", "py-slow")
+#: Clients behind a proxy consume less than the offsets show, which are those of what was handed out.
+BEHIND_A_PROXY = ("py-slow",)
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ EXPECTED = """
     offline twice        |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 200 | 300
     offline twice        |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 400 | 500
     offline, two topics  |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 200 | 400
-    flapping             |                  | SUBSCRIPTION_MISMATCH | ERROR | DIFFERENT_EXPRESSIONS | 200 | 300
+    flapping             |                  | SUBSCRIPTION_MISMATCH | ERROR | DIFFERENT_EXPRESSIONS | 200 | 380
     many topics          |                  | LOAD_IMBALANCE        | INFO  | REMAINDERS            | 0   | 640
     hot topic            |                  | LOAD_IMBALANCE        | INFO  | UNEQUAL_TRAFFIC       | 0   | 640
     write only, backlog  | t-write only, backlog | BROKER_NOT_READABLE | ERROR | NO_READ_PERMISSION | 200 | 640

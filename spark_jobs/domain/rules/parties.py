@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
-from typing import TypeVar
+from statistics import median
+from typing import NamedTuple, TypeVar
 
 from spark_jobs.domain.model.finding import Party
 from spark_jobs.domain.model.history import Membership
@@ -46,6 +47,42 @@ def flaps(
         is_brief = now[-1].end - now[0].start <= lasting
         if no_gap and back and all(lists) and (len(lists) == 1 or is_brief):
             yield before[-1], now[-1]._replace(start=now[0].start)
+
+
+class Flapping(NamedTuple):
+    """A broker's answer that changes back and forth: the answers before the first change and after it; `start`: of the
+    second answer; `end`: until then two kinds of clients are there. `changes`: how many were seen in the window.
+    """
+
+    first: Membership
+    second: Membership
+    start: int
+    end: int
+    changes: int
+
+
+def flapping(
+    spans: Sequence[Span[Membership]], answer: Callable[[Membership], Hashable], lasting: int = 0
+) -> Iterator[Flapping]:
+    """One per flap of a broker. Two kinds of clients are there until one of its clients is gone, or the answer has been
+    the same for twice as long as it usually is: a heartbeat that says nothing new changes nothing at the broker.
+    """
+    flapped = list(flaps(spans, answer, lasting))
+    if not flapped:
+        return
+    usual = int(median(now.end - now.start for _, now in flapped))
+    for before, now in flapped:
+        end = min(now.end + 2 * usual, _stays_until(spans, now))
+        yield Flapping(before.state, now.state, now.start, max(now.end, end), len(flapped) + 1)
+
+
+def _stays_until(spans: Sequence[Span[Membership]], now: Span[Membership]) -> int:
+    """Until when all clients of a span are listed."""
+    until, client_ids = now.end, set(_ids(now))
+    for span in spans:
+        if span.start == until and client_ids <= set(_ids(span)):
+            until = span.end
+    return until
 
 
 def changing_within(settings: AuditSettings) -> int:

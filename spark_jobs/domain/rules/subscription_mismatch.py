@@ -11,7 +11,7 @@ from spark_jobs.domain.model.finding import Finding, Party, RuleHit
 from spark_jobs.domain.model.history import Subscriptions
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.phrases import names_text
-from spark_jobs.domain.rules.parties import changing_within, flaps, parties
+from spark_jobs.domain.rules.parties import changing_within, flapping, parties
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "SUBSCRIPTION_MISMATCH"
@@ -49,16 +49,16 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 parties=parties(answers, _text),
             )
     for spans in step.memberships.values():
-        for before, now in flaps(spans, lambda membership: membership.subscriptions, changing_within(step.settings)):
+        for flap in flapping(spans, lambda membership: membership.subscriptions, changing_within(step.settings)):
             # Whose they are, the broker does not show.
-            variants = sorted(_sorted(span.state.subscriptions) for span in (before, now))
-            variant_parties = tuple(Party(_text(subscriptions), None) for subscriptions in variants)
+            variants = sorted(_sorted(state.subscriptions) for state in (flap.first, flap.second))
             yield RuleHit(
-                now.start,
-                now.end,
+                flap.start,
+                flap.end,
                 cause=mismatch(variants),
                 severity=ERROR,
-                parties=variant_parties,
+                parties=tuple(Party(_text(subscriptions), None) for subscriptions in variants),
+                measures={"changes": flap.changes},
                 hint="Which client has which subscription is not known: record the clients' running info.",
             )
 
@@ -80,7 +80,7 @@ def _text(subscriptions: _SortedSubscriptions) -> str:
 
 
 def _detail(finding: Finding) -> str:
-    """What only some subscribe to, and who that is."""
+    """What only some subscribe to, and who that is; how often a broker's subscription changed, if that shows it."""
     parties = finding.evidence.parties or ()
     parts = [set(_PART.split(party.name)) for party in parties]
     shared = set.intersection(*parts) if parts else set()
@@ -89,7 +89,9 @@ def _detail(finding: Finding) -> str:
         for party, subscribed in zip(parties, parts, strict=True)
         if (own := subscribed - shared)
     ]
-    return "; ".join(texts)
+    changes = dict(finding.evidence.measures or ()).get("changes")
+    seen = [f"the broker's subscription changed {changes:,.0f} times"] if changes else []
+    return "; ".join([*texts, *seen])
 
 
 RULE = Rule(
@@ -103,7 +105,9 @@ RULE = Rule(
     "subscriptions with the clients that have them.",
     decided_by="the subscriptions in the clients' own running info, where it was recorded; otherwise a broker whose "
     "subscriptions of the group change and change back while the clients stay the same (it is then unknown "
-    "which client has which). Retry topics do not count, nor does the order of tags. ERROR.",
+    "which client has which; `changes`: how often it changed). Such a finding lasts until one of these clients is "
+    "gone, or the subscription has been the same for twice as long as it usually is. Retry topics do not count, nor "
+    "does the order of tags. ERROR.",
     causes={
         MismatchCause.DIFFERENT_TOPICS: Cause(
             "a member subscribes to a topic that another one does not",

@@ -137,10 +137,11 @@ def test_a_flap_tells_both_texts_and_not_whose_they_are() -> None:
     assert list(hits(audited_step(memberships={"b1": said, "b2": said[:2]}))) == [
         RuleHit(
             20 * SECOND,
-            40 * SECOND,
+            60 * SECOND,
             cause="DIFFERENT_EXPRESSIONS",
             severity="ERROR",
             parties=(Party("t: A", None), Party("t: B", None)),
+            measures={"changes": 2},
             hint="Which client has which subscription is not known: record the clients' running info.",
         )
     ]
@@ -158,8 +159,33 @@ def test_a_brief_change_back_counts_though_members_change_meanwhile() -> None:
     ]
     found = list(hits(audited_step(memberships={"b": said})))
     assert [(hit.start // SECOND, hit.end // SECOND, hit.cause) for hit in found] == [
-        (120, 140, "DIFFERENT_TOPICS"),
+        (120, 160, "DIFFERENT_TOPICS"),
         (140, 160, "DIFFERENT_TOPICS"),
     ]
     rolled_back = [broker_said(0, 100, "c1", old), broker_said(100, 300, "c2", new), broker_said(300, 400, "c3", old)]
     assert list(hits(audited_step(memberships={"b": rolled_back}))) == []
+
+
+#: What a broker said of its clients from each second on, the last until 2000 s | two subscriptions in these times
+_LASTING = """
+    0 c1,c2 A, 300 c1,c2 B, 600 c1,c2 A                             | 300-1200
+    0 c1,c2 A, 300 c1,c2 B, 600 c1,c2 A, 900 c1,c2 B                | 300-1200 600-1500
+    0 c1,c2 A, 300 c1,c2 B, 600 c1,c2 A, 700 c1 A                   | 300-700
+    0 c1,c2 A, 300 c1,c2 B, 600 c1,c2 A, 700 c1,c2,c3 A             | 300-1200
+    0 c1,c2 A, 300 c1,c2 B, 310 c1,c2 A, 610 c1,c2 B, 920 c1,c2 A   | 300-910 310-1210 610-1520
+"""
+
+
+@pytest.mark.parametrize("line", _LASTING.strip().splitlines())
+def test_two_subscriptions_last_until_a_client_is_gone_or_nothing_changes_for_long(line: str) -> None:
+    """Twice as long as it usually takes to change, which is 300 s in each of these."""
+    said, times = (cell.strip() for cell in line.split("|"))
+    states = [(int(second), ids, topic) for second, ids, topic in map(str.split, said.split(", "))]
+    ends = [*(second for second, *_ in states[1:]), 2000]
+    spans = [
+        broker_said(second, end, ids.replace(",", " "), frozenset({("t", topic)}))
+        for (second, ids, topic), end in zip(states, ends, strict=True)
+    ]
+    found = list(hits(audited_step(memberships={"b": spans})))
+    assert [f"{hit.start // SECOND}-{hit.end // SECOND}" for hit in found] == times.split()
+    assert {hit.measures["changes"] for hit in found if hit.measures} == {len(found) + 1}
