@@ -133,6 +133,18 @@ def test_an_archive_of_classes_is_made_once_and_its_absence_is_no_error(
     assert [path.name for path in tmp_path.iterdir()] == ["classes-2.jsa"]
 
 
+@pytest.mark.slow
+def test_preparing_the_classes_leaves_nothing_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark makes its `spark-warehouse` where it works."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert make_archive(tmp_path / "classes-1.jsa")
+    assert list((tmp_path / "here").iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["classes-1.jsa"]
+
+
 def repository(root: Path, jars: tuple[str, ...]) -> Path:
     """A Maven repository on disk; returns the Spark configuration directory that makes Ivy ask it alone."""
     for name in jars:
