@@ -68,7 +68,10 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--directory", type=Path, help="where the fleets are made, and deleted afterwards (temporary)")
     parser.add_argument("--before", type=Path, metavar="DIR", help="a checkout of the commit to compare with")
     parser.add_argument("--test-log", type=Path, metavar="FILE", help="output of `make test`: how long it took")
-    return parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
+    if arguments.directory is not None and not arguments.directory.is_dir():
+        parser.error(f"argument --directory: there is no folder {arguments.directory}: create it first")
+    return arguments
 
 
 def _bench(arguments: argparse.Namespace, root: Path, measures: Sequence[Measure], say: Callable[[str], None]) -> Bench:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,21 @@ def test_the_next_one_removes_what_a_killed_one_left(tmp_path: Path) -> None:
     assert sorted(path for path in tmp_path.iterdir() if path.is_dir()) == sorted([kept, own])
     for process in (living, third):
         process.communicate("")
+
+
+def test_lock_files_of_others_are_not_opened(tmp_path: Path) -> None:
+    target, link = tmp_path / "precious", tmp_path / "rebalance-audit-java-0.lock"
+    target.write_text("kept", encoding="utf-8")
+    link.symlink_to(target)
+    foreign = tmp_path / "rebalance-audit-java-1.lock"
+    foreign.write_text("", encoding="utf-8")
+    if os.getuid() == 0:  # only root can give a file away
+        os.chown(foreign, 12345, 12345)
+    process, _ = begun(tmp_path)
+    process.communicate("")
+    assert link.is_symlink()
+    assert target.read_text(encoding="utf-8") == "kept"
+    assert foreign.exists() == (os.getuid() == 0)
 
 
 def test_temporary_files_are_there_only_meanwhile(tmp_path: Path) -> None:

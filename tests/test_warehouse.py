@@ -114,6 +114,7 @@ def test_credentials_in_a_uri_are_refused_and_not_repeated() -> None:
 
 def test_locations() -> None:
     assert Warehouse.parse("s3a://bucket/audit/").identifier("t") == "delta.`s3a://bucket/audit/t`"
+    assert Warehouse.parse("s3a://bucket/a`b").identifier("t") == "delta.`s3a://bucket/a``b/t`"
     assert Warehouse.parse("s3a://bucket/audit").local_path is None
     assert Warehouse.parse("file:/data/audit").local_path == Path("/data/audit")
     assert Warehouse.parse("main.audit").identifier("t") == "main.audit.t"

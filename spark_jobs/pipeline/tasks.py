@@ -133,8 +133,9 @@ def publish_results(scheduled: ScheduledRun) -> Outcome:
         says = f"run {run.run_id} published {rows} rows"
         if changed:
             says += f"; it was audited again, as {' and '.join(changed)} changed since the task audit"
-        # What the sources broke, the task `audit` has said.
-        warnings = result.warnings + result.quality_warnings[len(judged.quality_warnings) :]
+        # The task `audit` has printed the warnings about the sources.
+        printed = set(judged.quality_warnings)
+        warnings = result.warnings + [warning for warning in result.quality_warnings if warning not in printed]
     drop_staged(run.spark, run.warehouse, scheduled.results)
     return Outcome(says, tuple(warnings))
 

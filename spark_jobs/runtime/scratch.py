@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -44,8 +46,11 @@ def _lock(folder: Path) -> FileLock:
 
 def _remove_those_of_the_dead(root: Path) -> None:
     for path in root.glob(f"{_PREFIX}*.lock"):
-        lock = FileLock(path)
-        with suppress(Timeout, OSError):  # it is alive, or another user's
+        with suppress(Timeout, OSError):  # it is alive, or gone
+            status = path.lstat()
+            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
+                continue  # the temporary folder is everybody's: a link, or the file of another user, is not opened
+            lock = FileLock(path)
             lock.acquire(timeout=0)
             shutil.rmtree(path.with_suffix(""), ignore_errors=True)
             path.unlink()

@@ -37,7 +37,10 @@ class Warehouse(Location):
 
     def identifier(self, name: str) -> str:
         """How SQL names the table of that name."""
-        return f"{self.location}.{name}" if self.in_catalog else f"delta.`{self.location}/{name}`"
+        if self.in_catalog:
+            return f"{self.location}.{name}"
+        path = f"{self.location}/{name}".replace("`", "``")
+        return f"delta.`{path}`"
 
     def exists(self, spark: SparkSession, table: Table) -> bool:
         """Whether the table has been made."""

@@ -77,6 +77,13 @@ def test_every_goal_stands_beside_its_value_and_the_exit_code_says_whether_one_w
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_directory_that_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        command.main(["--quick", "--directory", str(tmp_path / "none")])
+    assert stopped.value.code == 2
+    assert f"there is no folder {tmp_path / 'none'}: create it first" in capsys.readouterr().err
+
+
 def test_what_was_asked_for_is_measured_in_the_order_of_the_table() -> None:
     assert [one.name for one in command.wanted(["gate", "scan"], quick=False)] == ["scan", "gate"]
     quick = {one.name for one in command.wanted(None, quick=True)}
