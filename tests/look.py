@@ -19,13 +19,18 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.pipeline.gather.rows import tables
+from tests.gathered import Rows
 from tests.kernel import judged, recorded_rows
 from tests.stored import arrow_table, audit_run, write
 
 
 def audit_into(warehouse: Path, interval: Interval, cadence_seconds: int, recordings: Iterable[Path]) -> None:
     """Write the source rows of the recordings, and what an audit of the interval in steps of an hour publishes."""
-    rows = recorded_rows(*recordings)
+    rows_into(warehouse, interval, cadence_seconds, recorded_rows(*recordings))
+
+
+def rows_into(warehouse: Path, interval: Interval, cadence_seconds: int, rows: Rows) -> None:
+    """The same of source rows."""
     cadence = cadence_seconds * SECOND
     settings = AuditSettings(3600 * SECOND, cadence, 3 * cadence, Thresholds())
     outputs = tables(judged(rows, interval, settings))

@@ -8,13 +8,22 @@ from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import Any
 
-from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
+from schemas import (
+    ALLOCATIONS,
+    FINDINGS,
+    GROUP_STATUS,
+    MEMBERSHIP_SNAPSHOTS,
+    QUEUE_PROGRESS,
+    REBALANCE_INTERVALS,
+    Table,
+)
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
+from spark_jobs.domain.kernel.unseen import by_proxies
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.severities import INFO, WORST_FIRST
-from spark_jobs.domain.model.statuses import Status
+from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.rows import Row
@@ -71,7 +80,32 @@ def _read(tables: PublishedTables, moment: Interval, request: ExplainRequest) ->
         settings=strategy_settings(configuration, *key),
         allowed_lag=audit_settings(configuration, *key).thresholds.allowed_lag,
         topic=request.topic,
+        proxies=_proxies(tables, request, configuration) if _is_through_proxy(intervals, request.at) else {},
     )
+
+
+def _is_through_proxy(intervals: Sequence[Row], at: datetime) -> bool:
+    return any(row["reason"] == Reason.CONSUMED_THROUGH_PROXY for row in intervals_at(intervals, at))
+
+
+def _proxies(
+    tables: PublishedTables, request: ExplainRequest, configuration: Configuration
+) -> dict[str, Sequence[str]]:
+    """By proxy the client ids that it listed last, as long as a snapshot holds."""
+    holds = timedelta(microseconds=audit_settings(configuration, str(request.cluster), request.consumer_group).max_gap)
+    conditions = [
+        Filter("cluster", "=", request.cluster),
+        Filter("consumer_group", "=", request.consumer_group),
+        Filter("captured_at", ">", request.at - holds),
+        Filter("captured_at", "<=", request.at),
+    ]
+    snapshots = rows(
+        tables.stored.read(MEMBERSHIP_SNAPSHOTS, ("broker_name", "captured_at", "connections"), conditions)
+    )
+    last = by_proxies({row["broker_name"]: row for row in sorted(snapshots, key=itemgetter("captured_at"))})
+    return {
+        name: [connection["client_id"] for connection in row["connections"] or ()] for name, row in sorted(last.items())
+    }
 
 
 def _configuration(tables: PublishedTables, step: Interval, request: ExplainRequest) -> Configuration:

@@ -156,6 +156,24 @@ def test_what_cannot_be_replayed_says_why(reason: Reason) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("proxies", "lines"),
+    [
+        ({}, []),
+        (
+            {"proxy p:1": ["n1", "n2"], "proxy q:1": []},
+            ["The proxy p:1 lists 2 members: n1, n2.", "The proxy q:1 lists 0 members."],
+        ),
+    ],
+)
+def test_members_behind_a_proxy_are_those_that_the_proxy_lists(proxies: dict[str, list[str]], lines: list[str]) -> None:
+    row = interval(0, 60, status="NOT_APPLICABLE", reason="CONSUMED_THROUGH_PROXY", triggers=None)
+    other = interval(0, 60, status="NOT_APPLICABLE", reason="NOT_SUBSCRIBED", triggers=None)
+    queues = "  2 queues, sorted the same way: a:0-1"
+    assert topic_lines(group_step(30, row, proxies=proxies))[3:] == [*(f"  {text}" for text in lines), queues]
+    assert topic_lines(group_step(30, other, proxies=proxies))[3:] == ["  No member was connected.", queues]
+
+
 def test_brokers_that_disagree_are_told_one_by_one() -> None:
     """Progress belongs to one of the views, and is told of the queues under both."""
     view_a = interval(0, 60, C1, C2, membership_view="a")

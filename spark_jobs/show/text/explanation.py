@@ -5,7 +5,7 @@ Null is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -25,7 +25,8 @@ class GroupStep:
     `intervals`: all of the step; `allocations` and `progress`: at least those of the intervals that contain the moment
     and, where one is unobserved, of the last observed one before it; `findings`: those that contain the moment;
     `status`: the row of `group_status`. `settings`, `allowed_lag`: as configured in the run that published the step.
-    `topic`: explain only this one.
+    `topic`: explain only this one. `proxies`: by proxy the client ids that it listed last, of a group without members
+    at brokers.
     """
 
     cluster: str
@@ -40,6 +41,7 @@ class GroupStep:
     settings: StrategySettings = field(default_factory=StrategySettings)
     allowed_lag: int = Thresholds().allowed_lag
     topic: str | None = None
+    proxies: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def intervals_at(rows: Sequence[Row], at: datetime) -> list[Row]:
@@ -129,7 +131,7 @@ class IntervalExplanation:
     """The interval that contains the moment, in one membership view: that of all hosts (`*`), or of one broker.
 
     `or_earlier`, `or_later`: the step cuts it. `arithmetic`: sentences, how the strategy divides the queues.
-    `missing`: client ids that other views list and this one does not.
+    `missing`: client ids that other views list and this one does not; `proxies`: those of clients behind each proxy.
     """
 
     membership_view: str
@@ -151,6 +153,7 @@ class IntervalExplanation:
     double_owned: list[UnhealthyQueues]
     last_known: ObservedNeighbour | None
     first_known: ObservedNeighbour | None
+    proxies: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.message_queue import MessageQueue, queue_ranges
-from spark_jobs.domain.model.statuses import Status
+from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.domain.rocketmq.strategies import AVG, Strategy, StrategySettings, variant_of
 from spark_jobs.show.rows import Row
 from spark_jobs.show.text.arithmetic import AllocatingMember, allocation_arithmetic
@@ -61,6 +61,7 @@ def interval_explanation(
         double_owned=_double_owned(row, owned, progress),
         last_known=_neighbour(group, before, "interval_end"),
         first_known=_neighbour(group, after, "interval_start"),
+        proxies=group.proxies if row["reason"] == Reason.CONSUMED_THROUGH_PROXY else {},
     )
 
 
