@@ -20,7 +20,7 @@ class _Way(NamedTuple):
 
 _HOW = (
     *("caught up", "slow", "slow", "slow", "stuck", "stuck", "stuck", "catching up", "back", "far back", "far back"),
-    *("to the beginning", "ahead", "anew", "never", "missing", "unknown", "end unknown"),
+    *("to the beginning", "ahead", "anew", "slave", "never", "missing", "unknown", "end unknown"),
 )
 
 
@@ -34,7 +34,7 @@ class _Queue:
 
     @staticmethod
     def _way(choices: Choices) -> _Way:
-        return _Way(choices.of((0, 16, 1, 33)), choices.of(_HOW), choices.of((2500, 2500, 1, 0, -400, None)))
+        return _Way(choices.of((0, 16, 1, 33)), choices.of(_HOW), choices.of((2500, 2500, 90_000, 1, 0, -400, None)))
 
     def go_on(self, number: int) -> _Way:
         """Until the next round."""
@@ -62,6 +62,8 @@ class _Queue:
             return OffsetEntry(*place, self.end, 0, 0 if way.stored else None)
         end = None if way.how == "end unknown" else self.end
         stored = None if way.stored is None else at // 1000 - way.stored
+        if way.how == "slave":
+            return OffsetEntry(*place, self.end // 2, min(self.consumed, self.end // 3), stored)
         return OffsetEntry(*place, end, None if way.how == "unknown" else self.consumed, stored)
 
 

@@ -34,6 +34,50 @@ class QueueReading(NamedTuple):
         return max(self.end_offset - self.consumed_to, 0)
 
 
+class Log:
+    """A queue's readings in a step, and when its end offset fell although its messages are the same ones."""
+
+    def __init__(self, readings: Sequence[QueueReading]) -> None:
+        self.same_after_fall: set[int] = set()
+        self._away: list[tuple[int, int, int]] = []
+        for number, (before, after) in enumerate(pairwise(readings), 1):
+            if before.end_offset is None or after.end_offset is None or after.end_offset >= before.end_offset:
+                continue
+            back_at = _jumped_back(readings[number - 1 :], before.end_offset, before.end_offset - after.end_offset)
+            is_old = _shows_old_message(readings[number:], before)
+            if is_old or (is_old is None and back_at is not None):
+                self.same_after_fall.add(after.at)
+                if back_at is not None:
+                    self._away.append((after.at, back_at, before.end_offset))
+
+    def produced(self, before: QueueReading, after: QueueReading) -> int | None:
+        """What came in; of the way back up only what is above the highest end offset before."""
+        away = [(until, high) for since, until, high in self._away if since <= after.at <= until]
+        if not away:
+            return _produced(before, after)
+        if after.end_offset is None or any(after.at < until for until, _ in away):
+            return None
+        return after.end_offset - max(high for _, high in away)
+
+
+def _jumped_back(readings: Sequence[QueueReading], high: int, fall: int) -> int | None:
+    """When the end offset is again where it was at the first reading, if it came there by a jump."""
+    for before, after in pairwise(readings):
+        if after.end_offset is not None and after.end_offset >= high:
+            is_jump = before.end_offset is not None and 2 * (after.end_offset - before.end_offset) >= fall
+            return after.at if is_jump else None
+    return None
+
+
+def _shows_old_message(readings: Sequence[QueueReading], before: QueueReading) -> bool | None:
+    """Whether the first offset behind the one before the fall is of a message a minute older; None: there is none."""
+    for reading in readings:
+        known = reading.consumed_to and (reading.last_timestamp or 0) > 0 and before.consumed_to is not None
+        if known and (reading.consumed_to or 0) < (before.consumed_to or 0) and (reading.consumed_to or 0) > 0:
+            return (reading.last_timestamp or 0) * 1000 < before.at - 60_000_000
+    return None
+
+
 class Progress(NamedTuple):
     """The measures of `queue_progress`, in messages and microseconds."""
 
@@ -63,6 +107,7 @@ def progress(
     whole: Sequence[QueueReading],
     start: int,
     limits: Limits,
+    log: Log,
 ) -> Progress:
     """What the readings of one interval say, in the order of time, from `start` on.
 
@@ -73,8 +118,8 @@ def progress(
     first, last = (readings[0], readings[-1]) if readings else (None, None)
     own = [Reading(reading.at, reading.consumed_to, reading.lag) for reading in readings]
     pairs = list(pairwise([*([before] if before else []), *readings]))
-    forward = [messages for pair in pairs if (messages := _forward(*pair)) is not None]
-    back = [(messages, pair[1].at) for pair in pairs if (messages := _back(*pair)) is not None]
+    forward = [messages for pair in pairs if (messages := _forward(*pair, log)) is not None]
+    back = [(messages, pair[1].at) for pair in pairs if (messages := _back(*pair, log)) is not None]
     greatest = max(back, default=(None, None))
     windows = spans([Reading(reading.at, reading.consumed_to, reading.lag) for reading in whole], start, limits)
     lags = [(reading.at, reading.lag) for reading in readings if reading.lag is not None]
@@ -82,7 +127,7 @@ def progress(
         readings=len(readings),
         last_reading_at=last.at if last and last.consumed_to is not None else None,
         consumer_offset=last.consumed_to if last else None,
-        produced=_sum(_produced(*pair) for pair in pairs),
+        produced=_sum(log.produced(*pair) for pair in pairs),
         consumed=_sum(forward),
         rewinds=len(back) if forward or back else None,
         rewound=_sum(messages for messages, _ in back),
@@ -94,7 +139,7 @@ def progress(
         lag_max=max((lag for _, lag in lags), default=None),
         age_ms=_age(last) if last else None,
         stuck_growth=sum(after - before for (_, before), (at, after) in pairwise(lags) if windows.cover(at)),
-        stuck_produced=sum(_produced(*pair) or 0 for pair in pairs if windows.cover(pair[1].at)),
+        stuck_produced=sum(log.produced(*pair) or 0 for pair in pairs if windows.cover(pair[1].at)),
         stuck_time=windows.time(start),
         verdict=windows.worst if last and last.lag is not None else None,
     )
@@ -112,22 +157,24 @@ def _produced(before: QueueReading, after: QueueReading) -> int | None:
     return after.end_offset - before.end_offset
 
 
-def _growth(before: QueueReading, after: QueueReading) -> int | None:
+def _growth(before: QueueReading, after: QueueReading, log: Log) -> int | None:
     """Of the consumer offset; behind a known one, 0 without a timestamp is the beginning."""
-    if before.consumed_to is None or after.consumer_offset is None or _produced(before, after) is None:
+    if before.consumed_to is None or after.consumer_offset is None:
+        return None
+    if _produced(before, after) is None and after.at not in log.same_after_fall:
         return None
     return after.consumer_offset - before.consumed_to
 
 
-def _forward(before: QueueReading, after: QueueReading) -> int | None:
+def _forward(before: QueueReading, after: QueueReading, log: Log) -> int | None:
     """By how much the consumer offset went forward, or stood; None: back, or unknown."""
-    growth = _growth(before, after)
+    growth = _growth(before, after, log)
     return growth if growth is not None and growth >= 0 and after.consumed_to is not None else None
 
 
-def _back(before: QueueReading, after: QueueReading) -> int | None:
+def _back(before: QueueReading, after: QueueReading, log: Log) -> int | None:
     """By how much the consumer offset went back."""
-    growth = _growth(before, after)
+    growth = _growth(before, after, log)
     return -growth if growth is not None and growth < 0 else None
 
 
@@ -175,4 +222,5 @@ def of_interval(
     before = [reading for reading in readings if window.start - window.max_gap <= reading.at < start]
     whole = [reading for reading in readings if began <= reading.at < end]
     limits = Limits(allowed_lag, window.verdict_window, window.verdict_readings, window.max_gap)
-    return progress(inside, before[-1] if before else None, whole, start, limits)
+    seen = [reading for reading in readings if window.start - window.max_gap <= reading.at < window.end]
+    return progress(inside, before[-1] if before else None, whole, start, limits, Log(seen))

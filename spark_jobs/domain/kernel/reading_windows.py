@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_jobs.domain.kernel.end_offsets import EndReadings, falls
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings
 
@@ -153,13 +154,21 @@ class ReadingPairs:
 
 
 def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
-    """The readings at these rows; the first of each queue has none before it."""
+    """The readings at these rows; the first of each queue has none before it. Offsets of a topic that was created again
+    are not compared with those before.
+    """
     present, end = readings.present[seen], readings.end_offset[seen]
     committed, known = readings.consumer_offset[seen], readings.consumed_to[seen]
     previous = _previous(present)
     has_previous = present & (previous >= 0)
     end_before, known_before = at_rows(end, previous), at_rows(known, previous)
-    comparable = has_previous & (end != UNKNOWN) & (end_before != UNKNOWN) & (end >= end_before)
+    both_ends = has_previous & (end != UNKNOWN) & (end_before != UNKNOWN)
+    fell = both_ends & (end < end_before)
+    comparable, produced = both_ends & ~fell, np.where(both_ends & ~fell, end - end_before, UNKNOWN)
+    if fell.any():
+        ends = EndReadings(readings.times[seen], end, known, readings.last_timestamp[seen], previous)
+        found = falls(ends, fell)
+        comparable, produced = comparable | found.same_log, np.where(found.is_produced, found.produced, produced)
     both_known = has_previous & (known_before != UNKNOWN) & (committed != UNKNOWN)
     growth = committed - known_before  # where one of them is unknown nobody looks at it
     forward = comparable & both_known & (known != UNKNOWN) & (growth >= 0)
@@ -173,7 +182,7 @@ def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
         lag=readings.lag[seen],
         last_timestamp=readings.last_timestamp[seen],
         previous=previous,
-        produced=np.where(comparable, end - end_before, UNKNOWN),
+        produced=produced,
         forward=np.where(forward, growth, UNKNOWN),
         back=np.where(back, -growth, UNKNOWN),
         moved=consumed_known & (known != known_before),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -11,10 +11,11 @@ import numpy as np
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, Switch
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.model.history import UNKNOWN, Place
+from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
+from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, flapping_member
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.roots import Follows, clients, everything, queues
@@ -22,6 +23,7 @@ from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "OFFSET_REWOUND"
 REWOUND = "REWOUND"
+_A_MINUTE = 60 * SECOND
 
 
 class RewindCause(StrEnum):
@@ -37,13 +39,14 @@ class RewindCause(StrEnum):
 class Rewind(NamedTuple):
     """What is known of the greatest rewind of a queue: the reading at `at` (microseconds) showed it, with the offset
     `to`. `minimum`: the oldest offset that the broker had, None: unknown. `switch`: another process began to serve the
-    broker around it.
+    broker around it. `lost_end`: the end offset fell, too.
     """
 
     at: int
     to: int
     minimum: int | None
     switch: Switch | None
+    lost_end: bool = False
 
     @property
     def above_minimum(self) -> float:
@@ -62,16 +65,24 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
         for rewind in rewinds.values():
             highest_at[rewind.at] = max(highest_at.get(rewind.at, -np.inf), rewind.above_minimum)
         for place, rewind in rewinds.items():
-            yield _hit(step, progress, place, _cause(step, progress, place, rewind, highest_at[rewind.at]), rewind)
+            cause = _cause(step, progress, place, rewind, highest_at[rewind.at])
+            hint = _what_happened(step, progress, rewinds, place) if cause == RewindCause.BROKER_SWITCHED else None
+            yield _hit(step, progress, place, cause, rewind, hint)
 
 
 def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind:
     topic, queue, at = progress.interval.topic, progress.queues[place], int(progress.rewound_at[place])
     readings = step.history.offsets[topic]
     row, column = int(readings.times.searchsorted(at)), readings.columns[queue]
-    since = int(readings.times[np.flatnonzero(readings.present[:row, column])[-1]])
-    to = int(readings.consumer_offset[row, column])
-    return Rewind(at, to, _minimum(step, topic, queue, at), _switch(step, topic, queue, since, at))
+    before = int(np.flatnonzero(readings.present[:row, column])[-1])
+    to, lost_end = int(readings.consumer_offset[row, column]), _lost_end(readings, before, row, column)
+    switch = _switch(step, topic, queue, int(readings.times[before]), at)
+    return Rewind(at, to, _minimum(step, topic, queue, at), switch, lost_end)
+
+
+def _lost_end(readings: OffsetReadings, before: int, row: int, column: int) -> bool:
+    """Whether the end offset fell between the readings of these rows."""
+    return bool(UNKNOWN < readings.end_offset[row, column] < readings.end_offset[before, column])
 
 
 def _minimum(step: AuditedStep, topic: str, queue: Place, at: int) -> int | None:
@@ -85,13 +96,13 @@ def _minimum(step: AuditedStep, topic: str, queue: Place, at: int) -> int | None
 
 
 def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) -> Switch | None:
-    """The last switch of the queue's broker that may lie between the two readings. The recorder reads routes and
+    """The nearest switch of the queue's broker that may lie between the two readings. The recorder reads routes and
     offsets one after the other, and asks only every third time where a broker is served (`max_gap` by default).
     """
     latest, earliest = at + step.settings.cadence, since - step.settings.max_gap
     broker_switches = [switch for switch in step.switches.get(topic, ()) if switch.broker_name == queue[0]]
-    in_time = (switch for switch in reversed(broker_switches) if switch.before <= latest and switch.at >= earliest)
-    return next(in_time, None)
+    in_time = [switch for switch in broker_switches if switch.before <= latest and switch.at >= earliest]
+    return min(in_time, key=lambda switch: abs(switch.at - at), default=None)
 
 
 def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, highest: float) -> RewindCause:
@@ -104,7 +115,7 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Re
     """
     if _owners_share_id(progress, place):
         return RewindCause.TWINS
-    if rewind.switch:
+    if rewind.switch or rewind.lost_end:
         return RewindCause.BROKER_SWITCHED
     if highest <= step.settings.thresholds.rewind_tolerance:
         return RewindCause.TO_MINIMUM
@@ -115,8 +126,10 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Re
     return RewindCause.HAND_OVER if after_start or before_end else RewindCause.RESET
 
 
-def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: RewindCause, rewind: Rewind) -> RuleHit:
-    at, minimum, switch = rewind.at, rewind.minimum, rewind.switch
+def _hit(
+    step: AuditedStep, progress: IntervalProgress, place: int, cause: RewindCause, rewind: Rewind, hint: str | None
+) -> RuleHit:
+    at, minimum = rewind.at, rewind.minimum
     measures = {name: int(getattr(progress, name)[place]) for name in ("rewinds", "rewound", "rewound_max")}
     if cause == RewindCause.TO_MINIMUM and minimum is not None:
         measures |= {"consumer_offset": rewind.to, "min_offset": minimum}
@@ -131,8 +144,32 @@ def _hit(step: AuditedStep, progress: IntervalProgress, place: int, cause: Rewin
         severity=WARN,
         weight=measures["rewound_max"],
         measures=measures,
-        hint=_served(switch) if cause == RewindCause.BROKER_SWITCHED and switch else None,
+        hint=hint,
     )
+
+
+def _what_happened(step: AuditedStep, progress: IntervalProgress, rewinds: Mapping[int, Rewind], place: int) -> str:
+    """Sentences: who served the broker, how many messages all queues went back, and whether they are consumed again."""
+    rewind = rewinds[place]
+    together = [other for other, each in rewinds.items() if each.at == rewind.at]
+    messages = int(progress.rewound_max[together].sum())
+    went_back = f"{count(len(together), 'queue')} went back by {count(messages, 'message')} together."
+    left = [_left_after_a_minute(step, progress, other, rewinds[other]) for other in together]
+    consumed = "After a minute the offsets are where they were, so consumers that kept running repeat few messages."
+    if any(messages > step.settings.thresholds.rewind_tolerance for messages in left if messages is not None):
+        consumed = "After a minute they have not recovered: the group really consumes these messages again."
+    is_known = any(messages is not None for messages in left)
+    sentences = [_served(rewind.switch)] if rewind.switch else []
+    return " ".join([*sentences, went_back, *([consumed] if is_known else [])])
+
+
+def _left_after_a_minute(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind) -> int | None:
+    """Messages by which the offset is below where it was, by the first known reading a minute later; None: unknown."""
+    readings = step.history.offsets[progress.interval.topic]
+    later = readings.inside(rewind.at + _A_MINUTE, step.window.end)
+    offsets = readings.consumed_to[later, readings.columns[progress.queues[place]]]
+    known = offsets[offsets != UNKNOWN]
+    return int(rewind.to + progress.rewound_max[place] - known[0]) if len(known) else None
 
 
 def _served(switch: Switch) -> str:
@@ -166,7 +203,9 @@ RULE = Rule(
     "the queue that went back furthest: `rewound_max` messages at once, `rewound` in total, and the number of "
     "`rewinds`; of TO_MINIMUM also the queue's oldest offset (`min_offset`) and the group's (`consumer_offset`).",
     decided_by="two readings, the later one with an offset that is smaller by more than `rewind_tolerance`. A topic "
-    "that was deleted and created again does not count. The finding begins with the reading that shows it.",
+    "that was deleted and created again does not count. If the end offset fell too, the messages are the same ones if "
+    "the group's next known offset is of a message from more than a minute before, or, if none shows that, the end "
+    "offset comes back by a jump of at least half of its fall. The finding begins with the reading that shows it.",
     causes={
         RewindCause.TWINS: Cause(
             "consumers that share a client id own the queue (or may own it, where owners are unknown), and each "
@@ -175,9 +214,11 @@ RULE = Rule(
         ),
         RewindCause.BROKER_SWITCHED: Cause(
             "another process began to serve the broker (the lowest broker id in the topic's route has another address, "
-            "or the broker left the route or came back) at most `max_gap` before the rewind, or one cadence after it",
-            "The process that serves the broker now had older consumer offsets: a slave copies its master's every 10 "
-            "to 60 s, and a master that returns has those of when it stopped. Consumers that kept running commit "
+            "or the broker left the route or came back) at most `max_gap` before the rewind, or one cadence after it. "
+            "Or the end offset fell with the consumer offset",
+            "The process that serves the broker now had older offsets: a slave copies its master's every 10 to 60 s, "
+            "and a master that returns has those of when it stopped. If a slave's messages end before the group's "
+            "offset, clients may begin at the oldest one. Consumers that kept running commit "
             "their own again within a minute; those that start or rebalance before consume these messages again. Let "
             "the listener tolerate duplicate messages. With `enableSlaveActingMaster` a master fetches its slave's "
             "offsets before it serves.",

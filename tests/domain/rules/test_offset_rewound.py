@@ -134,11 +134,13 @@ def test_a_switch_of_the_broker_is_the_cause_where_the_snapshots_leave_time_for_
 
 
 def test_it_says_who_served_the_broker_before_and_after() -> None:
-    """The last switch before it counts. The step begins with 1970."""
+    """The nearest switch counts. The step begins with 1970."""
     told = [Switch("b", 250 * SECOND, 260 * SECOND, "h:1", None), Switch("b", 280 * SECOND, 300 * SECOND, None, "h:1")]
     (hit,) = RULE.hits(replace(reset_at_300(), switches={"t": told}))
     assert hit.hint == (
-        "b was not in the route until 1970-01-01T00:04:40Z, and was asked at h:1 from 1970-01-01T00:05Z on."
+        "b was not in the route until 1970-01-01T00:04:40Z, and was asked at h:1 from 1970-01-01T00:05Z on. "
+        "1 queue went back by 65 messages together. After a minute they have not recovered: the group really consumes "
+        "these messages again."
     )
 
 
