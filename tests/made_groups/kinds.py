@@ -177,6 +177,28 @@ def broadcasting(random: Random, hours: int) -> Life:
     return replace(push(random, hours), model="BROADCASTING", answers=random.random() < 0.5)
 
 
+def topic_made_again(random: Random, hours: int) -> Life:
+    """The topic is deleted and created again: all offsets begin with 0."""
+    second = random.randrange(300, 3600 * hours - 300)
+    return replace(push(random, hours), made_again=second, bursts=(), rate=random.choice((1, 5, 20)))
+
+
+def other_tags(random: Random, hours: int) -> Life:
+    """Go clients that subscribe to one tag, of which no message comes: no offset moves."""
+    life = in_go(random, hours)
+    members = [(ALWAYS, life.members[0][1])]
+    standing = [Standing("topic", range(sum(life.routes["topic"][0][1].values())), Time(ALWAYS, -ALWAYS))]
+    routes = {name: course[:1] for name, course in life.routes.items()}
+    return replace(
+        life, routes=routes, members=members, answers=True, expression="rare", standing=standing, rate=5, bursts=()
+    )
+
+
+def clocks_behind(random: Random, hours: int) -> Life:
+    """The clocks of the clients are some minutes behind."""
+    return replace(push(random, hours), answers=True, clocks_behind=random.randrange(100, 1000))
+
+
 def quiet(random: Random, hours: int) -> Life:
     """Nobody is there, and nothing is missed."""
     life = push(random, hours)
@@ -228,6 +250,9 @@ HEALTHY: tuple[Kind, ...] = (
         behind_a_proxy,
         broadcasting,
         quiet,
+        topic_made_again,
+        other_tags,
+        clocks_behind,
     ),
     *(born, trickle, broker_reconnects, slow_start),
 )

@@ -51,10 +51,13 @@ class Life:
     `rate`: messages a second that come into each queue, but for `rates`, by its place; `commits`: whether the brokers
     know of any offset; `uncommitted`: the places of queues without an offset; `standing`: queues whose offset stands;
     `slowed`: when half of the messages are left; `waiting`: messages of each queue that wait all the time; `bursts`:
-    when a backlog comes and goes; `rewound`: when all offsets go back; `redelivers`: when popped messages come again;
-    `keeps`: messages of each queue that the broker does not delete, None: all. `sources_lost`: when nothing at all was
-    recorded. `connects`: whether brokers list the members; `has_proxy`: whether the cluster has one. `fault`: when
-    something is wrong; None: nothing is. `hours`: how many.
+    when a backlog comes and goes; `rewound`: when all offsets go back; `by_slave`: because a slave serves, whose
+    messages end earlier; `redelivers`: when popped messages come again; `made_again`: when the topic is deleted and
+    created again; `keeps`: messages of each queue that the broker does not delete, None: all. `unread`: no client
+    consumed for as long as is known; `expression`: what of the topic the group subscribes to; `clocks_behind`: seconds;
+    `no_pull`: when nobody pulls. `sources_lost`: when nothing at all was recorded. `connects`: whether brokers list the
+    members; `has_proxy`: whether the cluster has one. `fault`: when something is wrong; None: nothing is. `hours`: how
+    many.
     """
 
     routes: Mapping[str, Course[Hosts]]
@@ -88,6 +91,12 @@ class Life:
     redelivers: Time | None = None
     keeps: int | None = None
     bursts: Sequence[Time] = ()
+    made_again: int | None = None
+    by_slave: bool = False
+    unread: bool = False
+    expression: str = "*"
+    clocks_behind: int = 0
+    no_pull: Time | None = None
     sources_lost: Time | None = None
     connects: bool = True
     has_proxy: bool = False

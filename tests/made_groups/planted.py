@@ -267,6 +267,26 @@ def rewound(life: Life, fault: Time, random: Random) -> Life:
     return replace(life, rewound=fault.start, fault=Time(fault.start, fault.start + 60))
 
 
+@planted("OFFSET_REWOUND/BROKER_SWITCHED")
+def slave_serves(life: Life, fault: Time, random: Random) -> Life:
+    """A slave serves for a minute, whose offsets end earlier."""
+    moment = Time(fault.start, fault.start + 60)
+    return replace(life, rewound=fault.start, by_slave=True, fault=moment)
+
+
+@planted("CONSUMER_STOPPED/NO_COMMITS", "MESSAGES_SKIPPED/COMMITTED_UNREAD")
+def commits_over_unread(life: Life, fault: Time, random: Random) -> Life:
+    """Nothing of one queue is consumed, and then all of it is committed at once."""
+    standing = [Standing("topic", (2,), fault)]
+    return replace(life, unread=True, standing=standing, fault=Time(fault.start, fault.end + 120))
+
+
+@planted("CLIENT_HUNG/NO_PULL", "CONSUMER_STOPPED/NO_COMMITS")
+def filters_and_hangs(life: Life, fault: Time, random: Random) -> Life:
+    """A group with a filter whose clients pull no more."""
+    return replace(life, expression="rare", no_pull=fault, standing=[Standing("topic", range(8), fault)])
+
+
 @planted("REDELIVERY_EXPOSURE/QUEUES_MOVED", queues=40)
 def leaves_while_much_is_in_flight(life: Life, fault: Time, random: Random) -> Life:
     """One of two goes for good; each of its 20 queues has as many messages in flight as a client pulls ahead."""

@@ -50,11 +50,17 @@ def offset_readings(
         since = times - life.rewound
         back = np.where((since >= 0) & (since < CAUGHT_UP), REWOUND * (1 - since / CAUGHT_UP), 0)
         consumed = consumed - back.astype(np.int64)[:, None]
+        if life.by_slave:
+            end = end - np.where((since >= 0) & (since < 60), REWOUND // 2, 0)[:, None]
+    if life.made_again is not None:
+        end, consumed = _again(end, times, life.made_again), _again(consumed, times, life.made_again)
     if (topic.startswith(RETRY) and topic != REDELIVERED) or not life.commits:
         consumed = np.zeros_like(consumed)
     elif life.uncommitted:
         consumed[:, list(life.uncommitted)] = 0
     stored = np.where(consumed > 0, (START // MILLISECOND + times * 1000).astype(np.int64)[:, None], 0)
+    if life.by_slave and life.rewound is not None:
+        stored = np.where((consumed > 0) & (times >= life.rewound)[:, None], stored - 3_600_000, stored)
     pulled = np.minimum(end, consumed + CACHED) if life.commits else consumed
     end, consumed, pulled, stored = (np.where(present, one, UNKNOWN) for one in (end, consumed, pulled, stored))
     return OffsetReadings(_all_micros(times), queues, end, consumed, pulled, stored, present)
@@ -64,6 +70,8 @@ def topic_readings(life: Life, topic: str, seconds: Sequence[float], base: int) 
     """Of all queues, those that nobody can read, too; the broker has deleted what it does not keep."""
     times, queues, present = _rounds(life, topic, seconds, of_writers=True)
     end = _written(life, topic, times, len(queues), base)
+    if life.made_again is not None:
+        end = _again(end, times, life.made_again)
     oldest = np.zeros_like(end) if life.keeps is None else np.maximum(end - life.keeps, 0)
     first, end = (np.where(present, one, UNKNOWN) for one in (oldest, end))
     return TopicReadings(_all_micros(times), queues, first, end, present)
@@ -96,6 +104,13 @@ def _written(life: Life, topic: str, times: Times, queues: int, base: int) -> Nu
         return np.zeros((len(times), queues), np.int64)
     rates = np.array([life.rates.get(place, life.rate) for place in range(queues)])
     return (base + rates * (times - FIRST)[:, None]).astype(np.int64)
+
+
+def _again(offsets: Numbers, times: Times, second: int) -> Numbers:
+    """From the second on, the offsets begin with 0."""
+    first = int(np.searchsorted(times, second))
+    before = offsets[max(first - 1, 0)] if first < len(offsets) else 0
+    return np.where((times >= second)[:, None], np.maximum(offsets - before, 0), offsets)
 
 
 def _left(life: Life, times: Times) -> Numbers:

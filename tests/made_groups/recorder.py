@@ -113,7 +113,7 @@ class _Recorder:
             for place, one in enumerate(sort_client_ids(ids))
         ]
         topics = life.topics_of(ids[number % len(ids)])
-        subscribed = frozenset((topic, "*") for topic in topics if not topic.startswith("%RETRY%"))
+        subscribed = frozenset((topic, life.expression) for topic in topics if not topic.startswith("%RETRY%"))
         return Membership(tuple(connections), frozenset(topics), subscribed, life.model, life.consume_type)
 
     def routes(self) -> Iterator[tuple[str, Series[tuple[RouteEntry, ...]]]]:
@@ -147,7 +147,7 @@ class _Recorder:
             client_rebalance=life.client_rebalance,
             consume_threads=20,
             topics=frozenset(topics),
-            subscriptions=frozenset((one, "*") for one in topics if not one.startswith("%RETRY%")),
+            subscriptions=frozenset((one, life.expression) for one in topics if not one.startswith("%RETRY%")),
             owned=self._owned(client_id, Strategy(strategy), second) if life.owns else (),
         )
         return changed(state, life.says.get(client_id), second)
@@ -174,15 +174,21 @@ class _Recorder:
         held, many = self._life.cached.get(client_id, (Time(0, 0), 0))
         many_held = [many if second in held else 0 for second in seconds]
         cached = self._numbers.integers(0, 8, total) + np.repeat(np.array(many_held, np.int64), counts)
-        idle = self._numbers.integers(0, 600_000 if pulls_by_hand else 15_000, total)
+        if self._life.expression != "*":
+            cached = np.zeros_like(cached)
+        idle = self._numbers.integers(0, 600_000 if pulls_by_hand else 15_000, total) + 1000 * self._life.clocks_behind
+        hung = [self._life.no_pull is not None and second in self._life.no_pull for second in seconds]
+        pulled = asked - idle
+        if self._life.no_pull is not None:
+            pulled = np.where(np.repeat(hung, counts), micros(self._life.no_pull.start) // MILLISECOND, pulled)
         return ClientReadings(
             np.cumsum([0, *counts]),
             cached,
             np.zeros(total, np.int64),
             np.full(total, 1000, np.int64),
             1000 + cached,
-            asked - idle,
-            asked - idle,
+            pulled,
+            np.full(total, micros(FIRST) // MILLISECOND) if self._life.unread else pulled,
             [self._measured(client_id, one, state) for one, state in zip(seconds, states, strict=True)],
         )
 
@@ -191,11 +197,17 @@ class _Recorder:
         if not state.answered:
             return None
         rt, found = self._random.uniform(5, 50), []
+        drained = self._drained(second)
         for topic in sorted(state.topics or ()):
             queues = sum(one.topic == topic for one in state.owned or ())
-            rate = 0.0 if topic.startswith("%RETRY%") else float(self._life.rate * queues)
-            found.append(ConsumeStatus(topic, rt, rate, 0.0, 10.0, rate))
+            rate = 0.0 if topic.startswith("%RETRY%") else float((self._life.rate + drained) * queues)
+            found.append(ConsumeStatus(topic, 1.0 if drained else rt, rate, 0.0, 10.0, rate))
         return tuple(changed(one, self._life.measures.get(client_id), second) for one in found)
+
+    def _drained(self, second: float) -> float:
+        """Messages a second of each queue in the minutes in which what a slow consumer left is consumed."""
+        start, end = self._life.slowed or Time(0, 0)
+        return self._life.rate * (end - start) / 2 / 60 if 0 <= second - end < 180 else 0.0
 
     def offsets(self) -> Iterator[tuple[str, OffsetReadings]]:
         for topic in [*self._life.routes, *([REDELIVERED] if self._life.redelivers else [])]:

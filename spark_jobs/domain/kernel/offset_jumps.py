@@ -1,0 +1,69 @@
+"""Readings at which a queue's consumer offset goes further than ever before, by more than a few messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
+from spark_jobs.domain.model.window import AuditSettings
+
+#: A jump is far if it is so many times the mean of the queue's other readings.
+FAR = 10
+
+
+class Jump(NamedTuple):
+    """Between the readings at `before` and `at` (microseconds) the offset went from `since` to `to`: `messages` above
+    any offset before. `stood_since`: the first reading that shows the offset `since`. `usual`: messages by which the
+    queue's other readings differ on average. `waiting`: queues of the topic with a backlog at `before`.
+    """
+
+    queue: Place
+    before: int
+    at: int
+    since: int
+    to: int
+    messages: int
+    stood_since: int
+    usual: float
+    waiting: int
+
+    @property
+    def is_far(self) -> bool:
+        """Whether it is far above the queue's pace."""
+        return self.messages >= FAR * self.usual
+
+
+def offset_jumps(readings: OffsetReadings, start: int, end: int, settings: AuditSettings) -> Iterator[Jump]:
+    """The jumps by more than `rewind_tolerance` messages between neighbouring readings in `[start, end)`, of queues
+    that jump seldom: the others' pace explains theirs.
+    """
+    seen, thresholds = readings.inside(start, end), settings.thresholds
+    times, offsets, lag = readings.times[seen], readings.consumed_to[seen], readings.lag[seen]
+    if len(times) < 2:
+        return
+    high = np.maximum.accumulate(offsets, axis=0)
+    known = (offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN) & (np.diff(times) <= settings.max_gap)[:, None]
+    growth = np.where(known, offsets[1:] - np.where(known, high[:-1], 0), 0)
+    moved = np.where(known, np.maximum(offsets[1:] - np.where(known, offsets[:-1], 0), 0), 0)
+    total, pairs = moved.sum(axis=0), np.maximum(known.sum(axis=0) - 1, 1)
+    waiting = (lag > thresholds.allowed_lag).sum(axis=1)
+    usual = (total - moved) / pairs
+    is_jump = (growth > thresholds.rewind_tolerance) & (growth >= FAR / 2 * usual)
+    for row, column in np.argwhere(is_jump).tolist():
+        since = int(offsets[row, column])
+        differs = np.flatnonzero(offsets[: row + 1, column] != since)
+        first = int(differs[-1]) + 1 if len(differs) else 0
+        yield Jump(
+            readings.queues[column],
+            int(times[row]),
+            int(times[row + 1]),
+            since,
+            int(offsets[row + 1, column]),
+            int(growth[row, column]),
+            int(times[first]),
+            float(usual[row, column]),
+            int(waiting[row]),
+        )

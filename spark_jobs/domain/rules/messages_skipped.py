@@ -1,0 +1,215 @@
+"""MESSAGES_SKIPPED: a group's offset jumped over messages that nobody consumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.consume_statuses import status_readings
+from spark_jobs.domain.kernel.offset_jumps import Jump, offset_jumps
+from spark_jobs.domain.kernel.process_queues import process_queue
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.severities import ERROR, INFO, WARN
+from spark_jobs.domain.model.window import MILLISECOND, SECOND
+from spark_jobs.domain.rules.client_hung import pulling_by_hand
+from spark_jobs.domain.rules.queue_owners import queue_at
+from spark_jobs.domain.rules.rule import Cause, Rule
+
+NAME = "MESSAGES_SKIPPED"
+SKIPPED = "SKIPPED"
+#: Clients report what they consumed in the minute before a snapshot; so much more than that is no inaccuracy.
+_MINUTE, _SLACK = 60 * SECOND, 1.5
+
+
+class SkipCause(StrEnum):
+    """Why an offset jumped over messages; the first that applies, in this order."""
+
+    LOST = "LOST"
+    RESET_FORWARD = "RESET_FORWARD"
+    COMMITTED_UNREAD = "COMMITTED_UNREAD"
+    NOT_KNOWN = "NOT_KNOWN"
+
+
+_SEVERITIES = {
+    SkipCause.LOST: ERROR,
+    SkipCause.RESET_FORWARD: WARN,
+    SkipCause.COMMITTED_UNREAD: ERROR,
+    SkipCause.NOT_KNOWN: INFO,
+}
+
+
+class _Skip(NamedTuple):
+    """A queue's jump over messages that were not consumed, as far as is known."""
+
+    place: int
+    jump: Jump
+    cause: SkipCause
+    messages: int
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One hit per (interval, queue, jump), from the reading that shows it, for a cadence; one condition per topic and
+    cause.
+    """
+    by_hand = pulling_by_hand(step)
+    for progress in step.progress:
+        if progress.is_filtered or progress.interval.allocation is None or progress.interval.is_shared_out:
+            continue
+        skips = [skip for skip in _skips(step, progress) if not any(s <= skip.jump.at < e for s, e in by_hand)]
+        for skip in skips:
+            together = [other for other in skips if other.jump.at == skip.jump.at and other.cause == skip.cause]
+            yield _hit(step, progress, skip, sum(other.messages for other in together))
+
+
+def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
+    readings = step.history.offsets.get(progress.interval.topic)
+    if readings is None:
+        return ()
+    places = {queue: place for place, queue in enumerate(progress.queues)}
+    settings, tolerance = step.settings, step.settings.thresholds.rewind_tolerance
+    jumps = [
+        jump
+        for jump in offset_jumps(readings, step.window.start - settings.max_gap, step.window.end, settings)
+        if jump.queue in places and progress.start <= jump.at < progress.end
+    ]
+    found = []
+    for jump in jumps:
+        lost = _lost(step, progress.interval.topic, jump, tolerance)
+        if lost:
+            found.append(_Skip(places[jump.queue], jump, SkipCause.LOST, lost))
+        elif jump.is_far:
+            cause = _cause(step, progress, places[jump.queue], jump)
+            found += [_Skip(places[jump.queue], jump, cause, jump.messages)] if cause else []
+    return _with_resets(found, jumps)
+
+
+def _with_resets(skips: Sequence[_Skip], jumps: Sequence[Jump]) -> Sequence[_Skip]:
+    """The same, with those as resets that all queues with a backlog have at one reading: two at least."""
+    resets = {
+        skip.jump.at
+        for skip in skips
+        if skip.jump.waiting > 1 and skip.jump.waiting <= sum(j.at == skip.jump.at and j.is_far for j in jumps)
+    }
+    return [
+        skip._replace(cause=SkipCause.RESET_FORWARD)
+        if skip.jump.at in resets and skip.cause is SkipCause.COMMITTED_UNREAD
+        else skip
+        for skip in skips
+    ]
+
+
+def _lost(step: AuditedStep, topic: str, jump: Jump, tolerance: int) -> int:
+    """Messages that the broker deleted before the group consumed them, if the offset landed at the oldest one; else 0.
+    Topics and offsets are read one after the other, so the next snapshot of the topic counts, too.
+    """
+    topics = step.history.topics.get(topic)
+    if topics is None or jump.queue not in topics.columns:
+        return 0
+    seen = topics.inside(step.window.read_from, min(jump.at + step.settings.cadence, step.window.end))
+    oldest = topics.min_offset[seen, topics.columns[jump.queue]]
+    known = oldest[oldest != UNKNOWN][-2:]
+    landed = [least for least in known.tolist() if jump.since < least <= jump.to <= least + tolerance + jump.usual]
+    return max((least - jump.since for least in landed if least - jump.since > tolerance), default=0)
+
+
+def _cause(step: AuditedStep, progress: IntervalProgress, place: int, jump: Jump) -> SkipCause | None:
+    """Why an offset that jumped far did so; None: its messages were consumed, before the jump or in it."""
+    interval = progress.interval
+    owners = interval.allocation.owner_ids[place] if interval.allocation else ()
+    if not owners:
+        # Members are listed up to a round before or after their commits are read.
+        near = 2 * step.settings.cadence
+        alone = interval.start <= jump.before - near and jump.at + near <= interval.end
+        return SkipCause.RESET_FORWARD if alone else None
+    queue = MessageQueue(interval.topic, *jump.queue)
+    could = [_could_consume(step.history.clients.get(owner), queue, jump, step.settings.max_gap) for owner in owners]
+    if any(could):
+        return None
+    return SkipCause.NOT_KNOWN if None in could else SkipCause.COMMITTED_UNREAD
+
+
+def _could_consume(client: ClientHistory | None, queue: MessageQueue, jump: Jump, max_gap: int) -> bool | None:
+    """Whether the client may have consumed the messages of the jump: while the offset stood still, or as many in the
+    minute around it; None: it reports neither, or did not answer shortly before.
+    """
+    if client is None:
+        return None
+    samples = process_queue(client, queue, jump.stood_since, jump.at)
+    if len(samples.times) and samples.last_consume[-1] * MILLISECOND > jump.stood_since:
+        return True
+    statuses, seen = status_readings(client), client.series.inside(jump.at, jump.before + 2 * _MINUTE)
+    of_topic = np.array([topic == queue.topic for topic in statuses.topics], dtype=bool)
+    rows = (statuses.snapshot >= seen.start) & (statuses.snapshot < seen.stop)
+    rates = statuses.consumed_tps[rows & of_topic[statuses.topic]] if len(of_topic) else statuses.consumed_tps[:0]
+    is_fresh = len(samples.times) and jump.before - samples.times[-1] <= max_gap
+    if not is_fresh or not len(rates) or np.isnan(rates).any():
+        return None
+    return bool(jump.messages <= _SLACK * rates.max() * _MINUTE / SECOND)
+
+
+def _hit(step: AuditedStep, progress: IntervalProgress, skip: _Skip, together: int) -> RuleHit:
+    queue = queue_at(progress, skip.place, SKIPPED)
+    owners = progress.owner_ids(skip.place)
+    name, jump = f"{queue.broker_name}:{queue.queue_id}", skip.jump
+    return RuleHit(
+        jump.at,
+        min(jump.at + step.settings.cadence, progress.end),
+        cause=skip.cause,
+        topic=queue.topic,
+        queue=queue,
+        implicated=owners[0] if owners else None,
+        minimum_seconds=0.0,
+        severity=_SEVERITIES[skip.cause],
+        weight=skip.messages,
+        measures={"skipped": skip.messages, "skipped_together": together, "consumer_offset": jump.to},
+        hint=f"The offset of {name} jumped from {jump.since} to {jump.to}: about {skip.messages:,} messages"
+        + (f", {together:,} in all queues." if together > skip.messages else "."),
+    )
+
+
+RULE = Rule(
+    name=NAME,
+    headline="Consumer offsets of {groups} jumped over messages that nobody consumed in {queues}",
+    meaning="The consumer offset of a queue went forward over messages that the group's listeners did not get. The "
+    "backlog is gone, but its messages were not processed. The measures are those of the queue with most of them: "
+    "`skipped` messages, `skipped_together` in all queues at that reading, and the new `consumer_offset`.",
+    decided_by="two readings within `max_gap`, the later one with an offset that is higher by more than "
+    "`rewind_tolerance` than any before. LOST: it is the broker's oldest offset, and the offset before is below that. "
+    "Else it is ten times the mean of the queue's other readings or more, and the owner's client snapshots show that "
+    "it did not consume the queue while the offset was the same, and fewer messages of the topic than the jump in the "
+    "minute around it; or the group had no member. A client without snapshots may have consumed them (INFO). "
+    "The rule does not apply to groups with a filter, whose offsets jump over messages of others, to POP, or while a "
+    "broker reports CONSUME_ACTIVELY.",
+    causes={
+        SkipCause.LOST: Cause(
+            "the offset landed at the oldest message that the broker has, above the offset before (ERROR)",
+            "The broker deleted messages before the group consumed them, and they are gone. Process them again from "
+            "their source. Raise fileReservedTime or the broker's disk space, and look why the group was behind.",
+        ),
+        SkipCause.RESET_FORWARD: Cause(
+            "all queues with a backlog, two at least, jumped at one reading, or the group had no member (WARN)",
+            "Somebody reset the offset to a later time, or skipped the backlog (`resetOffsetByTime`, "
+            "`skipAccumulatedMessage`). If that was not intended, reset the group to the time before: the broker still "
+            "has the messages.",
+        ),
+        SkipCause.COMMITTED_UNREAD: Cause(
+            "otherwise, if the owner reports that it did not consume them (ERROR)",
+            "Look for lost messages: the client committed an offset behind messages that its listener did not finish "
+            "(an orderly Go listener that suspends the queue, for example), or somebody reset the queue. Compare with "
+            "what the listener processed, and reset the group to the time before to get them again.",
+        ),
+        SkipCause.NOT_KNOWN: Cause(
+            "otherwise, if the owner's client snapshots do not say what it consumed (INFO)",
+            "Either the client consumed them fast, or it had consumed them before and committed late, or they were "
+            "skipped. Compare with what the listener processed, and record client snapshots.",
+        ),
+    },
+    example="none",
+    hits=hits,
+)

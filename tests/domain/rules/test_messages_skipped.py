@@ -1,0 +1,123 @@
+"""MESSAGES_SKIPPED: offsets that jump, on rows written by hand; and what only looks like it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS, TOPIC_SNAPSHOTS
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.rules.messages_skipped import RULE
+from tests.domain.rules.builders import progress
+from tests.domain.rules.client_groups import held, measured
+from tests.domain.rules.client_steps import micros, replayed, second_of, step_with
+from tests.kernel import group_histories
+from tests.snapshots import at, client, offsets
+
+TIMES = range(0, 640, 20)
+
+
+def hits(
+    *consumed: dict[int, int],
+    owner: str | None = "c1",
+    tps: float | None = 2.0,
+    consumes: bool = False,
+    oldest: dict[int, int] | None = None,
+    filtered: bool = False,
+) -> list[RuleHit]:
+    """Two messages a second come into each queue, whose offsets are from the seconds on what `consumed` says, and go on
+    by two a second; without a word all are consumed. `consumes`: the client consumes while the offset is the same.
+    """
+    read, rows, topics = [], [], []
+    for second in TIMES:
+        numbers = [_offset(queue, second) for queue in consumed]
+        read.append(offsets(second, *((1000 + 2 * second, number, 1) for number in numbers)))
+        own = [held("t", queue, second, _last_consume(second, consumes)) for queue in range(len(consumed))]
+        status = [] if tps is None else [measured("t", 1.0, tps, 0.0, 1.0, tps)]
+        rows.append(client(second, owned_queues=own, consume_status=status))
+        least = _value(oldest or {0: 0}, second)
+        entries = [{"broker_name": "b", "queue_id": 0, "min_offset": least, "max_offset": 1000 + 2 * second}]
+        topics.append({"cluster": "c", "topic": "t", "captured_at": at(second), "queues": entries})
+    known = {OFFSET_SNAPSHOTS: read, TOPIC_SNAPSHOTS: topics}
+    (history,) = group_histories(known | ({CLIENT_SNAPSHOTS: rows} if owner else {}))
+    shares = {"c1": list(range(len(consumed))) if owner else [], "c2": []}
+    interval = replayed("t", -100, 660, shares, len(consumed))
+    return list(RULE.hits(replace(step_with(history), progress=[_progress(interval, filtered)])))
+
+
+def _progress(interval: Any, filtered: bool) -> Any:
+    return replace(progress(interval, 0, 660), start=interval.start, end=interval.end, is_filtered=filtered)
+
+
+def _offset(course: dict[int, int], second: int) -> int:
+    since = max(moment for moment in course if moment <= second)
+    return course[since] + (0 if since in (100,) else 2 * (second - since))
+
+
+def _value(course: dict[int, int], second: int) -> int:
+    return course[max(moment for moment in course if moment <= second)]
+
+
+def _last_consume(second: int, consumes: bool) -> dict[str, Any]:
+    idle = 100 <= second < 500 and not consumes
+    return {"last_consume": held("t", 0, 100 if idle else second, {})["last_consume"]}
+
+
+#: Consumed to the end, standing at 1200 from 100 s on, and again to the end at 500 s: 2000.
+STANDS_AND_JUMPS = {0: 1000, 100: 1200, 500: 2000}
+
+
+def found(hits: list[RuleHit]) -> list[tuple[str | None, str | None, int, int | None]]:
+    return [
+        (hit.cause, hit.severity, second_of(hit.start), int(hit.measures["skipped"] or 0))
+        for hit in hits
+        if hit.measures
+    ]
+
+
+def test_a_commit_over_messages_that_the_client_did_not_consume() -> None:
+    (hit,) = hits(STANDS_AND_JUMPS, {0: 1000})
+    assert found([hit]) == [("COMMITTED_UNREAD", "ERROR", 500, 800)]
+    assert (hit.start, hit.end, hit.implicated) == (micros(500), micros(520), "c1")
+    assert hit.hint == "The offset of b:0 jumped from 1200 to 2000: about 800 messages."
+
+
+@pytest.mark.parametrize(
+    ("differs", "expected"),
+    [
+        ({"consumes": True}, []),  # one message was held back
+        ({"tps": 9.0}, []),  # 540 in a minute, and half of that more
+        ({"tps": None}, [("NOT_KNOWN", "INFO", 500, 800)]),
+        ({"filtered": True}, []),
+    ],
+    ids=str,
+)
+def test_what_the_client_may_have_consumed(differs: dict[str, Any], expected: list[tuple[Any, ...]]) -> None:
+    assert found(hits(STANDS_AND_JUMPS, {0: 1000}, **differs)) == expected
+
+
+def test_all_queues_with_a_backlog_that_jump_together_were_reset() -> None:
+    together = hits(STANDS_AND_JUMPS, STANDS_AND_JUMPS, {0: 1000})
+    assert found(together) == [("RESET_FORWARD", "WARN", 500, 800)] * 2
+    assert {hit.measures["skipped_together"] for hit in together if hit.measures} == {1600}
+
+
+def test_an_offset_that_moves_without_members_was_reset() -> None:
+    assert found(hits(STANDS_AND_JUMPS, {0: 1000}, owner=None)) == [("RESET_FORWARD", "WARN", 500, 800)]
+
+
+def test_an_offset_that_lands_at_the_oldest_message_shows_what_is_lost() -> None:
+    """Also of clients that report nothing; a broker that deletes what was consumed loses nothing."""
+    expected = [("LOST", "ERROR", 500, 790)]
+    deleted = {0: 0, 480: 1990}
+    assert found(hits(STANDS_AND_JUMPS, {0: 1000}, tps=None, oldest=deleted)) == expected
+    assert found(hits({0: 1000}, {0: 1000}, oldest={0: 0, 480: 1900})) == []
+
+
+def test_what_was_consumed_before_is_not_skipped() -> None:
+    """A slave with older offsets for a moment, and commits every two minutes."""
+    assert hits({0: 1000, 300: 1100, 340: 1680}, {0: 1000}) == []
+    batches = {second: 1000 + 2 * (second - second % 120) - 2 * (second % 120) for second in TIMES}
+    assert hits(batches, {0: 1000}) == []
