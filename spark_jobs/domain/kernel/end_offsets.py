@@ -46,18 +46,18 @@ def falls(readings: EndReadings, fell: NDArray[np.bool_]) -> Falls:
     that was stored before the fall. Where no offset says so, the end offset comes back by a jump: at least half of what
     it fell. What it comes back by was not produced.
     """
-    found = Falls(np.zeros_like(fell), np.full_like(readings.end, UNKNOWN), np.zeros_like(fell))
+    result = Falls(np.zeros_like(fell), np.full_like(readings.end, UNKNOWN), np.zeros_like(fell))
     # The last first: of falls before the end offset is back, the first one fell from the highest.
     for row, column in reversed(np.argwhere(fell).tolist()):
         high, returned = int(readings.end[readings.previous[row, column], column]), _return(readings, row, column)
         is_old = _is_old(readings, row, column)
         if is_old or (is_old is None and returned is not None):
-            found.same_log[row, column] = True
+            result.same_log[row, column] = True
             if returned is not None:
-                found.is_produced[row : returned + 1, column] = True
-                found.produced[row:returned, column] = UNKNOWN
-                found.produced[returned, column] = readings.end[returned, column] - high
-    return found
+                result.is_produced[row : returned + 1, column] = True
+                result.produced[row:returned, column] = UNKNOWN
+                result.produced[returned, column] = readings.end[returned, column] - high
+    return result
 
 
 def _return(readings: EndReadings, row: int, column: int) -> int | None:

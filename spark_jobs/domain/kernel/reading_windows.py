@@ -167,8 +167,8 @@ def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
     comparable, produced = both_ends & ~fell, np.where(both_ends & ~fell, end - end_before, UNKNOWN)
     if fell.any():
         ends = EndReadings(readings.times[seen], end, known, readings.last_timestamp[seen], previous)
-        found = falls(ends, fell)
-        comparable, produced = comparable | found.same_log, np.where(found.is_produced, found.produced, produced)
+        fallen = falls(ends, fell)
+        comparable, produced = comparable | fallen.same_log, np.where(fallen.is_produced, fallen.produced, produced)
     both_known = has_previous & (known_before != UNKNOWN) & (committed != UNKNOWN)
     growth = committed - known_before  # where one of them is unknown nobody looks at it
     forward = comparable & both_known & (known != UNKNOWN) & (growth >= 0)

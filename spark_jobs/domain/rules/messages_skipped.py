@@ -78,15 +78,15 @@ def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
         for jump in offset_jumps(readings, step.window.start - settings.max_gap, step.window.end, settings)
         if jump.queue in places and progress.start <= jump.at < progress.end
     ]
-    found = []
+    skips = []
     for jump in jumps:
         lost = _lost(step, progress.interval.topic, jump, tolerance)
         if lost:
-            found.append(_Skip(places[jump.queue], jump, SkipCause.LOST, lost))
+            skips.append(_Skip(places[jump.queue], jump, SkipCause.LOST, lost))
         elif jump.is_far:
             cause = _cause(step, progress, places[jump.queue], jump)
-            found += [_Skip(places[jump.queue], jump, cause, jump.messages)] if cause else []
-    return _with_resets(found, jumps)
+            skips += [_Skip(places[jump.queue], jump, cause, jump.messages)] if cause else []
+    return _with_resets(skips, jumps)
 
 
 def _with_resets(skips: Sequence[_Skip], jumps: Sequence[Jump]) -> Sequence[_Skip]:
@@ -135,7 +135,7 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, jump: Jump
 
 
 def _could_consume(client: ClientHistory | None, queue: MessageQueue, jump: Jump, max_gap: int) -> bool | None:
-    """Whether the client may have consumed the messages of the jump: while the offset stood still, or as many in the
+    """Whether the client may have consumed the messages of the jump: while the offset was the same, or as many in the
     minute around it; None: it reports neither, or did not answer shortly before.
     """
     if client is None:
