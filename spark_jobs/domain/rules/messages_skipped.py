@@ -15,7 +15,7 @@ from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.model.severities import ERROR, INFO, WARN
+from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import MILLISECOND, SECOND
 from spark_jobs.domain.rules.client_hung import pulling_by_hand
 from spark_jobs.domain.rules.queue_owners import queue_at
@@ -33,14 +33,12 @@ class SkipCause(StrEnum):
     LOST = "LOST"
     RESET_FORWARD = "RESET_FORWARD"
     COMMITTED_UNREAD = "COMMITTED_UNREAD"
-    NOT_KNOWN = "NOT_KNOWN"
 
 
 _SEVERITIES = {
     SkipCause.LOST: ERROR,
     SkipCause.RESET_FORWARD: WARN,
     SkipCause.COMMITTED_UNREAD: ERROR,
-    SkipCause.NOT_KNOWN: INFO,
 }
 
 
@@ -119,7 +117,7 @@ def _lost(step: AuditedStep, topic: str, jump: Jump, tolerance: int) -> int:
 
 
 def _cause(step: AuditedStep, progress: IntervalProgress, place: int, jump: Jump) -> SkipCause | None:
-    """Why an offset that jumped far did so; None: its messages were consumed, before the jump or in it."""
+    """Why an offset that jumped far did so; None: its messages were consumed, or may have been."""
     interval = progress.interval
     owners = interval.allocation.owner_ids[place] if interval.allocation else ()
     if not owners:
@@ -129,9 +127,7 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, jump: Jump
         return SkipCause.RESET_FORWARD if alone else None
     queue = MessageQueue(interval.topic, *jump.queue)
     could = [_could_consume(step.history.clients.get(owner), queue, jump, step.settings.max_gap) for owner in owners]
-    if any(could):
-        return None
-    return SkipCause.NOT_KNOWN if None in could else SkipCause.COMMITTED_UNREAD
+    return SkipCause.COMMITTED_UNREAD if all(consumed is False for consumed in could) else None
 
 
 def _could_consume(client: ClientHistory | None, queue: MessageQueue, jump: Jump, max_gap: int) -> bool | None:
@@ -183,7 +179,7 @@ RULE = Rule(
     "`rewind_tolerance` than any before. LOST: it is the broker's oldest offset, and the offset before is below that. "
     "Else it is ten times the mean of the queue's other readings or more, and the owner's client snapshots show that "
     "it did not consume the queue while the offset was the same, and fewer messages of the topic than the jump in the "
-    "minute around it; or the group had no member. A client without snapshots may have consumed them (INFO). "
+    "minute around it; or the group had no member. A client without snapshots may have consumed them. "
     "The rule does not apply to groups with a filter, whose offsets jump over messages of others, to POP, or while a "
     "broker reports CONSUME_ACTIVELY.",
     causes={
@@ -203,11 +199,6 @@ RULE = Rule(
             "Look for lost messages: the client committed an offset behind messages that its listener did not finish "
             "(an orderly Go listener that suspends the queue, for example), or somebody reset the queue. Compare with "
             "what the listener processed, and reset the group to the time before to get them again.",
-        ),
-        SkipCause.NOT_KNOWN: Cause(
-            "otherwise, if the owner's client snapshots do not say what it consumed (INFO)",
-            "Either the client consumed them fast, or it had consumed them before and committed late, or they were "
-            "skipped. Compare with what the listener processed, and record client snapshots.",
         ),
     },
     example="none",
