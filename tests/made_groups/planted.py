@@ -200,7 +200,7 @@ def drops_a_queue(life: Life, fault: Time, random: Random) -> Life:
     return replace(life, says=says, standing=[Standing("topic", (7,), fault)])
 
 
-@planted("ORDERLY_LOCK_MISSING/NOT_LOCKED", "CONSUMER_STOPPED/NO_COMMITS")
+@planted("ORDERLY_LOCK_MISSING/NOT_LOCKED", "UNASSIGNED_QUEUE/WAITS_FOR_LOCK")
 def lock_missing(life: Life, fault: Time, random: Random) -> Life:
     """The first of two orderly consumers has no lock of queue 2."""
     life = replace(life, orderly=True)
