@@ -91,7 +91,9 @@ def _is_through_proxy(intervals: Sequence[Row], at: datetime) -> bool:
 def _proxies(
     tables: PublishedTables, request: ExplainRequest, configuration: Configuration
 ) -> dict[str, Sequence[str]]:
-    """By proxy the client ids that it listed last, as long as a snapshot holds."""
+    """By proxy the client ids that it listed last, as long as a snapshot holds; none if only results are here."""
+    if not tables.stored.exists(MEMBERSHIP_SNAPSHOTS):
+        return {}
     holds = timedelta(microseconds=audit_settings(configuration, str(request.cluster), request.consumer_group).max_gap)
     conditions = [
         Filter("cluster", "=", request.cluster),
