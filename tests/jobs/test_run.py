@@ -59,9 +59,12 @@ def test_a_healthy_group_has_intervals_nothing_wrong_and_its_run_is_recorded(
         *(
             "ALLOCATION_DRIFT",
             "CLIENT_HUNG",
+            "CLOCK_DIFFERS",
             "FLOW_CONTROLLED",
             "GHOST_MEMBER",
+            "LONG_PULL_INTERVAL",
             "NEAR_CAPACITY",
+            "OFFSET_HELD_BACK",
             "ORDERLY_LOCK_MISSING",
             "SLOW_LISTENER",
         )
