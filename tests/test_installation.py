@@ -22,6 +22,9 @@ from tests.release.environments import clean_copy, environment, must
 
 def with_prefix() -> Callable[[str], str]:
     """The function of setup.py, which builds nothing when it is only imported."""
+    # Setuptools brings a distutils of its own, and refuses to load after another one.
+    for name in [name for name in sys.modules if name.partition(".")[0] == "distutils"]:
+        del sys.modules[name]
     pytest.importorskip("setuptools")
     spec = importlib.util.spec_from_file_location("setup_script", ROOT / "setup.py")
     assert spec
