@@ -6,8 +6,10 @@ The intervals are too short for a window: each is judged as a whole. `test_verdi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 from spark_jobs.domain.kernel.progress import topic_progress
@@ -145,7 +147,8 @@ _OFFSETS = [
 def test_what_went_in_and_out(history: list[str], went: tuple[int, int], back: tuple[int, int, int, int]) -> None:
     interval = replayed(0, 3600, {("b", 0): (0,)})
     readings = offsets([("b", 0)], {10 * number: [text] for number, text in enumerate(history)})
-    (found,) = topic_progress([interval], readings, WINDOW, SETTINGS)
+    stored_now = np.where(readings.last_timestamp == UNKNOWN, UNKNOWN, readings.times[:, None] // 1000)
+    (found,) = topic_progress([interval], replace(readings, last_timestamp=stored_now), WINDOW, SETTINGS)
     assert (found.produced[0], found.consumed[0]) == went
     rewinds, rewound, greatest, seconds = back
     when = UNKNOWN if seconds == UNKNOWN else at(seconds)

@@ -112,7 +112,8 @@ def snapshots() -> Iterator[tuple[Table, dict[str, Any]]]:
             yield MEMBERSHIP_SNAPSHOTS, membership(second, *members(second), group=group, topics=(group,))
             addresses = [("b", *address) for address in SERVED[group](second).items()] if group in SERVED else None
             yield ROUTE_SNAPSHOTS, route(second, 4, topic=group) | {"addresses": addresses}
-            timestamp = int(queue_0(second)[1] > 0)
+            # A message of the topic made anew is of after that; the others only need to be one.
+            timestamp = int(at(second).timestamp() * 1000) if group == "anew" else int(queue_0(second)[1] > 0)
             others = queue_0 if group == "offline" else caught_up
             readings = [(*queue_0(second), timestamp), *([(*others(second), 1)] * 3)]
             times = {"unread": int(second < 300), "read-once": 2 * int(second == 0)}.get(group, 1)
