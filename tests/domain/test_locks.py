@@ -32,10 +32,10 @@ def _client(reports: dict[int, str], *, orderly: bool = True) -> ClientHistory:
     return ClientHistory(series_of(states), NO_NUMBERS)
 
 
-def _owners(client: ClientHistory, shared: RebalanceInterval = SHARED) -> list[str]:
+def _owners(client: ClientHistory, shared: RebalanceInterval = SHARED, **others: ClientHistory) -> list[str]:
     """The pieces as `0-60 c1 c1 - -`."""
     pieces = []
-    for piece in with_locks([shared], {"c2": client}, SETTINGS):
+    for piece in with_locks([shared], {"c2": client, **others}, SETTINGS):
         assert piece.allocation is not None
         owners = " ".join("+".join(ids) or "-" for ids in piece.allocation.owner_ids)
         pieces.append(f"{piece.start // SECOND}-{piece.end // SECOND} {owners}")
@@ -57,12 +57,39 @@ OWNED = "c1 c1 c2 c2"
         ({10: "2 3", 50: "2", 60: "2 3"}, [f"0-120 {OWNED}"]),
         ({10: "2 3", 60: "", 100: ""}, [f"0-60 {OWNED}", "60-120 c1 c1 - -"]),
         ({10: "0 1 2 3"}, [f"0-120 {OWNED}"]),
+        ({20: "", 40: "2", 60: "2 3"}, ["0-40 c1 c1 - -", "40-60 c1 c1 c2 -", f"60-120 {OWNED}"]),
     ],
 )
 def test_what_a_client_does_not_hold_or_has_not_locked_is_not_its_own(
     reports: dict[int, str], pieces: list[str]
 ) -> None:
     assert _owners(_client(reports)) == pieces
+
+
+@pytest.mark.parametrize(("seen", "pieces"), [(100, ["0-120 c1 c1 c2 -"]), (101, [f"0-120 {OWNED}"])])
+def test_a_lock_lasts_60_s_and_two_rebalances_of_20_s(seen: int, pieces: list[str]) -> None:
+    assert _owners(_client({50: "2", seen: "2"})) == pieces
+
+
+def test_a_queue_that_is_held_without_its_lock_waits_as_long_as_it_is() -> None:
+    assert _owners(_client({5: "2 3!", 109: "2 3!"})) == ["0-120 c1 c1 c2 -"]
+
+
+def test_what_another_client_still_holds_does_not_wait() -> None:
+    """c1 gives queue 3 up at second 40, and c2 takes it at 70."""
+    waiting = _client({10: "2", 40: "2", 60: "2", 70: "2 3"})
+    assert _owners(waiting, c1=_client({10: "0 1 3", 40: "0 1"})) == [
+        f"0-40 {OWNED}",
+        "40-70 c1 c1 c2 -",
+        f"70-120 {OWNED}",
+    ]
+    assert _owners(waiting, c1=_client({10: "0 1 3", 60: "0 1"})) == [f"0-120 {OWNED}"]
+
+
+def test_once_the_members_are_not_listed_any_more_they_may_have_changed() -> None:
+    waiting = _client({50: "2", 80: "2 3"})
+    assert _owners(waiting, replace(SHARED, seen_at=50 * SECOND)) == ["0-80 c1 c1 c2 -", f"80-120 {OWNED}"]
+    assert _owners(waiting, replace(SHARED, seen_at=49 * SECOND)) == [f"0-120 {OWNED}"]
 
 
 def test_only_consumers_in_order_wait_for_locks() -> None:

@@ -7,8 +7,9 @@ lock expires, 60 s after its last renewal (`RebalanceLockManager`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby, pairwise
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Allocation, Member, Moves, RebalanceInterval
@@ -20,12 +21,15 @@ from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import ClientHistory, Place
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Trigger
-from spark_jobs.domain.model.window import SECOND, AuditSettings
+from spark_jobs.domain.model.window import SECOND, AuditSettings, islands, joined, without
 
 #: Clients hear of these when they ask for the route again.
 _NEW_QUEUES = {Trigger.BROKER_BACK, Trigger.QUEUES_ADDED}
-#: Queues of a client's share that it waits for.
-Waiting = frozenset[Place]
+#: How long the broker keeps a lock that nobody renews (`RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME`).
+_LOCK_LASTS = 60 * SECOND
+Queues = frozenset[Place]
+#: Topic, share, what a client reports → which queues of its share it lacks.
+_Lacks = Callable[[str, Queues, ReportedState], Queues]
 
 
 def with_locks(
@@ -33,8 +37,10 @@ def with_locks(
 ) -> Iterator[RebalanceInterval]:
     """The intervals, cut where an orderly client begins to wait for locks of its share, or no longer does.
 
-    It waits if snapshots show it for as long as clients may take to follow a change. A cut is no rebalance: nothing
-    triggers it, and no queue moves.
+    A client that does not hold a queue of its share waits for the lock only as long as a lock can outlast its holder:
+    the wait is no wait if it lasts longer, or another client lists the queue. A client that holds a queue without its
+    lock waits as long as it says so. Snapshots must show either for as long as clients may take to follow a change. A
+    cut is no rebalance: nothing triggers it, and no queue moves.
     """
     for interval in intervals:
         waits = list(_waits(interval, clients, settings))
@@ -43,54 +49,106 @@ def with_locks(
 
 def _waits(
     interval: RebalanceInterval, clients: Mapping[str, ClientHistory], settings: AuditSettings
-) -> Iterator[Span[tuple[str, Waiting]]]:
-    """One per (client, time in which it waits for the same queues of its share)."""
+) -> Iterator[Span[tuple[str, Place]]]:
+    """One per (client, queue of its share, time in which it waits for the queue's lock)."""
     if interval.view != ALL_HOSTS or interval.allocation is None:
         return
+    began, minimum = _began(interval, settings), settings.thresholds.convergence_seconds * SECOND
+    # The holder gives the queue up at its own rebalance, and who waits asks again at its next one.
+    for lacks, longest in ((_not_taken, _LOCK_LASTS + 2 * minimum), (_without_lock, None)):
+        for start, end, seen_at, wait in _lacking(interval, clients, lacks):
+            waited = seen_at - max(start, began)
+            if waited >= minimum and (longest is None or waited <= longest):
+                yield Span(start, end, seen_at, wait)
+
+
+def _lacking(
+    interval: RebalanceInterval, clients: Mapping[str, ClientHistory], lacks: _Lacks
+) -> Iterator[Span[tuple[str, Place]]]:
+    """The times in which an orderly client lacks a queue of its share, and no other client lists it."""
+    shares = interval.allocation.queues_of_client if interval.allocation else {}
+    lacking = [
+        Span(*span[:3], (client_id, span.state))
+        for client_id in sorted(shares.keys() & clients.keys())
+        if any(state.consume_orderly for state in clients[client_id].series.states)
+        for span in _per_queue(_shown(interval, clients[client_id], partial(lacks, interval.topic, shares[client_id])))
+    ]
+    holders = _holders(interval, clients, frozenset(queue for *_, (_, queue) in lacking))
+    for start, end, seen_at, (client_id, queue) in lacking:
+        by_others = joined(span[:2] for span in holders[queue] if span.state != client_id)
+        for since, until in without((start, end), by_others):
+            yield Span(since, until, min(seen_at, until), (client_id, queue))
+
+
+def _began(interval: RebalanceInterval, settings: AuditSettings) -> int:
+    """When clients heard of what began the interval."""
     triggers = interval.moves.triggers if interval.moves else ()
     has_new_queues = any(trigger in _NEW_QUEUES for trigger, _ in triggers)
-    began = interval.start + (settings.thresholds.route_poll_seconds * SECOND if has_new_queues else 0)
-    minimum = settings.thresholds.convergence_seconds * SECOND
-    for client_id, share in interval.allocation.queues_of_client.items():
-        for start, end, seen_at, queues in _missing(interval, clients.get(client_id), share):
-            if queues and seen_at - max(start, began) >= minimum:
-                yield Span(start, end, seen_at, (client_id, queues))
+    return interval.start + (settings.thresholds.route_poll_seconds * SECOND if has_new_queues else 0)
 
 
-def _missing(interval: RebalanceInterval, client: ClientHistory | None, share: frozenset[Place]) -> list[Span[Waiting]]:
-    """What the client lacks of its share from one snapshot of the interval to the next, the first from its start."""
-    if client is None or not any(state.consume_orderly for state in client.series.states):
-        return []
+def _shown(
+    interval: RebalanceInterval, client: ClientHistory, shows: Callable[[ReportedState], Queues]
+) -> list[Span[Queues]]:
+    """The queues that the client's snapshots show in the interval, each until the next one, the first from its start.
+    `seen_at`: the last one that does before the members were listed for the last time: they may have changed since.
+    """
     series = reported_series(client)
     inside = series.inside(interval.start, interval.end)
     times, codes = series.times[inside].tolist(), series.codes[inside].tolist()
-    lacking = {code: _lacking(series.states[code], interval.topic, share) for code in set(codes)}
-    spans: list[Span[Waiting]] = []
-    for queues, snapshots in groupby(zip(times, codes, strict=True), key=lambda snapshot: lacking[snapshot[1]]):
+    queues_of_code = {code: shows(series.states[code]) for code in set(codes)}
+    spans: list[Span[Queues]] = []
+    for queues, snapshots in groupby(zip(times, codes, strict=True), key=lambda snapshot: queues_of_code[snapshot[1]]):
         seen = [at for at, _ in snapshots]
+        start = seen[0] if spans else interval.start
         if spans:
-            spans[-1] = spans[-1]._replace(end=seen[0])
-        spans.append(Span(seen[0] if spans else interval.start, interval.end, seen[-1], queues))
+            spans[-1] = spans[-1]._replace(end=start)
+        seen_at = max((at for at in seen if at <= (interval.seen_at or 0)), default=start)
+        spans.append(Span(start, interval.end, seen_at, queues))
     return spans
 
 
-def _lacking(reported: ReportedState, topic: str, share: frozenset[Place]) -> Waiting:
-    held_queues = reported.holdings.get(topic) if reported.orderly else None
-    if held_queues is None:
-        return frozenset()
+def _per_queue(spans: Sequence[Span[Queues]]) -> Iterator[Span[Place]]:
+    """One per queue and time in which successive spans have it."""
+    for queue in sorted(frozenset().union(*(span.state for span in spans))):
+        for island in islands([span for span in spans if queue in span.state]):
+            yield Span(island[0].start, island[-1].end, max(span.seen_at for span in island), queue)
+
+
+def _holders(
+    interval: RebalanceInterval, clients: Mapping[str, ClientHistory], queues: Queues
+) -> Mapping[Place, Sequence[Span[str]]]:
+    """By queue, the times in which a member lists it."""
+    holders: dict[Place, list[Span[str]]] = {queue: [] for queue in queues}
+    for client_id in {member.client_id for member in interval.members or () if queues} & clients.keys():
+        for span in _shown(interval, clients[client_id], partial(_listed, interval.topic, queues)):
+            for queue in span.state:
+                holders[queue].append(Span(*span[:3], client_id))
+    return holders
+
+
+def _listed(topic: str, queues: Queues, reported: ReportedState) -> Queues:
+    return queues & reported.holdings.get(topic, frozenset())
+
+
+def _not_taken(topic: str, share: Queues, reported: ReportedState) -> Queues:
+    return share - reported.holdings[topic] if reported.orderly and topic in reported.holdings else frozenset()
+
+
+def _without_lock(topic: str, share: Queues, reported: ReportedState) -> Queues:
     unlocked = {(broker, queue_id) for of_topic, broker, queue_id in reported.unlocked if of_topic == topic}
-    return frozenset(share - held_queues | share & unlocked)
+    return share & unlocked
 
 
-def _cut(interval: RebalanceInterval, waits: Sequence[Span[tuple[str, Waiting]]]) -> Iterator[RebalanceInterval]:
+def _cut(interval: RebalanceInterval, waits: Sequence[Span[tuple[str, Place]]]) -> Iterator[RebalanceInterval]:
     cuts = sorted({interval.start, interval.end, *(at for wait in waits for at in wait[:2])})
     for start, end in pairwise(cuts):
         piece = replace(interval, start=start, end=end, seen_at=min(interval.seen_at or end, end))
         if start > interval.start:
             piece = replace(piece, subscription_conflicts=(), model_conflicts=(), moves=_no_moves(interval))
-        waiting = [wait.state for wait in waits if wait.start <= start < wait.end]
+        waiting = {wait.state for wait in waits if wait.start <= start < wait.end}
         if waiting and interval.allocation and interval.members:
-            piece = replace(piece, allocation=_without_locks(interval.allocation, interval.members, dict(waiting)))
+            piece = replace(piece, allocation=_without_locks(interval.allocation, interval.members, waiting))
         yield piece
 
 
@@ -98,10 +156,12 @@ def _no_moves(interval: RebalanceInterval) -> Moves:
     return Moves((), moved=0, preserved=len(interval.queues or ()), least=0, before_seen_at=interval.seen_at)
 
 
-def _without_locks(allocation: Allocation, members: Sequence[Member], waiting: Mapping[str, Waiting]) -> Allocation:
-    """The allocation without the owners that wait for a queue's lock; the members' shares stay as they are."""
+def _without_locks(
+    allocation: Allocation, members: Sequence[Member], waiting: Collection[tuple[str, Place]]
+) -> Allocation:
+    """The allocation without the owners that wait for a queue's lock."""
     owners = [
-        tuple(place for place in places if queue not in waiting.get(members[place].client_id, ()))
+        tuple(place for place in places if (members[place].client_id, queue) not in waiting)
         for queue, places in zip(allocation.queues, allocation.owners, strict=True)
     ]
     is_lost = [bool(before) and not now for before, now in zip(allocation.owners, owners, strict=True)]

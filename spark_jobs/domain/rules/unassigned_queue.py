@@ -110,6 +110,8 @@ RULE = Rule(
     "and cause; `subject` names the queues.",
     decided_by="the replayed allocation gives the queue to no connection. WARN for `ROOM_FILTER`, which is by design, "
     "for `WAITS_FOR_LOCK`, which two snapshots `convergence_seconds` apart must show, "
+    "and which is ALLOCATION_DRIFT once a queue that nobody lists waits for longer than a lock outlasts its holder "
+    "(60 s and twice `convergence_seconds`), "
     "and where the strategy is not known (`strategy_source` DEFAULT). "
     "INFO for `ROOM_FILTER` in a retry topic, as only what a room consumes comes back to it. "
     "INFO if nothing was produced to the queues and no backlog is known, and for a duplicate client id that "
