@@ -237,6 +237,13 @@ def broker_reconnects(random: Random, hours: int) -> Life:
     return Life(ON_TWO_BROKERS, [(ALWAYS, ids)], listed={"broker-b": listed}, hours=hours)
 
 
+def fewer_queues(random: Random, hours: int) -> Life:
+    """Half of the queues are removed after they were drained."""
+    life = push(random, hours)
+    hosts = [(ALWAYS, {"broker-a": 8}), (random.randrange(600, 3000), {"broker-a": 4})]
+    return replace(life, routes={**routes_of({"broker-a": 8}), "topic": hosts}, bursts=())
+
+
 HEALTHY: tuple[Kind, ...] = (
     *(push, push, push, one_alone, one_broker_keeps_a_stale_connection, much_in_flight, circle, hash_ring, orderly),
     *(
@@ -254,5 +261,5 @@ HEALTHY: tuple[Kind, ...] = (
         other_tags,
         clocks_behind,
     ),
-    *(born, trickle, broker_reconnects, slow_start),
+    *(born, trickle, broker_reconnects, slow_start, fewer_queues),
 )

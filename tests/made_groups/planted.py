@@ -335,3 +335,10 @@ def hangs_since_a_rebalance(life: Life, fault: Time, random: Random) -> Life:
     return replace(
         life, members=[(ALWAYS, (first, second)), (fault.start, (first, again))], standing=[nobody], fault=fault
     )
+
+
+@planted("BROKER_NOT_READABLE/QUEUES_REMOVED")
+def queues_removed(life: Life, fault: Time, random: Random) -> Life:
+    """Half of the eight queues are removed while 1,500 messages wait in each."""
+    hosts = [(ALWAYS, {"broker-a": 8}), (fault.start, {"broker-a": 4}), (fault.end, {"broker-a": 8})]
+    return replace(life, routes={**life.routes, "topic": hosts}, waiting=1500)

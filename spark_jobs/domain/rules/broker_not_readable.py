@@ -1,5 +1,5 @@
-"""BROKER_NOT_READABLE: a broker left a topic's route, may not be read, or no member reaches it, while it holds messages
-for the group.
+"""BROKER_NOT_READABLE: a broker, or some of its queues, left a topic's route, may not be read, or no member reaches it,
+while it holds messages for the group.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.model.finding import FindingQueue, Party, RuleHit
+from spark_jobs.domain.kernel.removed_queues import removed_queues
+from spark_jobs.domain.model.finding import Finding, FindingQueue, Party, RuleHit
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
-from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
+from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry, queue_ranges
 from spark_jobs.domain.model.series import Span, last_hour_before
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import HOUR, Time, common
+from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.rules.roots import brokers
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -33,6 +36,7 @@ class NotReadableCause(StrEnum):
     LEFT_ROUTE = "LEFT_ROUTE"
     NO_READ_PERMISSION = "NO_READ_PERMISSION"
     NOT_REACHED = "NOT_REACHED"
+    QUEUES_REMOVED = "QUEUES_REMOVED"
 
 
 class NotReadable(NamedTuple):
@@ -48,6 +52,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     topic and cause.
     """
     yield from _not_reached_hits(step)
+    yield from _removed_hits(step)
     for topic, route in step.routes.items():
         if topic in step.history.offsets:
             before = seen_before(step, topic, route)
@@ -132,6 +137,33 @@ def _broker_hits(
                 )
 
 
+def _removed_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One hit per span and queue that is beyond the read queues and holds messages."""
+    for topic, removed in by_key(removed_queues(step), lambda queue: queue.topic).items():
+        for start, began in by_key(removed, lambda queue: queue.start).items():
+            total = sum(queue.backlog for queue in removed if queue.start <= start < queue.end)
+            for queue in began:
+                yield RuleHit(
+                    start,
+                    queue.end,
+                    cause=NotReadableCause.QUEUES_REMOVED,
+                    topic=topic,
+                    queue=FindingQueue(topic, *queue.queue, NOT_READABLE),
+                    severity=ERROR,
+                    weight=total,
+                    measures={"last_known_backlog": total},
+                )
+
+
+def _detail(finding: Finding) -> str:
+    """Which queues were removed, and how many messages they hold."""
+    if finding.cause != NotReadableCause.QUEUES_REMOVED:
+        return ""
+    names = queue_ranges({(queue.broker_name, queue.queue_id) for queue in finding.evidence.queues})
+    backlog = int(dict(finding.evidence.measures or ()).get("last_known_backlog") or 0)
+    return f"{names} are beyond readQueueNums, {count(backlog, 'message')} wait in them"
+
+
 def _not_reached_hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (span in which a readable broker lists nobody while others list members, queue that stands there)."""
     for interval in step.replayed:
@@ -185,15 +217,16 @@ def standing_backlog(readings: OffsetReadings, broker: str, start: int, end: int
 RULE = Rule(
     name=NAME,
     headline="Consumers cannot read {brokers}, which {brokers:holds|hold} messages for {groups}",
-    meaning="A broker that holds messages for the group left the topic's route, lost its read permission, or no member "
-    "is connected to it: nobody can consume them. One finding per group, topic and cause; `subject` names the queues "
-    "with a backlog, `measures` give the messages that it held at the last reading (`last_known_backlog`), "
-    "`parties` the broker without members, and the members that the others list.",
+    meaning="A broker that holds messages for the group left the topic's route, lost its read permission, queues of it "
+    "were removed, or no member is connected to it: nobody can consume them. One finding per group, topic and cause; "
+    "`subject` names the queues with a backlog, `measures` give the messages that they held at the last reading "
+    "(`last_known_backlog`), `parties` the broker without members, and the members that the others list.",
     decided_by="the topic's route, and the group's offset readings of up to one `max_gap` before. Without a known "
     "backlog there is no finding. A broker that left the route before the step's look-back still counts for "
     "`sightings_days`, with the readings of the last hour in which the route named it. `NOT_REACHED`: the broker "
     "lists no member for two heartbeats (60 s), while other brokers of the topic list some. The consumer offsets of "
-    "its queues stand in that time, and messages wait or come. It does not apply to members that pop. ERROR.",
+    "its queues stand in that time, and messages wait or come. It does not apply to members that pop. "
+    "`QUEUES_REMOVED`: the routes of the step and its look-back. ERROR.",
     causes={
         NotReadableCause.LEFT_ROUTE: Cause(
             "the route named the broker before, and no longer does",
@@ -204,6 +237,13 @@ RULE = Rule(
         NotReadableCause.NO_READ_PERMISSION: Cause(
             "the route names the broker without read permission",
             "The broker has no read permission for the topic: restore it (perm 6) until the messages are consumed.",
+        ),
+        NotReadableCause.QUEUES_REMOVED: Cause(
+            "a queue that was readable is beyond `readQueueNums`, and holds more messages by its last sample than the "
+            "group consumed between its last two samples",
+            "Raise readQueueNums to its former value until the messages are consumed; writeQueueNums may stay as it "
+            "is. To remove queues, lower writeQueueNums first, wait until all groups have consumed the rest, and then "
+            "lower readQueueNums.",
         ),
         NotReadableCause.NOT_REACHED: Cause(
             "the route names the broker, and it lists no member although other brokers of the topic do",
@@ -217,4 +257,5 @@ RULE = Rule(
     "flight there.",
     hits=hits,
     spreads_by=brokers,
+    detail=_detail,
 )

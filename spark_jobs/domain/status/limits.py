@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.removed_queues import RemovedQueue, removed_queues
 from spark_jobs.domain.model.finding import Finding, Persistence
 from spark_jobs.domain.model.history import ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN
-from spark_jobs.domain.model.window import SECOND, StepWindow
+from spark_jobs.domain.model.window import MILLISECOND, SECOND, StepWindow
 from spark_jobs.domain.phrases import whole_sum
 from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.status.backlog import QueueIntervals
@@ -55,13 +58,19 @@ def held_back(
 ) -> list[HeldBack]:
     """One per limit, in their order; `unknown` queues have no known backlog.
 
-    A queue goes to the limit under which its backlog grew most, with all the time that messages waited in it. Queues
+    A queue goes to the limit under which its backlog grew most, with all the time that messages waited in it; one that
+    was removed to UNREADABLE_QUEUES, with its last known backlog, because no consumer can work that off. Queues
     with an unknown backlog that nobody consumed count, with no messages, where messages are not ruled out.
     """
     signs = sorted(_signs(findings), key=lambda limiting: _ORDER[limiting.limit])
     piles: dict[Limit, _Pile] = {}
+    left = {MessageQueue(each.topic, *each.queue): each for each in removed_queues(step)}
+    removed = {queue: each for queue, each in left.items() if any(_is_removed(sign, queue) for sign in signs)}
+    if removed:
+        piles[Limit.UNREADABLE_QUEUES] = _removed_pile(removed.values(), step.window)
     for queue in lagging_queues(queues, step.history.offsets, step.window, step.settings):
-        _add(piles, signs, queue, step.settings.thresholds.stalled_after_seconds * SECOND)
+        if MessageQueue(queue.topic, *queue.queue) not in removed:
+            _add(piles, signs, queue, step.settings.thresholds.stalled_after_seconds * SECOND)
     for limiting in signs:
         if limiting.finding.rule in _NOBODY_CONSUMES and not limiting.queues.isdisjoint(unknown):
             piles.setdefault(limiting.limit, _Pile())
@@ -85,6 +94,8 @@ def held_back(
 _BY_SHARES = (None, Limit.LISTENER)
 #: Rules whose findings name queues that nobody consumes.
 _NOBODY_CONSUMES = ("UNASSIGNED_QUEUE", "STRANDED_WRITE_QUEUES")
+#: The finding, as rule/cause, of queues that hold messages and are no longer in the route.
+_QUEUES_REMOVED = "BROKER_NOT_READABLE/QUEUES_REMOVED"
 
 
 def _signs(findings: Iterable[Finding]) -> Iterator[_LimitFinding]:
@@ -98,6 +109,22 @@ def _signs(findings: Iterable[Finding]) -> Iterator[_LimitFinding]:
             for limit, signs in SIGNS.items():
                 if not names.isdisjoint(signs) and (finding.severity != INFO or limit is Limit.FILTERED):
                     yield _LimitFinding(limit, finding, queues, frozenset(finding.evidence.client_ids))
+
+
+def _is_removed(sign: _LimitFinding, queue: MessageQueue) -> bool:
+    return queue in sign.queues and f"{sign.finding.rule}/{sign.finding.cause}" == _QUEUES_REMOVED
+
+
+def _removed_pile(removed: Iterable[RemovedQueue], window: StepWindow) -> _Pile:
+    """What waits in removed queues, inside the step."""
+    pile = _Pile()
+    for queue in removed:
+        time = np.array([max(queue.start, window.start), queue.end])
+        waited = queue.backlog * int(time[1] - time[0]) // MILLISECOND
+        waiting = np.array([queue.backlog, 0])
+        pile.queues.append(LaggingQueue(queue.topic, queue.queue, queue.backlog, waited, [], time, waiting))
+        pile.waited += waited
+    return pile
 
 
 def _add(piles: dict[Limit, _Pile], signs: Sequence[_LimitFinding], queue: LaggingQueue, minimum_pause: int) -> None:

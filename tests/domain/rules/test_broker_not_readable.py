@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
@@ -120,6 +122,62 @@ def test_a_topic_without_offsets_and_a_broker_that_can_be_read_are_left_alone() 
     assert hits(step_with("6 4 6", readings)) == []
     assert hits(with_readings(audited_step(), {}, routes={"t": spans("6 -")})) == []
     assert hits(step_with("0", readings)) == [("0-100", "NO_READ_PERMISSION", 0, 3)]
+
+
+def read_queues(counts: str, length: int = 100) -> list[Span[tuple[RouteEntry, ...]]]:
+    """Read queues of broker `b` in route spans (`-`: the topic is deleted); all can be written."""
+    of_spans = [() if word == "-" else (RouteEntry("b", 6, int(word), 3),) for word in counts.split()]
+    times = [(place * length * SECOND, (place + 1) * length * SECOND) for place in range(len(of_spans))]
+    return [Span(start, end, start, entries) for (start, end), entries in zip(times, of_spans, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        # Queues 1 and 2 hold 5 and 7 messages.
+        ("3 1", [("100-200", 1, 12), ("100-200", 2, 12)]),
+        ("3 1 1", [("100-300", 1, 12), ("100-300", 2, 12)]),
+        ("3 1 3", [("100-200", 1, 12), ("100-200", 2, 12)]),
+        # Queue by queue: the later one finds both.
+        ("3 2 1", [("200-300", 1, 12), ("100-300", 2, 7)]),
+        ("1 3 3", []),
+        ("1 1", []),
+        # What is deleted with its topic holds nothing.
+        ("3 - 1", []),
+    ],
+)
+def test_queues_that_are_removed_keep_their_messages(counts: str, expected: list[tuple[str, int, int]]) -> None:
+    queues = [("b", 0), ("b", 1), ("b", 2)]
+    said: dict[float, list[QueueReading | None]] = {
+        60: [(9, 0, 0, 5), (10, 4, 4, 5), (10, 2, 2, 5)],
+        80: [(9, 0, 0, 5), (10, 5, 5, 5), (10, 3, 3, 5)],
+    }
+    step = with_readings(audited_step(), {"t": offsets(queues, said)}, routes={"t": read_queues(counts)})
+    removed = [hit for hit in RULE.hits(step) if hit.cause == "QUEUES_REMOVED"]
+    assert [(span(hit), hit.queue and hit.queue.queue_id, hit.weight) for hit in removed] == expected
+    assert {hit.severity for hit in removed} <= {"ERROR"}
+
+
+@pytest.mark.parametrize(
+    ("consumed", "expected"),
+    [
+        # It consumes 4 in 20 s, so that 4 may be gone before the route changes, and 5 are not.
+        ((1, 5), [5]),
+        ((2, 6), []),
+        ((10, 10), []),
+        ((None, None), []),
+        ((None, 3), [7]),
+    ],
+)
+def test_queues_that_were_drained_are_removed_in_silence(
+    consumed: tuple[int | None, int | None], expected: list[int]
+) -> None:
+    said: dict[float, list[QueueReading | None]] = {
+        at: [(10, to, to, 5)] for at, to in zip((60, 80), consumed, strict=True)
+    }
+    readings = offsets([("b", 0)], said)
+    step = with_readings(audited_step(), {"t": readings}, routes={"t": read_queues("1 0")})
+    assert [hit.weight for hit in RULE.hits(step)] == expected
 
 
 def test_what_was_read_before_the_step_counts_too() -> None:
