@@ -94,3 +94,10 @@ def test_the_links_of_the_rules_name_rules_and_causes_that_exist_and_make_no_cir
     while waiting := [name for name, above in follows.items() if name not in settled and settled.issuperset(above)]:
         settled.update(waiting)
     assert settled == set(follows)
+
+
+@pytest.mark.parametrize(("cause", "root"), [("QUEUES_REMOVED", "b"), ("LEFT_ROUTE", None)])
+def test_queues_that_can_still_be_written_are_stranded_by_their_removal(cause: str, root: str | None) -> None:
+    removed = finding("b", "BROKER_NOT_READABLE", 100, 900, cause, queues=[("t", "b", 4, "NOT_READABLE")])
+    stranded = finding("s", "STRANDED_WRITE_QUEUES", 100, 900, queues=[("t", "b", 4, "UNASSIGNED")])
+    assert roots(removed, stranded)["s"] == root

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.rules import broker_not_readable
+from spark_jobs.domain.rules.broker_not_readable import NotReadableCause
 from spark_jobs.domain.rules.queue_owners import queue_hit, unassigned_queues
-from spark_jobs.domain.rules.roots import topics
+from spark_jobs.domain.rules.roots import Follows, queues, topics
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "STRANDED_WRITE_QUEUES"
@@ -39,5 +41,6 @@ RULE = Rule(
     },
     example="`legacy-import`: `legacy` has 8 write queues and 4 read queues, for the whole recording.",
     hits=hits,
+    follows=(Follows(broker_not_readable.NAME, queues, root_causes=(NotReadableCause.QUEUES_REMOVED,)),),
     spreads_by=topics,
 )
