@@ -85,10 +85,15 @@ def test_of_topics_replayed_as_long_the_one_with_most_members_counts() -> None:
 
 
 @pytest.mark.parametrize("views", [("a", "b"), ("b", "a")])
-def test_of_views_that_end_together_the_first_by_name_counts(views: tuple[str, str]) -> None:
-    members = {"a": "A", "b": "A B C"}
+@pytest.mark.parametrize(
+    ("ids_of_a", "ids_of_b", "count"), [("A", "A B C", 3), ("A B", "A C", 2), ("A B", "A A B", 2), ("A A", "A B", 2)]
+)
+def test_of_views_that_end_together_the_one_with_most_client_ids_counts(
+    views: tuple[str, str], ids_of_a: str, ids_of_b: str, count: int
+) -> None:
+    members = {"a": ids_of_a, "b": ids_of_b}
     found = status(*(replayed(0, 60, owned((0,)), members[view], view=view) for view in views))
-    assert found.members == 1
+    assert found.members == count
 
 
 def test_queues_of_retry_topics_are_left_out() -> None:

@@ -244,6 +244,18 @@ def fewer_queues(random: Random, hours: int) -> Life:
     return replace(life, routes={**routes_of({"broker-a": 8}), "topic": hosts}, bursts=())
 
 
+def broker_drops_a_connection(random: Random, hours: int) -> Life:
+    """Twice an hour one of two brokers does not list one of three members for up to 40 s, until its heartbeat."""
+    ids = _ids(random, 3)
+    listed: list[tuple[int, tuple[str, ...]]] = [(ALWAYS, ids)]
+    for hour in range(hours):
+        first = 3600 * hour + random.randrange(200, 3000)
+        for second in (first, first + random.randrange(100, 400)):
+            gone = random.choice(ids)
+            listed += [(second, tuple(one for one in ids if one != gone)), (second + random.randrange(5, 40), ids)]
+    return Life(ON_TWO_BROKERS, [(ALWAYS, ids)], listed={"broker-b": listed}, hours=hours)
+
+
 HEALTHY: tuple[Kind, ...] = (
     *(push, push, push, one_alone, one_broker_keeps_a_stale_connection, much_in_flight, circle, hash_ring, orderly),
     *(
@@ -261,5 +273,5 @@ HEALTHY: tuple[Kind, ...] = (
         other_tags,
         clocks_behind,
     ),
-    *(born, trickle, broker_reconnects, slow_start, fewer_queues),
+    *(born, trickle, broker_reconnects, broker_drops_a_connection, slow_start, fewer_queues),
 )

@@ -165,6 +165,14 @@ def split_brokers(life: Life, fault: Time, random: Random) -> Life:
     return replace(life, routes=ON_TWO_BROKERS, listed={"broker-b": _during(life, fault, tuple(life.ids[:1]))})
 
 
+@planted("MEMBERSHIP_VIEW_SPLIT/LIST_CHANGES", "UNASSIGNED_QUEUE/VIEWS_DISAGREE", members=3)
+def broker_drops_connections(life: Life, fault: Time, random: Random) -> Life:
+    """One of two brokers lists one of three members, every few seconds another one."""
+    changes = [(second, (random.choice(life.ids),)) for second in range(fault.start, fault.end, 7)]
+    listed = [*life.members, *changes, (fault.end, life.members[0][1])]
+    return replace(life, routes=ON_TWO_BROKERS, listed={"broker-b": listed})
+
+
 @planted("STRANDED_WRITE_QUEUES/BEYOND_READ_QUEUES", always=True)
 def more_written_than_read(life: Life, fault: Time, random: Random) -> Life:
     """Producers write to two queues beyond those that clients list."""

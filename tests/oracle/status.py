@@ -70,11 +70,13 @@ class QueueRow(NamedTuple):
 
 
 def last_replayed(clipped: Iterable[RebalanceInterval]) -> RebalanceInterval | None:
-    """Of views that disagree at the end, the first by name."""
+    """Of views that disagree at the end, the one with the most client ids, of equals the first by name."""
     replayed = [interval for interval in clipped if interval.status == Status.REPLAYED]
     last = max((interval.end for interval in replayed), default=None)
     return min(
-        (interval for interval in replayed if interval.end == last), key=lambda interval: interval.view, default=None
+        (interval for interval in replayed if interval.end == last),
+        key=lambda interval: (-len({member.client_id for member in interval.members}), interval.view),
+        default=None,
     )
 
 

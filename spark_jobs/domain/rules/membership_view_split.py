@@ -2,44 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations, groupby
+from itertools import groupby, pairwise
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import Finding, Party, RuleHit
+from spark_jobs.domain.model.history import Membership
+from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR
-from spark_jobs.domain.phrases import names_text
+from spark_jobs.domain.model.window import islands
+from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.split_views import Split, ids_of, split_views
 
 NAME = "MEMBERSHIP_VIEW_SPLIT"
 BROKERS_DISAGREE = "BROKERS_DISAGREE"
+LIST_CHANGES = "LIST_CHANGES"
 #: Names in a headline, at most.
 _NAMED = 3
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per (topic, moment at which views of single brokers begin); one condition per group and topic.
+    """One per (topic, moment at which views of single brokers begin); one condition per group, topic and cause.
 
     All views of a split begin with it, so the moment with the most views tells who lists whom.
     """
-    for views, split in split_views(step):
-        begun = [interval for interval in views if interval.start == split.start]
-        yield replace(
-            split,
-            cause=BROKERS_DISAGREE,
-            severity=ERROR,
-            weight=len(begun),
-            parties=tuple(Party(interval.view, tuple(dict.fromkeys(_ids(interval)))) for interval in begun),
-        )
+    for _, of_topic in groupby(split_views(step), key=lambda split: split.hit.topic):
+        for splits in islands(of_topic):
+            changes = _changes(step, splits)
+            for split in splits:
+                yield replace(
+                    split.hit,
+                    cause=LIST_CHANGES if changes else BROKERS_DISAGREE,
+                    severity=ERROR,
+                    weight=len(split.begun),
+                    measures={"changes": changes} if changes else None,
+                    parties=tuple(Party(view.view, tuple(dict.fromkeys(ids_of(view)))) for view in split.begun),
+                )
+
+
+def _changes(step: AuditedStep, splits: Sequence[Split]) -> int:
+    """How often the list of one broker changed meanwhile; 0: less than `flapping_times` more often than another's."""
+    start, end = splits[0].start, max(split.end for split in splits)
+    brokers = {view.view for split in splits for view in split.views}
+    changes = [_list_changes(step.memberships.get(broker, ()), start, end) for broker in brokers]
+    return max(changes) if max(changes) - min(changes) >= step.settings.thresholds.flapping_times else 0
+
+
+def _list_changes(spans: Sequence[Span[Membership]], start: int, end: int) -> int:
+    """How often a broker listed other clients than before, from one moment (microseconds) to another."""
+    lists = ((span.start, [connection.client_id for connection in span.state.connections]) for span in spans)
+    return sum(start <= at < end and ids != ids_before for (_, ids_before), (at, ids) in pairwise(lists))
 
 
 def _detail(finding: Finding) -> str:
-    """Which brokers do not list which of the clients that another broker lists."""
+    """Which brokers do not list which of the clients that another broker lists, and how often a list changed."""
     parties = finding.evidence.parties or ()
     listed = {client_id for party in parties for client_id in party.client_ids or ()}
     missing = ((party.name, sorted(listed.difference(party.client_ids or ()))) for party in parties)
-    return ", ".join(f"{broker} does not list {names_text(ids, _NAMED)}" for broker, ids in missing if ids)
+    texts = [f"{broker} does not list {names_text(ids, _NAMED)}" for broker, ids in missing if ids]
+    changes = dict(finding.evidence.measures or ()).get("changes")
+    return ", ".join([*texts, *([f"and its list changed {count(int(changes), 'time')}"] if changes else [])])
+
+
+def brokers_that_list_fewer(finding: Finding) -> Iterable[Hashable]:
+    """The brokers that do not list all clients that another one lists; of another rule's finding, those of its
+    queues.
+    """
+    parties = finding.evidence.parties or ()
+    if finding.rule != NAME:
+        return {queue.broker_name for queue in finding.evidence.queues}
+    most = max((len(party.client_ids or ()) for party in parties), default=0)
+    return {party.name for party in parties if len(party.client_ids or ()) < most}
 
 
 RULE = Rule(
@@ -49,74 +84,27 @@ RULE = Rule(
     meaning="The brokers that host a topic list different members of the group. Each client asks a random one of them, "
     "so the clients disagree for as long as this lasts: some queues are consumed twice, others by nobody. One "
     "finding per group and topic, except retry topics; `parties` are the brokers with the client ids that each "
-    "listed at the start.",
+    "listed at the start. `changes` (LIST_CHANGES only): how often one broker's list changed.",
     decided_by="the brokers of the topic list different members, and snapshots of two of them show it until later than "
-    "a group takes to agree plus the next heartbeats (50 s). Where they list the same ids, but some more often, "
-    "as a broker does with a stale connection for up to 130 s, they must show it for 150 s. A broker that lists no "
-    "member does not count while another lists some. ERROR.",
+    "a group takes to agree plus the next heartbeats (50 s). A list that a single snapshot shows differs from another "
+    "broker's if that broker's snapshots before and after it say the same. Lists that agree for less than 50 s plus "
+    "one cadence do not end it, if they differ `flapping_times` (3) times or more. Where they list the same ids, but "
+    "some more often, as a broker does with a stale connection for up to 130 s, they must show it for 150 s. A broker "
+    "that lists no member does not count while another lists some. ERROR.",
     causes={
         BROKERS_DISAGREE: Cause(
             "two brokers of the topic list different client ids",
             "Every client must send heartbeats to every broker that hosts the topic. Look for clients that cannot "
             "reach one of the brokers, an overloaded broker, or half-open connections.",
         ),
+        LIST_CHANGES: Cause(
+            "the list of one broker changes at least `flapping_times` (3) times more often than that of another one",
+            "The broker drops its clients' connections and accepts them again. Each time, it has the group rebalance, "
+            "and clients may begin its queues at an old offset. Look at the load, pauses and network of the broker "
+            "that lists fewer, and at its clients' logs: heartbeats that time out (3 s) close a connection. A restart "
+            "of the broker ends it.",
+        ),
     },
     example="none: after broker-b came back, it listed only some members for up to 20 s, until their heartbeats.",
     hits=hits,
 )
-
-
-def split_views(step: AuditedStep) -> Iterator[tuple[list[RebalanceInterval], RuleHit]]:
-    """One per (ordinary topic, moment at which intervals of single brokers begin): the intervals that hold then, sorted
-    by view, and the hit of those that begin.
-
-    Only where the brokers were seen to list different members since: one that was not asked may not differ any more.
-    """
-    split = [interval for interval in step.replayed if interval.view != ALL_HOSTS and interval.is_ordinary]
-    for _, topic_intervals in groupby(split, key=lambda interval: interval.topic):
-        last: dict[str, RebalanceInterval] = {}
-        for start, began_together in groupby(topic_intervals, key=lambda interval: interval.start):
-            begun = {interval.view: interval for interval in began_together}
-            last |= begun
-            lists = [last[name] for name in sorted(last) if last[name].end > start]
-            seen_at = _seen_to_differ(step, lists, start)
-            if seen_at is not None:
-                yield lists, _hit(step, [begun[name] for name in sorted(begun)], lists, seen_at)
-
-
-def _seen_to_differ(step: AuditedStep, views: Sequence[RebalanceInterval], start: int) -> int | None:
-    """Until when (microseconds) two brokers were seen to list different members since `start`, both being asked; None:
-    never. For a single view, when it was last seen.
-    """
-    if len(views) == 1:
-        return views[0].seen_at
-    differ_until = []
-    for interval, other in combinations(views, 2):
-        until = min(interval.seen_at or start, other.seen_at or start)
-        both_asked = all(_was_asked(step, broker_name, start, until) for broker_name in (interval.view, other.view))
-        if _ids(interval) != _ids(other) and both_asked:
-            differ_until.append(until)
-    return max(differ_until, default=None)
-
-
-def _was_asked(step: AuditedStep, broker_name: str, start: int, until: int) -> bool:
-    snapshots = step.history.memberships[broker_name].inside(start, until + 1)
-    return bool(snapshots.start < snapshots.stop)
-
-
-def _hit(
-    step: AuditedStep, begun: Sequence[RebalanceInterval], lists: Sequence[RebalanceInterval], seen_at: int
-) -> RuleHit:
-    thresholds = step.settings.thresholds
-    only_duplicate_ids = len(lists) > 1 and len({frozenset(_ids(interval)) for interval in lists}) == 1
-    return RuleHit(
-        begun[0].start,
-        max(interval.end for interval in begun),
-        topic=begun[0].topic,
-        seen_at=seen_at,
-        minimum_seen_seconds=thresholds.persistent_after_seconds if only_duplicate_ids else thresholds.settled_seconds,
-    )
-
-
-def _ids(view: RebalanceInterval) -> list[str]:
-    return [member.client_id for member in view.members or ()]

@@ -16,7 +16,7 @@ from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count
-from spark_jobs.domain.rules import client_hung, duplicate_client_id, flapping_member
+from spark_jobs.domain.rules import client_hung, duplicate_client_id, flapping_member, membership_view_split
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.roots import Follows, clients, everything, queues
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -247,6 +247,11 @@ RULE = Rule(
     follows=(
         Follows(duplicate_client_id.NAME, clients, (RewindCause.TWINS,)),
         Follows(client_hung.NAME, queues, (RewindCause.HAND_OVER,)),
+        Follows(
+            membership_view_split.NAME,
+            membership_view_split.brokers_that_list_fewer,
+            (RewindCause.HAND_OVER, RewindCause.TO_MINIMUM),
+        ),
         Follows(flapping_member.NAME, everything, (RewindCause.HAND_OVER,)),
     ),
 )

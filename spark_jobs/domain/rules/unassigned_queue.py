@@ -23,10 +23,10 @@ from spark_jobs.domain.rules import (
     orderly_lock_missing,
     subscription_mismatch,
 )
-from spark_jobs.domain.rules.membership_view_split import split_views
 from spark_jobs.domain.rules.queue_owners import DISPUTED, owners, queue_hit, unassigned_queues
 from spark_jobs.domain.rules.roots import Follows, clients, everything, queues, topics
 from spark_jobs.domain.rules.rule import Cause, Rule, severity_by_harm
+from spark_jobs.domain.rules.split_views import split_views
 
 NAME = "UNASSIGNED_QUEUE"
 #: Which queues these causes leave without an owner depends on the strategy.
@@ -49,8 +49,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for interval in step.replayed:
         yield from _unassigned_hits(interval, step.settings.thresholds, owners_before)
         owners_before |= owners(interval)
-    for views, split in split_views(step):
-        yield from _disputed_hits(views, split)
+    for split in split_views(step):
+        yield from _disputed_hits(split.views, split.hit)
 
 
 def _unassigned_hits(

@@ -22,6 +22,7 @@ class Limit(StrEnum):
     SUBSCRIPTIONS = "SUBSCRIPTIONS"
     ALLOCATION = "ALLOCATION"
     UNREACHABLE_BROKER = "UNREACHABLE_BROKER"
+    VIEWS_DISAGREE = "VIEWS_DISAGREE"
     UNREADABLE_QUEUES = "UNREADABLE_QUEUES"
     HELD_BACK = "HELD_BACK"
     ALLOCATION_DRIFT = "ALLOCATION_DRIFT"
@@ -103,6 +104,7 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
         "UNASSIGNED_QUEUE/NO_VIRTUAL_NODES",
     ),
     Limit.UNREACHABLE_BROKER: ("BROKER_NOT_READABLE/NOT_REACHED",),
+    Limit.VIEWS_DISAGREE: ("MEMBERSHIP_VIEW_SPLIT",),
     Limit.UNREADABLE_QUEUES: (
         "UNASSIGNED_QUEUE/BROKER_NOT_READABLE",
         "STRANDED_WRITE_QUEUES",
@@ -136,6 +138,8 @@ ADVICE: dict[Limit, str] = {
     Limit.ALLOCATION: "No: the strategy or its configuration left queues without an owner, and {piled}. Correct it.",
     Limit.UNREACHABLE_BROKER: "No: no member was connected to a broker of the topic, and {piled}. Make the broker's "
     "address reachable, or restart the clients that have not followed it.",
+    Limit.VIEWS_DISAGREE: "No: brokers listed different members, so that members shared the queues differently, and "
+    "{piled}. Look at the broker that lists fewer.",
     Limit.UNREADABLE_QUEUES: "No: consumers could not read some queues, and {piled}. Make them readable "
     "(readQueueNums, the broker's read permission).",
     Limit.ALLOCATION_DRIFT: "No: members did not take all queues of their share, and {piled}. Restart them.",

@@ -152,8 +152,11 @@ def _lag_quality(step: AuditedStep, backlog_end: int | None) -> str | None:
 
 
 def _ends(step: AuditedStep) -> list[_TopicEnd]:
-    """The last interval of each topic that was replayed in the step; of views that disagree then, the first by name."""
+    """The last interval of each topic that was replayed in the step; of views that disagree then, the one with the most
+    client ids, of equals the first by name: a broker may lack members.
+    """
     intervals = sorted((interval for interval, _, _ in step.inside()), key=lambda interval: interval.view, reverse=True)
+    intervals.sort(key=lambda interval: len({member.client_id for member in interval.members or ()}))
     intervals.sort(key=lambda interval: interval.end)
     last = {interval.topic: interval for interval in intervals if interval.allocation is not None}
     return [

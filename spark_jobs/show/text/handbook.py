@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spark_jobs.domain.glossary import TERMS, Term
-from spark_jobs.domain.rules import roots
+from spark_jobs.domain.rules import membership_view_split, roots
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.rules.rule import Rule
 from spark_jobs.domain.status.capacity import ADVICE, SIGNS, Limit
@@ -18,6 +18,7 @@ SHARED = {
     roots.queues: "of the same queues",
     roots.clients: "of the same clients",
     roots.named_clients: "of the clients that it names",
+    membership_view_split.brokers_that_list_fewer: "of queues of the broker that lists fewer",
 }
 _DOCS = Path(__file__).parents[3] / "docs"
 PAGE, GLOSSARY = _DOCS / "findings.md", _DOCS / "glossary.md"

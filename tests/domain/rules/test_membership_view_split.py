@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.domain.judge import audited_step as audited_history
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.finding import Party, RuleHit
-from spark_jobs.domain.model.history import GroupHistory, Membership
+from spark_jobs.domain.model.history import Connection, GroupHistory, Membership
+from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.membership_view_split import RULE, hits
-from tests.domain.rules.builders import allocation, audited_step, interval, members
+from tests.domain.rules.builders import SETTINGS, allocation, audited_step, interval, members
 from tests.kernel import series_of
 
 EVERY_TEN_SECONDS = {"b": range(0, 600, 10), "b2": range(0, 600, 10)}
@@ -111,3 +115,51 @@ def test_neither_agreement_nor_retry_topics_nor_what_was_not_replayed() -> None:
         interval(100, 140, members("c1"), None, view="b"),
     )
     assert list(hits(step)) == []
+
+
+def _flickering(*, other_changes: bool = False, every: int = 1) -> GroupHistory:
+    """In every such round b2 lists one of three members, another each time; b lists all of them, unless its list
+    changes with every round, too.
+    """
+    rounds = range(0, 300, 20)
+    one = {at: f"c{number % 3 + 1}" if number % every == 0 else "c1 c2 c3" for number, at in enumerate(rounds)}
+    lists = {
+        "b": {at: f"c1 c2 c{at}" if other_changes else "c1 c2 c3" for at in rounds},
+        "b2": {at + 1: one[at] for at in rounds},
+    }
+    series = {name: series_of([(at * SECOND, listed(ids)) for at, ids in of.items()]) for name, of in lists.items()}
+    hosts: tuple[RouteEntry, ...] = (RouteEntry("b", 6, 1, 1), RouteEntry("b2", 6, 1, 1))
+    route = series_of([(at * SECOND, hosts) for at in rounds])
+    return GroupHistory("c", "g", memberships=series, routes={"t": route})
+
+
+def listed(ids: str) -> Membership:
+    return Membership(tuple(map(Connection, ids.split())), frozenset({"t"}), frozenset({("t", "*")}), "CLUSTERING")
+
+
+@pytest.mark.parametrize(("every", "end", "changes"), [(1, 340, 14), (2, 261, 12), (3, 261, 8)])
+def test_a_list_that_changes_with_every_snapshot_differs_from_one_that_stays(
+    every: int, end: int, changes: int
+) -> None:
+    """b2 is asked last at 281 s, and b before. So of b it is not known whether its list stays, but where b2 does not
+    agree in between, the split that began at 1 s is not over.
+    """
+    (found,) = findings(audited(_flickering(every=every)), [RULE])
+    assert (found.start // SECOND, found.end // SECOND, found.cause) == (1, end, "LIST_CHANGES")
+    assert RULE.detail
+    assert RULE.detail(found) == f"b2 does not list c2, c3, and its list changed {changes} times"
+
+
+def test_lists_that_both_change_with_every_snapshot_are_those_of_one_group_that_changes() -> None:
+    """Each was asked once while the other one listed these members: a second later, or before."""
+    assert findings(audited(_flickering(other_changes=True)), [RULE]) == []
+
+
+def test_two_splits_that_last_for_a_moment_are_those_of_two_reconnects() -> None:
+    """A minute apart: no heartbeat was missing for 50 s."""
+    assert findings(audited(_flickering(every=10)), [RULE]) == []
+
+
+def audited(history: GroupHistory) -> AuditedStep:
+    """Its step from second 0 on."""
+    return audited_history(history, Replays(StrategySettings(strategy="AVG")), SETTINGS, 0)
