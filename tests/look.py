@@ -38,10 +38,14 @@ def rows_into(warehouse: Path, interval: Interval, cadence_seconds: int, rows: R
         write_deltalake(warehouse / table.name, arrow_table(table, rows.get(table, ())), mode="append")
     for table in OUTPUTS:
         write_deltalake(warehouse / table.name, outputs[table.name], mode="append")
-    versions = {table.name: DeltaTable(warehouse / table.name).version() for table in OUTPUTS}
+    versions, sources = (
+        {table.name: DeltaTable(warehouse / table.name).version() for table in tables_of}
+        for tables_of in (OUTPUTS, SOURCES)
+    )
     configuration = Configuration(cadence_seconds=cadence_seconds).model_dump_json()
     finished_at = interval.end + timedelta(minutes=1)
-    write(warehouse, AUDIT_RUNS, [audit_run(interval, versions, finished_at=finished_at, configuration=configuration)])
+    values = {"finished_at": finished_at, "configuration": configuration, "source_versions": sources}
+    write(warehouse, AUDIT_RUNS, [audit_run(interval, versions, **values)])
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -301,10 +301,10 @@ def test_a_backfill_as_json(backfilled: dict[str, Any], capsys: pytest.CaptureFi
     assert main(shlex.split(f"{BACKFILL} --only-missing --json")) == 4
     out, err = capsys.readouterr()
     assert json.loads(out) == {
-        "interval": "2026-11-21T02:00Z/2026-11-21T05:00Z",
+        "interval": "2026-11-21T02:00:00Z/2026-11-21T05:00:00Z",
         "audited": [
             {
-                "step": "2026-11-21T03:00Z/2026-11-21T04:00Z",
+                "step": "2026-11-21T03:00:00Z/2026-11-21T04:00:00Z",
                 "run_id": "r1",
                 "findings": {"ERROR": 1, "INFO": 2},
                 "warnings": ["AVG was assumed\x1b"],
@@ -312,10 +312,10 @@ def test_a_backfill_as_json(backfilled: dict[str, Any], capsys: pytest.CaptureFi
                 "observed": True,
             }
         ],
-        "left_out": ["2026-11-21T02:00Z/2026-11-21T03:00Z"],
+        "left_out": ["2026-11-21T02:00:00Z/2026-11-21T03:00:00Z"],
         "failed": [
             {
-                "step": "2026-11-21T04:00Z/2026-11-21T05:00Z",
+                "step": "2026-11-21T04:00:00Z/2026-11-21T05:00:00Z",
                 "error": "PublishConflictError",
                 "reason": "run\x1b x\nholds it",
                 "exit_code": 4,

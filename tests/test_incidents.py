@@ -76,7 +76,7 @@ def test_whose_an_incident_is() -> None:
     assert any(line.split()[:4] == ["ERROR", "GROUP_OFFLINE", "g", "a,b"] for line in shown(terminal, one))
     assert lines_of(one)[7] == "  Teams: a, b"
     (document,) = incidents_document(Incidents([one], [], []))["incidents"]
-    assert (document["teams"], [cost["team"] for cost in document["costs"]]) == (("a", "b"), ["a", "b", None])
+    assert (document["teams"], [cost["team"] for cost in document["costs"]]) == (["a", "b"], ["a", "b", None])
 
 
 @pytest.mark.parametrize("width", [80, 120])

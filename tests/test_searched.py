@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
@@ -19,7 +20,7 @@ from spark_jobs.cli.documents import answered
 from spark_jobs.cli.main import main
 from spark_jobs.cli.searching import show_clients, show_runs
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.show.clients import ClientSeen
+from spark_jobs.show.clients import CLIENT_SCHEMA, ClientSeen
 from tests.consoles import shown
 from tests.explain.rows import at, finding, interval, member
 from tests.published import STATUS
@@ -109,7 +110,7 @@ def test_a_client_is_found_in_all_its_groups(ask: Ask) -> None:
     assert ask("clients h1 --last 1h", code=2)[0].startswith("no such client id or address, as audited in 20")
     assert ask("clients nobody", code=2) == [f"no such client id or address, {day}"]
     (client,) = documents(ask, "clients h2", "clients")
-    assert (client["first_seen"], client["last_seen"]) == ("2026-03-01T10:00Z", "2026-03-01T12:00Z")
+    assert (client["first_seen"], client["last_seen"]) == ("2026-03-01T10:00:00Z", "2026-03-01T12:00:00Z")
     assert client["client_addr"] is None
 
 
@@ -170,7 +171,7 @@ def test_times_are_shown_in_another_zone(ask: Ask) -> None:
     (age, line, _) = ask("incidents --client h1 --tz Europe/Berlin")
     assert age.startswith("The data end at 2026-03-01T13:00+01:00, ")
     assert "since=2026-03-01T11:10+01:00 (10 min 00 s)" in line
-    assert "2026-03-01T10:10Z" in "".join(ask("incidents --client h1 --tz Europe/Berlin --json"))
+    assert "2026-03-01T10:10:00Z" in "".join(ask("incidents --client h1 --tz Europe/Berlin --json"))
     assert "2026-03-01T10:10Z" in "".join(ask("incidents --client h1"))
     lines = ask("explain --group G --at 2026-03-01T10:15 --tz Asia/Kolkata")
     assert lines[0] == "G (cluster c) at 2026-03-01T15:45+05:30"
@@ -182,7 +183,7 @@ def test_rows_for_programs(
 ) -> None:
     assert main(["incidents", "--warehouse", str(warehouse), "--client", "h1", "--format", "csv"]) == 0
     (incident,) = csv.DictReader(io.StringIO(capsysbinary.readouterr().out.decode()))
-    assert (incident["severity"], incident["opened_at"]) == ("ERROR", "2026-03-01T10:10Z")
+    assert (incident["severity"], incident["opened_at"]) == ("ERROR", "2026-03-01T10:10:00Z")
     assert json.loads(incident["members"]) == ["h1@7"]
     assert (incident["piled_up"], json.loads(incident["costs"])[0]["consumer_group"]) == ("7", "G")
     for command, rows in (("incidents", 3), ("status", 2), ("trends", 10), ("runs", 1), ("clients h1", 2)):
@@ -194,13 +195,16 @@ def test_rows_for_programs(
 
 def test_logfmt_is_a_line_per_row(capsys: pytest.CaptureFixture[str]) -> None:
     """Text that is not one plain word is quoted, and nothing steers a terminal; what is unknown has no value."""
+    schema = pa.schema(
+        {"g": pa.string(), "n": pa.float64(), "x": pa.list_(pa.string()), "at": pa.timestamp("us", "UTC")}
+    )
     rows = [
-        {"g": "a=b", "n": 1, "x": None, "at": at(0)},
+        {"g": "a=b", "n": 1.5, "x": None, "at": at(0)},
         {"g": 'a\x1b[2J\n"\u202e', "n": 0.5, "x": ["c d"], "at": None},
     ]
-    assert answered(Namespace(json=False, format="logfmt"), {}, rows)
+    assert answered(Namespace(json=False, format="logfmt"), {}, lambda: pa.Table.from_pylist(rows, schema))
     assert capsys.readouterr().out.splitlines() == [
-        'g="a=b" n=1 x= at=2026-03-01T10:00Z',
+        'g="a=b" n=1.5 x= at=2026-03-01T10:00:00Z',
         r'g="a\u001b[2J\n\"\u202e" n=0.5 x="[\"c d\"]" at=',
     ]
 
@@ -210,12 +214,13 @@ def test_csv_steers_no_terminal(
 ) -> None:
     """A program gets the name itself, which may break its line."""
     row = ClientSeen("c", "g", "a\x1b[2J\nb", None, None, None, at(0), at(60), [])._asdict()
+    table = pa.Table.from_pylist([row], CLIENT_SCHEMA)
     arguments = Namespace(json=False, format="csv")
-    assert answered(arguments, {}, [row])
+    assert answered(arguments, {}, lambda: table)
     first = capsys.readouterr().out
     assert next(csv.DictReader(io.StringIO(first)))["client_id"] == "a\x1b[2J\nb"
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert answered(arguments, {}, [row])
+    assert answered(arguments, {}, lambda: table)
     text = capsys.readouterr().out
     assert "a\\x1b[2J" in text
     assert all(character.isprintable() or character == "\n" for character in text)

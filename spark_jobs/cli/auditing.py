@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shlex
 from argparse import Namespace
@@ -117,7 +116,7 @@ def validate_command(arguments: Namespace) -> int:
 def _validation_document(validation: Validation, failed: Sequence[Result]) -> dict[str, Any]:
     return {
         "run_id": validation.run_id,
-        "interval": str(validation.interval) if validation.interval else None,
+        "interval": validation.interval,
         "checked": Counter(result.table_name for result in validation.results),
         "failed": [result._asdict() for result in failed],
         "pages": str(validation.pages) if validation.pages else None,
@@ -130,7 +129,7 @@ def verify_command(arguments: Namespace) -> int:
     with progress_on() as say:
         spark = spark_for(arguments, say, lambda tables: _bytes_to_verify(tables, arguments.RUN_ID))
         result = verify(spark, warehouse, arguments.RUN_ID, say)
-    if not answered(arguments, dataclasses.asdict(result)):
+    if not answered(arguments, vars(result)):
         same_code = (
             "the same code" if result.code_then == result.code_now else f"{result.code_then}, now {result.code_now}"
         )
@@ -139,7 +138,7 @@ def verify_command(arguments: Namespace) -> int:
             print(f"{name} differs: published were {', now it is '.join(texts)}")
         outcome = "not as it was published" if result.differs else "as it was published, row by row"
         print(f"The run {printable(result.run_id)} of {result.interval} is {outcome}; {same_code}.")
-        show_next("report", arguments.warehouse, interval=result.interval)
+        show_next("report", arguments.warehouse, interval=str(result.interval))
     return ExitCode.FINDINGS if result.differs else ExitCode.CLEAN
 
 
@@ -180,7 +179,9 @@ def _incidents(
 ) -> list[Incident]:
     """What was seen in the interval, from its beginning: it may be long before."""
     try:
-        return worst_first(warehouse.incidents(group, cluster=cluster, since=interval.start, until=interval.end))
+        return worst_first(
+            warehouse.incidents(group, cluster=cluster, since=interval.start, until=interval.end).incidents
+        )
     except NothingPublishedError:
         return []  # of a name that nothing was recorded of
 

@@ -1,4 +1,4 @@
-"""What a program reads: JSON on stdout."""
+"""Answers for programs on stdout: JSON, CSV, logfmt and Parquet."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ import json
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.phrases import printable
 from spark_jobs.errors import OutputError
+from spark_jobs.store.read.stored import rows, tuples
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from spark_jobs.pipeline.run import RunResult
     from spark_jobs.show.incidents import Incidents
     from spark_jobs.show.status import Statuses
@@ -24,34 +28,33 @@ if TYPE_CHECKING:
 
 
 def as_json(document: Mapping[str, Any]) -> str:
-    """The document as ASCII JSON; times as ISO 8601 in UTC with Z."""
+    """The document as ASCII JSON; times as ISO 8601 in UTC, in whole seconds, with Z."""
     return json.dumps(document, indent=2, default=_json_value)
 
 
-def answered(arguments: Namespace, document: Mapping[str, Any], rows: Iterable[Mapping[str, Any]] = ()) -> bool:
-    """Prints what a program asked for: the document as JSON, or its rows in a format; False: a person asked."""
+def answered(arguments: Namespace, document: Mapping[str, Any], table: Callable[[], pa.Table] | None = None) -> bool:
+    """Prints what a program asked for: the document as JSON, or the table in a format; False: a person asked."""
     wanted = vars(arguments).get("format")
     if arguments.json:
         print(as_json(document))
-    elif wanted:
-        _FORMATS[wanted]([*map(_flat, rows)])
+    elif wanted and table:
+        _FORMATS[wanted](_flat(table()))
     return bool(arguments.json or wanted)
 
 
-def _write_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    if rows:
-        text = io.StringIO()
-        out = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        out.writeheader()
-        out.writerows(map(_with_times, rows))
-        # On a terminal no name steers it.
-        lines = text.getvalue().split("\n")
-        print("\n".join(map(printable, lines) if sys.stdout.isatty() else lines), end="")
+def _write_csv(table: pa.Table) -> None:
+    text = io.StringIO()
+    out = csv.DictWriter(text, table.column_names, lineterminator="\n")
+    out.writeheader()
+    out.writerows(map(_with_times, rows(table)))
+    # On a terminal no name steers it.
+    lines = text.getvalue().split("\n")
+    print("\n".join(map(printable, lines) if sys.stdout.isatty() else lines), end="")
 
 
-def _write_logfmt(rows: Sequence[Mapping[str, Any]]) -> None:
+def _write_logfmt(table: pa.Table) -> None:
     """A line per row; what is unknown has no value, and text that is not one plain word is quoted, as in JSON."""
-    for row in map(_with_times, rows):
+    for row in map(_with_times, rows(table)):
         texts = {name: "" if value is None else str(value) for name, value in row.items()}
         print(" ".join(f"{name}={_word(text)}" for name, text in texts.items()))
 
@@ -61,25 +64,29 @@ def _word(text: str) -> str:
 
 
 def _with_times(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: format_utc(value) if isinstance(value, datetime) else value for name, value in row.items()}
+    return {name: _time(value) if isinstance(value, datetime) else value for name, value in row.items()}
 
 
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    nested = list, tuple, dict
-    return {
-        name: json.dumps(value, default=_json_value) if isinstance(value, nested) else value
-        for name, value in row.items()
-    }
+def _flat(table: pa.Table) -> pa.Table:
+    """The table with JSON in the place of what is nested."""
+    import pyarrow as pa
+
+    for place, field in enumerate(table.schema):
+        if pa.types.is_nested(field.type):
+            nested = (value for (value,) in tuples(table.select([place])))
+            texts = [None if value is None else json.dumps(value, default=_json_value) for value in nested]
+            table = table.set_column(place, field.name, pa.array(texts, pa.string()))
+    return table
 
 
-def _write_parquet(rows: Sequence[Mapping[str, Any]]) -> None:
+def _write_parquet(table: pa.Table) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
     if sys.stdout.isatty():
         raise OutputError("Parquet is not for a terminal: write it to a file, with > FILE")
     written = pa.BufferOutputStream()
-    parquet.write_table(pa.Table.from_pylist(rows), written)
+    parquet.write_table(table, written)
     sys.stdout.buffer.write(written.getvalue())
 
 
@@ -90,13 +97,22 @@ def trends_document(trends: Trends) -> dict[str, Any]:
     """Trends for `as_json`."""
     from spark_jobs.show.trends import week_row
 
-    return {"groups": [{**trend._asdict(), "weeks": [*map(week_row, trend.weeks)]} for trend in trends]}
+    return {"groups": [{**trend._asdict(), "weeks": [*map(week_row, trend.weeks)]} for trend in trends.groups]}
 
 
-def _json_value(value: object) -> str:
+def _json_value(value: object) -> object:
     if isinstance(value, datetime):
-        return format_utc(value)
+        return _time(value)
+    if isinstance(value, Interval):
+        return f"{_time(value.start)}/{_time(value.end)}"
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _time(moment: datetime) -> str:
+    """The whole second, the one form that every parser reads, `jq`'s `fromdate` too."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def run_document(result: RunResult) -> dict[str, Any]:
@@ -107,7 +123,7 @@ def run_document(result: RunResult) -> dict[str, Any]:
 
 def statuses_document(statuses: Statuses) -> dict[str, Any]:
     """The newest step of every group for `as_json`, and until when the data of each cluster go."""
-    return {"newest_step": statuses.newest_step, "groups": statuses.groups} | _data_until(statuses)
+    return {"newest_step": statuses.newest_step, "groups": [*statuses]} | _data_until(statuses)
 
 
 def _data_until(answer: Statuses | Incidents) -> dict[str, Any]:
@@ -116,5 +132,5 @@ def _data_until(answer: Statuses | Incidents) -> dict[str, Any]:
 
 def incidents_document(incidents: Incidents) -> dict[str, Any]:
     """Incidents for `as_json`, and the time in which nothing was audited, or recorded."""
-    unknown = {"not_audited": [*map(str, incidents.not_audited)], "not_recorded": [*map(str, incidents.not_recorded)]}
-    return {"incidents": incidents.rows()} | unknown | _data_until(incidents)
+    unknown = {"not_audited": incidents.not_audited, "not_recorded": incidents.not_recorded}
+    return {"incidents": [*incidents]} | unknown | _data_until(incidents)

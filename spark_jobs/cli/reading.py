@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -73,12 +72,12 @@ def explain_command(arguments: Namespace) -> int:
         group, named = arguments.group or "", {"cluster": arguments.cluster, "topic": arguments.topic}
         story = warehouse.explain(group, arguments.at, **named).facts
     unknown = unknowns(story)
-    if not answered(arguments, dataclasses.asdict(story) | {"unknown": unknown}):
+    if not answered(arguments, vars(story) | {"unknown": unknown}):
         text_lines = [*lines(story, zone_name())]
         for row in story.findings:
             text_lines += _recorder(warehouse.stored, row["rule"], story.cluster, row["start"], row["end"])
         show_explanation(Console(), text_lines)
-        names = {"interval": story.step, "group": story.consumer_group, "cluster": story.cluster}
+        names = {"interval": str(story.step), "group": story.consumer_group, "cluster": story.cluster}
         show_next("report", arguments.warehouse, **names)
     severities = {row["severity"] for row in story.findings} - {INFO}
     return ExitCode.WARNINGS if unknown and not severities else ExitCode.CLEAN
@@ -89,7 +88,7 @@ def status_command(arguments: Namespace) -> int:
     with opened(arguments) as warehouse:
         statuses = warehouse.status(arguments.group, cluster=arguments.cluster)
     statuses.groups.sort(key=show_status.ORDERS[arguments.sort], reverse=True)
-    if not answered(arguments, statuses_document(statuses), statuses.groups):
+    if not answered(arguments, statuses_document(statuses), statuses.to_arrow):
         show_age(statuses.data_age, warehouse.clock())
         if arguments.group is None:
             show_status.show_statuses(Console(), statuses, every=arguments.all)
@@ -129,10 +128,9 @@ def incidents_command(arguments: Namespace) -> int:
             severity=arguments.severity,
             client=arguments.client,
         )
-    incidents = replace(incidents, incidents=sorted(incidents, key=ORDERS[arguments.sort], reverse=True))
+    incidents = replace(incidents, incidents=sorted(incidents.incidents, key=ORDERS[arguments.sort], reverse=True))
     unknown = unknown_text(incidents.not_audited, incidents.not_recorded)
-    document = incidents_document(incidents)
-    if answered(arguments, document, document["incidents"]):
+    if answered(arguments, incidents_document(incidents), incidents.to_arrow):
         return ExitCode.WARNINGS if unknown else ExitCode.CLEAN
     if arguments.id is not None:
         for incident in incidents.incidents:
@@ -160,7 +158,7 @@ def trends_command(arguments: Namespace) -> int:
     """Exit code 0 whatever got worse."""
     with opened(arguments) as warehouse:
         trends = warehouse.trends(arguments.group, cluster=arguments.cluster, days=arguments.days)
-    if not answered(arguments, trends_document(trends), trends.rows()):
+    if not answered(arguments, trends_document(trends), trends.to_arrow):
         show_trends(Console(), trends.groups)
         for trend in trends.groups[:1]:
             show_next("incidents", arguments.warehouse, cluster=trend.cluster, group=trend.consumer_group)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -82,10 +81,10 @@ def backfill_command(arguments: Namespace) -> int:
 
 def _backfill_document(interval: Interval, result: Backfill, left_out: Iterable[Interval]) -> dict[str, Any]:
     return {
-        "interval": str(interval),
-        "audited": [{"step": str(step)} | dataclasses.asdict(audited) for step, audited in result.audited.items()],
-        "left_out": [str(step) for step in left_out],
-        "failed": [{"step": str(step)} | dataclasses.asdict(failure) for step, failure in result.failed.items()],
+        "interval": interval,
+        "audited": [{"step": step} | vars(audited) for step, audited in result.audited.items()],
+        "left_out": [*left_out],
+        "failed": [{"step": step} | vars(failure) for step, failure in result.failed.items()],
         "findings": {
             severity: sum(audited.findings.get(severity, 0) for audited in result.audited.values())
             for severity in SEVERITIES
@@ -103,7 +102,7 @@ def late_command(arguments: Namespace) -> int:
             spark = spark_for(arguments, say, snapshots_of(arguments.interval))
             late = reaudit_late(spark, warehouse, configuration, arguments.interval, say)
     documents = [_reaudit_document(reaudit) for reaudit in late]
-    if not answered(arguments, {"interval": str(arguments.interval), "late": documents}):
+    if not answered(arguments, {"interval": arguments.interval, "late": documents}):
         for reaudit in late:
             if not isinstance(reaudit.outcome, RebalanceAuditError):
                 print(f"{reaudit.step}: audited again, {len(reaudit.outcome.findings)} findings")
@@ -121,7 +120,7 @@ def late_command(arguments: Namespace) -> int:
 def _reaudit_document(reaudit: Reaudit) -> dict[str, Any]:
     outcome = reaudit.outcome
     of_step = {"error": str(outcome)} if isinstance(outcome, RebalanceAuditError) else run_document(outcome)
-    return {"step": str(reaudit.step)} | of_step
+    return {"step": reaudit.step} | of_step
 
 
 def maintain_command(arguments: Namespace) -> int:
@@ -136,8 +135,8 @@ def maintain_command(arguments: Namespace) -> int:
             spark = spark_for(arguments, say, lambda tables: bytes_in(tables, TABLES), checks=False)
             upgraded = upgrade(spark, warehouse, say) if arguments.upgrade else []
             maintained = maintain(spark, warehouse, retention, say)
-    changes = {"upgraded": [dataclasses.asdict(change) for change in upgraded]} if arguments.upgrade else {}
-    if not answered(arguments, {"tables": [dataclasses.asdict(table) for table in maintained]} | changes):
+    changes = {"upgraded": upgraded} if arguments.upgrade else {}
+    if not answered(arguments, {"tables": maintained} | changes):
         for change in upgraded:
             print_line(Console(), f"{change.table}: {change.change}")
         if arguments.upgrade and not upgraded:

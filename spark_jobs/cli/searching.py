@@ -5,13 +5,16 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
+import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from schemas import AUDIT_RUNS
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.reading import middle, opened, time_of
 from spark_jobs.cli.terminal import Column, local, print_line, show_next, show_rows, show_table, table, zone_name
@@ -19,8 +22,9 @@ from spark_jobs.domain.model.intervals import Interval, duration_text, format_ut
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import UNKNOWN, count, names_text, number_text, rate_text
 from spark_jobs.errors import ExitCode
-from spark_jobs.show.clients import ClientSeen, clients_named
+from spark_jobs.show.clients import CLIENT_SCHEMA, ClientSeen, clients_named
 from spark_jobs.show.compare import GroupTime, compared_times
+from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.published import runs_of
 
 #: How far back clients are searched where nothing else is asked for.
@@ -32,7 +36,7 @@ def runs_command(arguments: Namespace) -> int:
     with opened(arguments) as warehouse:
         warehouse.progress("reading the runs")
         runs = runs_of(warehouse.stored, warehouse.time(**time_of(arguments)), rejected=True)
-    if not answered(arguments, {"runs": runs}, runs):
+    if not answered(arguments, {"runs": runs}, partial(pa.Table.from_pylist, runs, arrow_schema(AUDIT_RUNS))):
         show_runs(Console(), runs)
         for row in [run for run in runs if run["outcome"] == "published"][:1]:
             show_next(f"verify {row['run_id']}", arguments.warehouse)
@@ -47,7 +51,8 @@ def clients_command(arguments: Namespace) -> int:
         interval = warehouse.time(**time_of(arguments)) or tables.last(_SEARCHED)
         clients = clients_named(tables, arguments.TEXT, interval, arguments.cluster, arguments.group)
     rows = [client._asdict() for client in clients]
-    if not answered(arguments, {"interval": str(interval), "clients": rows}, rows):
+    table = partial(pa.Table.from_pylist, rows, CLIENT_SCHEMA)
+    if not answered(arguments, {"interval": interval, "clients": rows}, table):
         show_clients(Console(), clients, interval)
         for client in clients[:1]:
             at = middle(client.first_seen, client.last_seen)
@@ -61,7 +66,7 @@ def compare_command(arguments: Namespace) -> int:
         intervals = (arguments.BEFORE, arguments.AFTER)
         times = compared_times(warehouse.stored, arguments.group, arguments.cluster, intervals, warehouse.progress)
     rows = compared_rows(times)
-    if not answered(arguments, {"compared": rows}, rows):
+    if not answered(arguments, {"compared": rows}, partial(pa.Table.from_pylist, rows, _COMPARED)):
         show_compared(Console(), times)
         names = {"interval": str(arguments.AFTER), "group": times[0].consumer_group, "cluster": times[0].cluster}
         show_next("incidents", arguments.warehouse, **names)
@@ -93,6 +98,18 @@ _MEASURES: Mapping[str, tuple[str, Callable[[GroupTime], Any]]] = {
     "last_backlog": ("backlog at the end (messages)", _recorded("outcome.last")),
     "consumed_twice": ("messages consumed twice", _recorded("outcome.consumed_twice")),
 }
+
+
+_COMPARED = pa.schema(
+    {
+        **dict.fromkeys(("cluster", "consumer_group"), pa.string()),
+        **dict.fromkeys(("start", "end"), pa.timestamp("us", "UTC")),
+        **dict.fromkeys(_MEASURES, pa.float64()),
+        **dict.fromkeys(("incidents", "rebalances", "queues_moved", "busiest_member"), pa.int64()),
+        **dict.fromkeys(("highest_backlog", "last_backlog", "consumed_twice"), pa.int64()),
+        "incident_ids": pa.list_(pa.string()),
+    }
+)
 
 
 def show_compared(console: Console, times: Sequence[GroupTime]) -> None:

@@ -126,7 +126,7 @@ def _outcome(outcome: CaseOutcome) -> dict[str, Any]:
 
 
 def _of_group(group: GroupSteps) -> dict[str, Any]:
-    named = {"cluster": group.cluster, "consumer_group": group.consumer_group, "interval": str(group.interval)}
+    named = {"cluster": group.cluster, "consumer_group": group.consumer_group, "interval": group.interval}
     quality = LagQuality.UNFILTERED if group.is_filtered else LagQuality.MEASURED
     return named | {"lag_quality": quality, "new_room": group.configured.new_room}
 
@@ -231,7 +231,7 @@ def size_document(group: GroupSteps, needed: Size) -> dict[str, Any]:
     return {
         "cluster": group.cluster,
         "consumer_group": group.consumer_group,
-        "interval": str(group.interval),
+        "interval": group.interval,
         "members": needed.members,
         "queues": needed.queues,
         "peak_per_second": needed.peak,
@@ -282,4 +282,4 @@ _FLEET_COLUMNS: tuple[Column[_FleetRow], ...] = (
 def fleet_document(interval: Interval, needs: Sequence[_FleetRow]) -> dict[str, Any]:
     """For `as_json`: one object per group; null is unknown, `needed` also where no number of members is enough."""
     groups = [{"cluster": cluster, "consumer_group": group} | need._asdict() for cluster, group, need in needs]
-    return {"interval": str(interval), "groups": groups}
+    return {"interval": interval, "groups": groups}

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark_jobs.config import Configuration
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.pipeline.audit_run import AuditRun, Progress
 from spark_jobs.pipeline.check import usual_of
 from spark_jobs.pipeline.publish.content import NOTHING, contents_of
@@ -28,7 +29,7 @@ class Verified:
     """
 
     run_id: str
-    interval: str
+    interval: Interval
     differs: dict[str, dict[str, Any]]
     code_then: str
     code_now: str
@@ -56,4 +57,4 @@ def verify(spark: SparkSession, warehouse: Warehouse, run_id: str, progress: Pro
         for name, then in published.contents.items()
         if (now := contents.get(name, NOTHING)) != then
     }
-    return Verified(run_id, str(request.interval), differs, run["code_version"], code_version())
+    return Verified(run_id, request.interval, differs, run["code_version"], code_version())

@@ -33,6 +33,17 @@ class ClientSeen(NamedTuple):
     topics: list[str]
 
 
+#: The fields of `ClientSeen`.
+CLIENT_SCHEMA = pa.schema(
+    {
+        **dict.fromkeys(("cluster", "consumer_group", "client_id", "client_addr", "language"), pa.string()),
+        "version": pa.int32(),
+        **dict.fromkeys(("first_seen", "last_seen"), pa.timestamp("us", "UTC")),
+        "topics": pa.list_(pa.string()),
+    }
+)
+
+
 def clients_named(
     tables: PublishedTables, text: str, interval: Interval, cluster: str | None = None, group: str | None = None
 ) -> list[ClientSeen]:

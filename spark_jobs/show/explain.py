@@ -133,7 +133,7 @@ def explain(group: GroupStep) -> GroupExplanation:
         cluster=group.cluster,
         consumer_group=group.consumer_group,
         at=group.at,
-        step=str(group.step),
+        step=group.step,
         topics=[_topic_explanation(group, topic) for topic in shown],
         quiet_topics=[topic for topic in topics if topic not in shown],
         findings=_findings(group),

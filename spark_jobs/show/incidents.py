@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -107,19 +107,12 @@ class Incidents(Tabular):
     not_recorded: Sequence[Interval]
     data_age: DataAge | None = None
 
-    def __iter__(self) -> Iterator[Incident]:
-        return iter(self.incidents)
-
     def __len__(self) -> int:
         return len(self.incidents)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """A dict per incident."""
-        return [_row(incident) for incident in self.incidents]
-
     def to_arrow(self) -> pa.Table:
         """A row per incident."""
-        return pa.Table.from_pylist(self.rows(), _SCHEMA)
+        return pa.Table.from_pylist([*map(_row, self.incidents)], _SCHEMA)
 
 
 def _row(incident: Incident) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from markupsafe import Markup, escape
 
 from spark_jobs.domain.model.intervals import format_utc
-from spark_jobs.store.read.stored import tuples
+from spark_jobs.store.read.stored import rows, tuples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,7 @@ _ROWS = 100
 
 
 class Tabular(ABC):
-    """Rows of one grain. Times are UTC, unknown is null.
+    """Rows of one grain; iterating gives each as a dict by column. Times are UTC, unknown is null.
 
     It has Arrow's stream interface: `pyarrow.table(answer)`, `polars.DataFrame(answer)` and DuckDB read it as it is.
     """
@@ -34,6 +34,9 @@ class Tabular(ABC):
     @abstractmethod
     def to_arrow(self) -> pa.Table:
         """All rows and columns."""
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(rows(self.to_arrow()))
 
     def to_pandas(self) -> pd.DataFrame:
         """The same; raises `ImportError` where pandas is not installed."""
@@ -85,10 +88,6 @@ class PublishedRows(Tabular):
     def to_arrow(self) -> pa.Table:
         """The rows as they were read: nothing is copied."""
         return self.rows
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        names = self.rows.column_names
-        return (dict(zip(names, row, strict=True)) for row in tuples(self.rows))
 
 
 def framed(page: str, height: int = 560) -> str:

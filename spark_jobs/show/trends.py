@@ -62,20 +62,12 @@ class Trends(Tabular):
 
     groups: Sequence[GroupTrend]
 
-    def __iter__(self) -> Iterator[GroupTrend]:
-        return iter(self.groups)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """A dict per group and week."""
-        return [
-            {"cluster": trend.cluster, "consumer_group": trend.consumer_group, **week_row(week)}
-            for trend in self.groups
-            for week in trend.weeks
-        ]
-
     def to_arrow(self) -> pa.Table:
         """A row per group and week."""
-        return pa.Table.from_pylist(self.rows(), _SCHEMA)
+        weeks_of = (
+            ({"cluster": trend.cluster, "consumer_group": trend.consumer_group}, trend) for trend in self.groups
+        )
+        return pa.Table.from_pylist([key | week_row(week) for key, trend in weeks_of for week in trend.weeks], _SCHEMA)
 
 
 def week_row(week: GroupWeek) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def test_two_times_of_a_group(warehouse: str, capsys: pytest.CaptureFixture[str]
     assert err.endswith(f"Next: rebalance-audit {next_command} --group g --cluster c\n")
     assert main([*words, "--json"]) == 0
     (before, after) = json.loads(capsys.readouterr().out)["compared"]
-    assert (before["start"], before["last_backlog"], after["last_backlog"]) == ("2026-03-01T10:01Z", 2400, 5400)
+    assert (before["start"], before["last_backlog"], after["last_backlog"]) == ("2026-03-01T10:01:00Z", 2400, 5400)
 
 
 def test_what_is_not_known_of_one_of_them_is_said(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:

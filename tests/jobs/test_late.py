@@ -195,9 +195,12 @@ def test_late_steps_are_audited_again_and_one_that_fails_does_not_keep_the_other
     with claim(copied, RunRequest(TEN), "other"):
         assert main(command) == 4
     ten, eleven = json.loads(capsys.readouterr().out)["late"]
-    assert ten["step"] == str(TEN)
+    assert ten["step"] == "2026-03-01T10:00:00Z/2026-03-01T11:00:00Z"
     assert ten["error"].startswith(f"run other is auditing {TEN} in this warehouse")
-    assert (eleven["step"], eleven["run"]["interval_start"]) == (str(ELEVEN), "2026-03-01T11:00Z")
+    assert (eleven["step"], eleven["run"]["interval_start"]) == (
+        "2026-03-01T11:00:00Z/2026-03-01T12:00:00Z",
+        "2026-03-01T11:00:00Z",
+    )
     assert late_in_day(spark, copied) == [TEN]
     after = content_of_steps(copied.read(spark, REBALANCE_INTERVALS))
     assert [start for start in before if before[start] != after[start]] == [ELEVEN.start]

@@ -33,7 +33,7 @@ def test_what_a_run_published_comes_out_again(
     assert main(["verify", run_id, "--warehouse", copied.location, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "run_id": run_id,
-        "interval": "2026-03-01T10:00Z/2026-03-01T11:00Z",
+        "interval": "2026-03-01T10:00:00Z/2026-03-01T11:00:00Z",
         "differs": {},
         "code_then": code_version(),
         "code_now": code_version(),

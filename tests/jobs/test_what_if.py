@@ -178,13 +178,17 @@ def test_the_size_that_a_group_needs(paced: str, capsys: pytest.CaptureFixture[s
 
 def test_as_json(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(printed(capsys, "--warehouse", warehouse, "--group", "g", "--members", "+1", "--json"))
-    assert (document["cluster"], document["consumer_group"], document["interval"]) == ("c", "g", str(HOUR))
+    assert (document["cluster"], document["consumer_group"], document["interval"]) == (
+        "c",
+        "g",
+        "2026-03-01T10:00:00Z/2026-03-01T11:00:00Z",
+    )
     (case,) = document["cases"]
     assert (case["label"], case["members"], case["highest"], case["at_most"]) == ("--members +1", 3, 4500, False)
     assert len(document["times"]) == len(case["curve"]) == len(document["recorded"]["curve"])
     drawn = dict(zip(document["times"], document["recorded"]["curve"], strict=True))
     # The state of 10:10 holds for 60 seconds without another, but there is no reading then.
-    assert [drawn[f"2026-03-01T10:{moment}Z"] for moment in ("00", "01", "10", "11")] == [None, 600, 6000, None]
+    assert [drawn[f"2026-03-01T10:{moment}:00Z"] for moment in ("00", "01", "10", "11")] == [None, 600, 6000, None]
 
 
 def test_a_plan_says_who_would_own_what(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:

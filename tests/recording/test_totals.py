@@ -237,7 +237,7 @@ def _explained(recording: AuditedRecording, group: str, topic: str, end: Any) ->
 
 def test_incidents_and_sql_say_how_long_queues_had_no_owner(recording: AuditedRecording) -> None:
     told: dict[str, float] = defaultdict(float)
-    for incident in incidents_and_unknown(recording.tables, IncidentQuery()):
+    for incident in incidents_and_unknown(recording.tables, IncidentQuery()).incidents:
         for cost in incident.costs:
             told[cost.consumer_group] += cost.unowned_queue_minutes
     database = duckdb.connect()
@@ -275,7 +275,11 @@ MOST = {group: messages for group, (_, messages) in PILED_UP.items()} | {"legacy
 
 
 def test_incidents_findings_report_and_the_capacity_sentence_say_what_piled_up(recording: AuditedRecording) -> None:
-    costs = [cost for incident in incidents_and_unknown(recording.tables, IncidentQuery()) for cost in incident.costs]
+    costs = [
+        cost
+        for incident in incidents_and_unknown(recording.tables, IncidentQuery()).incidents
+        for cost in incident.costs
+    ]
     told = {(cost.consumer_group, cost.piled_up) for cost in costs}
     found = {(row["consumer_group"], row["evidence"]["backlog_max"]) for row in recording.published[FINDINGS]}
     page = report(recording.tables, ReportRequest(recording.hour), lambda _: None)

@@ -74,7 +74,7 @@ class MemberShare:
     strategy: str | None
     subscribes: bool | None
     #: Whether another connection has its client id.
-    twin: bool
+    duplicate: bool
     queues: str
     queue_count: int
     backlog: ViewBacklog | None
@@ -175,7 +175,7 @@ class GroupExplanation:
     cluster: str
     consumer_group: str
     at: datetime
-    step: str
+    step: Interval
     topics: list[TopicExplanation]
     quiet_topics: list[str]
     findings: list[dict[str, Any]]

@@ -115,7 +115,7 @@ def _members(row: Row, owned: Sequence[Row], progress: Mapping[_Key, Row]) -> li
         MemberShare(
             **{name: member[name] for name in names},
             position=position,
-            twin=connections[member["client_id"]] > 1,
+            duplicate=connections[member["client_id"]] > 1,
             queues=queue_ranges(queues),
             queue_count=len(queues),
             backlog=_backlog(queues, progress),
