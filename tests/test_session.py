@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from pyspark import SparkConf
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from spark_jobs.runtime import session
+from spark_jobs.runtime.gateway import start_java
 
 
 def test_the_class_path_is_the_same_however_often_a_session_is_asked_for(
@@ -37,3 +42,29 @@ def test_a_session_that_is_there_is_not_made_small(spark: SparkSession) -> None:
         assert spark.conf.get("spark.sql.codegen.wholeStage") == "true"
     finally:
         spark.conf.set("spark.sql.codegen.wholeStage", before)
+
+
+def test_what_java_says_as_it_starts_is_shown_but_for_its_noise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    lines = "WARNING: Using incubator modules: jdk.incubator.vector", "Error: the heap is too large"
+    java.write_text("\n".join(("#!/bin/sh", *(f"echo '{line}' >&2" for line in lines), "exit 1")))
+    java.chmod(0o700)
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(PySparkRuntimeError, match="JAVA_GATEWAY_EXITED"):
+        start_java(SparkConf(loadDefaults=False))
+    said = capfd.readouterr().err
+    assert "Error: the heap is too large" in said
+    assert "incubator" not in said
+
+
+def test_a_session_leaves_nothing_in_the_working_folder_and_says_nothing(tmp_path: Path) -> None:
+    script = "from spark_jobs.runtime.session import *; get_session().sql('SHOW TABLES').collect(); end_session()"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr, [*tmp_path.iterdir()]) == ("", "", [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from py4j.protocol import Py4JJavaError
@@ -91,7 +92,8 @@ def test_a_catalog_schema_is_a_warehouse_too(spark: SparkSession) -> None:
         assert frame.count() == 3
         assert list(staged_times(spark, warehouse)) == ["x"]
         with claim(warehouse.folder(spark), RunRequest(HOUR), "first") as held:
-            files = Path("spark-warehouse/audit_test.db/_claims").glob("*.json")
+            databases = Path(urlsplit(str(spark.conf.get("spark.sql.warehouse.dir"))).path)
+            files = (databases / "audit_test.db" / "_claims").glob("*.json")
             assert [path.name for path in files] == [f"{held.name}.json"]
         drop_staged(spark, warehouse, "x")
         assert staged_times(spark, warehouse) == {}

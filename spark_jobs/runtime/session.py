@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.installation import fetched
 from spark_jobs.runtime.executors import ship_modules
+from spark_jobs.runtime.gateway import start_java
 from spark_jobs.runtime.scratch import scratch_folder, temporary_files_in
 from spark_jobs.store.s3.s3a import installed, s3_settings
 
@@ -63,6 +64,7 @@ _SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _CLASS_PATH = "spark.driver.extraClassPath"
+_DATABASES = "spark.sql.warehouse.dir"
 _LOCAL_SETTINGS = {
     "spark.master": "local[*]",
     "spark.ui.enabled": "false",
@@ -95,18 +97,19 @@ def get_session(java_options: str | None = None, *, small: bool = False) -> Spar
     settings = _SETTINGS | (_not_given(s3_settings()) if submitted else s3_settings() | _LOCAL_SETTINGS)
     if small and SparkContext._active_spark_context is None:
         settings |= _not_given(SMALL_SETTINGS)
-    for key, value in settings.items():
-        builder = builder.config(key, value)
     if not submitted:
         options = _archive_options() if java_options is None else java_options
         own = f"{_LOCAL_SETTINGS[_JAVA_OPTIONS]} -Djava.io.tmpdir={scratch_folder()}"
-        builder = builder.config(_JAVA_OPTIONS, f"{own} {options} {_SMALL_JAVA if small else ''}")
-        # Not `spark.jars`: what the JVM loads later than its start is in no archive.
-        builder = builder.config(_CLASS_PATH, _delta_jars())
+        # The class path is not in `spark.jars`: what the JVM loads later than its start is in no archive.
+        settings |= {_JAVA_OPTIONS: f"{own} {options} {_SMALL_JAVA if small else ''}", _CLASS_PATH: _delta_jars()}
         # Behind Spark's own jars: the archive holds as long as what is before is the same.
         submitted_path = os.environ.get("SPARK_DIST_CLASSPATH", "").split(":")
         class_path = dict.fromkeys(filter(None, [*submitted_path, *map(str, installed())]))
         os.environ["SPARK_DIST_CLASSPATH"] = ":".join(class_path)
+        with temporary_files_in(scratch_folder()):
+            settings |= _own_java(settings)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
     with nullcontext() if submitted else temporary_files_in(scratch_folder()):
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
@@ -114,6 +117,18 @@ def get_session(java_options: str | None = None, *, small: bool = False) -> Spar
     setattr(spark.sparkContext._accumulatorServer, "handle_error", lambda *_: None)  # noqa: B010  # a method
     ship_modules(spark)
     return spark
+
+
+def _own_java(settings: Mapping[str, str]) -> dict[str, str]:
+    """Start Java, unless it has been started; and return where Spark keeps databases that are forgotten with it: not in
+    the working folder. Nothing is returned if this user's Spark remembers them, or says where they are.
+    """
+    if SparkContext._gateway is None:
+        SparkContext._ensure_initialized(gateway=start_java(SparkConf(loadDefaults=False).setAll([*settings.items()])))
+    given = SparkConf()
+    if given.contains(_DATABASES) or given.get("spark.sql.catalogImplementation", "in-memory") != "in-memory":
+        return {}
+    return {_DATABASES: str(scratch_folder() / "spark-warehouse")}
 
 
 def end_session() -> None:

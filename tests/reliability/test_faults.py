@@ -40,7 +40,6 @@ _PROGRESS = (
     "auditing ",
     "compacting ",
     "reading the snapshots",
-    "WARNING: Using incubator modules: jdk.incubator.vector",
     _JUDGING,
     "checking what was counted",
     "publishing",
