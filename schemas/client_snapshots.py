@@ -33,6 +33,11 @@ CLIENT_SNAPSHOTS = recorded(
         "offsets from the first to the last message it holds of a queue; above it pulling pauses, unless it "
         "consumes in order: consumeConcurrentlyMaxSpan",
     ),
+    Field(
+        "consume_timeout_minutes",
+        LONG,
+        "minutes a message may take; then the client sends it back, unless it consumes in order: consumeTimeout",
+    ),
     Field("subscriptions", SUBSCRIPTION, "the subscriptions of this client"),
     Field(
         "owned_queues",

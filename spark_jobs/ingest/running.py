@@ -72,6 +72,10 @@ def _int32(value: object, path: str) -> int:
     return fields.int32(_digits(value, path), path)
 
 
+def _digits64(value: object, path: str) -> int:
+    return fields.integer(_digits(value, path), path)
+
+
 def _instant(value: object, path: str) -> datetime:
     return fields.instant(_digits(value, path), path)
 
@@ -101,6 +105,7 @@ _PROPERTIES: Mapping[str, tuple[str, Callable[[object, str], object]]] = {
     "pull_threshold_for_queue": ("pullThresholdForQueue", _int32),
     "pull_threshold_size_for_queue": ("pullThresholdSizeForQueue", _int32),
     "consume_max_span": ("consumeConcurrentlyMaxSpan", _int32),
+    "consume_timeout_minutes": ("consumeTimeout", _digits64),
 }
 #: The same of the fields beside the properties.
 _TABLES: Mapping[str, tuple[str, Callable[[object, str], object]]] = {

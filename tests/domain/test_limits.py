@@ -76,6 +76,11 @@ def held(
         (finding("BROKER_NOT_READABLE", "LEFT_ROUTE", queue=0), "UNREADABLE_QUEUES"),
         (finding("ALLOCATION_DRIFT", "HOLDS_LESS", queue=0), "ALLOCATION_DRIFT"),
         (finding("ALLOCATION_DRIFT", "HOLDS_MORE", queue=0), "MEMBERS"),
+        (finding("MEMBERSHIP_VIEW_SPLIT", topic="t"), "VIEWS_DISAGREE"),
+        (finding("MEMBERSHIP_VIEW_SPLIT", topic="u"), "MEMBERS"),
+        # Its queues are those of the retry topic, but its clients consume all of theirs more than once.
+        (finding("CONSUME_FAILING", "TIMED_OUT", queue=7, client_ids="A"), "TIMED_OUT"),
+        (finding("CONSUME_FAILING", "TIMED_OUT", queue=7, client_ids="B"), "MEMBERS"),
         # The backlog grew from 100 s to 200 s.
         (finding("MIXED_STRATEGIES", end=100), "MEMBERS"),
         (finding("MIXED_STRATEGIES", end=101), "ALLOCATION"),

@@ -41,6 +41,7 @@ ANSWER: Row = {
     "pull_threshold_for_queue": 200,
     "pull_threshold_size_for_queue": 100,
     "consume_max_span": 2000,
+    "consume_timeout_minutes": 15,
     "subscriptions": [SUBSCRIPTION],
     "owned_queues": [queue()],
     "consume_status": [rates()],

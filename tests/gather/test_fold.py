@@ -100,6 +100,7 @@ def test_the_hash_of_a_state_tells_unknown_from_empty_and_one_unknown_from_anoth
         {"pull_threshold_for_queue": 1},
         {"pull_threshold_size_for_queue": 1},
         {"consume_max_span": 1},
+        {"consume_timeout_minutes": 1},
         {"answered": False},
         {"in_group": False},
     ]

@@ -25,6 +25,7 @@ SETTINGS: dict[str, Any] = {
     "pull_threshold_for_queue": 1000,
     "pull_threshold_size_for_queue": 100,
     "consume_max_span": 2000,
+    "consume_timeout_minutes": 15,
 }
 MEASURED = {"topic": "t", "consume_rt_ms": 1.5, "consume_ok_tps": 2.0, "consume_failed_tps": 0.0}
 MEASURED |= {"pull_rt_ms": 3.0, "pull_tps": 4.0}

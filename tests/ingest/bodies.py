@@ -45,7 +45,7 @@ RUNNING = (
     '"PROP_CONSUMEORDERLY":"false","messageModel":"CLUSTERING","clientRebalance":"true",'
     '"PROP_CONSUMER_START_TIMESTAMP":"1795226515156","PROP_THREADPOOL_CORE_SIZE":"20",'
     '"consumeMessageBatchMaxSize":"16","pullBatchSize":"32","pullInterval":"250","pullThresholdForQueue":"1000",'
-    '"pullThresholdSizeForQueue":"100","consumeConcurrentlyMaxSpan":"2000"},'
+    '"pullThresholdSizeForQueue":"100","consumeConcurrentlyMaxSpan":"2000","consumeTimeout":"15"},'
     '"statusTable":{"orders":{"consumeFailedMsgs":0,"consumeFailedTPS":0.0,"consumeOKTPS":16.25,"consumeRT":4,'
     '"pullRT":195.5,"pullTPS":16.5}},'
     '"subscriptionSet":[{"expressionType":"TAG","subString":"*","subVersion":5,"tagsSet":[],"topic":"orders"}],'

@@ -160,6 +160,7 @@ def test_running_info() -> None:
         "pull_threshold_for_queue": 1000,
         "pull_threshold_size_for_queue": 100,
         "consume_max_span": 2000,
+        "consume_timeout_minutes": 15,
         "subscriptions": [{"topic": "orders", "expression_type": "TAG", "sub_string": "*", "sub_version": 5}],
         "owned_queues": [
             {"topic": "orders", "broker_name": "broker-a", "queue_id": 0, "locked": None, "dropped": True}

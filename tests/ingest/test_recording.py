@@ -53,6 +53,7 @@ def test_a_client_that_does_not_answer_in_time_is_an_observation(error: str) -> 
         "pull_threshold_for_queue",
         "pull_threshold_size_for_queue",
         "consume_max_span",
+        "consume_timeout_minutes",
         "subscriptions",
         "owned_queues",
         "consume_status",

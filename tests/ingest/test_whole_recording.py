@@ -90,6 +90,7 @@ def test_the_settings_of_clients(rows: Values) -> None:
         "pull_threshold_for_queue": 200,
         "pull_threshold_size_for_queue": 100,
         "consume_max_span": 2000,
+        "consume_timeout_minutes": 15,
     }
     said = Counter(tuple(row[name] for name in settings) for row in rows["client_snapshots"])
-    assert said == {tuple(settings.values()): 5953 - 38 - 11, (None,) * 7: 11}
+    assert said == {tuple(settings.values()): 5953 - 38 - 11, (None,) * 8: 11}

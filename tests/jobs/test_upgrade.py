@@ -41,6 +41,7 @@ CHANGES = [
     *columns_added("route_snapshots", "addresses is_static message_type listed"),
     *columns_added("client_snapshots", "in_group consume_batch_size pull_batch_size pull_interval_ms"),
     *columns_added("client_snapshots", "pull_threshold_for_queue pull_threshold_size_for_queue consume_max_span"),
+    *columns_added("client_snapshots", "consume_timeout_minutes"),
     Upgraded("queue_progress", "constraint known_lag_quality set"),
     Upgraded("queue_progress", "constraint unknown_stays_unknown set"),
     *columns_added("group_status", "lag_quality utilisation busiest_utilisation busiest_member busiest_limit headroom"),
@@ -54,7 +55,8 @@ LACKING = {
     "request_modes[].pop_share_queue_num (int), request_modes[].topic (string)",
     "route_snapshots": "addresses[].address (string), addresses[].broker_id (bigint), "
     "addresses[].broker_name (string), is_static (boolean), listed (boolean), message_type (string)",
-    "client_snapshots": "consume_batch_size (int), consume_max_span (int), in_group (boolean), pull_batch_size (int), "
+    "client_snapshots": "consume_batch_size (int), consume_max_span (int), consume_timeout_minutes (bigint), "
+    "in_group (boolean), pull_batch_size (int), "
     "pull_interval_ms (int), pull_threshold_for_queue (int), pull_threshold_size_for_queue (int)",
     "group_status": "busiest_limit (string), busiest_member (string), busiest_utilisation (double), "
     "catch_up_seconds (double), catches_up (boolean), deleted_at (timestamp), deleted_topics[].deleted_at (timestamp), "

@@ -118,6 +118,33 @@ def failing_listener(life: Life, fault: Time, random: Random) -> Life:
     return replace(life, measures={life.ids[0]: (fault, failing)})
 
 
+def _takes_20_minutes(life: Life, consume_timeout_minutes: int) -> Life:
+    """Each message, in 12 of the 20 threads of all clients, which report this consumeTimeout."""
+
+    def slow(status: ConsumeStatus) -> ConsumeStatus:
+        return status._replace(consume_rt_ms=1_200_000.0, consume_ok_tps=0.005, pull_tps=0.005)
+
+    def with_timeout(state: ClientState) -> ClientState:
+        return state._replace(consume_timeout_minutes=consume_timeout_minutes)
+
+    return replace(
+        life,
+        measures=dict.fromkeys(life.ids, (_EVER, slow)),
+        says=dict.fromkeys(life.ids, (_EVER, with_timeout)),
+    )
+
+
+@planted("CONSUME_FAILING/TIMED_OUT", always=True)
+def takes_longer_than_consume_timeout(life: Life, fault: Time, random: Random) -> Life:
+    return replace(_takes_20_minutes(life, 15), sends_back=fault)
+
+
+@planted("CONSUME_FAILING/SENT_BACK", always=True)
+def sends_back_in_time(life: Life, fault: Time, random: Random) -> Life:
+    """A message takes long, but no longer than consumeTimeout."""
+    return replace(_takes_20_minutes(life, 30), sends_back=fault)
+
+
 @planted("CONSUMER_STOPPED/NO_COMMITS")
 def stuck_listener(life: Life, fault: Time, random: Random) -> Life:
     """Of one queue nothing is committed."""

@@ -54,7 +54,7 @@ def offset_readings(
             end = end - np.where((since >= 0) & (since < 60), REWOUND // 2, 0)[:, None]
     if life.made_again is not None:
         end, consumed = _again(end, times, life.made_again), _again(consumed, times, life.made_again)
-    if (topic.startswith(RETRY) and topic != REDELIVERED) or not life.commits:
+    if (topic.startswith(RETRY) and topic != REDELIVERED and not life.sends_back) or not life.commits:
         consumed = np.zeros_like(consumed)
     elif life.uncommitted:
         consumed[:, list(life.uncommitted)] = 0
@@ -97,9 +97,10 @@ def _rounds(
 
 def _written(life: Life, topic: str, times: Times, queues: int, base: int) -> Numbers:
     """Of the messages of eight queues a quarter comes again."""
-    if topic == REDELIVERED and life.redelivers:
-        again = np.clip(times, *life.redelivers) - life.redelivers.start
-        return (again * life.rate * 2).astype(np.int64)[:, None]
+    comes_again = life.redelivers if topic == REDELIVERED else life.sends_back if topic.startswith(RETRY) else None
+    if comes_again:
+        again = np.clip(times, *comes_again) - comes_again.start
+        return np.repeat((again * life.rate * 2).astype(np.int64)[:, None], queues, axis=1)
     if topic.startswith(RETRY):
         return np.zeros((len(times), queues), np.int64)
     rates = np.array([life.rates.get(place, life.rate) for place in range(queues)])

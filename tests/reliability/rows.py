@@ -241,6 +241,7 @@ ODD: Final[dict[Table, dict[str, Sequence[Any] | dict[str, Sequence[Any]]]]] = {
         **dict.fromkeys(("consume_batch_size", "pull_batch_size", "consume_max_span"), _FROM_1),
         **dict.fromkeys(("pull_threshold_for_queue", "pull_threshold_size_for_queue"), _FROM_1),
         "pull_interval_ms": _COUNTS,
+        "consume_timeout_minutes": (None, 0, -1, 2**63 - 1),
         "subscriptions": _SUBSCRIBED,
         "owned_queues": {
             **dict.fromkeys(("topic", "broker_name"), NAMES),

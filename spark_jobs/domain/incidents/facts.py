@@ -133,7 +133,7 @@ def _headline(rule: Rule, roots: Sequence[Thread], worst: IncidentPart) -> str:
     """The rule's sentence, with the names of the roots; retry topics only where there are no others."""
     queues = _queues(roots)
     queues = tuple(queue for queue in queues if not queue[0].startswith(RETRY)) or queues
-    headline = rule.headline.format(
+    headline = rule.headline_of(worst.cause).format(
         groups=Names(sorted({thread.identity.consumer_group for thread in roots}), "group"),
         topics=Names(_topics(roots), "topic"),
         queues=queues_by_topic(queues) if queues else "its queues",
@@ -146,8 +146,9 @@ def _headline(rule: Rule, roots: Sequence[Thread], worst: IncidentPart) -> str:
 
 def part_headline(part: IncidentPart, rule: Rule) -> str:
     """The rule's sentence of one condition, with the queues of its worst finding, or the topic of a client's."""
-    has_queues = part.names_more and "{subjects" not in rule.headline
-    headline = rule.headline.format(
+    sentence = rule.headline_of(part.cause)
+    has_queues = part.names_more and "{subjects" not in sentence
+    headline = sentence.format(
         groups=Names([part.consumer_group], "group"),
         topics=Names([part.topic or ""], "topic"),
         queues=f"{part.topic or ''} {part.subject}".strip() if has_queues else part.topic or "its queues",

@@ -98,9 +98,10 @@ class ClientState(NamedTuple):
 
     Batch sizes are messages of one call of the listener, or of one pull. It pauses pulling a queue of which it holds
     more messages, MiB or (unless it consumes in order) offsets from the first to the last than the thresholds and
-    `consume_max_span` say (`DefaultMQPushConsumerImpl.pullMessage`). `topics`: all that it subscribes; `subscriptions`:
-    those without retry topics, in their normal form; `owned`: its process queues in the order of the columns of
-    `ClientReadings`. `in_group` False: it answered that it has no consumer of the group.
+    `consume_max_span` say (`DefaultMQPushConsumerImpl.pullMessage`). Unless it consumes in order, it sends back what
+    takes longer than `consume_timeout_minutes` (`ProcessQueue.cleanExpiredMsg`). `topics`: all that it subscribes;
+    `subscriptions`: those without retry topics, in their normal form; `owned`: its process queues in the order of the
+    columns of `ClientReadings`. `in_group` False: it answered that it has no consumer of the group.
     """
 
     answered: bool
@@ -115,6 +116,7 @@ class ClientState(NamedTuple):
     pull_threshold_for_queue: int | None = None
     pull_threshold_size_for_queue: int | None = None
     consume_max_span: int | None = None
+    consume_timeout_minutes: int | None = None
     topics: frozenset[str] | None = None
     subscriptions: Subscriptions | None = None
     owned: tuple[OwnedQueue, ...] | None = None

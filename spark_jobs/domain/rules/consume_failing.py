@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,20 +11,22 @@ import numpy as np
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import seen_twice
 from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot, status_readings
-from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, UNKNOWN, ClientHistory
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow, common
-from spark_jobs.domain.phrases import known_sum
+from spark_jobs.domain.phrases import count, known_sum
 from spark_jobs.domain.rules.evidence import known_total
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rising import counted, moments, rising_time
 from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.timed_out import Reported, reported
 
 NAME = "CONSUME_FAILING"
 LISTENER_FAILS = "LISTENER_FAILS"
 SENT_BACK = "SENT_BACK"
+TIMED_OUT = "TIMED_OUT"
 GIVEN_UP = "GIVEN_UP"
 RETRIED = "RETRIED"
 #: A listener that rejects so much is an ERROR.
@@ -79,21 +82,46 @@ def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
     if sent_back * 100 < consumed * thresholds.failing_percent:
         return
     retry_topics, topics = ({each.interval.topic for each in of} for of in (retry_progress, ordinary_progress))
+    clients = reported(step)
     start, end, severity = _sent_back_time(step, retry_topics, topics)
+    hit = RuleHit(
+        start,
+        # Once in that time, a client looks for messages that take longer.
+        min(end + clients.timeout, step.window.end) if clients.only_time_out else end,
+        cause=TIMED_OUT if clients.only_time_out else SENT_BACK,
+        minimum_seconds=0.0,
+        severity=severity,
+        measures={"consumed": consumed, "sent_back": sent_back, **clients.measures},
+        hint=None if clients.only_time_out else _hint(clients),
+    )
     for progress in retry_progress:
-        time = common((progress.start, progress.end), (start, end))
-        if time is None:
-            continue
-        for place in np.flatnonzero(progress.produced > 0).tolist():
-            yield RuleHit(
-                time[0],
-                time[1],
-                cause=SENT_BACK,
-                queue=queue_at(progress, place, RETRIED),
-                minimum_seconds=0.0,
-                severity=severity,
-                measures={"consumed": consumed, "sent_back": sent_back},
-            )
+        time = common((progress.start, progress.end), (hit.start, hit.end))
+        if time is not None:
+            for place in np.flatnonzero(progress.produced > 0).tolist():
+                yield replace(hit, start=time[0], end=time[1], queue=queue_at(progress, place, RETRIED))
+    for client_id in clients.slow if clients.only_time_out else ():
+        yield replace(hit, implicated=client_id)
+
+
+def _hint(clients: Reported) -> str:
+    """What running info says of failures, or that it is not recorded."""
+    if not clients.answered:
+        return "Record the clients' running info too: it says which clients fail, and how often."
+    if clients.slow:
+        return "The listener takes longer than consumeTimeout, too: the client sends such messages back."
+    return "" if clients.fails else "No client reports failures: look at those whose running info is not recorded, too."
+
+
+def _detail(finding: Finding) -> str:
+    """How many messages came back, and how long they may take; empty for other causes than those of retry topics."""
+    measures = {name: int(value) for name, value in finding.evidence.measures or () if value is not None}
+    if finding.cause not in (SENT_BACK, TIMED_OUT):
+        return ""
+    came_back = f"{count(measures['sent_back'], 'message')} came back while {measures['consumed']:,} were consumed"
+    if finding.cause == SENT_BACK:
+        return came_back
+    minutes = measures["consume_rt_ms"] // 60_000
+    return f"one takes {minutes:,} min, consumeTimeout is {measures['consume_timeout_minutes']:,} min, and {came_back}"
 
 
 def _sent_back_time(step: AuditedStep, retry_topics: Iterable[str], topics: Iterable[str]) -> tuple[int, int, str]:
@@ -115,19 +143,22 @@ def _sent_back_time(step: AuditedStep, retry_topics: Iterable[str], topics: Iter
 RULE = Rule(
     name=NAME,
     headline="Listeners of {groups} fail to consume messages",
+    detail=_detail,
     meaning="The listener throws an exception or returns RECONSUME_LATER: the message goes to the group's retry topic "
     "and is delivered again after 10 s, 30 s, 1 min … 2 h, 16 times by default, and then goes to the "
     "dead-letter topic (`%DLQ%` + group). This is the most common reason for a backlog that more consumers "
     "cannot reduce. `LISTENER_FAILS`: one finding per topic; measures: `failed_per_second`, "
     "`consumed_per_second` (successfully or not) and `failed_percent` of the client that fails most. "
     "`SENT_BACK`: where no client reports failures; measures: messages `sent_back` to the retry topic, and "
-    "`consumed` from the other topics in the step. `GIVEN_UP`: `dead_letters` in the step.",
+    "`consumed` from the other topics in the step. `TIMED_OUT`: the same, and the longest `consume_rt_ms` with the "
+    "`consume_timeout_minutes` of its client. `GIVEN_UP`: `dead_letters` in the step.",
     decided_by="`LISTENER_FAILS`: what clients measured over their last minute, in two successive client snapshots and "
     "for `busy_after_seconds` (120 s): at least `failing_percent` (10) of the messages of a topic, and at "
     "least `failing_messages` (10) a minute, fail; ERROR from 50 % on, else WARN. `SENT_BACK`: the growth "
     "of the retry topic in the step, compared with what was consumed from the other topics, by the same two "
     "thresholds; it begins and ends with the time in which so much is sent back, ERROR from 50 % of what is consumed "
-    "in that time on, else WARN. `GIVEN_UP`: the dead-letter topic grew, if its offsets are recorded; WARN.",
+    "in that time on, else WARN. `TIMED_OUT`: the same; it lasts for one `consumeTimeout` longer, as clients look for "
+    "such messages once in that time. `GIVEN_UP`: the dead-letter topic grew, if its offsets are recorded; WARN.",
     causes={
         LISTENER_FAILS: Cause(
             "clients report that their listener fails",
@@ -136,8 +167,15 @@ RULE = Rule(
         ),
         SENT_BACK: Cause(
             "no client reports failures, but the retry topic grows",
-            "Check the logs of the group's consumers for exceptions of the listener. Record the clients' running info "
-            "too: it says which clients fail, and how often.",
+            "Check the logs of the group's consumers for exceptions of the listener.",
+        ),
+        TIMED_OUT: Cause(
+            "no client reports failures, the retry topic grows, and clients that do not consume in order report that "
+            "the listener takes longer than their `consumeTimeout` (15 min by default)",
+            "No listener fails. The client sends back what takes longer than consumeTimeout while the listener "
+            "continues with it, so each of these messages is consumed again (RocketMQ: ProcessQueue.cleanExpiredMsg). "
+            "Raise consumeTimeout above what the listener needs, or let another process do the long work.",
+            headline="Listeners of {groups} take longer than consumeTimeout, so messages are sent back",
         ),
         GIVEN_UP: Cause(
             "messages went to the dead-letter topic",

@@ -17,10 +17,11 @@ CLIENT_SNAPSHOTS = "client_snapshots"
 
 @dataclass(frozen=True)
 class Cause:
-    """Why a finding is there: when this cause is given, and what to do then."""
+    """Why a finding is there: when this cause is given, and what to do then. `headline`: instead of its rule's."""
 
     when: str
     advice: str
+    headline: str = ""
 
 
 def severity_by_harm(condition: Condition) -> str:
@@ -62,3 +63,8 @@ class Rule:
     is_blind: bool = False
     headline: str = ""
     detail: Callable[[Finding], str] | None = None
+
+    def headline_of(self, cause: str | None) -> str:
+        """The headline of an incident with this cause."""
+        known = self.causes.get(cause or "")
+        return (known.headline if known else "") or self.headline

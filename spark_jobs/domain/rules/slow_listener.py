@@ -11,7 +11,7 @@ from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
-from spark_jobs.domain.rules import load_imbalance, producer_skew
+from spark_jobs.domain.rules import consume_failing, load_imbalance, producer_skew
 from spark_jobs.domain.rules.roots import Follows, clients, named_clients
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
@@ -93,6 +93,7 @@ RULE = Rule(
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
     follows=(
+        Follows(consume_failing.NAME, clients, (ALL_THREADS_BUSY,), (consume_failing.TIMED_OUT,)),
         Follows(producer_skew.NAME, clients, (ALL_THREADS_BUSY,)),
         Follows(load_imbalance.NAME, named_clients, (ALL_THREADS_BUSY,)),
     ),

@@ -31,6 +31,7 @@ class Limit(StrEnum):
     PRODUCER_SKEW = "PRODUCER_SKEW"
     ORDERLY_LOCKS = "ORDERLY_LOCKS"
     FAILURES = "FAILURES"
+    TIMED_OUT = "TIMED_OUT"
     REWOUND = "REWOUND"
     NO_PROGRESS = "NO_PROGRESS"
     LISTENER = "LISTENER"
@@ -120,6 +121,7 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.PRODUCER_SKEW: ("PRODUCER_SKEW/HOT_QUEUES",),
     Limit.ORDERLY_LOCKS: ("ORDERLY_LOCK_MISSING", "UNASSIGNED_QUEUE/WAITS_FOR_LOCK"),
     Limit.FAILURES: ("CONSUME_FAILING/SENT_BACK",),
+    Limit.TIMED_OUT: ("CONSUME_FAILING/TIMED_OUT",),
     Limit.LISTENER: _SLOW_LISTENER,
     Limit.LISTENER_AND_QUEUES: _SLOW_LISTENER,
 }
@@ -152,6 +154,8 @@ ADVICE: dict[Limit, str] = {
     Limit.ORDERLY_LOCKS: "No: an orderly consumer waited for the broker's lock on its queues, and {piled}.",
     Limit.FAILURES: "No: listeners failed, what they sent back came again, and {piled}. "
     "Look for the listener's failures.",
+    Limit.TIMED_OUT: "No: listeners took longer than consumeTimeout, so clients sent messages back and consumed them "
+    "again, and {piled}. Raise consumeTimeout above what the listener needs.",
     Limit.REWOUND: "No: consumer offsets went back, and {piled}. They are no load: the group had consumed them before.",
     Limit.NO_PROGRESS: "No: for a time no message of some queues was consumed, and {piled}. Find out what their owners "
     "waited for.",

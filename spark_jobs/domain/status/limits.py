@@ -92,6 +92,8 @@ def held_back(
 
 #: Limits that depend on how many queues a member has.
 _BY_SHARES = (None, Limit.LISTENER)
+#: Limits of all queues of the clients that their findings name.
+_BY_CLIENTS = (Limit.TIMED_OUT,)
 #: Rules whose findings name queues that nobody consumes.
 _NOBODY_CONSUMES = ("UNASSIGNED_QUEUE", "STRANDED_WRITE_QUEUES")
 #: The finding, as rule/cause, of queues that hold messages and are no longer in the route.
@@ -108,7 +110,8 @@ def _signs(findings: Iterable[Finding]) -> Iterator[_LimitFinding]:
             queues = frozenset(MessageQueue(*evidence[:3]) for evidence in finding.evidence.queues)
             for limit, signs in SIGNS.items():
                 if not names.isdisjoint(signs) and (finding.severity != INFO or limit is Limit.FILTERED):
-                    yield _LimitFinding(limit, finding, queues, frozenset(finding.evidence.client_ids))
+                    of_limit = frozenset() if limit in _BY_CLIENTS else queues
+                    yield _LimitFinding(limit, finding, of_limit, frozenset(finding.evidence.client_ids))
 
 
 def _is_removed(sign: _LimitFinding, queue: MessageQueue) -> bool:

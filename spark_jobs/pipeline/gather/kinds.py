@@ -44,6 +44,7 @@ SETTINGS = (
     "pull_threshold_for_queue",
     "pull_threshold_size_for_queue",
     "consume_max_span",
+    "consume_timeout_minutes",
 )
 #: Columns of readings that hold a number per queue; what each of them is depends on the kind of the reading.
 VALUES = ("first", "second", "third", "fourth", "fifth", "sixth")

@@ -5,6 +5,7 @@ Times are seconds after 10:00, a snapshot every 20 s.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,10 +21,19 @@ TIMES = range(0, 620, 20)
 START = to_micros(HOUR.start)
 
 
-def said(second: int, topic: str = "t", *, well: float | None = 9.0, failed: float | None = 0.0) -> dict[str, Any]:
+def said(
+    second: int,
+    topic: str = "t",
+    *,
+    well: float | None = 9.0,
+    failed: float | None = 0.0,
+    rt: float = 1.0,
+    **settings: Any,
+) -> dict[str, Any]:
     """What `c1` measured of one topic over its last minute."""
-    status = {"topic": topic, "consume_rt_ms": 1.0, "consume_ok_tps": well, "consume_failed_tps": failed}
-    return client(second, subscriptions=membership(0, "c1")["subscriptions"], consume_status=[status])
+    status = {"topic": topic, "consume_rt_ms": rt, "consume_ok_tps": well, "consume_failed_tps": failed}
+    subscriptions = membership(0, "c1", topics=["t", "%RETRY%g"])["subscriptions"]
+    return client(second, subscriptions=subscriptions, consume_status=[status], **settings)
 
 
 def found(rows: dict[Table, list[dict[str, Any]]]) -> list[Finding]:
@@ -100,6 +110,48 @@ def test_where_no_client_tells_the_retry_topic_does() -> None:
     # Clients that say how much fails are enough.
     told = [said(second, well=1.0, failed=1.0) for second in TIMES]
     assert [finding.cause for finding in sent_back(100, 10, *told)] == ["LISTENER_FAILS"]
+
+
+@pytest.mark.parametrize(
+    ("rt", "failed", "settings", "cause", "says"),
+    [
+        (900_001.0, 0.0, {"consume_timeout_minutes": 15}, "TIMED_OUT", "Raise consumeTimeout"),
+        (900_000.0, 0.0, {"consume_timeout_minutes": 15}, "SENT_BACK", "No client reports failures"),
+        (900_001.0, 0.0, {"consume_timeout_minutes": 16}, "SENT_BACK", "No client reports failures"),
+        (900_001.0, 0.0, {}, "SENT_BACK", "No client reports failures"),
+        (900_001.0, 0.0, {"consume_timeout_minutes": 15, "consume_orderly": True}, "SENT_BACK", "No client reports"),
+        # A failure now and then: which of both it is, is not known.
+        (900_001.0, 0.01, {"consume_timeout_minutes": 15}, "SENT_BACK", "takes longer than consumeTimeout, too"),
+        (1.0, 0.01, {"consume_timeout_minutes": 15}, "SENT_BACK", "exceptions of the listener.$"),
+    ],
+)
+def test_time_is_the_cause_where_no_listener_fails_and_one_takes_longer(
+    rt: float, failed: float, settings: dict[str, Any], cause: str, says: str
+) -> None:
+    statuses = [said(second, well=0.01, failed=failed, rt=rt, **settings) for second in TIMES]
+    (finding,) = sent_back(100, 10, *statuses)
+    assert (finding.cause, finding.evidence.client_ids) == (cause, ["c1"] if cause == "TIMED_OUT" else [])
+    assert re.search(says, finding.advice)
+    assert "Record the clients" not in finding.advice
+    assert ("exceptions" in finding.advice) is (cause == "SENT_BACK")
+
+
+def test_it_lasts_until_a_client_looks_for_messages_that_take_longer_again() -> None:
+    """After 60 s less than a tenth comes back; in 10 min it looks again."""
+    statuses = [said(second, rt=600_001.0, consume_timeout_minutes=10) for second in TIMES]
+    (finding,) = sent_back(100, 10, *statuses)
+    assert (finding.start - START, finding.end - START) == (40 * SECOND, 660 * SECOND)
+    assert finding.evidence.measures == [
+        ("consume_rt_ms", 600_001.0),
+        ("consume_timeout_minutes", 10.0),
+        ("consumed", 100.0),
+        ("sent_back", 10.0),
+    ]
+
+
+def test_without_running_info_it_is_to_be_recorded() -> None:
+    (finding,) = sent_back(100, 10)
+    assert finding.advice.endswith("Record the clients' running info too: it says which clients fail, and how often.")
 
 
 def test_without_any_commit_nobody_can_say_how_much_of_it_fails() -> None:
