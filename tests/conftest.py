@@ -42,6 +42,18 @@ def warehouse(tmp_path: Path) -> Warehouse:
     return Warehouse.parse(str(tmp_path / "warehouse"))
 
 
+@pytest.fixture(scope="session")
+def example_warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The recording of the project, audited by the kernel alone; tests must not change it."""
+    from tests.look import rows_into
+    from tests.recording.by_kernel import HOUR, source_rows
+    from tests.recording.conftest import EXAMPLE
+
+    folder = tmp_path_factory.mktemp("example")
+    rows_into(folder, HOUR, 20, source_rows(EXAMPLE))
+    return str(folder)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
     """Says last, where there is no browser, how to get one."""

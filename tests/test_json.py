@@ -31,9 +31,7 @@ from spark_jobs.operate.verify import Verified
 from spark_jobs.pipeline.quality.checks import Result
 from spark_jobs.pipeline.run import RunResult
 from spark_jobs.store.arrow_types import arrow_schema
-from tests.look import rows_into
-from tests.recording.by_kernel import HOUR, source_rows
-from tests.recording.conftest import EXAMPLE
+from tests.recording.by_kernel import HOUR
 
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 #: By kind of value as the page calls it, whether a value is one.
@@ -124,14 +122,6 @@ def printed(document: Mapping[str, Any], keys: Keys, above: str = "") -> Iterato
             yield above + name, None
 
 
-@pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The audited recording."""
-    folder = tmp_path_factory.mktemp("json")
-    rows_into(folder, HOUR, 20, source_rows(EXAMPLE))
-    return str(folder)
-
-
 _GROUP = "--group payment-service"
 _TIMES = "2026-11-21T02:03/2026-11-21T02:07 2026-11-21T02:07/2026-11-21T02:17"
 #: By section of the page the commands that print such a document.
@@ -177,9 +167,9 @@ DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
 }
 
 
-def _asked(command: str, warehouse: str, capsys: pytest.CaptureFixture[str]) -> Mapping[str, Any]:
+def _asked(command: str, example_warehouse: str, capsys: pytest.CaptureFixture[str]) -> Mapping[str, Any]:
     capsys.readouterr()
-    assert main([*command.split(), "--warehouse", warehouse, "--json", "--quiet"]) in (0, 2), command
+    assert main([*command.split(), "--warehouse", example_warehouse, "--json", "--quiet"]) in (0, 2), command
     document: Mapping[str, Any] = json.loads(capsys.readouterr().out)
     return document
 
@@ -191,9 +181,9 @@ def test_every_command_with_json_is_on_the_page() -> None:
 
 
 @pytest.mark.parametrize("section", [*COMMANDS, *DOCUMENTS])
-def test_the_page_lists_every_key(section: str, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_lists_every_key(section: str, example_warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     keys = documented()[section]
-    documents = [_asked(command, warehouse, capsys) for command in COMMANDS.get(section, ())]
+    documents = [_asked(command, example_warehouse, capsys) for command in COMMANDS.get(section, ())]
     documents += [json.loads(as_json(document)) for document in DOCUMENTS.get(section, ())]
     found = [pair for document in documents for pair in printed(document, keys)]
     paths = {path for path, _ in found}
@@ -207,12 +197,12 @@ def test_the_page_lists_every_key(section: str, warehouse: str, capsys: pytest.C
 
 @pytest.mark.parametrize("section", sorted(TABLE))
 def test_columns_have_one_type_whatever_the_rows_hold(
-    section: str, warehouse: str, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+    section: str, example_warehouse: str, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also without any row."""
 
     def written(command: str) -> pa.Table:
-        assert main([*command.split(), "--warehouse", warehouse, "--format", "parquet", "--quiet"]) in (0, 2)
+        assert main([*command.split(), "--warehouse", example_warehouse, "--format", "parquet", "--quiet"]) in (0, 2)
         return parquet.read_table(io.BytesIO(capsysbinary.readouterr().out))
 
     table = written(COMMANDS[section][0])
@@ -226,15 +216,15 @@ def test_columns_have_one_type_whatever_the_rows_hold(
         assert (none.num_rows, none.schema) == (0, table.schema)
 
 
-def test_a_table_without_rows_has_its_columns(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["clients", "nobody", "--warehouse", warehouse, "--format", "csv"]) == 2
+def test_a_table_without_rows_has_its_columns(example_warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["clients", "nobody", "--warehouse", example_warehouse, "--format", "csv"]) == 2
     assert capsys.readouterr().out == (
         "cluster,consumer_group,client_id,client_addr,language,version,first_seen,last_seen,topics\n"
     )
 
 
-def test_iterating_an_answer_gives_its_table(warehouse: str) -> None:
-    answers = rebalance_audit.open(warehouse)
+def test_iterating_an_answer_gives_its_table(example_warehouse: str) -> None:
+    answers = rebalance_audit.open(example_warehouse)
     for answer in (answers.status(), answers.incidents(), answers.trends(), answers.findings()):
         assert len(answer) > 1
         assert pa.Table.from_pylist([*answer], answer.to_arrow().schema) == answer.to_arrow()

@@ -245,9 +245,9 @@ def _example_word(failures: Sequence[Failure]) -> str:
 
 #: Of the failures of one expectation, the first step first.
 _FAILURE_COLUMNS: tuple[Column[Sequence[Failure]], ...] = (
-    Column("", _severity, "{}", fold=True),
+    Column("", _severity, "{}", fixed=True),
     Column("expectation\ntable", _expectation, "{} table={}", fold=True),
-    Column("first step\nfailed steps", _first_and_count, "steps={1} first={0}", fold=True),
+    Column("first step\nfailed steps", _first_and_count, "steps={1} first={0}", fixed=True),
     Column("observed", _observed, "observed={}", fold=True),
     Column("for example", _example, _example_word, fold=True),
 )

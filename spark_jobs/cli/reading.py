@@ -256,9 +256,9 @@ _TREND_COLUMNS: tuple[Column[_TrendRow], ...] = (
     Column("group\ncluster", lambda row: (row[0].consumer_group, row[0].cluster), "cluster={1} group={0}", fold=True),
     Column("week from", lambda row: f"{local(from_micros(row[1].start)):%m-%d %H:%M}", _week_span, fixed=True),
     measure("incidents", "incidents", _week_text(0)),
-    measure("minutes with queues\nunowned or owned twice", "wrong_minutes", _week_text(1)),
+    measure("minutes with\nwrong owners", "wrong_minutes", _week_text(1)),
     measure("rebalances", "rebalances", _week_text(2)),
-    measure("queues\nmoved", "queues_moved", _week_text(3)),
-    measure("time to resolve\n(median)", "time_to_resolve", _week_text(4)),
-    measure("observed", "observed", _week_text(5)),
+    measure("queues\nmoved", "queues_moved", _week_text(3), drop=1),
+    measure("time to resolve\n(median)", "time_to_resolve", _week_text(4), drop=3),
+    measure("observed", "observed", _week_text(5), drop=2),
 )

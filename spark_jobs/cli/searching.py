@@ -10,8 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from schemas import AUDIT_RUNS
@@ -116,19 +115,19 @@ def show_compared(console: Console, times: Sequence[GroupTime]) -> None:
     """A line per measure, or one per interval where nobody watches; and the incidents that began."""
     title = f"{times[0].consumer_group} (cluster {times[0].cluster}), {zone_name()}"
     began = sum(len(group_time.incidents) for group_time in times)
-    show_rows(console, times, lambda: _table(title, times), _line, f"{count(began, 'incident')} began.")
+    show_rows(console, times, lambda: _table(title, times, console.width), _line, f"{count(began, 'incident')} began.")
     for incident in (incident for time in times for incident in time.incidents):
         opened_at = format_utc(from_micros(incident.opened_at))
         print_line(console, f"{incident.severity} {opened_at} {incident.headline} ({incident.incident_id})")
 
 
-def _table(title: str, times: Sequence[GroupTime]) -> Table:
+def _table(title: str, times: Sequence[GroupTime], width: int) -> RenderableType:
     def measured(group_time: GroupTime) -> Column[str]:
         heading = str(group_time.interval).replace("/", " –\n")
         return Column(heading, lambda name: _text(name, group_time), right=True)
 
     named = Column[str]("", lambda name: _MEASURES[name][0], fold=True)
-    return table(title, (named, *map(measured, times)), _MEASURES)
+    return table(title, (named, *map(measured, times)), [*_MEASURES], width)
 
 
 def _line(group_time: GroupTime) -> str:
@@ -186,12 +185,13 @@ def _audited(run: Run) -> tuple[str, str]:
 _RUN_COLUMNS: tuple[Column[Run], ...] = (
     Column("run\noutcome", _outcome, lambda run: f"{run['outcome']} run={run['run_id']}", fixed=True),
     Column("audited\nof", _audited, "interval={} of={}", fold=True),
-    Column("finished", lambda run: format_utc(run["finished_at"]), "finished={}", fold=True),
+    Column("finished", lambda run: format_utc(run["finished_at"]), "finished={}", fixed=True, drop=1),
     Column(
         "code\nconfiguration",
         lambda run: (run["code_version"], run["configuration_hash"][:16]),
         "code={} configuration={}",
         fold=True,
+        drop=2,
     ),
 )
 

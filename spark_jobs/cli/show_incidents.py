@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, timedelta
 from typing import Any
 
-from rich.console import Console, Group
-from rich.table import Table
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from spark_jobs.cli.terminal import (
@@ -115,7 +114,7 @@ def show_findings(console: Console, findings: Sequence[Finding]) -> None:
     counts = Counter(finding["severity"] for finding in findings if not finding["muted"])
     muted = sum(1 for finding in findings if finding["muted"])
     muted_text = f"; {count(muted, 'finding')} muted" if muted else ""
-    show_rows(console, findings, lambda: _drawn(findings), _line, findings_text(counts) + muted_text)
+    show_rows(console, findings, lambda: _drawn(findings, console.width), _line, findings_text(counts) + muted_text)
 
 
 def findings_text(counts: Mapping[str, int]) -> str:
@@ -125,11 +124,11 @@ def findings_text(counts: Mapping[str, int]) -> str:
     return f"{number} finding{'' if number == 1 else 's'}: {severities}" if severities else "No findings."
 
 
-def _drawn(findings: Sequence[Finding]) -> Group:
-    return Group(_table(findings), Text(), _advice(findings))
+def _drawn(findings: Sequence[Finding], width: int) -> Group:
+    return Group(_table(findings, width), Text(), _advice(findings))
 
 
-def _table(findings: Sequence[Finding]) -> Table:
+def _table(findings: Sequence[Finding], width: int) -> RenderableType:
     dated = len({moment.astimezone(UTC).date() for f in findings for moment in (f["start"], f["end"])}) > 1
     day = "" if dated else f" of {findings[0]['start'].astimezone(UTC):%Y-%m-%d}"
     columns: tuple[Column[tuple[int, Finding]], ...] = (
@@ -144,7 +143,7 @@ def _table(findings: Sequence[Finding]) -> Table:
             fixed=True,
         ),
     )
-    return table(f"Findings{day} (UTC)", columns, enumerate(findings, start=1), ruled=True)
+    return table(f"Findings{day} (UTC)", columns, [*enumerate(findings, start=1)], width, ruled=True)
 
 
 def _severity(number: int, finding: Finding) -> Text:

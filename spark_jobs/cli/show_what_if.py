@@ -85,13 +85,18 @@ _COLUMNS: tuple[Column[CaseOutcome], ...] = (
     Column("case", lambda outcome: outcome.label, "{}:", fold=True),
     measure("queues\nwithout owner", "unowned", lambda outcome: f"{outcome.unowned:.1f}"),
     measure("queues\nowned twice", "owned_twice", lambda outcome: f"{outcome.owned_twice:.1f}"),
-    measure("idle\nmembers", "idle", lambda outcome: f"{outcome.idle:.1f}"),
-    measure("busiest\nmember", "busiest", lambda outcome: count(outcome.busiest, "queue")),
-    measure("moves per\nrebalance", "moves_per_rebalance", _moves),
+    measure("idle\nmembers", "idle", lambda outcome: f"{outcome.idle:.1f}", drop=5),
+    measure("busiest\nmember", "busiest", lambda outcome: count(outcome.busiest, "queue"), drop=4),
+    measure("moves per\nrebalance", "moves_per_rebalance", _moves, drop=6),
     measure("highest\nbacklog", "highest", lambda outcome: backlog_text(outcome.highest, at_most=outcome.at_most)),
     measure("last\nbacklog", "last", lambda outcome: backlog_text(outcome.last, at_most=outcome.at_most)),
-    measure("drained\nafter", "drained_after", lambda outcome: drained_text(outcome.drained_after, outcome.highest)),
-    measure("consumed\ntwice", "consumed_twice", lambda outcome: number_text(outcome.consumed_twice)),
+    measure(
+        "drained\nafter",
+        "drained_after",
+        lambda outcome: drained_text(outcome.drained_after, outcome.highest),
+        drop=3,
+    ),
+    measure("consumed\ntwice", "consumed_twice", lambda outcome: number_text(outcome.consumed_twice), drop=2),
 )
 
 

@@ -19,11 +19,12 @@ from typing import Generic, TypeVar
 
 from rich.box import HORIZONTALS
 from rich.cells import cell_len
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from spark_jobs.cli.folding import folded, longest_piece, longest_word
 from spark_jobs.domain import phrases
 from spark_jobs.domain.model.intervals import parse_utc
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
@@ -148,8 +149,9 @@ def _joined(value: str) -> str:
 
 
 T = TypeVar("T")
-#: Characters between two columns; of a name or a sentence, so many are enough before the rest goes below or away.
-_SPACE, _ENOUGH = 2, 24
+#: Characters between two columns; of a name or a sentence, so many are enough before the rest goes below or away; and
+#: those of the longest part of a name for which others make room.
+_SPACE, _ENOUGH, _MOST = 2, 24, 48
 
 
 @dataclass(frozen=True)
@@ -157,9 +159,9 @@ class Column(Generic[T]):
     """One thing that is said of each row: in a table a cell below the heading, in a plain line a word.
 
     The texts of a cell stand one below the other. `word` has {} where each of them comes, or makes the word of the row;
-    an empty word is left out. Text that folds is broken anywhere, text that is fixed nowhere, and text that is cut ends
-    with its line. A terminal that is too narrow for all columns leaves out those with the greatest `drop` first; one
-    with 0 always stays.
+    an empty word is left out. Text is broken between words. Text that folds, as names do, is broken at punctuation too;
+    text that is fixed is not broken, and text that is cut ends with its line. A terminal that is too narrow for all
+    columns leaves out those with the greatest `drop` first; one with 0 always stays.
     """
 
     heading: str
@@ -181,13 +183,15 @@ class Column(Generic[T]):
         first, *below = cell
         return Text.assemble(printable(first or ""), *(("\n" + printable(text), "dim") for text in below if text))
 
-    def width(self, rows: Iterable[T]) -> int:
-        """The characters that it takes beside others: those of its longest line, but of text that folds or is cut no
-        more than `_ENOUGH`.
-        """
-        texts = (self.heading, *(self.drawn(row).plain for row in rows))
+    def room(self, rows: Iterable[T]) -> tuple[int, int, int]:
+        """The characters that it needs, those that are enough beside others, and those of its longest line."""
+        texts = [self.heading, *(self.drawn(row).plain for row in rows)]
         longest = max(cell_len(line) for text in texts for line in text.split("\n"))
-        return _SPACE + (min(longest, _ENOUGH) if self.fold or self.cut else longest)
+        enough = min(longest, _ENOUGH) if self.fold or self.cut else longest
+        if self.fixed or self.cut:
+            return enough, enough, longest
+        needed = min(max(map(longest_piece if self.fold else longest_word, texts)), _MOST)
+        return needed, max(needed, enough), longest
 
     def worded(self, row: T) -> str:
         """The word of the plain line."""
@@ -197,30 +201,46 @@ class Column(Generic[T]):
         return self.word.format(*cell) if isinstance(cell, tuple) else self.word.format(cell)
 
 
-def measure(heading: str, name: str, cell: Callable[[T], Text | str], *, fixed: bool = False) -> Column[T]:
+def measure(
+    heading: str, name: str, cell: Callable[[T], Text | str], *, fixed: bool = False, drop: int = 0
+) -> Column[T]:
     """A number that is said of each row: at the right of its cell, and as `name=` in a plain line."""
-    return Column(heading, cell, f"{name}={{}}", right=True, fixed=fixed)
+    return Column(heading, cell, f"{name}={{}}", right=True, fixed=fixed, drop=drop)
 
 
-def fitting(columns: Iterable[Column[T]], rows: Sequence[T], width: int) -> list[Column[T]]:
-    """The columns that a terminal of this width has room for."""
-    shown = {column: column.width(rows) for column in columns}
-    while sum(shown.values()) > width and (last := max(shown, key=lambda column: column.drop)).drop:
-        del shown[last]
-    return list(shown)
+def fitting(columns: Iterable[Column[T]], rows: Sequence[T], width: int) -> dict[Column[T], int]:
+    """The columns that a terminal of this width has room for, each with its characters."""
+    rooms = {column: column.room(rows) for column in columns}
+
+    def left(place: int) -> int:
+        return width - sum(room[place] + _SPACE for room in rooms.values())
+
+    while left(1) < 0 and (last := max(rooms, key=lambda column: column.drop)).drop:
+        del rooms[last]
+    least, rest = (1, left(1)) if left(1) >= 0 else (0, left(0))
+    widths = {column: room[least] for column, room in rooms.items()}
+    for _ in range(rest):  # each character goes where most are missing
+        narrowest = max(rooms, key=lambda column: rooms[column][-1] - widths[column])
+        widths[narrowest] += widths[narrowest] < rooms[narrowest][-1]
+    for _ in range(rest, 0):
+        widths[max(widths, key=lambda column: widths[column])] -= 1
+    return widths
 
 
-def table(title: str, columns: Iterable[Column[T]], rows: Iterable[T], *, ruled: bool = False) -> Table:
-    """The rows under the headings of the columns; `ruled` draws a line between any two."""
-    drawn = Table(title=title, title_justify="left", box=HORIZONTALS, show_lines=ruled)
-    drawn.pad_edge, drawn.padding = False, (0, 1, 0, 0)
-    columns = list(columns)
-    for column in columns:
-        justify, overflow = "right" if column.right else "left", "fold" if column.fold else "ellipsis"
-        drawn.add_column(column.heading, justify=justify, overflow=overflow, no_wrap=column.fixed)  # type: ignore[arg-type]
+def table(
+    title: str, columns: Iterable[Column[T]], rows: Sequence[T], width: int, *, ruled: bool = False
+) -> RenderableType:
+    """The rows under the headings of the columns that have room; `ruled` draws a line between any two."""
+    drawn = Table(box=HORIZONTALS, show_lines=ruled, pad_edge=False, padding=(0, 1, 0, 0))
+    widths = fitting(columns, rows, width)
+    for column, room in widths.items():
+        justify, overflow = "right" if column.right else "left", "ellipsis" if column.cut else "fold"
+        heading = folded(Text(column.heading), room)
+        drawn.add_column(heading, justify=justify, overflow=overflow, width=room)  # type: ignore[arg-type]
     for row in rows:
-        drawn.add_row(*(column.drawn(row) for column in columns))
-    return drawn
+        cells = ((column, column.drawn(row)) for column in widths)
+        drawn.add_row(*(cell if column.cut else folded(cell, widths[column]) for column, cell in cells))
+    return Group(Text(title, style="table.title"), drawn)
 
 
 def severity_text(severity: str | None) -> Text:
@@ -240,7 +260,7 @@ def show_table(
     show_rows(
         console,
         rows,
-        lambda: table(title, fitting(columns, rows, console.width), rows, ruled=ruled),
+        lambda: table(title, columns, rows, console.width, ruled=ruled),
         lambda row: " ".join(filter(None, (column.worded(row) for column in columns))),
         summary,
     )
