@@ -16,7 +16,12 @@ REBALANCE_INTERVALS = Table(
         INTERVAL_END,
         required("status", STRING, "REPLAYED, UNOBSERVED, NOT_APPLICABLE or NOT_REPLAYABLE"),
         Field("reason", STRING, "why it was not replayed; null where it was"),
-        Field("strategy", STRING, "strategy of all members, or MIXED; null: unobserved or not applicable"),
+        Field(
+            "strategy",
+            STRING,
+            "strategy of all members, or MIXED; null: unobserved or not applicable. Null and REPLAYED: not known, the "
+            "owners are those that clients report",
+        ),
         Field(
             "strategy_source",
             STRING,
@@ -61,6 +66,17 @@ REBALANCE_INTERVALS = Table(
             INTEGER,
             "the fewest queues that any allocation with as many queues per owner would have moved",
         ),
+        Field(
+            "strategy_alternatives",
+            Array(STRING),
+            "other strategies that explain the queues that clients report as well as `strategy`; null: none",
+        ),
+        Field(
+            "observed_virtual_nodes",
+            INTEGER,
+            "virtual nodes of CONSISTENT_HASH that these queues show; null: not observed",
+        ),
+        Field("observed_rooms", Array(STRING), "rooms of MACHINE_ROOM that these queues show; null: not observed"),
     ),
     key=OF_INTERVAL.names,
     partition_by=("step_start",),

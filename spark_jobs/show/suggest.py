@@ -1,4 +1,4 @@
-"""Thresholds that the published rows of the last days suggest for each group, as values and as YAML."""
+"""Thresholds and strategies that the published rows of the last days suggest for each group, as values and as YAML."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from spark_jobs.domain.incidents.suggestions import (
     QUANTILE,
     GroupPast,
     GroupSuggestions,
+    ObservedStrategy,
     Suggestion,
     suggestions,
 )
@@ -27,6 +28,7 @@ from spark_jobs.domain.model.intervals import Interval, duration_text
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.phrases import count, printable
+from spark_jobs.domain.rocketmq.strategies import STRATEGY_NAMES, StrategySource
 from spark_jobs.domain.rules import consumer_lagging, rebalance_storm
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.trends import TrendQuery, last_days
@@ -58,6 +60,7 @@ def suggestions_of(
     lags = _by_group(tables, QUEUE_PROGRESS, ("lag_max",), interval, query, is_ok)
     is_rebalance = [Filter("queues_moved", ">=", 1), _groups_with(rebalance_storm.NAME, findings)]
     moments = _by_group(tables, REBALANCE_INTERVALS, ("topic", "interval_start"), interval, query, is_rebalance)
+    strategies = _observed(tables, interval, query)
     suggested = []
     for group, group_steps in sorted(steps.items()):
         audited = {to_micros(step) for (step,) in group_steps}
@@ -69,8 +72,22 @@ def suggestions_of(
         )
         length = len(audited) * (tables.grid.length // timedelta(microseconds=1))
         thresholds = audit_settings(configuration, *group).thresholds
-        suggested.append(GroupSuggestions(*group, length, suggestions(past, thresholds) if length >= LEAST else None))
+        raised = suggestions(past, thresholds) if length >= LEAST else None
+        suggested.append(GroupSuggestions(*group, length, raised, strategies.get(group)))
     return interval, suggested
+
+
+def _observed(tables: PublishedTables, interval: Interval, query: TrendQuery) -> dict[Group, ObservedStrategy]:
+    """By group, the strategy that was observed last; none of groups whose members differ."""
+    names = ("interval_start", "topic", "strategy", "strategy_alternatives", "observed_virtual_nodes", "observed_rooms")
+    is_observed = [Filter("strategy_source", "=", StrategySource.OBSERVED)]
+    rows = _by_group(tables, REBALANCE_INTERVALS, names, interval, query, is_observed)
+    last = {group: max(of_group, key=itemgetter(0, 1))[2:] for group, of_group in rows.items()}
+    return {
+        group: ObservedStrategy(strategy, alternatives or (), *settings)
+        for group, (strategy, alternatives, *settings) in last.items()
+        if strategy in STRATEGY_NAMES
+    }
 
 
 def _groups_with(rule: str, findings: Iterable[PublishedFinding]) -> Filter:
@@ -106,7 +123,7 @@ _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 def suggestion_lines(interval: Interval, groups: Iterable[GroupSuggestions]) -> Iterator[str]:
     """A complete YAML configuration: an entry of `groups` per group with suggestions; the other groups as comments."""
     all_groups = list(groups)
-    suggested = [group for group in all_groups if group.suggestions]
+    suggested = [group for group in all_groups if group.suggestions or group.strategy]
     yield f"# Thresholds by what was found in {interval}: {QUANTILE:.0%} of a group's values stayed within a number;"
     yield f"# suggested is {MARGIN} times as much. Nothing is suggested that hides a queue whose consumer stopped."
     for group in all_groups:
@@ -119,8 +136,21 @@ def suggestion_lines(interval: Interval, groups: Iterable[GroupSuggestions]) -> 
     for group in suggested:
         yield f"  - cluster: {_pattern(group.cluster)}"
         yield f"    group: {_pattern(group.consumer_group)}"
-        yield "    thresholds:"
-        yield from map(_line, group.suggestions or ())
+        yield from _strategy_lines(group.strategy)
+        if group.suggestions:
+            yield "    thresholds:"
+            yield from map(_line, group.suggestions)
+
+
+def _strategy_lines(observed: ObservedStrategy | None) -> Iterator[str]:
+    if observed is None:
+        return
+    also = f"; {' and '.join(observed.alternatives)} would explain them, too" if observed.alternatives else ""
+    yield f"    strategy: {observed.strategy}  # as the queues that clients report show{also}"
+    if observed.virtual_nodes is not None:
+        yield f"    virtual_node_count: {observed.virtual_nodes}"
+    if observed.rooms is not None:
+        yield f"    rooms: {json.dumps([*observed.rooms])}"
 
 
 def _line(suggestion: Suggestion) -> str:

@@ -51,6 +51,9 @@ def interval(start: float, end: float, *members: dict[str, Any], of: str = "a:2"
         "queues_moved": 0,
         "queues_preserved": len(queues(of)),
         "least_moves": 0,
+        "strategy_alternatives": None,
+        "observed_virtual_nodes": None,
+        "observed_rooms": None,
     }
     return replayed | values
 

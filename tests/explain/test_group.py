@@ -57,6 +57,21 @@ def test_an_interval_that_reaches_over_the_step() -> None:
     ]
 
 
+def test_how_a_strategy_was_observed_is_said() -> None:
+    """Three virtual nodes, not the ten of the configuration; what else it may be; or that it is none that is known."""
+    ring = interval(0, 60, *(one | {"strategy": "CONSISTENT_HASH"} for one in (C1, C2)), strategy="CONSISTENT_HASH")
+    ring |= {"strategy_source": "OBSERVED", "strategy_alternatives": ["AVG"], "observed_virtual_nodes": 3}
+    lines = topic_lines(group_step(30, ring, **owned(ring)))
+    place = lines.index("  Strategy CONSISTENT_HASH, as the queues that clients report show:")
+    assert lines[place + 1] == "    That is ambiguous: AVG would explain them, too."
+    assert lines[place + 2].startswith("    Every member has 3 points on the hash ring")
+    unknown = interval(0, 60, *(one | {"strategy": "UNKNOWN"} for one in (C1, C2)), strategy=None)
+    unknown |= {"strategy_source": "OBSERVED"}
+    lines = topic_lines(group_step(30, unknown, **owned(unknown)))
+    place = lines.index("  No strategy with the known settings explains the queues that the members report.")
+    assert lines[place + 1].startswith("  Owners, and the backlog")
+
+
 def test_a_backlog_of_more_than_the_group_subscribes_is_said_to_be_one() -> None:
     row = interval(0, 3600, C1)
     lines = topic_lines(

@@ -157,3 +157,28 @@ def test_the_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "would have kept 0 and dropped 72 of 72 findings" in text
     (tmp_path / "audit.yaml").write_text(text)
     assert len(load(tmp_path / "audit.yaml").groups) == 3
+
+
+def test_the_strategy_that_was_observed_last_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also of a group that was not audited for three days."""
+    published = history({"go": 2, "rooms": 2, "own": 2})
+    observed: dict[str, dict[str, Any]] = {
+        "go": {"strategy": "AVG", "strategy_alternatives": ["AVG_BY_CIRCLE", "CONSISTENT_HASH"]},
+        "rooms": {"strategy": "MACHINE_ROOM", "observed_rooms": ["dc1", "dc2"]},
+        "own": {"strategy": None},
+    }
+    published[REBALANCE_INTERVALS] = [
+        row | {"strategy_source": "OBSERVED"} | observed[row["consumer_group"]]
+        for row in published[REBALANCE_INTERVALS]
+    ]
+    assert suggested(tmp_path, published, capsys)[6:] == [
+        "groups:",
+        '  - cluster: "eu"',
+        '    group: "go"',
+        "    strategy: AVG  # as the queues that clients report show; AVG_BY_CIRCLE and CONSISTENT_HASH would explain "
+        "them, too",
+        '  - cluster: "eu"',
+        '    group: "rooms"',
+        "    strategy: MACHINE_ROOM  # as the queues that clients report show",
+        '    rooms: ["dc1", "dc2"]',
+    ]

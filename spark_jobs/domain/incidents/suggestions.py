@@ -54,13 +54,23 @@ class Suggestion(NamedTuple):
     dropped: int
 
 
+class ObservedStrategy(NamedTuple):
+    """A strategy, with its settings, that the queues show that clients report, and those that explain them, too."""
+
+    strategy: str
+    alternatives: Sequence[str]
+    virtual_nodes: int | None
+    rooms: Sequence[str] | None
+
+
 class GroupSuggestions(NamedTuple):
-    """What is suggested for one group; None: too little of it was audited (microseconds)."""
+    """What is suggested for one group; None: too little of it was audited (microseconds). `strategy`: to configure."""
 
     cluster: str
     consumer_group: str
     audited: int
     suggestions: Sequence[Suggestion] | None
+    strategy: ObservedStrategy | None = None
 
 
 def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:

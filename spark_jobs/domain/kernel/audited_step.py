@@ -142,7 +142,7 @@ class RebalanceInterval:
 
     `members` (None: unobserved) and `queues` (readable, None: no route was seen) as every client sorts them. Of the
     members, addresses and versions are those at its start, and, where it is not replayed, all but the ids; `seen_at`:
-    the last snapshot inside that showed them.
+    the last snapshot inside that showed them. `strategy_alternatives`: others that explain what was observed, too.
     `allocation` only where REPLAYED; `moves` None: it began with the window or before, or its members are unknown.
     """
 
@@ -159,6 +159,7 @@ class RebalanceInterval:
     subscription_conflicts: tuple[Disagreement[Subscriptions], ...] = ()
     model_conflicts: tuple[Disagreement[str], ...] = ()
     moves: Moves | None = None
+    strategy_alternatives: tuple[str, ...] = ()
 
     @property
     def status(self) -> Status:

@@ -58,7 +58,7 @@ def members_of(
 ) -> tuple[Member, ...]:
     """One per connection, in their order. An unknown member is taken to subscribe to the topic."""
     members = []
-    for connection, (strategy, _, parameters) in zip(connections, resolved, strict=True):
+    for connection, (strategy, _, parameters, _) in zip(connections, resolved, strict=True):
         state = states.get(connection.client_id)
         subscribes = state is None or state.topics is None or topic in state.topics
         variant = variant_of(strategy, connection.language, connection.version, parameters)
@@ -72,8 +72,9 @@ def resolve_strategies(
     observed: Sequence[Resolved | None] = (),
     elsewhere: Iterable[str] = (),
 ) -> list[Resolved]:
-    """One per member, given the Java class it is known to run: its own, else configured, else observed for it, else
-    that of others. `elsewhere`: the classes of the group's clients that are not in the view, too.
+    """One per member, given the Java class it is known to run: its own, with the settings that were observed, else
+    configured, else observed for it, else that of others. `elsewhere`: the classes of the group's clients that are not
+    in the view, too.
 
     What others run is the most frequent strategy of the view, and if it has none, of the group (of equals the smallest
     name); if none is known, AVG, RocketMQ's default.
@@ -88,8 +89,10 @@ def resolve_strategies(
 
 
 def _first_known(reported: Resolved | None, observed: Resolved | None) -> Resolved | None:
-    is_known = reported is not None and reported.strategy != UNKNOWN_STRATEGY
-    return reported if is_known or observed is None else observed
+    if reported is None or observed is None:
+        return reported or observed
+    is_more = UNKNOWN_STRATEGY in (reported.strategy, observed.strategy) or reported.strategy == observed.strategy
+    return observed if is_more else reported
 
 
 def _known(resolved: Iterable[Resolved | None]) -> list[str]:

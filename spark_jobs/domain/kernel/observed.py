@@ -6,23 +6,17 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import groupby
 from typing import NamedTuple, TypeVar
 
+from spark_jobs.domain.kernel.candidates import Candidate, candidates
 from spark_jobs.domain.kernel.holdings import Holding
 from spark_jobs.domain.model.history import Connection, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, machine_room, shares
+from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, shares
 from spark_jobs.domain.rocketmq.strategies import (
     AS_CONFIGURED,
-    AVG,
-    AVG_BY_CIRCLE,
-    CONFIG,
-    CONSISTENT_HASH,
-    INNER_STRATEGIES,
-    MACHINE_ROOM,
-    MACHINE_ROOM_NEARBY,
-    Parameters,
+    UNKNOWN_STRATEGY,
     Resolved,
     StrategySettings,
     StrategySource,
@@ -30,21 +24,10 @@ from spark_jobs.domain.rocketmq.strategies import (
     variant_of,
 )
 
-#: RocketMQ's default.
-_VIRTUAL_NODES = 10
-#: Of more rooms only all of them together are tried.
-_MOST_ROOMS = 4
 #: A client runs another strategy than its group if the queues that it reports are that unlikely by chance, in bits.
 _CERTAIN = 10.0
 Shares = Mapping[str, frozenset[Place]]
 Key = TypeVar("Key")
-
-
-class Candidate(NamedTuple):
-    """A strategy that members may run."""
-
-    name: str
-    parameters: Parameters = AS_CONFIGURED
 
 
 class Fit(NamedTuple):
@@ -64,59 +47,37 @@ def strategies_observed(
     connections: Mapping[str, Connection],
     named: Sequence[str],
     settings: StrategySettings,
+    only: str | None = None,
 ) -> Mapping[str | None, Resolved]:
     """The strategy of each client whose reports show it, by client id; that of the group's other clients by None.
 
-    `reports`: of clients whose strategy is not known; `connections`: by client id; `named`: strategies that other
-    clients of the group report, the most frequent first. Empty where the reports show none.
+    `reports`: of clients whose strategy, or one of its settings, is not known; `connections`: by client id; `named`:
+    strategies that clients of the group report, the most frequent first; `only`: the one that these clients report.
+    Empty where the reports show nothing; `Resolved.is_not_recognized` where they contradict all strategies.
 
     The simplest candidate counts that explains all reports. If none does, a client is stuck (the others follow the
     strategy, and queues have several holders or none), runs another strategy (if its reports cannot be chance), or the
     strategy is none of the candidates.
     """
     trial = _Trial(reports, connections, settings)
-    tried = candidates(reports, named, settings)
+    tried = candidates(reports, named, settings, only)
     best = trial.best(tried)
-    fit = trial.fit(best) if best else None
-    if best is None or fit is None or not fit.matched or (fit.contradicted and not trial.is_drift_from(best)):
+    fit = trial.fit(best) if best else Fit(len(reports), 0)
+    if fit.contradicted and not (best and fit.matched and trial.is_drift_from(best)):
+        return {None: Resolved(UNKNOWN_STRATEGY, StrategySource.OBSERVED)}
+    if best is None or not fit.matched:
         return {}
     observed: dict[str | None, Resolved] = {None: _resolved(best, named)}
     if fit.contradicted:
-        observed |= {client_id: _resolved(own, named) for client_id, own in trial.exceptions(best, tried)}
-    return observed
+        return observed | {client_id: _resolved(own, named) for client_id, own in trial.exceptions(best, tried)}
+    alternatives = () if best.name in named else tuple(trial.alternatives(best, tried))
+    return {None: observed[None]._replace(alternatives=alternatives)}
 
 
 def _resolved(candidate: Candidate, named: Sequence[str]) -> Resolved:
-    source = StrategySource.CLIENT if candidate.name in named else StrategySource.OBSERVED
+    is_reported = candidate.name in named and candidate.parameters == AS_CONFIGURED
+    source = StrategySource.CLIENT if is_reported else StrategySource.OBSERVED
     return Resolved(candidate.name, source, candidate.parameters)
-
-
-def candidates(reports: Iterable[Holding], named: Sequence[str], settings: StrategySettings) -> list[Candidate]:
-    """What members may run, the likeliest first: what others report, then the simplest, each with its configured
-    settings, with RocketMQ's defaults, and with rooms by the brokers' names.
-    """
-    tried = [Candidate(AVG), Candidate(AVG_BY_CIRCLE), Candidate(CONSISTENT_HASH)]
-    if settings.virtual_node_cnt != _VIRTUAL_NODES:
-        tried.append(Candidate(CONSISTENT_HASH, Parameters(virtual_node_cnt=_VIRTUAL_NODES)))
-    tried.append(Candidate(CONSISTENT_HASH, Parameters(variant=Variant.GO)))
-    tried += (Candidate(name) for name in _configured(settings))
-    tried += (Candidate(MACHINE_ROOM, Parameters(rooms=rooms)) for rooms in _rooms(reports))
-    return sorted(tried, key=lambda candidate: candidate.name not in named)
-
-
-def _configured(settings: StrategySettings) -> Iterator[str]:
-    """The strategies that need settings, and have them."""
-    nearby = (f"{MACHINE_ROOM_NEARBY}-{inner}" for inner in INNER_STRATEGIES)
-    return (name for name in (MACHINE_ROOM, *nearby, CONFIG) if not settings.named(name).settings_missing)
-
-
-def _rooms(reports: Iterable[Holding]) -> Iterator[frozenset[str]]:
-    """The sets of rooms that MACHINE_ROOM may be configured with, the larger first."""
-    named = {machine_room(broker) for report in reports for broker, _ in report.queues}
-    rooms = sorted(room for room in named if room is not None)
-    sizes = range(len(rooms), 0, -1) if len(rooms) <= _MOST_ROOMS else (len(rooms),)
-    for size in sizes:
-        yield from map(frozenset, combinations(rooms, size))
 
 
 @dataclass(frozen=True)
@@ -160,6 +121,34 @@ class _Trial:
             own = next((candidate for fit, candidate in fits if not fit.contradicted), None)
             if own and sum(report.bits for report in reports if self._explains(own, report)) >= _CERTAIN:
                 yield client_id, own
+
+    def alternatives(self, best: Candidate, tried: Sequence[Candidate]) -> Iterator[str]:
+        """The names of the others that explain as much, and would give other shares to other members or queues."""
+        explained = [report for report in self._telling if self._explains(best, report)]
+        other_names = (each for each in tried if each.name != best.name)
+        for name, same in groupby(other_names, key=lambda each: each.name):
+            standing = (each for each in same if all(self._explains(each, report) for report in explained))
+            if any(self._differ(best, candidate) for candidate in standing):
+                yield name
+
+    def _differ(self, candidate: Candidate, other: Candidate) -> bool:
+        return any(self._share(candidate, report) != self._share(other, report) for report in self._imagined)
+
+    @cached_property
+    def _telling(self) -> Sequence[Holding]:
+        """The reports, those first that tell most."""
+        return sorted(self.reports, key=lambda report: -report.bits)
+
+    @cached_property
+    def _imagined(self) -> Sequence[Holding]:
+        """The last report of each topic with plenty of queues, with the same members and with twice as many."""
+        last = {report.topic: report for report in self.reports}
+        return [
+            report._replace(client_ids=client_ids, client_id=client_id, queues=_plenty(report.queues, len(client_ids)))
+            for report in last.values()
+            for client_ids in (report.client_ids, (*report.client_ids, *(f"~{each}" for each in report.client_ids)))
+            for client_id in dict.fromkeys(client_ids)
+        ]
 
     def _explains(self, candidate: Candidate, report: Holding) -> bool | None:
         """Whether the report is what the candidate gives; None: it is not, and contradicts nothing: clients may have
@@ -208,6 +197,14 @@ class _Trial:
         states = _by(lasting, lambda report: (report.topic, report.since)).values()
         known = [state for state in states if {report.client_id for report in state} == {*state[0].client_ids}]
         return bool(known) and all(_is_partition(state) for state in known)
+
+
+def _plenty(queues: Iterable[Place], member_count: int) -> tuple[Place, ...]:
+    """More queues on each broker: several for each member."""
+    counts = Counter(broker for broker, _ in queues)
+    return tuple(
+        (broker, number) for broker, count in sorted(counts.items()) for number in range(count + 4 * member_count)
+    )
 
 
 def _by(reports: Iterable[Holding], key: Callable[[Holding], Key]) -> dict[Key, list[Holding]]:

@@ -20,6 +20,7 @@ from spark_jobs.domain.rocketmq.pop import shares_of
 from spark_jobs.domain.rocketmq.strategies import (
     CONFIG,
     MACHINE_ROOM,
+    UNKNOWN_STRATEGY,
     Implementation,
     StrategySettings,
     Variant,
@@ -219,6 +220,8 @@ class _Owners:
         strategies = {member.strategy for member in self.members}
         if not strategies:
             return UnassignedCause.GROUP_OFFLINE
+        if UNKNOWN_STRATEGY in strategies:
+            return UnassignedCause.NOT_LISTED
         if MACHINE_ROOM in strategies:
             return UnassignedCause.ROOM_FILTER
         return UnassignedCause.CONFIG_HOLE if CONFIG in strategies else UnassignedCause.NO_VIRTUAL_NODES

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from itertools import chain
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import (
@@ -18,9 +15,8 @@ from spark_jobs.domain.kernel.audited_step import (
     RebalanceInterval,
 )
 from spark_jobs.domain.kernel.group_spans import ClientStates, ClientStateTimeline, GroupSpans
-from spark_jobs.domain.kernel.holdings import Holding, reports_in, unchanged_times
-from spark_jobs.domain.kernel.members import group_source, in_allocation_order, is_grpc, members_of, resolve_strategies
-from spark_jobs.domain.kernel.observed import strategies_observed
+from spark_jobs.domain.kernel.members import group_source, in_allocation_order, is_grpc, members_of
+from spark_jobs.domain.kernel.observation import Observation
 from spark_jobs.domain.kernel.ownership import Inputs, Queues, Replays, implementations
 from spark_jobs.domain.kernel.unseen import by_brokers
 from spark_jobs.domain.kernel.views import Moment, Timeline, View, moments, with_modes
@@ -30,7 +26,7 @@ from spark_jobs.domain.model.statuses import IS_DELETED, Reason
 from spark_jobs.domain.model.window import AuditSettings, StepWindow, Time
 from spark_jobs.domain.rocketmq.allocation import unresolvable_room
 from spark_jobs.domain.rocketmq.pop import LACKING, as_assigned, is_known, pops_all, request_mode
-from spark_jobs.domain.rocketmq.strategies import POP, UNKNOWN_STRATEGY, Resolved, class_of_language, strategy_of_class
+from spark_jobs.domain.rocketmq.strategies import POP, UNKNOWN_STRATEGY, Resolved
 
 #: Topics whose queues no strategy divides, as clients know them.
 _BY_TYPE = {STATIC: Reason.STATIC_TOPIC, LITE: Reason.LITE}
@@ -41,12 +37,13 @@ class _Replay(NamedTuple):
 
     reason: Reason | None
     strategy_source: str | None
+    strategy_alternatives: tuple[str, ...]
     members: tuple[Member, ...] | None
     queues: tuple[Place, ...] | None
     allocation: Allocation | None
 
 
-_DELETED, _TOPIC_DELETED = (_Replay(reason, None, None, None, None) for reason in IS_DELETED)
+_DELETED, _TOPIC_DELETED = (_Replay(reason, None, (), None, None, None) for reason in IS_DELETED)
 
 
 class StepTimeline:
@@ -61,10 +58,10 @@ class StepTimeline:
         clients: Mapping[str, ClientHistory],
     ) -> None:
         self._spans, self._window, self._settings, self._replays = spans, window, settings, replays
-        self._reporting = clients
         self._members = {
             broker: Timeline(with_modes(listed)) for broker, listed in by_brokers(spans.memberships).items()
         }
+        self._observation = Observation(spans, self._members, clients, window, settings, replays)
         self._clients = ClientStateTimeline(spans.clients, window)
         self._unseen = Timeline(spans.unseen)
         member_changes = (timeline.changes(window) for timeline in self._members.values())
@@ -79,7 +76,7 @@ class StepTimeline:
 
     def intervals(self) -> list[RebalanceInterval]:
         """By topic, start and view, over the step and its warm-up; of all topics that subscriptions or offsets name."""
-        return [interval for topic in self._topics for interval in self._intervals_of(topic)]
+        return [interval for topic in self._observation.topics for interval in self._intervals_of(topic)]
 
     def _intervals_of(self, topic: str) -> list[RebalanceInterval]:
         """The intervals of one topic by start and view, neighbours of one view in one state joined to one."""
@@ -131,10 +128,11 @@ class StepTimeline:
         without_owners = self._why_without_owners(view, states, moment.start, request) if view else None
         key = (topic, id(route), id(membership), id(states), without_owners, request)
         if key not in self._replay_of:
-            connections = membership.connections if membership else ()
+            connections = in_allocation_order(membership.connections) if membership else []
             answers = tuple(states.state_of(connection.client_id) for connection in connections)
             is_subscribed = topic in self._spans.subscribed
-            known = self._strategies(membership, states)
+            readable = self._replays.queues_of(route).readable if route is not None else ()
+            known = self._observation.strategies(topic, readable, connections, states)
             inputs = (topic, is_subscribed, route, membership, answers, without_owners, request, known)
             replay_of_inputs: dict[object, _Replay] = self._replays.replay_of_inputs
             if inputs not in replay_of_inputs:
@@ -156,7 +154,8 @@ class StepTimeline:
     ) -> _Replay:
         connections = in_allocation_order(membership.connections) if membership else []
         if membership and is_known(request) and self._is_assigned(membership, states):
-            by_broker = (self._is_pop or states.is_assigned(connection.client_id) for connection in connections)
+            is_pop = self._observation.is_pop
+            by_broker = (is_pop or states.is_assigned(connection.client_id) for connection in connections)
             resolved = as_assigned(resolved, by_broker, request)
         members = members_of(connections, states.states, resolved, topic) if membership else None
         queues = self._replays.queues_of(route) if route is not None else None
@@ -164,64 +163,11 @@ class StepTimeline:
         reason = _not_seen(route, members) or _BY_TYPE.get(topic_type(route or ()) or "") or without_owners
         reason = reason or self._not_subscribed(topic, members) or self._not_replayable(members, queues)
         if reason or members is None or queues is None:
-            return _Replay(reason, None, members, readable, None)
+            return _Replay(reason, None, (), members, readable, None)
         allocation = self._replays.allocation(Inputs(topic, members, queues.readable, queues.unreadable))
-        return _Replay(None, group_source(resolved, self._configured), members, readable, allocation)
-
-    def _strategies(self, membership: Membership | None, states: ClientStates) -> tuple[Resolved, ...]:
-        """One per connection, in allocation order."""
-        connections = in_allocation_order(membership.connections) if membership else []
-        answers = (states.state_of(connection.client_id) for connection in connections)
-        classes = [
-            (state.strategy_class if state else None) or class_of_language(connection.language)
-            for connection, state in zip(connections, answers, strict=True)
-        ]
-        of_group = self._observed.get(None)
-        observed = [self._observed.get(connection.client_id, of_group) for connection in connections]
-        elsewhere = (state.strategy_class for state in states.states.values() if state.strategy_class)
-        return tuple(resolve_strategies(classes, self._configured, observed if self._observed else (), elsewhere))
-
-    @property
-    def _configured(self) -> str | None:
-        """Which strategy the members of a POP group run is not configured."""
-        return None if self._is_pop else self._replays.settings.strategy
-
-    @cached_property
-    def _observed(self) -> Mapping[str | None, Resolved]:
-        """The strategies that reports of the whole window show of members whose strategy is not known; see
-        `strategies_observed`.
-        """
-        if self._replays.settings.strategy:
-            return {}
-        last = {client_id: spans[-1].state for client_id, spans in self._spans.clients.items()}
-        names = {client_id: strategy_of_class(state.strategy_class or "") for client_id, state in last.items()}
-        unknown = {
-            client_id: self._reporting[client_id]
-            for client_id, state in last.items()
-            if names[client_id] is None and state.client_rebalance
-        }
-        if not unknown:
-            return {}
-        cuts = {self._window.observed_from}.union(*(listed.changes(self._window) for listed in self._members.values()))
-        reports = [report for topic in self._topics for report in self._reports(topic, cuts, unknown)]
-        listed = (span.state.connections for spans in self._spans.memberships.values() for span in spans)
-        connections = {connection.client_id: connection for connection in chain.from_iterable(listed)}
-        named = [name for name, _ in Counter(name for name in names.values() if name).most_common()]
-        return strategies_observed(reports, connections, named, self._replays.settings)
-
-    def _reports(self, topic: str, cuts: Collection[int], clients: Mapping[str, ClientHistory]) -> Iterator[Holding]:
-        """What the clients held of the topic while nothing changed."""
-        routes = Timeline(self._spans.routes.get(topic, ()))
-        cuts = sorted(routes.changes(self._window).union(cuts))
-        tolerance = self._settings.cadence // 2
-        in_order = moments(cuts, self._window.end, routes, self._members, tolerance)
-        for unchanged in unchanged_times(topic, in_order, self._replays, self._settings):
-            yield from reports_in(unchanged, clients, self._settings)
-
-    @cached_property
-    def _topics(self) -> Sequence[str]:
-        """All topics that subscriptions or offsets name."""
-        return sorted(self._spans.subscribed | self._spans.offset_topics)
+        source = group_source(resolved, self._observation.configured)
+        alternatives = tuple(sorted({name for each in resolved for name in each.alternatives}))
+        return _Replay(None, source, alternatives, members, readable, allocation)
 
     def _why_without_owners(
         self, view: View, states: ClientStates, moment: int, request: RequestMode | None
@@ -245,13 +191,9 @@ class StepTimeline:
         unseen = self._unseen.at(moment)
         return unseen.state if unseen else None
 
-    @property
-    def _is_pop(self) -> bool:
-        return self._replays.settings.strategy == POP
-
     def _is_assigned(self, membership: Membership, states: ClientStates) -> bool:
         """Whether the broker assigns queues to any member."""
-        return self._is_pop or states.is_assigned_by_broker(membership)
+        return self._observation.is_pop or states.is_assigned_by_broker(membership)
 
     def _not_subscribed(self, topic: str, members: tuple[Member, ...] | None) -> Reason | None:
         nobody_subscribes = all(member.known and not member.subscribes for member in members or ())
@@ -264,7 +206,7 @@ class StepTimeline:
             return None
         if not queues.readable:
             return Reason.NO_READABLE_QUEUE
-        names = {member.strategy for member in members}
+        names = {member.strategy for member in members if member.parameters.holders is None}
         if UNKNOWN_STRATEGY in names:
             return Reason.UNKNOWN_STRATEGY
         if any(name.startswith(LACKING) for name in names):

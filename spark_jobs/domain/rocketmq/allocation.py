@@ -22,6 +22,7 @@ from spark_jobs.domain.rocketmq.strategies import (
     MACHINE_ROOM,
     MACHINE_ROOM_NEARBY,
     NEW,
+    Holders,
     Strategy,
     Variant,
 )
@@ -49,7 +50,9 @@ def shares(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Seque
         return []
     if strategy.settings_missing and strategy.name != CONFIG:
         raise StrategyError(f"{strategy.name} cannot be replayed without its rooms: configure them")
-    if strategy.name == CONFIG:
+    if strategy.holders is not None:
+        pairs = _as_reported(strategy.holders, queues, client_ids)
+    elif strategy.name == CONFIG:
         pairs = _config(strategy, queues, client_ids)
     elif strategy.name == MACHINE_ROOM:
         pairs = _machine_room(strategy, queues, len(client_ids))
@@ -110,6 +113,15 @@ def _config(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequ
         for queue in dict.fromkeys(strategy.configured_queues(client_id) or ()):
             if queue in places:
                 yield places[queue], position
+
+
+def _as_reported(holders: Holders, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
+    """What clients hold by an unknown strategy."""
+    first_of, held_by = first_positions(client_ids), {(broker, number): who for who, broker, number in holders}
+    for index, queue in enumerate(queues):
+        position = first_of.get(held_by.get((queue.broker_name, queue.queue_id), ""))
+        if position is not None:
+            yield index, position
 
 
 def first_positions(client_ids: Sequence[str]) -> dict[str, int]:

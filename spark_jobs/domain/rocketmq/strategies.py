@@ -52,14 +52,20 @@ class Variant(StrEnum):
     GO = "GO"
 
 
+#: (client id, broker name, queue id) of each queue that a client holds.
+Holders = frozenset[tuple[str, str, int]]
+
+
 class Parameters(NamedTuple):
     """Settings of a strategy that were observed, and replace those that are configured; None: the configured one.
-    `variant`: which implementation was observed of clients whose language does not say.
+    `variant`: which implementation was observed of clients whose language does not say; `holders`: which client holds
+    which queue with these members and queues, where no strategy explains it.
     """
 
     virtual_node_cnt: int | None = None
     rooms: frozenset[str] | None = None
     variant: Variant | None = None
+    holders: Holders | None = None
 
 
 AS_CONFIGURED = Parameters()
@@ -113,8 +119,8 @@ class Strategy:
     """One strategy with the settings it needs; those of other strategies are ignored.
 
     `variant`: which implementation of it. `broker_room` and `client_room` are regular expressions with exactly one
-    group, searched in the broker name and the client id; `new_room` is that of `NEW` clients. Raises
-    `StrategyError` for what no client could start with.
+    group, searched in the broker name and the client id; `new_room` is that of `NEW` clients; `holders` are those of an
+    unknown strategy. Raises `StrategyError` for what no client could start with.
     """
 
     name: str
@@ -125,9 +131,10 @@ class Strategy:
     config_queues: tuple[ConfigQueues, ...] = ()
     variant: Variant = Variant.JAVA
     new_room: str | None = None
+    holders: Holders | None = None
 
     def __post_init__(self) -> None:
-        if self.name not in STRATEGY_NAMES and not is_popped(self.name):
+        if self.name not in STRATEGY_NAMES and not is_popped(self.name) and self.holders is None:
             raise StrategyError(f"unknown strategy '{self.name}': choose one of {', '.join(STRATEGY_NAMES)}")
         if self.virtual_node_cnt < 0:
             raise StrategyError(f"illegal virtualNodeCnt :{self.virtual_node_cnt}; it must be 0 or more")
@@ -176,7 +183,7 @@ class StrategySettings:
 
     def named(self, name: str, variant: Variant = Variant.JAVA, parameters: Parameters = AS_CONFIGURED) -> Strategy:
         """The strategy of that name with these settings, or those that were observed."""
-        node_cnt, rooms, _ = parameters
+        node_cnt, rooms, _, holders = parameters
         return Strategy(
             name,
             self.virtual_node_cnt if node_cnt is None else node_cnt,
@@ -186,6 +193,7 @@ class StrategySettings:
             self.config_queues,
             variant,
             self.new_room,
+            holders,
         )
 
 
@@ -212,7 +220,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         raise StrategyError(f"'{pattern}' is not a regular expression: {error}") from None
 
 
-#: Strategy of a member whose class is not RocketMQ's, where nothing is configured.
+#: Strategy of a member whose class is not RocketMQ's, where nothing is configured, and of one whose queues no strategy
+#: explains.
 UNKNOWN_STRATEGY = "UNKNOWN"
 
 
@@ -228,8 +237,16 @@ class StrategySource(StrEnum):
 
 
 class Resolved(NamedTuple):
-    """A member's strategy by name, how it is known, and the settings that were observed with it."""
+    """A member's strategy by name, how it is known, and the settings that were observed with it. `alternatives`: the
+    names of others that explain what was observed, too, and would divide the queues of other members differently.
+    """
 
     strategy: str
     source: StrategySource
     parameters: Parameters = AS_CONFIGURED
+    alternatives: tuple[str, ...] = ()
+
+    @property
+    def is_not_recognized(self) -> bool:
+        """Whether no strategy explains the queues that the member reports."""
+        return self.strategy == UNKNOWN_STRATEGY and self.source is StrategySource.OBSERVED

@@ -14,7 +14,7 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND, AuditSettings, common, islands
 from spark_jobs.domain.phrases import names_text
-from spark_jobs.domain.rocketmq.strategies import CONFIG, CONSISTENT_HASH, is_popped
+from spark_jobs.domain.rocketmq.strategies import CONFIG, CONSISTENT_HASH, UNKNOWN_STRATEGY, is_popped
 from spark_jobs.domain.rules import broker_not_readable, duplicate_client_id, producer_skew
 from spark_jobs.domain.rules.member_loads import (
     MemberTraffic,
@@ -74,7 +74,8 @@ def _is_busy(step: AuditedStep, client_id: str, hit: RuleHit) -> bool:
 
 def _in_topic(interval: RebalanceInterval) -> Iterator[RuleHit]:
     """One hit if the shares of an interval are uneven, by connections: a repeated client id counts several times. Mixed
-    strategies and clients have rules of their own, and shares of popped queues are unknown.
+    strategies and clients have rules of their own, shares of popped queues are unknown, and so are those of an unknown
+    strategy with other members.
     """
     if not (interval.allocation and is_imbalanced(interval.allocation.queues_per_member)):
         return
@@ -83,7 +84,7 @@ def _in_topic(interval: RebalanceInterval) -> Iterator[RuleHit]:
     if not is_imbalanced([queues for queues, _ in loads]) or len(in_use) > 1:
         return
     strategy = in_use.pop().strategy
-    if not is_popped(strategy):
+    if not is_popped(strategy) and strategy != UNKNOWN_STRATEGY:
         has_duplicate_ids = len({client_id for _, client_id in loads}) < len(loads)
         yield _uneven(interval.start, interval.end, topic_cause(strategy), loads, has_duplicate_ids, interval.topic)
 

@@ -17,7 +17,7 @@ DIFFERENT_STRATEGIES = "DIFFERENT_STRATEGIES"
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per interval whose members run different strategies; one condition per group."""
     for interval in step.replayed:
-        members = interval.members or ()
+        members = [member for member in interval.members or () if member.parameters.holders is None]
         if len({member.strategy for member in members}) > 1:
             yield RuleHit(
                 interval.start,

@@ -1,4 +1,4 @@
-"""STRATEGY_UNKNOWN: the owners of a group's queues cannot be replayed, as a setting of its strategy is not known."""
+"""STRATEGY_UNKNOWN: a group's strategy, or one of its settings, is not known, so shares cannot be replayed."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ NAME = "STRATEGY_UNKNOWN"
 #: Of a consumer that makes no progress: whether it should, is not known.
 OWNERS_UNKNOWN = "OWNERS_UNKNOWN"
 CUSTOM_STRATEGY, ROOMS_MISSING = "CUSTOM_STRATEGY", "ROOMS_MISSING"
+AS_REPORTED = "AS_REPORTED"
 ROOM_PATTERNS_MISSING, QUEUE_LISTS_MISSING = "ROOM_PATTERNS_MISSING", "QUEUE_LISTS_MISSING"
 _REASONS = (Reason.UNKNOWN_STRATEGY, Reason.SETTINGS_MISSING)
 _CAUSES = {
@@ -35,7 +36,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (interval of an ordinary topic, setting that is missing); one condition per group and setting."""
     settings = step.replays.settings if step.replays else StrategySettings()
     for interval in step.intervals:
-        if interval.is_ordinary and interval.reason in _REASONS:
+        if interval.is_ordinary and (interval.reason in _REASONS or interval.allocation is not None):
             members = interval.members or ()
             for cause in dict.fromkeys(filter(None, (_missing(member, settings) for member in members))):
                 yield RuleHit(interval.start, interval.end, cause=cause, severity=INFO, minimum_seconds=0.0)
@@ -44,18 +45,19 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 def _missing(member: Member, settings: StrategySettings) -> str | None:
     name = member.strategy
     if name == UNKNOWN_STRATEGY:
-        return CUSTOM_STRATEGY
+        return CUSTOM_STRATEGY if member.parameters.holders is None else AS_REPORTED
     is_missing = settings.named(*member.implementation).settings_missing
     return _CAUSES[name.partition("-")[0]] if is_missing else None
 
 
 RULE = Rule(
     name=NAME,
-    headline="Who owns the queues of {groups} is unknown: a setting of its strategy is missing",
+    headline="The strategy of {groups} is not known, or lacks a setting",
     meaning="The members of the group run a strategy that cannot be replayed without a setting that clients do not "
-    "report. So the owners of the queues are unknown, and no member is blamed. One finding per group and setting.",
-    decided_by="the status SETTINGS_MISSING or UNKNOWN_STRATEGY of an interval of a topic that is no retry topic. "
-    "INFO; an incident is as severe as what follows from it.",
+    "report. So no member is blamed. The owners of the queues are unknown, or those that the clients themselves "
+    "report (`AS_REPORTED`). One finding per group and setting.",
+    decided_by="the status SETTINGS_MISSING or UNKNOWN_STRATEGY of an interval of a topic that is no retry topic, or a "
+    "replayed interval without a strategy. INFO; an incident is as severe as what follows from it.",
     causes={
         ROOMS_MISSING: Cause(
             "a member runs MACHINE_ROOM, and `rooms` is not configured",
@@ -74,10 +76,18 @@ RULE = Rule(
             "Configure `config_queues` of the group: per client, topic and broker the queue ids that the consumer's "
             "code gives to setMessageQueueList of its AllocateMessageQueueByConfig.",
         ),
+        AS_REPORTED: Cause(
+            "members report their queues, no queue is in two of their lists, and no strategy with the known settings "
+            "explains them; the owners are those that the members report",
+            "Configure `strategy` of the group, and the settings that its code gives to the strategy "
+            "(`virtual_node_count`, `broker_room` and `client_room`, `config_queues`). Until then, drift from the "
+            "shares is not found, and `what-if` cannot change the members.",
+        ),
         CUSTOM_STRATEGY: Cause(
-            "a member runs a class that is none of RocketMQ's strategies, and `strategy` is not configured",
+            "a member runs a class that is none of RocketMQ's strategies, or reports queues that no strategy explains, "
+            "and `strategy` is not configured",
             "Configure `strategy` of the group: the one of RocketMQ's strategies that divides queues as the class "
-            "does. The running info of the client names the class.",
+            "does. The running info of a Java client names the class.",
         ),
     },
     example="none: every strategy of this recording can be replayed.",

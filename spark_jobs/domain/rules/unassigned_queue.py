@@ -35,6 +35,8 @@ _IF_AVG = (
     "These are the queues if the strategy is AVG: neither clients nor the configuration name it, and no client reports "
     "its queues."
 )
+#: The strategy leaves these queues out, and may be meant to.
+_MAY_BE_BY_DESIGN = (UnassignedCause.ROOM_FILTER, UnassignedCause.NOT_LISTED)
 #: Not a cause of an allocation: each view's own allocation has an owner.
 VIEWS_DISAGREE = "VIEWS_DISAGREE"
 
@@ -99,7 +101,7 @@ def may_be_unassigned(owners: Sequence[Collection[str]]) -> bool:
 def severity(condition: Condition) -> str:
     """ERROR; WARN if it is by design, assumed, or over when a lock expires; INFO if no message was affected."""
     by_harm, ends_by_itself = severity_by_harm(condition), condition.cause == UnassignedCause.WAITS_FOR_LOCK
-    is_mild = ends_by_itself or condition.is_assumed or condition.cause == UnassignedCause.ROOM_FILTER
+    is_mild = ends_by_itself or condition.is_assumed or condition.cause in _MAY_BE_BY_DESIGN
     return WARN if by_harm == ERROR and is_mild else by_harm
 
 
@@ -109,7 +111,7 @@ RULE = Rule(
     meaning="No consumer owns the queue, so messages that arrive there are not consumed. One finding per group, topic "
     "and cause; `subject` names the queues.",
     decided_by="the replayed allocation gives the queue to no connection. WARN for `ROOM_FILTER`, which is by design, "
-    "for `WAITS_FOR_LOCK`, which two snapshots `convergence_seconds` apart must show, "
+    "for `NOT_LISTED`, which may be, for `WAITS_FOR_LOCK`, which two snapshots `convergence_seconds` apart must show, "
     "and which is ALLOCATION_DRIFT once a queue that nobody lists waits for longer than a lock outlasts its holder "
     "(60 s and twice `convergence_seconds`), "
     "and where the strategy is not known (`strategy_source` DEFAULT). "
@@ -162,6 +164,12 @@ RULE = Rule(
         UnassignedCause.NO_VIRTUAL_NODES: Cause(
             "CONSISTENT_HASH runs with `virtualNodeCnt` 0",
             "virtualNodeCnt is 0, so no consumer is on the hash ring. Set it to 10, the default.",
+        ),
+        UnassignedCause.NOT_LISTED: Cause(
+            "all members report their queues, none of them ever lists this one, and no strategy that can be replayed "
+            "explains their lists",
+            "Look whether the strategy of the consumers leaves these queues out on purpose. If it does not, look for "
+            "errors in their rebalance logs.",
         ),
         UnassignedCause.WAITS_FOR_LOCK: Cause(
             "an orderly consumer has the queue in its share, but reports that it does not hold it, or holds it without "

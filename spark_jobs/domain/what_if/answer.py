@@ -81,6 +81,8 @@ def _compared(step: AuditedStep, held_back: HeldBack, case: Case, configured: St
     """What really happened, beside the case; or why nothing can be said."""
     if any(is_popped(member.strategy) for interval in step.intervals for member in interval.members or ()):
         return "the simulation does not cover POP"
+    if any(member.parameters.holders is not None for interval in step.replayed for member in interval.members or ()):
+        return "the strategy is not known"
     if case.changes and not throughputs(step.history.clients, step.window.read_from, step.window.end):
         return "the members do not tell how fast they are"
     try:

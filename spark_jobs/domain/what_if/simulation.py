@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.ownership import Replays
+from spark_jobs.domain.kernel.ownership import Replays, implementations
 from spark_jobs.domain.kernel.triggers import moved_between
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND
@@ -30,13 +30,18 @@ def assignments_in(case: Case, recorded: Recorded, replays: Replays) -> dict[str
 
 def assignment_of(case: Case, span: Assignment, replays: Replays) -> Assignment:
     """The span as it would have been. Raises `StrategyError` as `assignments_in`, and where a member or a broker is in
-    no room: then every client keeps what it had.
+    no room: then every client keeps what it had. So it does where other members or queues would meet a strategy that
+    is not known.
     """
     inputs = case.inputs(span.interval)
     client_ids = [member.client_id for member in inputs.members]
-    for strategy in {member.strategy for member in inputs.members}:
-        if why := unresolvable_room(replays.settings.named(strategy), inputs.topic, inputs.queues, client_ids):
-            raise StrategyError(f"{case.label}: {strategy} cannot be played: {why}")
+    is_as_recorded = client_ids == [*span.client_ids] and inputs.queues == span.interval.queues
+    for implementation in implementations(inputs.members):
+        if implementation.parameters.holders is not None and not is_as_recorded:
+            raise StrategyError(f"{case.label}: the strategy of the members is not known: name or configure one")
+        strategy = replays.settings.named(*implementation)
+        if why := unresolvable_room(strategy, inputs.topic, inputs.queues, client_ids):
+            raise StrategyError(f"{case.label}: {strategy.name} cannot be played: {why}")
     return span._replace(allocation=replays.allocation(inputs), client_ids=client_ids)
 
 

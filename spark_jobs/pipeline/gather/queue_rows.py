@@ -19,6 +19,7 @@ from spark_jobs.domain.kernel.progress import lag_qualities
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.series import coded
 from spark_jobs.domain.model.statuses import Status
+from spark_jobs.domain.rocketmq.strategies import UNKNOWN_STRATEGY
 from spark_jobs.pipeline.gather.arrow_values import columns_of, from_numbers, from_values, offsets_of, ranges
 from spark_jobs.pipeline.gather.packed import TABLES_ARROW
 
@@ -146,7 +147,11 @@ def _about(interval: RebalanceInterval) -> dict[str, Any]:
     if interval.status != Status.UNOBSERVED:
         row |= _known_inputs(interval)
     if interval.status == Status.REPLAYED:
-        row |= {"strategy": _strategy(interval), "strategy_source": interval.strategy_source}
+        row |= {
+            "strategy": _strategy(interval),
+            "strategy_source": interval.strategy_source,
+            "strategy_alternatives": interval.strategy_alternatives or None,
+        } | _observed(interval)
     if interval.allocation is not None:
         row |= _totals(interval.allocation)
     return row | _moves(interval)
@@ -163,9 +168,20 @@ def _known_inputs(interval: RebalanceInterval) -> dict[str, Any]:
 
 
 def _strategy(interval: RebalanceInterval) -> str | None:
-    """What all members run; None without members."""
+    """What all members run; None without members, and where no strategy explains what they hold."""
     names = {member.strategy for member in interval.members or ()}
-    return MIXED if len(names) > 1 else next(iter(names), None)
+    name = MIXED if len(names) > 1 else next(iter(names), None)
+    return None if name == UNKNOWN_STRATEGY else name
+
+
+def _observed(interval: RebalanceInterval) -> dict[str, Any]:
+    """The settings that were observed, where they are those of all members."""
+    observed = {member.parameters for member in interval.members or ()}
+    if len(observed) != 1:
+        return {}
+    (parameters,) = observed
+    rooms = None if parameters.rooms is None else sorted(parameters.rooms)
+    return {"observed_virtual_nodes": parameters.virtual_node_cnt, "observed_rooms": rooms}
 
 
 def _totals(allocation: Allocation) -> dict[str, Any]:

@@ -118,8 +118,13 @@ def _member(member: MemberShare, view: IntervalExplanation, mixed: bool) -> str:
 def _cut(view: IntervalExplanation) -> Iterator[TextLine]:
     if not view.members:
         return
+    if view.strategy is None:
+        yield TextLine("No strategy with the known settings explains the queues that the members report.", 1)
+        return
     name = "Different strategies" if view.strategy == "MIXED" else f"Strategy {view.strategy}"
     yield TextLine(f"{_named(name, view.strategy_source)}:", 1)
+    if view.strategy_alternatives:
+        yield TextLine(f"That is ambiguous: {joined(view.strategy_alternatives)} would explain them, too.", 2)
     for sentence in view.arithmetic:
         yield TextLine(sentence, 2)
 

@@ -10,7 +10,7 @@ from operator import itemgetter
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.message_queue import MessageQueue, queue_ranges
 from spark_jobs.domain.model.statuses import Reason, Status
-from spark_jobs.domain.rocketmq.strategies import AVG, Strategy, StrategySettings, variant_of
+from spark_jobs.domain.rocketmq.strategies import AVG, Parameters, Strategy, StrategySettings, variant_of
 from spark_jobs.show.rows import Row
 from spark_jobs.show.text.arithmetic import AllocatingMember, allocation_arithmetic
 from spark_jobs.show.text.backlog import ViewBacklog, backlog_of
@@ -65,7 +65,9 @@ def interval_explanation(
     )
 
 
-_AS_PUBLISHED = ("membership_view", "status", "reason", "strategy", "strategy_source", "queue_count")
+_AS_PUBLISHED = (
+    *("membership_view", "status", "reason", "strategy", "strategy_source", "strategy_alternatives", "queue_count"),
+)
 
 
 def _is_unobserved(row: Row) -> bool:
@@ -130,17 +132,21 @@ def _backlog(queues: Sequence[_Key], progress: Mapping[_Key, Row]) -> ViewBacklo
 
 
 def _arithmetic(row: Row, settings: StrategySettings) -> list[str]:
+    if row["strategy"] is None and row["members"]:
+        return []
+    rooms = row["observed_rooms"]
+    observed = Parameters(row["observed_virtual_nodes"], None if rooms is None else frozenset(rooms))
     members = [
-        AllocatingMember(member["client_id"], _run_by(member, settings), member["subscribes"] is not False)
+        AllocatingMember(member["client_id"], _run_by(member, observed, settings), member["subscribes"] is not False)
         for member in row["members"]
     ]
     queues = [MessageQueue(row["topic"], *_key(queue)) for queue in row["queues"]]
     return allocation_arithmetic(members, row["topic"], queues)
 
 
-def _run_by(member: Row, settings: StrategySettings) -> Strategy:
+def _run_by(member: Row, observed: Parameters, settings: StrategySettings) -> Strategy:
     name = member["strategy"] or AVG
-    return settings.named(name, variant_of(name, member["language"], member["version"]))
+    return settings.named(name, variant_of(name, member["language"], member["version"], observed), observed)
 
 
 def _unassigned(owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[UnhealthyQueues]:

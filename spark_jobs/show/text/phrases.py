@@ -30,6 +30,7 @@ UNASSIGNED: Mapping[str, str] = {
     UnassignedCause.WAITS_FOR_LOCK: "{} waits for the broker's lock on this, which a broker frees 60 s after the last "
     "renewal",
     UnassignedCause.NO_VIRTUAL_NODES: "no member is on the hash ring (virtualNodeCnt is 0)",
+    UnassignedCause.NOT_LISTED: "all members report their queues, and none of them lists this",
 }
 #: Why several connections owned some queues.
 DOUBLE_OWNED: Mapping[str, str] = {

@@ -1,0 +1,66 @@
+"""The strategies that members may run of which it is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from spark_jobs.domain.kernel.holdings import Holding
+from spark_jobs.domain.rocketmq.allocation import machine_room
+from spark_jobs.domain.rocketmq.strategies import (
+    AS_CONFIGURED,
+    AVG,
+    AVG_BY_CIRCLE,
+    CONFIG,
+    CONSISTENT_HASH,
+    INNER_STRATEGIES,
+    MACHINE_ROOM,
+    MACHINE_ROOM_NEARBY,
+    Parameters,
+    StrategySettings,
+    Variant,
+)
+
+#: RocketMQ's default.
+_VIRTUAL_NODES = 10
+#: Of more rooms only all of them together are tried.
+_MOST_ROOMS = 4
+
+
+class Candidate(NamedTuple):
+    """A strategy that members may run."""
+
+    name: str
+    parameters: Parameters = AS_CONFIGURED
+
+
+def candidates(
+    reports: Iterable[Holding], named: Sequence[str], settings: StrategySettings, only: str | None = None
+) -> list[Candidate]:
+    """What members may run, the likeliest first: what others report, then the simplest, each with its configured
+    settings, with RocketMQ's defaults, and with rooms by the brokers' names; those of one name where it is known.
+    """
+    tried = [Candidate(AVG), Candidate(AVG_BY_CIRCLE), Candidate(CONSISTENT_HASH)]
+    if settings.virtual_node_cnt != _VIRTUAL_NODES:
+        tried.append(Candidate(CONSISTENT_HASH, Parameters(virtual_node_cnt=_VIRTUAL_NODES)))
+    tried.append(Candidate(CONSISTENT_HASH, Parameters(variant=Variant.GO)))
+    tried += (Candidate(name) for name in _configured(settings))
+    tried += (Candidate(MACHINE_ROOM, Parameters(rooms=rooms)) for rooms in _rooms(reports))
+    of_name = [candidate for candidate in tried if only in (None, candidate.name)]
+    return sorted(of_name, key=lambda candidate: candidate.name not in named)
+
+
+def _configured(settings: StrategySettings) -> Iterator[str]:
+    """The strategies that need settings, and have them."""
+    nearby = (f"{MACHINE_ROOM_NEARBY}-{inner}" for inner in INNER_STRATEGIES)
+    return (name for name in (MACHINE_ROOM, *nearby, CONFIG) if not settings.named(name).settings_missing)
+
+
+def _rooms(reports: Iterable[Holding]) -> Iterator[frozenset[str]]:
+    """The sets of rooms that MACHINE_ROOM may be configured with, the larger first."""
+    named = {machine_room(broker) for report in reports for broker, _ in report.queues}
+    rooms = sorted(room for room in named if room is not None)
+    sizes = range(len(rooms), 0, -1) if len(rooms) <= _MOST_ROOMS else (len(rooms),)
+    for size in sizes:
+        yield from map(frozenset, combinations(rooms, size))

@@ -1,0 +1,145 @@
+"""The strategies of a group's members in one step: reported, configured, observed in the queues they hold, or AVG."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+from spark_jobs.domain.kernel.as_reported import State, holders_of_states
+from spark_jobs.domain.kernel.group_spans import ClientStates, GroupSpans
+from spark_jobs.domain.kernel.holdings import Holding, Unchanged, reports_in, unchanged_times
+from spark_jobs.domain.kernel.members import resolve_strategies
+from spark_jobs.domain.kernel.observed import strategies_observed
+from spark_jobs.domain.kernel.ownership import Replays
+from spark_jobs.domain.kernel.views import Timeline, moments
+from spark_jobs.domain.model.history import ClientHistory, Connection, Membership, Place
+from spark_jobs.domain.model.window import AuditSettings, StepWindow
+from spark_jobs.domain.rocketmq.strategies import (
+    POP,
+    Holders,
+    Parameters,
+    Resolved,
+    class_of_language,
+    strategy_of_class,
+)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a step's window shows of its members' strategies.
+
+    `members`: the lists of each broker; `clients`: of which only snapshots inside the window are looked at.
+    """
+
+    spans: GroupSpans
+    members: Mapping[str, Timeline[Membership]]
+    clients: Mapping[str, ClientHistory]
+    window: StepWindow
+    settings: AuditSettings
+    replays: Replays
+
+    @cached_property
+    def topics(self) -> Sequence[str]:
+        """All topics that subscriptions or offsets name."""
+        return sorted(self.spans.subscribed | self.spans.offset_topics)
+
+    @property
+    def is_pop(self) -> bool:
+        """Whether POP is configured: which strategy the members run is not, then."""
+        return self.replays.settings.strategy == POP
+
+    @property
+    def configured(self) -> str | None:
+        """The strategy that is configured for the members."""
+        return None if self.is_pop else self.replays.settings.strategy
+
+    def strategies(
+        self, topic: str, queues: tuple[Place, ...], connections: Sequence[Connection], states: ClientStates
+    ) -> tuple[Resolved, ...]:
+        """One per connection, in the given order, which is that of the allocation."""
+        answers = (states.state_of(connection.client_id) for connection in connections)
+        classes = [
+            (state.strategy_class if state else None) or class_of_language(connection.language)
+            for connection, state in zip(connections, answers, strict=True)
+        ]
+        seen = [self._seen(*each) for each in zip(connections, classes, strict=True)] if self._observed else []
+        elsewhere = (state.strategy_class for state in states.states.values() if state.strategy_class)
+        resolved = tuple(resolve_strategies(classes, self.configured, seen, elsewhere))
+        if not any(each.is_not_recognized for each in resolved):
+            return resolved
+        holders = self._holders.get((topic, tuple(connection.client_id for connection in connections), queues))
+        reported = Parameters(holders=holders)
+        return tuple(each._replace(parameters=reported) if each.is_not_recognized else each for each in resolved)
+
+    def _seen(self, connection: Connection, class_name: str | None) -> Resolved | None:
+        is_known = class_name is not None and strategy_of_class(class_name) is not None
+        return self._observed.get(connection.client_id, None if is_known else self._observed.get(None))
+
+    @cached_property
+    def _observed(self) -> Mapping[str | None, Resolved]:
+        """As `strategies_observed`, over the whole window; also of clients that report a strategy whose settings are
+        missing.
+        """
+        if self.replays.settings.strategy:
+            return {}
+        known = [name for name, _ in Counter(filter(None, self._names.values())).most_common()]
+        observed: dict[str | None, Resolved] = {}
+        for name, client_ids in self._in_question.items():
+            reports = [report for times in self._unchanged for report in self._reports(times, client_ids)]
+            named = known if name is None else [name]
+            shown = strategies_observed(reports, self._connections, named, self.replays.settings, only=name)
+            if not self._holders and any(each.is_not_recognized for each in shown.values()):
+                continue
+            if name is None:
+                observed |= shown
+            elif shown:
+                observed |= {client_id: shown.get(client_id, shown[None]) for client_id in client_ids}
+        return observed
+
+    @cached_property
+    def _names(self) -> Mapping[str, str | None]:
+        """The strategy that each client that computes its share reports; None: none that RocketMQ ships."""
+        last = {client_id: spans[-1].state for client_id, spans in self.spans.clients.items()}
+        return {
+            client_id: strategy_of_class(state.strategy_class or "")
+            for client_id, state in last.items()
+            if state.client_rebalance
+        }
+
+    @cached_property
+    def _in_question(self) -> Mapping[str | None, Collection[str]]:
+        """The ids of the clients whose strategy, or one of its settings, is not known; by the strategy's name."""
+        missing = [name for name in self._names.values() if name and self.replays.settings.named(name).settings_missing]
+        client_ids_of: dict[str | None, list[str]] = {name: [] for name in (None, *missing)}
+        for client_id, name in self._names.items():
+            if name in client_ids_of:
+                client_ids_of[name].append(client_id)
+        return {name: client_ids for name, client_ids in client_ids_of.items() if client_ids}
+
+    def _reports(self, times: Unchanged, client_ids: Collection[str]) -> Iterator[Holding]:
+        clients = {client_id: self.clients[client_id] for client_id in client_ids}
+        return reports_in(times, clients, self.settings)
+
+    @cached_property
+    def _holders(self) -> Mapping[State, Holders]:
+        return holders_of_states(self._unchanged, self.clients, self.settings)
+
+    @cached_property
+    def _connections(self) -> Mapping[str, Connection]:
+        listed = (span.state.connections for spans in self.spans.memberships.values() for span in spans)
+        return {connection.client_id: connection for connection in chain.from_iterable(listed)}
+
+    @cached_property
+    def _unchanged(self) -> Sequence[Unchanged]:
+        """The times in which members and queues of a topic stay the same."""
+        listed = {self.window.observed_from}.union(*(each.changes(self.window) for each in self.members.values()))
+        return [times for topic in self.topics for times in self._unchanged_of(topic, listed)]
+
+    def _unchanged_of(self, topic: str, listed: Collection[int]) -> Iterator[Unchanged]:
+        routes = Timeline(self.spans.routes.get(topic, ()))
+        cuts = sorted(routes.changes(self.window).union(listed))
+        in_order = moments(cuts, self.window.end, routes, self.members, self.settings.cadence // 2)
+        return unchanged_times(topic, in_order, self.replays, self.settings)
