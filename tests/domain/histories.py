@@ -112,7 +112,7 @@ def intervals(history: History) -> list[RebalanceInterval]:
     """Those of T, with the warm-up: the kernel and the oracle agree on them."""
     group = history.group
     judged = list(judge(by_kernel.history_of(group), history.configured, SETTINGS, START, START + SETTINGS.step))
-    expected = by_oracle.said(group, _WINDOW, SETTINGS.thresholds.allowed_lag)
+    expected = by_oracle.said(group, _WINDOW, SETTINGS.thresholds)
     assert [by_kernel.said(step).intervals for step in judged] == [expected.intervals for _ in judged]
     assert judged or not expected.intervals
     return [interval for step in judged for interval in step.step.intervals if interval.topic == "T"]

@@ -35,6 +35,10 @@ def group(*held_back: HeldBack, members: int | None = 2, known: bool = True, unk
         # Messages waited longer under the second.
         (group(held("DUPLICATE_IDS", 5), held("MEMBERS", 6)), "MEMBERS", True),
         (group(held("DUPLICATE_IDS", 6), held("MEMBERS", 6)), "DUPLICATE_IDS", False),
+        # What only fell is said where nothing else held any queue back, and none is unknown.
+        (group(held("WORKED_OFF", 9), held("MEMBERS", 1)), "MEMBERS", True),
+        (group(held("WORKED_OFF", 9)), "WORKED_OFF", False),
+        (group(held("WORKED_OFF", 9), unknown=1), "UNKNOWN_BACKLOG", None),
     ],
 )
 def test_what_limits_a_group(found: GroupInStep, limit: str, helps: bool | None) -> None:
@@ -166,10 +170,22 @@ def test_the_words_name_the_numbers(found: GroupInStep, advice: str) -> None:
     assert capacity.advice(found) == advice
 
 
+def test_a_backlog_that_only_fell_is_said_with_what_is_left_and_what_else_was_wrong() -> None:
+    found = group(held("WORKED_OFF")._replace(left=200))
+    text = (
+        "No: the backlog only fell. 2 members worked off 1,000 messages that were there at the beginning, and 200 were "
+        "left at the end."
+    )
+    assert capacity.advice(found) == text
+    assert capacity.advice(replace(found, wrong=["A"])) == f"{text} What was wrong is of another kind: A."
+    assert "Its members worked off" in capacity.advice(group(held("WORKED_OFF", members=0)))
+
+
 def test_every_limit_has_its_words() -> None:
     # One thing, one plural: the words hold together with every number in them.
     for limit in set(Limit) - {Limit.NO_BACKLOG, Limit.UNKNOWN_BACKLOG}:
         advice = capacity.advice(group(held(limit)))
-        assert "1,200 messages piled up in 4 queues" in advice
+        piled_up = "1,200 messages piled up in 4 queues"
+        assert ("worked off 1,200 messages" if limit is Limit.WORKED_OFF else piled_up) in advice
         answers = {True: ("Yes, ",), False: ("No: ", "Only after "), None: ("Unknown: ",)}
         assert advice.startswith(answers[capacity.more_members_help(limit)])

@@ -95,9 +95,7 @@ def test_the_pace_is_that_of_the_time_in_which_it_is_known() -> None:
 @pytest.mark.parametrize(
     ("read", "messages"),
     [
-        # Only worked off; with a wave on the way; not worked off at all; more at the end.
-        ({0: "900/0", 100: "900/500", 200: "900/899"}, None),
-        ({0: "900/0", 100: "900/500", 150: "910/500", 200: "910/899"}, None),
+        # Not worked off at all; more at the end.
         ({0: "900/0", 200: "900/0"}, 900),
         ({0: "900/0", 200: "901/0"}, 901),
         # An operator's reset came back and was worked off, but for no more than is allowed; a message more is left.
@@ -111,6 +109,39 @@ def test_a_backlog_from_before_counts_if_it_does_not_shrink(read: dict[int, str]
     if found:
         # Nothing, or next to nothing, was added: the last interval tells.
         assert grown(found) == [(150, 0)]
+
+
+@pytest.mark.parametrize(
+    ("read", "messages", "left"),
+    [
+        # With a wave on the way; two million behind; no more than is allowed at the beginning.
+        ({0: "900/0", 100: "900/500", 200: "900/899"}, 900, 1),
+        ({0: "900/0", 100: "900/500", 150: "910/500", 200: "910/899"}, 900, 11),
+        ({0: "2000000/0", 200: "2000100/110"}, 2_000_000, 1_999_990),
+        ({0: "32/0", 200: "40/39"}, None, None),
+    ],
+)
+def test_a_backlog_that_only_falls_is_worked_off(read: dict[int, str], messages: int | None, left: int | None) -> None:
+    found = one_queue(read, 150, lag_max=2_000_000)
+    assert [queue.messages for queue in found] == ([] if messages is None else [messages])
+    for queue in found:
+        assert [(growth.is_worked_off, growth.progress.start) for growth in queue.growths] == [(True, at(150))]
+        assert queue.backlog[-1] == left
+
+
+def test_a_queue_that_stood_counts_with_what_waited_although_its_backlog_only_fell() -> None:
+    """500 wait from 100 s to 220 s, and 30 from 300 s on, which is no more than is allowed."""
+    read = {0: "900/0", 100: "900/400", 200: "900/400", 220: "900/400", 300: "900/870", 500: "900/870"}
+    (queue,) = one_queue(read, 210, 230, lag_max=900)
+    assert (queue.messages, queue.waited, queue.backlog.tolist()) == (500, 60_000_000, [0, 500, 500, 500, 0, 0])
+    assert grown([queue]) == [(210, 500)]
+    (growth,) = queue.growths
+    assert (growth.start, growth.end, growth.pause) == (at(100), at(220), 120 * 10**6)
+
+
+def test_a_queue_that_stood_for_less_than_two_minutes_is_worked_off() -> None:
+    (queue,) = one_queue({0: "900/0", 100: "900/400", 219: "900/400", 300: "900/900"}, lag_max=900)
+    assert [growth.is_worked_off for growth in queue.growths] == [True]
 
 
 def test_what_an_offset_adds_that_goes_back_is_no_growth() -> None:

@@ -199,4 +199,4 @@ def test_queues_of_limits_are_added_up() -> None:
 def test_what_nobody_consumed_counts_where_its_backlog_is_unknown(found: Finding, limits: list[str]) -> None:
     assert list(held(found, lag=None)) == limits
     for limit_held in held(found, lag=None).values():
-        assert limit_held[1:] == (0, 0, 0, 0, 0, 0, None)
+        assert limit_held[1:] == (0, 0, 0, 0, 0, 0, None, 0)

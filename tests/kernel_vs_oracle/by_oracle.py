@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rocketmq.strategies import StrategySettings, Variant
 from tests.kernel_vs_oracle.forms import IntervalStart, Line, OwnedQueue, ProgressLine, Said
 from tests.oracle import status
@@ -37,8 +38,9 @@ from tests.oracle.timeline import (
 from tests.oracle.views import AGREED
 
 
-def said(group: Group, window: StepWindow, allowed_lag: int) -> Said:
+def said(group: Group, window: StepWindow, thresholds: Thresholds) -> Said:
     """Of the whole group."""
+    allowed_lag, stalled_after = thresholds.allowed_lag, thresholds.stalled_after_seconds * 10**6
     topics = [_Topic(group, topic, window) for topic in group.topics]
     lines = sorted((line for topic in topics for line in topic.lines()), key=lambda line: line.order)
     rows = [row for topic in topics for row in topic.rows(allowed_lag)]
@@ -50,7 +52,7 @@ def said(group: Group, window: StepWindow, allowed_lag: int) -> Said:
         status.counts([end for topic in topics if (end := topic.end())]) if has_interval else None,
         status.backlog(row for row, _ in rows) if has_interval else None,
         status.growths([row for row, _ in rows], group.offsets, window),
-        piled_up((row for row, _ in rows), group.offsets, window, allowed_lag),
+        piled_up((row for row, _ in rows), group.offsets, window, allowed_lag, stalled_after),
         sorted(unknown_queues(row for row, _ in rows)),
     )
 

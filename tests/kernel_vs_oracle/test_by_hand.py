@@ -59,7 +59,7 @@ def said(recorded: Group) -> Said:
     """Of the first step, by the kernel; the oracle says the same."""
     found = by_kernel.said(judged(recorded))
     (window,) = Recording(recorded, 1).windows()
-    assert found == by_oracle.said(recorded, window, SETTINGS.thresholds.allowed_lag)
+    assert found == by_oracle.said(recorded, window, SETTINGS.thresholds)
     return found
 
 

@@ -16,12 +16,12 @@ _NOTHING = Said([], [], [], None, None, {}, {}, [])
 
 
 def check_equal(recording: Recording) -> None:
-    group, allowed_lag = recording.group, SETTINGS.thresholds.allowed_lag
+    group = recording.group
     history = by_kernel.history_of(group)
     judged = judge(history, group.configured, SETTINGS, START, recording.end)
     found = {step.step.window.start: by_kernel.said(step) for step in judged}
     for window in recording.windows():
-        expected, said = by_oracle.said(group, window, allowed_lag), found.get(window.start, _NOTHING)
+        expected, said = by_oracle.said(group, window, SETTINGS.thresholds), found.get(window.start, _NOTHING)
         for what, ours, theirs in zip(Said._fields, said, expected, strict=True):
             assert ours == theirs, what
 

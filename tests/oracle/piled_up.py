@@ -22,22 +22,31 @@ class PiledUp(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What waited at one reading; `without_rewinds`: less what offsets that went back have added."""
+    """What waited at one reading; `without_rewinds`: less what offsets that went back have added; `moved`: the offset
+    moved on since the one before.
+    """
 
     at: int
     messages: int
     without_rewinds: int
+    moved: bool
 
 
 def piled_up(
-    rows: Iterable[QueueRow], offsets: Mapping[str, Sequence[OffsetSnapshot]], window: StepWindow, allowed_lag: int
+    rows: Iterable[QueueRow],
+    offsets: Mapping[str, Sequence[OffsetSnapshot]],
+    window: StepWindow,
+    allowed_lag: int,
+    stalled_after: int,
 ) -> dict[tuple[str, Place], PiledUp]:
-    """By queue: those in which more waited than is allowed, and than is consumed in a minute."""
+    """By queue: those in which more waited than is allowed, and than is consumed in a minute. `stalled_after`:
+    microseconds.
+    """
     found = {}
     for (topic, place), of_queue in rows_by_queue(rows):
         looks = list(_looks(queue_readings(offsets.get(topic, ()), window, place), window))
         enough = max(allowed_lag, _per_minute(of_queue))
-        if _most(of_queue) > enough and (pile := _of_queue(looks, of_queue, enough)):
+        if _most(of_queue) > enough and (pile := _of_queue(looks, of_queue, enough, stalled_after)):
             found[topic, place] = pile
     return found
 
@@ -52,7 +61,7 @@ def unknown_queues(rows: Iterable[QueueRow]) -> list[tuple[str, Place]]:
     ]
 
 
-def _of_queue(looks: Sequence[Look], of_queue: Sequence[QueueRow], enough: int) -> PiledUp | None:
+def _of_queue(looks: Sequence[Look], of_queue: Sequence[QueueRow], enough: int, stalled_after: int) -> PiledUp | None:
     places = range(len(looks))
     rises = {(i, j): looks[j].without_rewinds - looks[i].without_rewinds for j in places for i in range(j + 1)}
     bottom, top = max(rises, key=lambda pair: (rises[pair], -pair[1], pair[0]))
@@ -70,7 +79,37 @@ def _of_queue(looks: Sequence[Look], of_queue: Sequence[QueueRow], enough: int) 
         }
         return PiledUp(looks[top].messages, waited, tuple((at, n) for at, n in grown.items() if n > 0) or last)
     left = looks[-1].messages
-    return PiledUp(left, waited, last) if left > enough and left >= looks[0].messages else None
+    if left > enough and left >= looks[0].messages:
+        return PiledUp(left, waited, last)
+    if stands := list(_stands(looks, enough, stalled_after)):
+        growths = tuple(
+            (_last_before(of_queue, stand[-1].at), max(look.messages for look in stand)) for stand in stands
+        )
+        waited = sum(
+            sum(before.messages * (after.at - before.at) for before, after in pairwise(stand)) // 1000
+            for stand in stands
+        )
+        return PiledUp(max(messages for _, messages in growths), waited, growths)
+    if looks[0].messages > enough:
+        return PiledUp(max(look.messages for look in looks), waited, last)
+    return None
+
+
+def _stands(looks: Sequence[Look], enough: int, stalled_after: int) -> Iterator[list[Look]]:
+    """Times in which the offset did not move on, that lasted so long, with more than enough in the end."""
+    stand: list[Look] = []
+    for look in [*looks, None]:
+        if stand and (look is None or look.moved):
+            if stand[-1].at - stand[0].at >= stalled_after and stand[-1].messages > enough:
+                yield stand
+            stand = []
+        if look is not None:
+            stand.append(look)
+
+
+def _last_before(of_queue: Sequence[QueueRow], end: int) -> int:
+    """When the last of its intervals that begins before `end` does."""
+    return ([row.start for row in of_queue if row.start < end] or [of_queue[0].start])[-1]
 
 
 def _looks(readings: Sequence[QueueReading], window: StepWindow) -> Iterator[Look]:
@@ -91,7 +130,9 @@ def _looks(readings: Sequence[QueueReading], window: StepWindow) -> Iterator[Loo
             back += max(last.consumed_to - reading.consumed_to, 0)
         waits = reading.lag if committed else came
         assert waits is not None
-        yield Look(reading.at, waits, waits - back + _missing(every_end, len(ends) - 1) if committed else came)
+        went_on = committed and last is not None and (reading.consumed_to or 0) > (last.consumed_to or 0)
+        without_rewinds = waits - back + _missing(every_end, len(ends) - 1) if committed else came
+        yield Look(reading.at, waits, without_rewinds, went_on)
 
 
 def _missing(ends: Sequence[int], number: int) -> int:

@@ -17,6 +17,7 @@ class Limit(StrEnum):
     UNKNOWN_MEMBERS = "UNKNOWN_MEMBERS"
     UNKNOWN_OWNERS = "UNKNOWN_OWNERS"
     NO_BACKLOG = "NO_BACKLOG"
+    WORKED_OFF = "WORKED_OFF"
     NOBODY_ONLINE = "NOBODY_ONLINE"
     DUPLICATE_IDS = "DUPLICATE_IDS"
     SUBSCRIPTIONS = "SUBSCRIPTIONS"
@@ -47,7 +48,8 @@ class HeldBack(NamedTuple):
     `messages` that piled up under it, in so many `queues`, at the moment at which they were most; `waited`: in
     message-milliseconds, over all time; 0, as all else, where there are queues of an unknown backlog only. `readable`
     queues of the topic in which most piled up, and `members` (connections) at that time. `slow_members`: those that
-    findings of the limit name, and their consume `threads` together, None: not known.
+    findings of the limit name, and their consume `threads` together, None: not known. `left`: of the messages, those
+    that waited at the end.
     """
 
     limit: Limit
@@ -58,6 +60,7 @@ class HeldBack(NamedTuple):
     members: int
     slow_members: int = 0
     threads: int | None = None
+    left: int = 0
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,8 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.LISTENER: _SLOW_LISTENER,
     Limit.LISTENER_AND_QUEUES: _SLOW_LISTENER,
 }
+#: Limits that are none, as far as the backlog of all queues is known.
+_NOTHING_GREW = (Limit.NO_BACKLOG, Limit.WORKED_OFF)
 _YES = "Yes, at least {more}, up to {readable} in all"
 _CAN_HANDLE = "if what the listener calls (a database, for example) can handle it"
 #: Behind "Would more consumers have helped?": the answer, what limited the group, and the one thing to do.
@@ -134,6 +139,8 @@ ADVICE: dict[Limit, str] = {
     Limit.UNKNOWN_MEMBERS: "Unknown: the members are not known, and {piled}.",
     Limit.UNKNOWN_OWNERS: "Unknown: the owners of the queues are not known, and {piled}.",
     Limit.NO_BACKLOG: "No: {members} kept up with {queues}.",
+    Limit.WORKED_OFF: "No: the backlog only fell. {members} worked off {worked_off} that were there at the "
+    "beginning, and {left} were left at the end.",
     Limit.NOBODY_ONLINE: "Yes, any consumer: nobody was connected, and {piled}.",
     Limit.DUPLICATE_IDS: "No: consumers shared a client id, and {piled}. Give every consumer its own.",
     Limit.SUBSCRIPTIONS: "No: members did not subscribe to the same topics, and {piled}. Make all of them subscribe to "
@@ -187,9 +194,9 @@ def with_shares(named: Limit | None, members: int, queues: int, *, popped: bool 
 
 def limit(group: GroupInStep) -> Limit:
     """What limited the group: the limit under which messages waited longest, all of them added up."""
-    if group.held_back:
-        return worst(group.held_back).limit
-    return Limit.NO_BACKLOG if group.backlog_is_known and not group.unknown_queues else Limit.UNKNOWN_BACKLOG
+    longest = worst(group.held_back).limit if group.held_back else Limit.NO_BACKLOG
+    is_known = not group.unknown_queues and (group.backlog_is_known or group.held_back)
+    return Limit.UNKNOWN_BACKLOG if longest in _NOTHING_GREW and not is_known else longest
 
 
 def more_members_help(limit: Limit) -> bool | None:
@@ -211,14 +218,15 @@ def advice(group: GroupInStep) -> str:
         unknown = count(group.unknown_queues, "queue") if group.unknown_queues else "the group"
         return ADVICE[group_limit].format(unknown=unknown)
     answer = _kept_up(group) if group_limit is Limit.NO_BACKLOG else _held_back(group, worst(group.held_back))
-    return " ".join(filter(None, (answer, _unknown(group))))
+    other = group_limit in _NOTHING_GREW and group.wrong
+    wrong = f"What was wrong is of another kind: {names_text(group.wrong, 3)}." if other else None
+    return " ".join(filter(None, (answer, wrong, _unknown(group))))
 
 
 def _kept_up(group: GroupInStep) -> str:
     kept_up = _SOMEBODY_KEPT_UP if group.members is None else _NOTHING_WAITED
     answer = ADVICE[Limit.NO_BACKLOG] if group.members else kept_up
-    text = answer.format(members=count(group.members or 0, "member"), queues=count(group.queues, "queue"))
-    return f"{text} What was wrong is of another kind: {names_text(group.wrong, 3)}." if group.wrong else text
+    return answer.format(members=count(group.members or 0, "member"), queues=count(group.queues, "queue"))
 
 
 def _held_back(group: GroupInStep, held_back: HeldBack) -> str:
@@ -226,12 +234,14 @@ def _held_back(group: GroupInStep, held_back: HeldBack) -> str:
         # Nothing was measured, so no time tells more than the end.
         held_back = held_back._replace(readable=group.queues, members=group.members or 0)
     return ADVICE[held_back.limit].format(
-        members=count(held_back.members, "member"),
+        members=count(held_back.members, "member") if held_back.members else "Its members",
         queues=count(held_back.readable, "queue"),
         readable=f"{held_back.readable:,}",
         piled=_piled(held_back),
         more=count(more_members(held_back), "more consumer"),
         threads=_threads(held_back),
+        worked_off=count(held_back.messages - held_back.left, "message"),
+        left=f"{held_back.left:,}",
     )
 
 
@@ -245,8 +255,8 @@ def _unknown(group: GroupInStep) -> str | None:
 
 
 def worst(limits: Sequence[HeldBack]) -> HeldBack:
-    """The limit under which messages waited longest; of equals the first."""
-    return max(limits, key=lambda limit: limit.waited)
+    """The limit under which messages waited longest; of equals the first. A backlog that only fell comes last."""
+    return max(limits, key=lambda limit: (limit.limit is not Limit.WORKED_OFF, limit.waited))
 
 
 def more_members(held_back: HeldBack) -> int:

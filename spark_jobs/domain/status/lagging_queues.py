@@ -22,7 +22,8 @@ class Growth(NamedTuple):
 
     `start`, `end`: when, in microseconds, both included. `pause`: the longest time without consumption meanwhile,
     microseconds, if it is at least half of the whole, else 0. `is_rewound`: nothing of the backlog grew, an offset went
-    back.
+    back. `is_worked_off`: nothing grew, the backlog fell. Of a time in which the offset stood, and the backlog did not
+    grow by much, `messages` are what waited.
     """
 
     progress: IntervalProgress
@@ -32,14 +33,17 @@ class Growth(NamedTuple):
     end: int
     pause: int = 0
     is_rewound: bool = False
+    is_worked_off: bool = False
 
 
 class LaggingQueue(NamedTuple):
-    """One queue in which messages piled up: how many waited at the top of its greatest rise, and message-milliseconds
-    that they waited in all.
+    """One queue in which messages waited: how many at the top of the greatest rise of its backlog, and
+    message-milliseconds that they waited in all. Where it did not rise, the same of the times in which its offset
+    stood, or else of all the time in which it fell.
 
-    `growths`: the intervals in which that rise came about; if the backlog only stayed as it was, or none of them was
-    replayed, the last interval. `times` and `backlog`: its readings (microseconds), and what of that was there at each.
+    `growths`: the intervals in which that rise came about, or the times in which the offset stood; if the backlog only
+    stayed as it was or fell, or none of them was replayed, the last interval. `times` and `backlog`: its readings
+    (microseconds), and what of that was there at each.
     """
 
     topic: str
@@ -71,6 +75,20 @@ class BacklogReadings(NamedTuple):
         longest = int(np.diff(np.concatenate([moments[:1], moves, moments[-1:]])).max())
         return longest if 2 * longest >= moments[-1] - moments[0] else 0
 
+    def standstills(self, enough: int, minimum: int) -> list[tuple[int, int]]:
+        """The first and the last reading of each time of `minimum` microseconds or more in which the consumer offset
+        did not move, and more than `enough` waited in the end.
+        """
+        firsts = np.flatnonzero(self.moved | (np.arange(len(self.times)) == 0))
+        lasts = np.append(firsts[1:], len(self.times)) - 1
+        long = (self.times[lasts] - self.times[firsts] >= minimum) & (self.messages[lasts] > enough)
+        return list(zip(firsts[long].tolist(), lasts[long].tolist(), strict=True))
+
+    def waited(self, first: int, last: int) -> int:
+        """Message-milliseconds from one reading to another."""
+        part = slice(first, last + 1)
+        return int((self.messages[part][:-1] * np.diff(self.times[part])).sum()) // MILLISECOND
+
 
 def lagging_queues(
     queues: QueueIntervals, offsets: Mapping[str, OffsetReadings], window: StepWindow, settings: AuditSettings
@@ -78,8 +96,9 @@ def lagging_queues(
     """One per queue in which more than `allowed_lag` messages waited, and more than its owner consumes in a minute.
 
     The backlog grew by as much at some time of the step, or is as large at the step's end and no smaller than at its
-    start: a backlog that only shrinks has grown before. Where the group never committed, the lag is the messages
-    produced since the first reading, if the queue's owner was ever known.
+    start. Or the offset stood for `stalled_after_seconds` while so many waited. Or so many waited at the start, and
+    fewer at the end: that backlog has grown before, and is worked off. Where the group never committed, the lag is the
+    messages produced since the first reading, if the queue's owner was ever known.
     """
     firsts = np.flatnonzero(is_first_of_queue(queues.queue))
     enough = _enough(queues, firsts, settings.thresholds.allowed_lag)
@@ -89,20 +108,26 @@ def lagging_queues(
         topic, places = rows[0].interval.topic, queues.place[entries].tolist()
         queue = rows[0].queues[places[0]]
         waiting = _waiting(offsets[topic], queue, window, settings.max_gap)
-        lagging = _lagging_queue(topic, queue, waiting, list(zip(rows, places, strict=True)), int(enough[number]))
+        entries_of_queue, minimum = list(zip(rows, places, strict=True)), settings.thresholds.stalled_after_seconds
+        lagging = (
+            _piled_up(topic, queue, waiting, entries_of_queue, int(enough[number]))
+            or _stood(topic, queue, waiting, entries_of_queue, int(enough[number]), minimum * SECOND)
+            or _worked_off(topic, queue, waiting, entries_of_queue, int(enough[number]))
+        )
         if lagging:
             yield lagging
 
 
-def _lagging_queue(
+def _piled_up(
     topic: str, queue: Place, waiting: BacklogReadings, entries: list[tuple[IntervalProgress, int]], enough: int
 ) -> LaggingQueue | None:
+    """The backlog rose, or is no smaller at the end than at the start."""
     times, messages, without_rewinds, _ = waiting
     bottom, top = greatest_rise(without_rewinds)
     rose = without_rewinds[top] - without_rewinds[bottom] > enough
     if not rose and messages[-1] <= max(messages[0] - 1, enough):
         return None
-    waited = int((messages[:-1] * np.diff(times)).sum()) // MILLISECOND
+    waited = waiting.waited(0, len(times) - 1)
     row, place = entries[-1]
     growths = _growths(waiting, bottom, top, entries) if rose else []
     is_rewound = bool(messages[-1] - without_rewinds[-1] > enough)
@@ -112,6 +137,41 @@ def _lagging_queue(
     backlog[: bottom if rose else 0] = 0
     backlog[backlog <= enough] = 0
     return LaggingQueue(topic, queue, most, waited, growths, times, backlog)
+
+
+def _stood(
+    topic: str,
+    queue: Place,
+    waiting: BacklogReadings,
+    entries: list[tuple[IntervalProgress, int]],
+    enough: int,
+    minimum: int,
+) -> LaggingQueue | None:
+    """Messages waited while the offset stood, though the backlog did not rise by much."""
+    times, messages = waiting.times, waiting.messages
+    standstills = waiting.standstills(enough, minimum)
+    if not standstills:
+        return None
+    backlog, growths = np.zeros_like(messages), []
+    for first, last in standstills:
+        backlog[first : last + 1] = messages[first : last + 1]
+        start, end, waited = int(times[first]), int(times[last]), int(messages[first : last + 1].max())
+        row, place = next((each for each in reversed(entries) if each[0].start < end), entries[0])
+        growths.append(Growth(row, place, waited, start, end, end - start))
+    waited = sum(waiting.waited(*standstill) for standstill in standstills)
+    return LaggingQueue(topic, queue, int(backlog.max()), waited, growths, times, backlog)
+
+
+def _worked_off(
+    topic: str, queue: Place, waiting: BacklogReadings, entries: list[tuple[IntervalProgress, int]], enough: int
+) -> LaggingQueue | None:
+    """More than enough waited at the start, and less at the end."""
+    times, messages = waiting.times, waiting.messages
+    if messages[0] <= enough:
+        return None
+    row, place = entries[-1]
+    growths = [Growth(row, place, 0, row.start, row.end, is_worked_off=True)]
+    return LaggingQueue(topic, queue, int(messages.max()), waiting.waited(0, len(times) - 1), growths, times, messages)
 
 
 def highest_together(queues: Iterable[LaggingQueue]) -> tuple[int, int]:

@@ -84,6 +84,7 @@ def held_back(
             members=pile.greatest[2],
             slow_members=len(pile.client_ids),
             threads=_threads(step, pile.client_ids),
+            left=sum(int(queue.backlog[-1]) for queue in pile.queues),
         )
         for limit, pile in sorted(piles.items(), key=lambda item: _ORDER[item[0]])
         for messages, in_queues in [highest_together(pile.queues) if pile.queues else (0, 0)]
@@ -132,7 +133,12 @@ def _removed_pile(removed: Iterable[RemovedQueue], window: StepWindow) -> _Pile:
 
 def _add(piles: dict[Limit, _Pile], signs: Sequence[_LimitFinding], queue: LaggingQueue, minimum_pause: int) -> None:
     """Adds the queue to the pile of the limit (if any) under which its backlog grew most, of equals the first."""
-    limits = [(growth, *_limit_of_growth(signs, growth, minimum_pause)) for growth in queue.growths]
+    limits: list[tuple[Growth, Limit | None, set[str]]] = [
+        (growth, Limit.WORKED_OFF, set())
+        if growth.is_worked_off
+        else (growth, *_limit_of_growth(signs, growth, minimum_pause))
+        for growth in queue.growths
+    ]
     messages: dict[Limit | None, int] = {}
     for growth, limit, _ in limits:
         messages[limit] = messages.get(limit, 0) + growth.messages
