@@ -274,6 +274,16 @@ def test_the_admin_client_comes_in_the_place_of_another_version(
     check_tools(target)
 
 
+def test_no_host_of_a_registry_is_named() -> None:
+    """Which one is asked is said by the settings of Ivy and pip."""
+    hosts = re.compile(r"repo1?\.maven|\bpypi\.org|pythonhosted")
+    folders = ("spark_jobs", "rebalance_audit", "dags", "deploy", "docs", "examples", "benchmarks")
+    files = [*(file for folder in folders for file in (ROOT / folder).rglob("*")), *ROOT.glob("*")]
+    texts = {file: file.read_bytes().decode(errors="ignore") for file in files if file.is_file()}
+    named = {str(file): found for file, text in texts.items() if (found := hosts.findall(text))}
+    assert named == {}
+
+
 def test_the_lock_pins_everything_and_names_no_host() -> None:
     lock = (ROOT / "requirements.lock").read_text()
     assert "://" not in lock

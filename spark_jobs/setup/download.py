@@ -16,11 +16,11 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 from spark_jobs.errors import SetupError
 
-#: Central, and before it what Maven has on this machine; `dual`: a jar of which Maven has the description only is taken
-#: from Central, and one that Central does not give from Maven.
+#: Central, as Ivy knows it, and before it what Maven has on this machine; `dual`: a jar of which Maven has the
+#: description only is taken from Central, and one that Central does not give from Maven.
 _IVY_SETTINGS = """<ivysettings><settings defaultResolver="all"/><resolvers><chain name="all" dual="true">
 <ibiblio name="maven" m2compatible="true" root="file:${user.home}/.m2/repository/"/>
-<ibiblio name="central" m2compatible="true" root="https://repo1.maven.org/maven2/"/>
+<ibiblio name="central" m2compatible="true"/>
 </chain></resolvers></ivysettings>"""
 _SETTING = "spark.jars.ivySettings"
 _ATTEMPTS = 4
