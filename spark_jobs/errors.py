@@ -22,7 +22,7 @@ class RebalanceAuditError(Exception):
 
 
 class UsageError(RebalanceAuditError):
-    """A command or an option that does not exist."""
+    """A command or an option that does not exist, or that needs another one."""
 
 
 class IntervalError(RebalanceAuditError):

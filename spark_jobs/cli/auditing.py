@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import itemgetter
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -39,6 +41,8 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid, format_utc
 from spark_jobs.errors import ExitCode, NothingPublishedError
 from spark_jobs.ingest.load import ingest
+from spark_jobs.ingest.logs.recorded import recording_of_logs, write_recording
+from spark_jobs.ingest.logs.sources import LogFolder
 from spark_jobs.operate.demo import INTERVAL, demo, example_files
 from spark_jobs.operate.validate import Validation, validate
 from spark_jobs.operate.verify import verify
@@ -61,9 +65,10 @@ def spark_for(
 def ingest_command(arguments: Namespace) -> int:
     """Exit code 2 where lines were quarantined, or nothing was there to be loaded."""
     warehouse = Warehouse.parse(arguments.warehouse)
-    with progress_on() as say:
-        spark = spark_for(arguments, say, lambda _: sum(map(os.path.getsize, arguments.FILE)), checks=False)
-        report = ingest(spark, warehouse, arguments.FILE, arguments.cluster_name, progress=say)
+    with TemporaryDirectory() as folder, progress_on() as say:
+        files = [*arguments.FILE, *_recorded_by_logs(arguments, Path(folder), say)]
+        spark = spark_for(arguments, say, lambda _: sum(map(os.path.getsize, files)), checks=False)
+        report = ingest(spark, warehouse, files, arguments.cluster_name, progress=say)
     lines = [as_json(vars(report))] if arguments.json else map(printable, str(report).splitlines())
     print(*lines, sep="\n")
     if report.span is None:
@@ -71,6 +76,18 @@ def ingest_command(arguments: Namespace) -> int:
     elif not arguments.json:
         show_next("run", arguments.warehouse, interval=str(_hours(*report.span)))
     return ExitCode.WARNINGS if report.quarantined or report.span is None else ExitCode.CLEAN
+
+
+def _recorded_by_logs(arguments: Namespace, folder: Path, say: Callable[[str], None]) -> list[Path]:
+    """The recording that the logs make, in this folder; says what was read of them."""
+    if not arguments.logs:
+        return []
+    say("reading the logs")
+    folders = [LogFolder.parse(text) for text in arguments.logs]
+    recording = recording_of_logs(folders, arguments.cluster_name, arguments.log_zone, list(map(Path, arguments.FILE)))
+    for line in str(recording).splitlines():
+        print_to_stderr(line)
+    return [write_recording(recording, folder / "logs.jsonl.gz")]
 
 
 def _hours(earliest: datetime, latest: datetime) -> Interval:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from schemas import OPTIONAL_SOURCES, OUTPUTS, SOURCES, TABLES, Table
 from spark_jobs.config.file import load
-from spark_jobs.errors import WarehouseError
+from spark_jobs.errors import UsageError, WarehouseError
 from spark_jobs.ingest.files import check_readable
 from spark_jobs.store.location import Location, check_all
 from spark_jobs.store.read.delta import DeltaTables
@@ -29,6 +29,15 @@ def check_audit(arguments: Namespace) -> None:
     location, named = Location.parse(arguments.warehouse), vars(arguments)
     if location.local_path is not None:
         check_recorded(DeltaTables(location), *(named.get(name) for name in ("cluster", "group", "topic")))
+
+
+def check_ingest(arguments: Namespace) -> None:
+    """As `check_inputs`, and raises `UsageError` where nothing is to be loaded, or logs have no name of a cluster."""
+    if not arguments.FILE and not arguments.logs:
+        raise UsageError("ingest needs a recording, or --logs with a folder of RocketMQ's logs")
+    if arguments.logs and not arguments.cluster_name:
+        raise UsageError("--logs needs --cluster-name, as logs do not name their cluster")
+    check_inputs(arguments)
 
 
 def check_inputs(arguments: Namespace, needed: Iterable[Table] = ()) -> None:

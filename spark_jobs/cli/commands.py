@@ -84,13 +84,14 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "ingest": Command(
-        "Load recordings of RocketMQ's answers into the source tables; loading one again changes nothing.",
+        "Load recordings, or RocketMQ's own logs, into the source tables; loading them again changes nothing.",
         "auditing:ingest_command",
         required="FILE --warehouse",
-        optional="--cluster-name --scale --json",
-        check="before:check_inputs",
+        optional="--logs --log-zone --cluster-name --scale --json",
+        check="before:check_ingest",
         examples=(
             "examples/recording.jsonl.gz --warehouse ./warehouse",
+            "--logs logs/broker-a --logs logs/broker-b --cluster-name eu --warehouse ./warehouse",
             "day1.jsonl.gz day2.jsonl.gz --warehouse s3a://lake/audit --cluster-name eu",
         ),
     ),

@@ -74,7 +74,12 @@ def _switch(help: str) -> Mapping[str, Any]:
 
 #: Every option and argument, once; a command names those it takes.
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "FILE": _value("FILE", "recording to load: .jsonl or .jsonl.gz", nargs="+"),
+    "FILE": _value("FILE", "recording to load: .jsonl or .jsonl.gz", nargs="*"),
+    "--logs": _repeated(
+        "[BROKER=]PATH",
+        "logs of brokers, name servers, proxies or Java clients to load: a folder or a file; as often as needed",
+    ),
+    "--log-zone": _value("ZONE", "time zone of the logs that do not say it, such as UTC or Asia/Shanghai"),
     "TASK": _value(
         "TASK",
         "audit: check the sources, audit them, stage the results; publish: check the results, publish them",

@@ -1,0 +1,1 @@
+"""RocketMQ's own logs → a recording of the time that they cover."""

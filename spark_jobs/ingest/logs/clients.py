@@ -1,0 +1,93 @@
+"""What clients said of themselves: their subscriptions, to brokers; their strategy and queues, in their own logs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from spark_jobs.ingest.logs.events import Connected, Rebalanced, Registered, Subscription
+from spark_jobs.ingest.logs.members import Changed
+from spark_jobs.ingest.logs.sources import Process
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class ClientState:
+    """What is known of a client of a group. `subscriptions`: None: nothing; `held`: the last result of its rebalances,
+    by topic.
+    """
+
+    subscriptions: tuple[Subscription, ...] | None = None
+    held: Mapping[str, Rebalanced] = field(default_factory=dict)
+
+
+class Client(NamedTuple):
+    """A client of a group: its states from when on, and the spans (milliseconds) in which it is known to have lived."""
+
+    group: str
+    client_id: str
+    changes: list[tuple[int, ClientState]]
+    alive: list[tuple[int, int]]
+
+
+def clients_of(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[Changed]]]) -> list[Client]:
+    """The clients that said something of themselves. One with a log of its own is known as long as the log goes on; any
+    other as long as a broker or proxy has its connection (`groups`: by process and group).
+    """
+    changes: dict[Key, list[tuple[int, ClientState]]] = defaultdict(list)
+    own_logs: dict[Key, list[tuple[int, int]]] = {}
+    happened = [(one, process) for process in read for one in process.happened]
+    ids: dict[tuple[int, str], str] = {}
+    for (at, event), process in sorted(happened, key=lambda item: item[0].at):
+        if isinstance(event, Connected):
+            ids[id(process), event.connection.address] = event.connection.client_id
+        elif isinstance(event, Registered) and event.address:
+            client_id = ids.get((id(process), event.address))
+            if client_id:
+                _add(changes[event.group, client_id], at, subscriptions=event.subscriptions)
+        elif isinstance(event, Rebalanced):
+            key = event.group, event.client_id
+            held = changes[key][-1][1].held if changes[key] else {}
+            _add(changes[key], at, held={**held, event.topic: event})
+            own_logs[key] = process.alive
+    listed = _listed(groups, {str(process.name): process.alive[-1][1] for process in read if process.name})
+    return [
+        Client(*key, states, _since(states[0][0], own_logs.get(key) or listed.get(key, [])))
+        for key, states in changes.items()
+    ]
+
+
+def _add(states: list[tuple[int, ClientState]], at: int, **known: object) -> None:
+    states.append((at, replace(states[-1][1] if states else ClientState(), **known)))  # type: ignore[arg-type]
+
+
+def _listed(
+    groups: Mapping[str, Mapping[str, list[Changed]]], ends: Mapping[str, int]
+) -> dict[Key, list[tuple[int, int]]]:
+    """The spans in which a broker or a proxy has a connection of the client, those that touch as one; `ends`: of the
+    log of each.
+    """
+    spans: dict[Key, list[tuple[int, int]]] = defaultdict(list)
+    for name, of_process in groups.items():
+        for group, changes in of_process.items():
+            for now, following in zip(changes, [*changes[1:], Changed(ends[name] + 1, None)], strict=True):
+                for connection in now.state.members if now.state else ():
+                    spans[group, connection.client_id].append((now.at, following.at - 1))
+    return {key: _united(of_client) for key, of_client in spans.items()}
+
+
+def _united(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    united: list[tuple[int, int]] = []
+    for first, last in sorted(spans):
+        if united and first <= united[-1][1] + 1:
+            united[-1] = united[-1][0], max(united[-1][1], last)
+        else:
+            united.append((first, last))
+    return united
+
+
+def _since(start: int, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(max(first, start), last) for first, last in spans if last >= start]

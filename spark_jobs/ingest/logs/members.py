@@ -1,0 +1,194 @@
+"""Who was connected to a broker, from what it logged: forward from a moment at which that is known, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from spark_jobs.ingest.logs.events import (
+    Booted,
+    Born,
+    Connected,
+    Connection,
+    Disconnected,
+    Empty,
+    Event,
+    Expired,
+    Listed,
+    Registered,
+    Subscribed,
+    Subscription,
+    Unsubscribed,
+)
+from spark_jobs.ingest.logs.sources import Happened, Process
+
+#: The line that a group is new follows the first connection by less than this, in milliseconds.
+_JUST: Final = 2_000
+
+Members = Mapping[str, Connection]
+#: The events about a group's members and subscriptions.
+OF_GROUP: Final = (Connected, Disconnected, Expired, Empty, Born, Subscribed, Unsubscribed, Registered, Listed)
+
+
+@dataclass(frozen=True)
+class GroupState:
+    """What a broker knows of a group: its connections, and what it was told of the group."""
+
+    members: tuple[Connection, ...] = ()
+    consume_type: str | None = None
+    message_model: str | None = None
+    consume_from_where: str | None = None
+    subscriptions: tuple[Subscription, ...] = ()
+
+
+class Changed(NamedTuple):
+    """The state of a group from this time (milliseconds) on; None: unknown."""
+
+    at: int
+    state: GroupState | None
+
+
+def groups_of(process: Process) -> dict[str, list[Changed]]:
+    """Per group that the log of a broker or a proxy names, what was known of it from when on, in order of time.
+
+    A log begins in the middle: who was connected before is known from the moments at which nobody was (the broker
+    started; it knows no consumer of the group; the group is new), and from there on and back through each connection
+    that began and ended. Between two starts of the broker without such a moment it is unknown.
+    """
+    begins = process.alive[0][0] if process.alive else 0
+    lives: list[tuple[int, bool, list[Happened]]] = [(begins, False, [])]
+    for one in process.happened:
+        if isinstance(one.event, Booted):
+            lives.append((one.at, True, []))
+        lives[-1][2].append(one)
+    groups = dict.fromkeys(one.event.group for one in process.happened if isinstance(one.event, OF_GROUP))
+    return {group: [change for life in lives for change in _life(*life, group)] for group in groups}
+
+
+def _life(begins: int, booted: bool, happened: Sequence[Happened], group: str) -> Iterator[Changed]:
+    """The group from a start of the broker, or the beginning of the log, to the next start."""
+    own = [one for one in happened if isinstance(one.event, OF_GROUP) and one.event.group == group]
+    if not own and not booted:
+        return  # what was before the broker's first start, or in another part of the log
+    states = [GroupState() if booted else _first_told([one.event for one in own])]
+    for _, event in own:
+        states.append(_told(states[-1], event))
+    members = _members(own, booted)
+    for at, state, known in zip([begins, *(at for at, _ in own)], states, members, strict=True):
+        yield Changed(at, None if known is None else replace(state, members=tuple(known.values())))
+
+
+def _members(own: Sequence[Happened], booted: bool) -> list[Members | None]:
+    """Before the first event, and after each, the members by address; None: unknown."""
+    found: list[Members | None] = [None] * (len(own) + 1)
+    known = 0 if booted else _known_before(own)
+    if known is None:
+        return found
+    found[known] = {} if booted or not isinstance(own[known].event, Listed) else _after({}, own[known].event)
+    for place in range(known, len(own)):
+        found[place + 1] = _after(found[place] or {}, own[place].event)
+    for place in range(known - 1, -1, -1):
+        earlier = _before(found[place + 1] or {}, own[place].event, [one.event for one in own[:place]])
+        if earlier is None:
+            break
+        found[place] = earlier
+    return found
+
+
+def _known_before(own: Sequence[Happened]) -> int | None:
+    """The place of an event before which the members are known: a recorder has them, or nobody was connected, as the
+    broker says so, or had no subscription of the group when the first line about it came (consumers behind a proxy
+    have no retry topic that shows it).
+    """
+    for place, (at, event) in enumerate(own):
+        if isinstance(event, Listed):
+            return place
+        if isinstance(event, Empty) and not any(
+            isinstance(one.event, Disconnected) and one.at == at for one in own[:place]
+        ):
+            return place
+        if isinstance(event, Born) or (place == 1 and isinstance(event, Subscribed) and event.is_new):
+            first = place
+            while first and at - own[first - 1].at <= _JUST and not isinstance(own[first - 1].event, Disconnected):
+                first -= 1
+            return first
+    return None
+
+
+def _after(members: Mapping[str, Connection], event: Event) -> dict[str, Connection]:
+    changed = dict(members)
+    match event:
+        case Connected(connection=connection):
+            changed[connection.address] = connection
+        case Disconnected(connection=connection):
+            changed.pop(connection.address, None)
+        case Expired(address=address):
+            changed.pop(address, None)
+        case Empty():
+            changed.clear()
+        case Listed(members=listed):
+            return {connection.address: connection for connection in listed}
+    return changed
+
+
+def _before(members: Members, event: Event, earlier: Sequence[Event]) -> Members | None:
+    """Who was connected before the event; None: that is unknown, as an expired connection's line has no client id, and
+    its beginning is not among the `earlier` events.
+    """
+    match event:
+        case Connected(connection=connection):
+            return {address: one for address, one in members.items() if address != connection.address}
+        case Disconnected(connection=connection):
+            return {**members, connection.address: connection}
+        case Expired(address=address):
+            began = [one.connection for one in earlier if isinstance(one, Connected)]
+            found = next((one for one in reversed(began) if one.address == address), None)
+            return None if found is None else {**members, address: found}
+    return members
+
+
+def _listed(event: Listed) -> GroupState:
+    told = (event.consume_type, event.message_model, event.consume_from_where)
+    return GroupState((), *told, subscriptions=event.subscriptions)
+
+
+def _first_told(own: Sequence[Event]) -> GroupState:
+    """What the broker knew of the group before the first line about it, by what its lines say first."""
+    state, topics = GroupState(), set[str]()
+    for event in own:
+        if isinstance(event, Listed):
+            others = [one for one in event.subscriptions if one.topic not in topics]
+            listed = replace(_listed(event), subscriptions=tuple(sorted([*state.subscriptions, *others])))
+            return listed if event.members else state
+        match event:
+            case Connected(consume_type=consume_type, message_model=model) if state.message_model is None:
+                state = replace(state, consume_type=consume_type, message_model=model)
+            case Registered(consume_from_where=where) if state.consume_from_where is None:
+                state = replace(state, consume_from_where=where)
+            case Subscribed(subscription=subscription, is_new=False) if subscription.topic not in topics:
+                state = replace(state, subscriptions=tuple(sorted([*state.subscriptions, subscription])))
+        if isinstance(event, Subscribed):
+            topics.add(event.subscription.topic)
+    return state
+
+
+def _told(state: GroupState, event: Event) -> GroupState:
+    """What the broker knows of the group beside its members after the event; with the last member it forgets all."""
+    match event:
+        case Empty():
+            return GroupState()
+        case Listed(members=members) if not members:
+            return GroupState()
+        case Listed():
+            return _listed(event)
+        case Connected(consume_type=consume_type, message_model=model):
+            return replace(state, consume_type=consume_type, message_model=model)
+        case Registered(consume_from_where=where):
+            return replace(state, consume_from_where=where)
+        case Subscribed(subscription=subscription):
+            others = [one for one in state.subscriptions if one.topic != subscription.topic]
+            return replace(state, subscriptions=tuple(sorted([*others, subscription])))
+        case Unsubscribed(topic=topic):
+            return replace(state, subscriptions=tuple(one for one in state.subscriptions if one.topic != topic))
+    return state

@@ -1,0 +1,55 @@
+"""Which broker had how many queues of a topic, from what brokers, name servers and clients logged."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from spark_jobs.ingest.logs.events import Booted, Queues, TopicChanged
+from spark_jobs.ingest.logs.sources import Process
+
+
+class QueuesChanged(NamedTuple):
+    """A topic's queues at a broker from this time (milliseconds) on; None: it has none."""
+
+    at: int
+    queues: Queues | None
+
+
+def topics_of(read: Sequence[Process]) -> dict[str, dict[str, list[QueuesChanged]]]:
+    """Per topic and broker the queues from when on, in order of time; before the first change of a topic its queues are
+    those that the change names as the ones before, or that `topics.json` has.
+    """
+    changes: dict[str, dict[str, list[tuple[int, TopicChanged]]]] = defaultdict(lambda: defaultdict(list))
+    for process in read:
+        for at, event in process.happened:
+            broker = process.name if isinstance(event, TopicChanged) and event.broker is None else None
+            if isinstance(event, TopicChanged) and (event.broker or broker):
+                changes[event.topic][event.broker or str(broker)].append((at, event))
+    brokers = {process.name: process for process in read if process.name}
+    for name, process in brokers.items():
+        for topic in process.topics or ():
+            changes[topic].setdefault(str(name), [])
+    return {
+        topic: {broker: _of_broker(told, brokers.get(broker), topic) for broker, told in of_topic.items()}
+        for topic, of_topic in changes.items()
+    }
+
+
+def _of_broker(told: list[tuple[int, TopicChanged]], broker: Process | None, topic: str) -> list[QueuesChanged]:
+    begins = broker.alive[0][0] if broker else 0
+    if not told:
+        table = broker.topics if broker else None
+        return [QueuesChanged(begins, (table or {}).get(topic))]
+    ordered = [change for _, change in sorted(told, key=lambda one: one[0])]
+    times = sorted(at for at, _ in told)
+    first = QueuesChanged(begins, ordered[0].before)
+    return [first, *(QueuesChanged(at, change.queues) for at, change in zip(times, ordered, strict=True))]
+
+
+def addresses_of(read: Sequence[Process]) -> dict[str, str]:
+    """The address of each broker, as it last logged it."""
+    return {
+        event.broker: event.address for process in read for _, event in process.happened if isinstance(event, Booted)
+    }

@@ -1,0 +1,236 @@
+"""Folders of logs → what each process wrote: its events in order, and when it was alive."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from schemas import MEMBERSHIP_SNAPSHOTS
+from spark_jobs.domain.kernel.unseen import PROXY
+from spark_jobs.domain.model.window import to_micros
+from spark_jobs.errors import InputFileError
+from spark_jobs.ingest.files import read_lines
+from spark_jobs.ingest.logs.entries import LogZone, entries
+from spark_jobs.ingest.logs.events import (
+    WORDS,
+    Booted,
+    Connected,
+    Connection,
+    Event,
+    Listed,
+    Queues,
+    Subscription,
+    events,
+)
+from spark_jobs.ingest.recording import Row, outcomes
+
+#: A broker registers at the name servers every 30 s, and a proxy or client logs its counts every 60 s: longer without
+#: any line, and nobody knows what was.
+LONGEST_SILENCE: Final = 150_000
+#: Of recordings that name no cluster: their own is not asked for here.
+ANY_CLUSTER: Final = "*"
+#: Folders that every installation has.
+_ANY_LOGS: Final = ("logs", "rocketmqlogs")
+_NOT_LOGS: Final = (".json", ".bak", ".properties", ".conf", ".xml", ".yml", ".yaml")
+
+
+class LogFolder(NamedTuple):
+    """A folder or file of logs, and whose they are, where the user says it."""
+
+    path: Path
+    process: str | None
+
+    @classmethod
+    def parse(cls, text: str) -> LogFolder:
+        """`[BROKER=]PATH`; a path that exists is one, whatever is in its name."""
+        process, separator, path = text.partition("=")
+        if not separator or Path(text).exists():
+            return cls(Path(text), None)
+        return cls(Path(path), process)
+
+
+class Happened(NamedTuple):
+    """An event at its time, milliseconds since 1970."""
+
+    at: int
+    event: Event
+
+
+@dataclass
+class Process:
+    """What one process wrote: a broker, a proxy, a name server or an application.
+
+    `name`: of a broker or a proxy, as snapshots call it; None: of any other process. `alive`: the spans in which lines
+    follow each other, milliseconds, both ends within. `topics`: of a broker's `topics.json`; None: there is none.
+    """
+
+    name: str | None
+    happened: list[Happened]
+    alive: list[tuple[int, int]]
+    topics: dict[str, Queues] | None = None
+
+
+@dataclass
+class LogReport:
+    """What was read: entries and events per file, and files in which nothing was understood."""
+
+    entries: Counter[str] = field(default_factory=Counter)
+    events: Counter[str] = field(default_factory=Counter)
+    not_understood: list[str] = field(default_factory=list)
+
+
+def processes(folders: Sequence[LogFolder], zone: LogZone, report: LogReport) -> list[Process]:
+    """The processes whose logs are below these folders: one per folder that has log files.
+
+    Raises `InputFileError` where there is nothing to read, where a file's zone is not known, or where a folder holds
+    the logs of consumers' connections and nothing says of which broker.
+    """
+    files: dict[tuple[Path, str | None], list[Path]] = defaultdict(list)
+    topics: dict[Path, dict[str, Queues]] = {}
+    for folder in folders:
+        for path in _files_below(folder.path):
+            if path.name == "topics.json":
+                topics[path] = _topics(path)
+            elif not path.name.endswith(_NOT_LOGS):
+                files[path.parent, folder.process].append(path)
+    if not files:
+        raise InputFileError(f"there is no log below {', '.join(str(folder.path) for folder in folders)}")
+    read = [_process(name, paths, folder, zone, report) for (folder, name), paths in sorted(files.items(), key=str)]
+    return _merged(_with_topics(read, topics, folders))
+
+
+def with_snapshots(read: Iterable[Process], recordings: Iterable[Path]) -> None:
+    """Puts what brokers and proxies answered to a recorder among what they logged, where their logs go on until then.
+
+    Raises `InputFileError` for a recording that cannot be read.
+    """
+    named = {process.name: process for process in read if process.name}
+    for path in recordings:
+        for outcome in outcomes(read_lines(path), ANY_CLUSTER):
+            if isinstance(outcome, Row) and outcome.table is MEMBERSHIP_SNAPSHOTS:
+                row: dict[str, Any] = outcome.values
+                at = to_micros(row["captured_at"]) // 1000
+                process = named.get(row["broker_name"])
+                if process and any(first <= at <= last + LONGEST_SILENCE for first, last in process.alive):
+                    process.happened.append(Happened(at, _listed(row)))
+    for process in named.values():
+        process.happened.sort(key=lambda one: one.at)
+
+
+def _listed(row: dict[str, Any]) -> Listed:
+    members = (
+        Connection(one["client_addr"], one["client_id"], one["language"], one["version"]) for one in row["connections"]
+    )
+    subscriptions = (Subscription(*(one[name] for name in Subscription._fields)) for one in row["subscriptions"])
+    told = (row["consume_type"], row["message_model"], row["consume_from_where"])
+    return Listed(row["consumer_group"], *told, tuple(members), tuple(subscriptions))
+
+
+def _files_below(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        yield from sorted(one for one in path.rglob("*") if one.is_file())
+    elif path.exists():
+        yield path
+    else:
+        raise InputFileError(f"{path} does not exist: name a folder of logs, or a file")
+
+
+def _process(name: str | None, paths: Sequence[Path], folder: Path, zone: LogZone, report: LogReport) -> Process:
+    """The files of one folder; a line that two of them have counts once."""
+    happened: dict[tuple[int, str], list[Event]] = {}
+    times: set[int] = set()
+    for path in paths:
+        understood = 0
+        for at, text in entries(path, zone):
+            report.entries[str(path)] += 1
+            times.add(at // 1000)
+            if WORDS.search(text) and (at, text) not in happened:
+                said = list(events(text))
+                if said:
+                    happened[at, text] = said
+                understood += bool(said)
+        report.events[str(path)] = understood
+        if not report.entries[str(path)]:
+            report.not_understood.append(str(path))
+    ordered = sorted(happened.items(), key=lambda item: item[0][0])  # stable: as in the files within a second
+    flat = [Happened(at, event) for (at, _), said in ordered for event in said]
+    return Process(_name_of(name, folder, flat), flat, _spans(times))
+
+
+def _name_of(name: str | None, folder: Path, happened: Iterable[Happened]) -> str | None:
+    """The broker or proxy that wrote this; None: a process without consumers."""
+    booted = {event.broker for _, event in happened if isinstance(event, Booted)}
+    if len(booted) > 1:
+        raise InputFileError(
+            f"{folder} has logs of several brokers, {', '.join(sorted(booted))}: put each broker's into its own folder"
+        )
+    if name or booted:
+        return name or booted.pop()
+    connected = [event for _, event in happened if isinstance(event, Connected)]
+    if not connected:
+        return None
+    if all(
+        "@" in event.connection.client_id and event.connection.language not in ("JAVA", "GO") for event in connected
+    ):
+        return f"{PROXY}{next((part for part in reversed(folder.parts) if part not in _ANY_LOGS), folder.name)}"
+    raise InputFileError(f"{folder} does not say whose logs it has: name the broker, --logs BROKER={folder}")
+
+
+def _spans(seconds: Iterable[int]) -> list[tuple[int, int]]:
+    """Spans of milliseconds of these seconds, those together that are not further apart than `LONGEST_SILENCE`."""
+    spans: list[tuple[int, int]] = []
+    for second in sorted(seconds):
+        at = second * 1000
+        if spans and at - spans[-1][1] <= LONGEST_SILENCE:
+            spans[-1] = spans[-1][0], at
+        else:
+            spans.append((at, at))
+    return spans
+
+
+def _topics(path: Path) -> dict[str, Queues]:
+    """The topics of a broker's `store/config/topics.json`."""
+    try:
+        table = json.loads(path.read_bytes())["topicConfigTable"]
+        return {
+            topic: Queues(config["readQueueNums"], config["writeQueueNums"], config["perm"])
+            for topic, config in table.items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputFileError(f"{path} is no topics.json of a broker: {error!r}. Copy it again") from None
+
+
+def _with_topics(
+    read: Sequence[Process], topics: dict[Path, dict[str, Queues]], folders: Sequence[LogFolder]
+) -> Sequence[Process]:
+    """Gives each `topics.json` to the broker whose name the user gave for it, or a folder above it has."""
+    named = {process.name: process for process in read if process.name}
+    for path, table in topics.items():
+        given = next((one.process for one in folders if one.process and path.is_relative_to(one.path)), None)
+        above = [parent.name for parent in path.parents]
+        name = given or next((name for name in named if name.replace("@", "_") in above or name in above), None)
+        if name not in named:
+            raise InputFileError(f"{path} does not say of which broker it is: name it, --logs BROKER={path}")
+        named[name].topics = table
+    return read
+
+
+def _merged(read: Iterable[Process]) -> list[Process]:
+    """Processes of one name together: a broker's logs may be in several folders."""
+    merged: dict[str, Process] = {}
+    others = []
+    for process in read:
+        if process.name is None:
+            others.append(process)
+        elif process.name in merged:
+            first = merged[process.name]
+            first.happened = sorted(first.happened + process.happened, key=lambda one: one.at)
+            first.alive = _spans({at // 1000 for span in first.alive + process.alive for at in span})
+            first.topics = first.topics or process.topics
+        else:
+            merged[process.name] = process
+    return [*merged.values(), *others]
