@@ -61,7 +61,8 @@ def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFi
     [
         ("staus", "there is no command staus: did you mean status or"),
         ("xyzzy", "there is no command xyzzy: rebalance-audit --help lists them"),
-        ("ingest --warehouse w", "the following arguments are required: FILE"),
+        ("ingest --warehouse w", "ingest needs a recording, or --logs"),
+        ("ingest --logs l --warehouse w", "--logs needs --cluster-name"),
         (f"run --interval {HOUR}", "the following arguments are required: --warehouse"),
         ("run --warehouse w", "the following arguments are required: --interval"),
         (f"run --warehouse w --interval {HOUR} --fail-on FATAL", "invalid choice: 'FATAL'"),

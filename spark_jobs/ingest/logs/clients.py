@@ -15,13 +15,13 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class ClientState:
-    """What is known of a client of a group. `subscriptions`: None: nothing; `held`: the last result of its rebalances,
-    by topic.
+class KnownOfClient:
+    """What is known of a client of a group. `subscriptions`: None: nothing; `rebalanced`: the last result of its
+    rebalances, by topic.
     """
 
     subscriptions: tuple[Subscription, ...] | None = None
-    held: Mapping[str, Rebalanced] = field(default_factory=dict)
+    rebalanced: Mapping[str, Rebalanced] = field(default_factory=dict)
 
 
 class Client(NamedTuple):
@@ -29,19 +29,19 @@ class Client(NamedTuple):
 
     group: str
     client_id: str
-    changes: list[tuple[int, ClientState]]
+    changes: list[tuple[int, KnownOfClient]]
     alive: list[tuple[int, int]]
 
 
 def clients_of(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[Changed]]]) -> list[Client]:
-    """The clients that said something of themselves. One with a log of its own is known as long as the log goes on; any
+    """The clients that said something of themselves. One with a log of its own is known until the log ends; any
     other as long as a broker or proxy has its connection (`groups`: by process and group).
     """
-    changes: dict[Key, list[tuple[int, ClientState]]] = defaultdict(list)
+    changes: dict[Key, list[tuple[int, KnownOfClient]]] = defaultdict(list)
     own_logs: dict[Key, list[tuple[int, int]]] = {}
-    happened = [(one, process) for process in read for one in process.happened]
+    logged = [(entry, process) for process in read for entry in process.logged]
     ids: dict[tuple[int, str], str] = {}
-    for (at, event), process in sorted(happened, key=lambda item: item[0].at):
+    for (at, event), process in sorted(logged, key=lambda item: item[0].at):
         if isinstance(event, Connected):
             ids[id(process), event.connection.address] = event.connection.client_id
         elif isinstance(event, Registered) and event.address:
@@ -50,8 +50,8 @@ def clients_of(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[C
                 _add(changes[event.group, client_id], at, subscriptions=event.subscriptions)
         elif isinstance(event, Rebalanced):
             key = event.group, event.client_id
-            held = changes[key][-1][1].held if changes[key] else {}
-            _add(changes[key], at, held={**held, event.topic: event})
+            rebalanced = changes[key][-1][1].rebalanced if changes[key] else {}
+            _add(changes[key], at, rebalanced={**rebalanced, event.topic: event})
             own_logs[key] = process.alive
     listed = _listed(groups, {str(process.name): process.alive[-1][1] for process in read if process.name})
     return [
@@ -60,8 +60,8 @@ def clients_of(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[C
     ]
 
 
-def _add(states: list[tuple[int, ClientState]], at: int, **known: object) -> None:
-    states.append((at, replace(states[-1][1] if states else ClientState(), **known)))  # type: ignore[arg-type]
+def _add(states: list[tuple[int, KnownOfClient]], at: int, **known: object) -> None:
+    states.append((at, replace(states[-1][1] if states else KnownOfClient(), **known)))  # type: ignore[arg-type]
 
 
 def _listed(

@@ -64,12 +64,12 @@ def entries(path: Path, zone: LogZone) -> Iterator[Entry]:
     """
     offset = _offset_of_connections(path)
     for text in _texts(path):
-        found = _TIME.search(text, 0, _TIME_WITHIN)
-        if found is None:
+        match = _TIME.search(text, 0, _TIME_WITHIN)
+        if match is None:
             continue
-        local = _local(found)
-        if found[6]:
-            yield Entry(local - _written_offset(found[6]), text)
+        local = _local(match)
+        if match[6]:
+            yield Entry(local - _written_offset(match[6]), text)
         elif offset is not None:
             yield Entry(local - offset, text)
         elif _GMT_8_LAYOUTS.match(text):
@@ -91,20 +91,20 @@ def _texts(path: Path) -> Iterator[str]:
 def _offset_of_connections(path: Path) -> int | None:
     """Milliseconds from UTC to the local time of the file, by the first connection that it has; None: it has none."""
     for text in _texts(path):
-        found, own = _TIME.search(text, 0, _TIME_WITHIN), _OWN_TIME.search(text)
-        if found and own:
-            return round((_local(found) - int(own[1])) / _QUARTER) * _QUARTER
+        match, own = _TIME.search(text, 0, _TIME_WITHIN), _OWN_TIME.search(text)
+        if match and own:
+            return round((_local(match) - int(own[1])) / _QUARTER) * _QUARTER
     return None
 
 
-def _local(found: re.Match[str]) -> int:
+def _local(match: re.Match[str]) -> int:
     """Milliseconds since 1970 as if the time was in UTC.
 
     RocketMQ 4.x clients write the seconds again in place of milliseconds: those are none.
     """
-    hours, minutes, seconds, fraction = int(found[2]), int(found[3]), int(found[4]), int(found[5] or 0)
+    hours, minutes, seconds, fraction = int(match[2]), int(match[3]), int(match[4]), int(match[5] or 0)
     millis = 0 if fraction == seconds else fraction
-    return _day(found[1]) + ((hours * 60 + minutes) * 60 + seconds) * 1000 + millis
+    return _day(match[1]) + ((hours * 60 + minutes) * 60 + seconds) * 1000 + millis
 
 
 @lru_cache(maxsize=1000)

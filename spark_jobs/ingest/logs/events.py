@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 
-class Connection(NamedTuple):
+class LoggedConnection(NamedTuple):
     """A consumer's connection; its address tells it from others."""
 
     address: str
@@ -22,7 +22,7 @@ class Connection(NamedTuple):
     version: int | None
 
 
-class Queues(NamedTuple):
+class QueueCounts(NamedTuple):
     """How many queues of a topic a broker has, and who may read and write them (`PermName`: 4 read, 2 write)."""
 
     read: int
@@ -31,7 +31,7 @@ class Queues(NamedTuple):
 
 
 class Subscription(NamedTuple):
-    """What a group subscribes of a topic."""
+    """A topic to which a group subscribes, and its filter."""
 
     topic: str
     expression_type: str | None
@@ -52,14 +52,14 @@ class Connected(NamedTuple):
     group: str
     consume_type: str
     message_model: str
-    connection: Connection
+    connection: LoggedConnection
 
 
 class Disconnected(NamedTuple):
     """A consumer has left, or its connection was closed."""
 
     group: str
-    connection: Connection
+    connection: LoggedConnection
 
 
 class Expired(NamedTuple):
@@ -90,7 +90,7 @@ class Subscribed(NamedTuple):
 
 
 class Unsubscribed(NamedTuple):
-    """The group subscribes the topic no more."""
+    """The group subscribes to the topic no more."""
 
     group: str
     topic: str
@@ -114,7 +114,7 @@ class Listed(NamedTuple):
     consume_type: str | None
     message_model: str | None
     consume_from_where: str | None
-    members: tuple[Connection, ...]
+    members: tuple[LoggedConnection, ...]
     subscriptions: tuple[Subscription, ...]
 
 
@@ -123,8 +123,8 @@ class TopicChanged(NamedTuple):
 
     broker: str | None
     topic: str
-    queues: Queues | None
-    before: Queues | None
+    queues: QueueCounts | None
+    before: QueueCounts | None
 
 
 class Rebalanced(NamedTuple):
@@ -166,77 +166,80 @@ _RIGHTS: Final = {"R": 4, "W": 2, "X": 1, "-": 0}
 def events(text: str) -> Iterator[Event]:
     """What the entry says; nothing, where it says none of it."""
     for pattern, read in _LINES:
-        found = pattern.search(text)
-        if found:
-            yield from read(found)
+        match = pattern.search(text)
+        if match:
+            yield from read(match)
             return
 
 
-def _connection(found: re.Match[str]) -> Connection:
-    return Connection(found["address"], found["client"], found["language"], int(found["version"]))
+def _connection(match: re.Match[str]) -> LoggedConnection:
+    return LoggedConnection(match["address"], match["client"], match["language"], int(match["version"]))
 
 
-def _connected(found: re.Match[str]) -> Iterator[Event]:
-    yield Connected(found["group"], found["consume_type"], found["model"], _connection(found))
+def _connected(match: re.Match[str]) -> Iterator[Event]:
+    yield Connected(match["group"], match["consume_type"], match["model"], _connection(match))
 
 
-def _disconnected(found: re.Match[str]) -> Iterator[Event]:
-    yield Disconnected(found["group"], _connection(found))
+def _disconnected(match: re.Match[str]) -> Iterator[Event]:
+    yield Disconnected(match["group"], _connection(match))
 
 
-def _subscription(found: re.Match[str]) -> Subscription:
-    return Subscription(found["topic"], found["type"] or "TAG", found["string"], int(found["version"]))
+def _subscription(match: re.Match[str]) -> Subscription:
+    return Subscription(match["topic"], match["type"] or "TAG", match["string"], int(match["version"]))
 
 
-def _subscribed(found: re.Match[str]) -> Iterator[Event]:
+def _subscribed(match: re.Match[str]) -> Iterator[Event]:
     """Of a changed subscription the old one comes before the new one."""
-    group, is_new = found["group"], bool(found["new"])
-    said = list(map(_subscription, _SUBSCRIPTION.finditer(found.string, found.end())))
-    if said and is_new and said[-1].topic == f"%RETRY%{group}":
+    group, is_new = match["group"], bool(match["new"])
+    subscriptions = list(map(_subscription, _SUBSCRIPTION.finditer(match.string, match.end())))
+    if subscriptions and is_new and subscriptions[-1].topic == f"%RETRY%{group}":
         yield Born(group)
-    if said:
-        yield Subscribed(group, said[-1], is_new)
+    if subscriptions:
+        yield Subscribed(group, subscriptions[-1], is_new)
 
 
-def _registered(found: re.Match[str]) -> Iterator[Event]:
+def _registered(match: re.Match[str]) -> Iterator[Event]:
     """5.x writes the address before what the consumer said, 4.x after it."""
-    address = re.search(r"SDK address=/?([^, ]+)", found[0]) or re.search(r"\] /?([\d.]+:\d+)$", found.string)
-    said = sorted(map(_subscription, _SUBSCRIPTION.finditer(found.string, found.end())))
-    yield Registered(found["group"], found["where"], address[1] if address else None, tuple(said))
+    address = re.search(r"SDK address=/?([^, ]+)", match[0]) or re.search(r"\] /?([\d.]+:\d+)$", match.string)
+    subscriptions = sorted(map(_subscription, _SUBSCRIPTION.finditer(match.string, match.end())))
+    yield Registered(match["group"], match["where"], address[1] if address else None, tuple(subscriptions))
 
 
-def _topic_of_broker(found: re.Match[str]) -> Iterator[Event]:
+def _topic_of_broker(match: re.Match[str]) -> Iterator[Event]:
     """Of a changed topic the old configuration comes before the new one; of a deleted one it is the last."""
     configs = [
-        (config["topic"], Queues(int(config["read"]), int(config["write"]), sum(_RIGHTS[x] for x in config["perm"])))
-        for config in _TOPIC_CONFIG.finditer(found.string, found.end())
+        (
+            config["topic"],
+            QueueCounts(int(config["read"]), int(config["write"]), sum(_RIGHTS[x] for x in config["perm"])),
+        )
+        for config in _TOPIC_CONFIG.finditer(match.string, match.end())
     ]
     if configs:
         topic, newest = configs[-1]
         before = configs[0][1] if len(configs) > 1 else None
-        is_deleted = found[0].startswith("delete")
+        is_deleted = match[0].startswith("delete")
         yield TopicChanged(None, topic, None if is_deleted else newest, newest if is_deleted else before)
 
 
-def _topic_of_route(found: re.Match[str]) -> Iterator[Event]:
+def _topic_of_route(match: re.Match[str]) -> Iterator[Event]:
     """What a name server or a client says of all brokers of a topic; what it says of before is left out."""
-    text = found.string
-    newest = max(text.rfind("NEW:"), text.rfind("new["), text.rfind("new ["), found.end())
+    text = match.string
+    newest = max(text.rfind("NEW:"), text.rfind("new["), text.rfind("new ["), match.end())
     for queue in _QUEUE_DATA.finditer(text, newest):
-        queues = Queues(int(queue["read"]), int(queue["write"]), int(queue["perm"]))
-        yield TopicChanged(queue["broker"], found["topic"], queues, None)
+        queues = QueueCounts(int(queue["read"]), int(queue["write"]), int(queue["perm"]))
+        yield TopicChanged(queue["broker"], match["topic"], queues, None)
 
 
-def _rebalanced(found: re.Match[str]) -> Iterator[Event]:
-    queues = sorted((broker, int(queue)) for broker, queue in _MESSAGE_QUEUE.findall(found.string, found.end()))
-    yield Rebalanced(found["group"], found["topic"], found["client"], found["strategy"], tuple(queues))
+def _rebalanced(match: re.Match[str]) -> Iterator[Event]:
+    queues = sorted((broker, int(queue)) for broker, queue in _MESSAGE_QUEUE.findall(match.string, match.end()))
+    yield Rebalanced(match["group"], match["topic"], match["client"], match["strategy"], tuple(queues))
 
 
-def _one(kind: Callable[..., Event], *names: str) -> Callable[[re.Match[str]], Iterator[Event]]:
+def _fields_of(kind: Callable[..., Event], *names: str) -> Callable[[re.Match[str]], Iterator[Event]]:
     """Reads an event whose fields are these groups of the pattern."""
 
-    def read(found: re.Match[str]) -> Iterator[Event]:
-        yield kind(*(found[name] for name in names))
+    def read(match: re.Match[str]) -> Iterator[Event]:
+        yield kind(*(match[name] for name in names))
 
     return read
 
@@ -259,11 +262,11 @@ _LINES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Ev
             r"SCAN: remove expired channel from ConsumerManager consumerTable\. "
             r"channel=(?:\S*R:)?/?(?P<address>[^], ]+)\]?, consumerGroup=(?P<group>\S+)"
         ),
-        _one(Expired, "group", "address"),
+        _fields_of(Expired, "group", "address"),
     ),
-    (re.compile(r"no any connection, and remove consumer group, (?P<group>\S+)"), _one(Empty, "group")),
-    (re.compile(r"getConsumerGroupInfo failed, (?P<group>\S+)"), _one(Empty, "group")),
-    (re.compile(r"the consumer's group info not exist, group: (?P<group>\S+)"), _one(Empty, "group")),
+    (re.compile(r"no any connection, and remove consumer group, (?P<group>\S+)"), _fields_of(Empty, "group")),
+    (re.compile(r"getConsumerGroupInfo failed, (?P<group>\S+)"), _fields_of(Empty, "group")),
+    (re.compile(r"the consumer's group info not exist, group: (?P<group>\S+)"), _fields_of(Empty, "group")),
     (
         re.compile(
             r"subscription changed, (?P<new>add new topic, |)group: (?P<group>\S+) (?:OLD: )?(?=SubscriptionData)"
@@ -272,7 +275,7 @@ _LINES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Ev
     ),
     (
         re.compile(r"subscription changed, group: (?P<group>\S+) remove topic (?P<topic>\S+)"),
-        _one(Unsubscribed, "group", "topic"),
+        _fields_of(Unsubscribed, "group", "topic"),
     ),
     (
         re.compile(
@@ -297,7 +300,7 @@ _LINES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Ev
     ),
     (
         re.compile(r"The broker\[(?P<broker>[^,]+), (?P<address>[^]]+)\] boot success"),
-        _one(Booted, "broker", "address"),
+        _fields_of(Booted, "broker", "address"),
     ),
 )
 #: Words of these lines, to pass over all others.

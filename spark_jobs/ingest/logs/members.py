@@ -10,32 +10,32 @@ from spark_jobs.ingest.logs.events import (
     Booted,
     Born,
     Connected,
-    Connection,
     Disconnected,
     Empty,
     Event,
     Expired,
     Listed,
+    LoggedConnection,
     Registered,
     Subscribed,
     Subscription,
     Unsubscribed,
 )
-from spark_jobs.ingest.logs.sources import Happened, Process
+from spark_jobs.ingest.logs.sources import Logged, Process
 
 #: The line that a group is new follows the first connection by less than this, in milliseconds.
 _JUST: Final = 2_000
 
-Members = Mapping[str, Connection]
+Members = Mapping[str, LoggedConnection]
 #: The events about a group's members and subscriptions.
 OF_GROUP: Final = (Connected, Disconnected, Expired, Empty, Born, Subscribed, Unsubscribed, Registered, Listed)
 
 
 @dataclass(frozen=True)
 class GroupState:
-    """What a broker knows of a group: its connections, and what it was told of the group."""
+    """What a broker knows of a group: its connections, and what consumers said of the group."""
 
-    members: tuple[Connection, ...] = ()
+    members: tuple[LoggedConnection, ...] = ()
     consume_type: str | None = None
     message_model: str | None = None
     consume_from_where: str | None = None
@@ -57,21 +57,21 @@ def groups_of(process: Process) -> dict[str, list[Changed]]:
     that began and ended. Between two starts of the broker without such a moment it is unknown.
     """
     begins = process.alive[0][0] if process.alive else 0
-    lives: list[tuple[int, bool, list[Happened]]] = [(begins, False, [])]
-    for one in process.happened:
-        if isinstance(one.event, Booted):
-            lives.append((one.at, True, []))
-        lives[-1][2].append(one)
-    groups = dict.fromkeys(one.event.group for one in process.happened if isinstance(one.event, OF_GROUP))
+    lives: list[tuple[int, bool, list[Logged]]] = [(begins, False, [])]
+    for logged in process.logged:
+        if isinstance(logged.event, Booted):
+            lives.append((logged.at, True, []))
+        lives[-1][2].append(logged)
+    groups = dict.fromkeys(event.group for _, event in process.logged if isinstance(event, OF_GROUP))
     return {group: [change for life in lives for change in _life(*life, group)] for group in groups}
 
 
-def _life(begins: int, booted: bool, happened: Sequence[Happened], group: str) -> Iterator[Changed]:
+def _life(begins: int, booted: bool, logged: Sequence[Logged], group: str) -> Iterator[Changed]:
     """The group from a start of the broker, or the beginning of the log, to the next start."""
-    own = [one for one in happened if isinstance(one.event, OF_GROUP) and one.event.group == group]
+    own = [entry for entry in logged if isinstance(entry.event, OF_GROUP) and entry.event.group == group]
     if not own and not booted:
         return  # what was before the broker's first start, or in another part of the log
-    states = [GroupState() if booted else _first_told([one.event for one in own])]
+    states = [GroupState() if booted else _first_told([event for _, event in own])]
     for _, event in own:
         states.append(_told(states[-1], event))
     members = _members(own, booted)
@@ -79,24 +79,24 @@ def _life(begins: int, booted: bool, happened: Sequence[Happened], group: str) -
         yield Changed(at, None if known is None else replace(state, members=tuple(known.values())))
 
 
-def _members(own: Sequence[Happened], booted: bool) -> list[Members | None]:
+def _members(own: Sequence[Logged], booted: bool) -> list[Members | None]:
     """Before the first event, and after each, the members by address; None: unknown."""
-    found: list[Members | None] = [None] * (len(own) + 1)
+    after: list[Members | None] = [None] * (len(own) + 1)
     known = 0 if booted else _known_before(own)
     if known is None:
-        return found
-    found[known] = {} if booted or not isinstance(own[known].event, Listed) else _after({}, own[known].event)
+        return after
+    after[known] = {} if booted or not isinstance(own[known].event, Listed) else _after({}, own[known].event)
     for place in range(known, len(own)):
-        found[place + 1] = _after(found[place] or {}, own[place].event)
+        after[place + 1] = _after(after[place] or {}, own[place].event)
     for place in range(known - 1, -1, -1):
-        earlier = _before(found[place + 1] or {}, own[place].event, [one.event for one in own[:place]])
+        earlier = _before(after[place + 1] or {}, own[place].event, [event for _, event in own[:place]])
         if earlier is None:
             break
-        found[place] = earlier
-    return found
+        after[place] = earlier
+    return after
 
 
-def _known_before(own: Sequence[Happened]) -> int | None:
+def _known_before(own: Sequence[Logged]) -> int | None:
     """The place of an event before which the members are known: a recorder has them, or nobody was connected, as the
     broker says so, or had no subscription of the group when the first line about it came (consumers behind a proxy
     have no retry topic that shows it).
@@ -105,7 +105,7 @@ def _known_before(own: Sequence[Happened]) -> int | None:
         if isinstance(event, Listed):
             return place
         if isinstance(event, Empty) and not any(
-            isinstance(one.event, Disconnected) and one.at == at for one in own[:place]
+            isinstance(entry.event, Disconnected) and entry.at == at for entry in own[:place]
         ):
             return place
         if isinstance(event, Born) or (place == 1 and isinstance(event, Subscribed) and event.is_new):
@@ -116,7 +116,7 @@ def _known_before(own: Sequence[Happened]) -> int | None:
     return None
 
 
-def _after(members: Mapping[str, Connection], event: Event) -> dict[str, Connection]:
+def _after(members: Mapping[str, LoggedConnection], event: Event) -> dict[str, LoggedConnection]:
     changed = dict(members)
     match event:
         case Connected(connection=connection):
@@ -138,13 +138,12 @@ def _before(members: Members, event: Event, earlier: Sequence[Event]) -> Members
     """
     match event:
         case Connected(connection=connection):
-            return {address: one for address, one in members.items() if address != connection.address}
+            return {address: member for address, member in members.items() if address != connection.address}
         case Disconnected(connection=connection):
             return {**members, connection.address: connection}
         case Expired(address=address):
-            began = [one.connection for one in earlier if isinstance(one, Connected)]
-            found = next((one for one in reversed(began) if one.address == address), None)
-            return None if found is None else {**members, address: found}
+            began = {event.connection.address: event.connection for event in earlier if isinstance(event, Connected)}
+            return {**members, address: began[address]} if address in began else None
     return members
 
 
@@ -158,8 +157,8 @@ def _first_told(own: Sequence[Event]) -> GroupState:
     state, topics = GroupState(), set[str]()
     for event in own:
         if isinstance(event, Listed):
-            others = [one for one in event.subscriptions if one.topic not in topics]
-            listed = replace(_listed(event), subscriptions=tuple(sorted([*state.subscriptions, *others])))
+            further = [entry for entry in event.subscriptions if entry.topic not in topics]
+            listed = replace(_listed(event), subscriptions=tuple(sorted([*state.subscriptions, *further])))
             return listed if event.members else state
         match event:
             case Connected(consume_type=consume_type, message_model=model) if state.message_model is None:
@@ -187,8 +186,8 @@ def _told(state: GroupState, event: Event) -> GroupState:
         case Registered(consume_from_where=where):
             return replace(state, consume_from_where=where)
         case Subscribed(subscription=subscription):
-            others = [one for one in state.subscriptions if one.topic != subscription.topic]
-            return replace(state, subscriptions=tuple(sorted([*others, subscription])))
+            kept = [entry for entry in state.subscriptions if entry.topic != subscription.topic]
+            return replace(state, subscriptions=tuple(sorted([*kept, subscription])))
         case Unsubscribed(topic=topic):
-            return replace(state, subscriptions=tuple(one for one in state.subscriptions if one.topic != topic))
+            return replace(state, subscriptions=tuple(entry for entry in state.subscriptions if entry.topic != topic))
     return state

@@ -14,9 +14,9 @@ from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import STRATEGY_OF_CLASS
-from spark_jobs.ingest.logs.clients import ClientState, clients_of
+from spark_jobs.ingest.logs.clients import KnownOfClient, clients_of
 from spark_jobs.ingest.logs.entries import LogZone
-from spark_jobs.ingest.logs.events import Booted, Queues, Subscription
+from spark_jobs.ingest.logs.events import Booted, QueueCounts, Subscription
 from spark_jobs.ingest.logs.members import Changed, GroupState, groups_of
 from spark_jobs.ingest.logs.routes import QueuesChanged, addresses_of, topics_of
 from spark_jobs.ingest.logs.sources import LogFolder, LogReport, Process, processes, with_snapshots
@@ -42,12 +42,12 @@ class LogRecording(NamedTuple):
     def __str__(self) -> str:
         """Per process when it was alive, then what is not known, in lines."""
         named = [process for process in self.processes if process.name]
-        others = sum(not process.name for process in self.processes)
+        rest = sum(not process.name for process in self.processes)
         text = [
             f"{len(self.report.entries):,} log files, {self.report.entries.total():,} entries, "
             f"{self.report.events.total():,} of them understood",
             *(f"{process.name}: {' and '.join(map(_span, process.alive))}" for process in named),
-            *([f"and {count(others, 'folder')} without consumers' connections"] if others else []),
+            *([f"and {count(rest, 'folder')} without consumers' connections"] if rest else []),
             *(f"nothing was understood in {path}" for path in self.report.not_understood),
         ]
         for group, brokers in self.unknown.items():
@@ -70,7 +70,9 @@ def recording_of_logs(
     at_all = sorted({group for of_broker in groups.values() for group in of_broker})
     unknown = {
         group: [
-            name for name, of_broker in groups.items() if any(one.state is None for one in of_broker.get(group, ()))
+            name
+            for name, of_broker in groups.items()
+            if any(change.state is None for change in of_broker.get(group, ()))
         ]
         for group in at_all
     }
@@ -97,13 +99,13 @@ def _memberships(
     """The state of each group at each broker and proxy, at every change and every `CADENCE`. A group that a broker's
     log does not name has nobody there since the broker started.
     """
-    for process in (one for one in read if one.name):
+    for process in (process for process in read if process.name):
         name = str(process.name)
-        boot = next((at for at, event in process.happened if isinstance(event, Booted)), None)
+        boot = next((at for at, event in process.logged if isinstance(event, Booted)), None)
         empty = [Changed(boot, GroupState())] if boot is not None else []
         for group in at_all:
             changes = groups[name].get(group, empty)
-            for at, state in _at_times(process.alive, [(one.at, one.state) for one in changes]):
+            for at, state in _at_times(process.alive, [(change.at, change.state) for change in changes]):
                 if state is not None and (state.message_model or not state.members):
                     yield {"kind": "connection", "at": at, "group": group, "broker": name} | _connection(state)
 
@@ -113,13 +115,18 @@ def _connection(state: GroupState) -> dict[str, Any]:
         return {"error": _NOT_ONLINE}
     body = {
         "connectionSet": [
-            {"clientAddr": one.address, "clientId": one.client_id, "language": one.language, "version": one.version}
-            for one in sorted(state.members)
+            {
+                "clientAddr": member.address,
+                "clientId": member.client_id,
+                "language": member.language,
+                "version": member.version,
+            }
+            for member in sorted(state.members)
         ],
         "consumeFromWhere": state.consume_from_where,
         "consumeType": state.consume_type,
         "messageModel": state.message_model,
-        "subscriptionTable": {one.topic: _subscription(one) for one in state.subscriptions},
+        "subscriptionTable": {subscription.topic: _subscription(subscription) for subscription in state.subscriptions},
     }
     return {"body": _text(body)}
 
@@ -140,13 +147,13 @@ def _routes(read: Sequence[Process]) -> Iterator[dict[str, Any]]:
             yield {"kind": "route", "at": at, "topic": topic} | _route(queues, addresses)
 
 
-def _route(queues: dict[str, Queues | None], addresses: dict[str, str]) -> dict[str, Any]:
+def _route(queues: dict[str, QueueCounts | None], addresses: dict[str, str]) -> dict[str, Any]:
     known = {broker: of_broker for broker, of_broker in sorted(queues.items()) if of_broker is not None}
     if not known:
         return {"error": "MQClientException CODE: 17  DESC: no broker of the logs has the topic"}
     queue_data = [
-        {"brokerName": broker, "readQueueNums": one.read, "writeQueueNums": one.write, "perm": one.perm}
-        for broker, one in known.items()
+        {"brokerName": broker, "readQueueNums": counts.read, "writeQueueNums": counts.write, "perm": counts.perm}
+        for broker, counts in known.items()
     ]
     broker_data = ",".join(
         f'{{"brokerName":{_text(broker)},"brokerAddrs":{{0:{_text(addresses[broker])}}}}}'
@@ -164,30 +171,30 @@ def _clients(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[Cha
             yield row | {"body": _running(state)}
 
 
-def _running(state: ClientState) -> str:
+def _running(state: KnownOfClient) -> str:
     """Only what is known, in fastjson's form, whose keys may be objects."""
     parts = []
     if state.subscriptions is not None:
         parts.append(f'"subscriptionSet":{_text(list(map(_subscription, state.subscriptions)))}')
-    if state.held:
-        java = {_CLASS_OF_STRATEGY.get(one.strategy.partition("-")[0]) for one in state.held.values()}
+    if state.rebalanced:
+        java = {_CLASS_OF_STRATEGY.get(result.strategy.partition("-")[0]) for result in state.rebalanced.values()}
         strategy = java.pop() if len(java) == 1 else None
         parts.append(f'"properties":{_text({"allocateMessageQueueStrategy": strategy} if strategy else {})}')
         queues = (
             _text({"topic": topic, "brokerName": broker, "queueId": queue}) + ":{}"
-            for topic, one in state.held.items()
-            for broker, queue in one.queues
+            for topic, result in state.rebalanced.items()
+            for broker, queue in result.queues
         )
         parts.append(f'"mqTable":{{{",".join(queues)}}}')
     return f"{{{','.join(parts)}}}"
 
 
-def _subscription(one: Subscription) -> dict[str, Any]:
+def _subscription(subscription: Subscription) -> dict[str, Any]:
     return {
-        "topic": one.topic,
-        "expressionType": one.expression_type,
-        "subString": one.sub_string,
-        "subVersion": one.sub_version,
+        "topic": subscription.topic,
+        "expressionType": subscription.expression_type,
+        "subString": subscription.sub_string,
+        "subVersion": subscription.sub_version,
     }
 
 
@@ -209,6 +216,6 @@ def _at_times(alive: Sequence[tuple[int, int]], changes: Sequence[tuple[int, Sta
                 yield at, changes[place - 1][1]
 
 
-def _state_at(changes: Sequence[QueuesChanged], at: int) -> Queues | None:
-    place = bisect_right([one.at for one in changes], at)
+def _state_at(changes: Sequence[QueuesChanged], at: int) -> QueueCounts | None:
+    place = bisect_right([change.at for change in changes], at)
     return changes[place - 1].queues if place else None

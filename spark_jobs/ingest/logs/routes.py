@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
-from spark_jobs.ingest.logs.events import Booted, Queues, TopicChanged
+from spark_jobs.ingest.logs.events import Booted, QueueCounts, TopicChanged
 from spark_jobs.ingest.logs.sources import Process
 
 
@@ -14,7 +15,7 @@ class QueuesChanged(NamedTuple):
     """A topic's queues at a broker from this time (milliseconds) on; None: it has none."""
 
     at: int
-    queues: Queues | None
+    queues: QueueCounts | None
 
 
 def topics_of(read: Sequence[Process]) -> dict[str, dict[str, list[QueuesChanged]]]:
@@ -23,7 +24,7 @@ def topics_of(read: Sequence[Process]) -> dict[str, dict[str, list[QueuesChanged
     """
     changes: dict[str, dict[str, list[tuple[int, TopicChanged]]]] = defaultdict(lambda: defaultdict(list))
     for process in read:
-        for at, event in process.happened:
+        for at, event in process.logged:
             broker = process.name if isinstance(event, TopicChanged) and event.broker is None else None
             if isinstance(event, TopicChanged) and (event.broker or broker):
                 changes[event.topic][event.broker or str(broker)].append((at, event))
@@ -42,7 +43,7 @@ def _of_broker(told: list[tuple[int, TopicChanged]], broker: Process | None, top
     if not told:
         table = broker.topics if broker else None
         return [QueuesChanged(begins, (table or {}).get(topic))]
-    ordered = [change for _, change in sorted(told, key=lambda one: one[0])]
+    ordered = [change for _, change in sorted(told, key=itemgetter(0))]
     times = sorted(at for at, _ in told)
     first = QueuesChanged(begins, ordered[0].before)
     return [first, *(QueuesChanged(at, change.queues) for at, change in zip(times, ordered, strict=True))]
@@ -50,6 +51,4 @@ def _of_broker(told: list[tuple[int, TopicChanged]], broker: Process | None, top
 
 def addresses_of(read: Sequence[Process]) -> dict[str, str]:
     """The address of each broker, as it last logged it."""
-    return {
-        event.broker: event.address for process in read for _, event in process.happened if isinstance(event, Booted)
-    }
+    return {event.broker: event.address for process in read for _, event in process.logged if isinstance(event, Booted)}

@@ -6,6 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -19,10 +20,10 @@ from spark_jobs.ingest.logs.events import (
     WORDS,
     Booted,
     Connected,
-    Connection,
     Event,
     Listed,
-    Queues,
+    LoggedConnection,
+    QueueCounts,
     Subscription,
     events,
 )
@@ -53,7 +54,7 @@ class LogFolder(NamedTuple):
         return cls(Path(path), process)
 
 
-class Happened(NamedTuple):
+class Logged(NamedTuple):
     """An event at its time, milliseconds since 1970."""
 
     at: int
@@ -69,9 +70,9 @@ class Process:
     """
 
     name: str | None
-    happened: list[Happened]
+    logged: list[Logged]
     alive: list[tuple[int, int]]
-    topics: dict[str, Queues] | None = None
+    topics: dict[str, QueueCounts] | None = None
 
 
 @dataclass
@@ -90,7 +91,7 @@ def processes(folders: Sequence[LogFolder], zone: LogZone, report: LogReport) ->
     the logs of consumers' connections and nothing says of which broker.
     """
     files: dict[tuple[Path, str | None], list[Path]] = defaultdict(list)
-    topics: dict[Path, dict[str, Queues]] = {}
+    topics: dict[Path, dict[str, QueueCounts]] = {}
     for folder in folders:
         for path in _files_below(folder.path):
             if path.name == "topics.json":
@@ -104,7 +105,7 @@ def processes(folders: Sequence[LogFolder], zone: LogZone, report: LogReport) ->
 
 
 def with_snapshots(read: Iterable[Process], recordings: Iterable[Path]) -> None:
-    """Puts what brokers and proxies answered to a recorder among what they logged, where their logs go on until then.
+    """Puts what brokers and proxies answered to a recorder among what they logged, where their logs last until then.
 
     Raises `InputFileError` for a recording that cannot be read.
     """
@@ -116,23 +117,24 @@ def with_snapshots(read: Iterable[Process], recordings: Iterable[Path]) -> None:
                 at = to_micros(row["captured_at"]) // 1000
                 process = named.get(row["broker_name"])
                 if process and any(first <= at <= last + LONGEST_SILENCE for first, last in process.alive):
-                    process.happened.append(Happened(at, _listed(row)))
+                    process.logged.append(Logged(at, _listed(row)))
     for process in named.values():
-        process.happened.sort(key=lambda one: one.at)
+        process.logged.sort(key=attrgetter("at"))
 
 
 def _listed(row: dict[str, Any]) -> Listed:
     members = (
-        Connection(one["client_addr"], one["client_id"], one["language"], one["version"]) for one in row["connections"]
+        LoggedConnection(member["client_addr"], member["client_id"], member["language"], member["version"])
+        for member in row["connections"]
     )
-    subscriptions = (Subscription(*(one[name] for name in Subscription._fields)) for one in row["subscriptions"])
+    subscriptions = (Subscription(*(entry[name] for name in Subscription._fields)) for entry in row["subscriptions"])
     told = (row["consume_type"], row["message_model"], row["consume_from_where"])
     return Listed(row["consumer_group"], *told, tuple(members), tuple(subscriptions))
 
 
 def _files_below(path: Path) -> Iterator[Path]:
     if path.is_dir():
-        yield from sorted(one for one in path.rglob("*") if one.is_file())
+        yield from sorted(file for file in path.rglob("*") if file.is_file())
     elif path.exists():
         yield path
     else:
@@ -141,36 +143,34 @@ def _files_below(path: Path) -> Iterator[Path]:
 
 def _process(name: str | None, paths: Sequence[Path], folder: Path, zone: LogZone, report: LogReport) -> Process:
     """The files of one folder; a line that two of them have counts once."""
-    happened: dict[tuple[int, str], list[Event]] = {}
+    logged: dict[tuple[int, str], list[Event]] = {}
     times: set[int] = set()
     for path in paths:
         understood = 0
         for at, text in entries(path, zone):
             report.entries[str(path)] += 1
             times.add(at // 1000)
-            if WORDS.search(text) and (at, text) not in happened:
-                said = list(events(text))
-                if said:
-                    happened[at, text] = said
-                understood += bool(said)
+            if WORDS.search(text) and (at, text) not in logged:
+                logged[at, text] = list(events(text))
+                understood += bool(logged[at, text])
         report.events[str(path)] = understood
         if not report.entries[str(path)]:
             report.not_understood.append(str(path))
-    ordered = sorted(happened.items(), key=lambda item: item[0][0])  # stable: as in the files within a second
-    flat = [Happened(at, event) for (at, _), said in ordered for event in said]
+    ordered = sorted(logged.items(), key=lambda item: item[0][0])  # stable: as in the files within a second
+    flat = [Logged(at, event) for (at, _), of_line in ordered for event in of_line]
     return Process(_name_of(name, folder, flat), flat, _spans(times))
 
 
-def _name_of(name: str | None, folder: Path, happened: Iterable[Happened]) -> str | None:
+def _name_of(name: str | None, folder: Path, logged: Iterable[Logged]) -> str | None:
     """The broker or proxy that wrote this; None: a process without consumers."""
-    booted = {event.broker for _, event in happened if isinstance(event, Booted)}
+    booted = {event.broker for _, event in logged if isinstance(event, Booted)}
     if len(booted) > 1:
         raise InputFileError(
             f"{folder} has logs of several brokers, {', '.join(sorted(booted))}: put each broker's into its own folder"
         )
     if name or booted:
         return name or booted.pop()
-    connected = [event for _, event in happened if isinstance(event, Connected)]
+    connected = [event for _, event in logged if isinstance(event, Connected)]
     if not connected:
         return None
     if all(
@@ -192,12 +192,12 @@ def _spans(seconds: Iterable[int]) -> list[tuple[int, int]]:
     return spans
 
 
-def _topics(path: Path) -> dict[str, Queues]:
+def _topics(path: Path) -> dict[str, QueueCounts]:
     """The topics of a broker's `store/config/topics.json`."""
     try:
         table = json.loads(path.read_bytes())["topicConfigTable"]
         return {
-            topic: Queues(config["readQueueNums"], config["writeQueueNums"], config["perm"])
+            topic: QueueCounts(config["readQueueNums"], config["writeQueueNums"], config["perm"])
             for topic, config in table.items()
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -205,12 +205,14 @@ def _topics(path: Path) -> dict[str, Queues]:
 
 
 def _with_topics(
-    read: Sequence[Process], topics: dict[Path, dict[str, Queues]], folders: Sequence[LogFolder]
+    read: Sequence[Process], topics: dict[Path, dict[str, QueueCounts]], folders: Sequence[LogFolder]
 ) -> Sequence[Process]:
     """Gives each `topics.json` to the broker whose name the user gave for it, or a folder above it has."""
     named = {process.name: process for process in read if process.name}
     for path, table in topics.items():
-        given = next((one.process for one in folders if one.process and path.is_relative_to(one.path)), None)
+        given = next(
+            (folder.process for folder in folders if folder.process and path.is_relative_to(folder.path)), None
+        )
         above = [parent.name for parent in path.parents]
         name = given or next((name for name in named if name.replace("@", "_") in above or name in above), None)
         if name not in named:
@@ -222,15 +224,15 @@ def _with_topics(
 def _merged(read: Iterable[Process]) -> list[Process]:
     """Processes of one name together: a broker's logs may be in several folders."""
     merged: dict[str, Process] = {}
-    others = []
+    unnamed = []
     for process in read:
         if process.name is None:
-            others.append(process)
+            unnamed.append(process)
         elif process.name in merged:
             first = merged[process.name]
-            first.happened = sorted(first.happened + process.happened, key=lambda one: one.at)
+            first.logged = sorted(first.logged + process.logged, key=attrgetter("at"))
             first.alive = _spans({at // 1000 for span in first.alive + process.alive for at in span})
             first.topics = first.topics or process.topics
         else:
             merged[process.name] = process
-    return [*merged.values(), *others]
+    return [*merged.values(), *unnamed]

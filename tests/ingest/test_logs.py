@@ -1,0 +1,359 @@
+"""Lines of logs, and folders of them, as they are found on hosts. Every line is of the version's source, with values of
+our own.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.errors import InputFileError, UsageError
+from spark_jobs.ingest.logs.entries import LogZone, entries
+from spark_jobs.ingest.logs.events import (
+    Booted,
+    Born,
+    Connected,
+    Disconnected,
+    Empty,
+    Event,
+    Expired,
+    LoggedConnection,
+    QueueCounts,
+    Rebalanced,
+    Registered,
+    Subscribed,
+    Subscription,
+    TopicChanged,
+    Unsubscribed,
+    events,
+)
+from spark_jobs.ingest.logs.recorded import recording_of_logs
+from spark_jobs.ingest.logs.sources import LogFolder
+
+CHANNEL = (
+    "ClientChannelInfo [channel=[id: 0xaf460b12, L:/10.1.0.1:10911 {} R:/10.2.0.7:51576], clientId=10.2.0.7@9, "
+    "language=GO, version=317, lastUpdateTimestamp=1700000000123]"
+)
+OPEN, CLOSED = CHANNEL.format("-"), CHANNEL.format("!")
+GO = LoggedConnection("10.2.0.7:51576", "10.2.0.7@9", "GO", 317)
+PYTHON = LoggedConnection("10.2.0.8:500", "py@7@0@x", "PYTHON", 493)
+GRPC = (
+    "ClientChannelInfo [channel=GrpcClientChannel{clientId=py@7@0@x, remoteAddress=10.2.0.8:500, "
+    "localAddress=10.1.0.9:8081}, clientId=py@7@0@x, language=PYTHON, version=493, lastUpdateTimestamp=1700000000123]"
+)
+OLD_DATA = (
+    "SubscriptionData [classFilterMode=false, topic=t, subString=A || B, tagsSet=[A, B], codeSet=[65], subVersion={}]"
+)
+DATA = OLD_DATA.removesuffix("]") + ", expressionType=TAG]"
+CONFIG = (
+    "TopicConfig [topicName=t, readQueueNums={}, writeQueueNums=8, perm=RW-, topicFilterType=SINGLE_TAG, "
+    "topicSysFlag=0, order=false{}]"
+)
+OLD_QUEUE = "QueueData [brokerName=b, readQueueNums=4, writeQueueNums=8, perm=6, topicSynFlag=0]"
+QUEUE = OLD_QUEUE.replace("topicSynFlag", "topicSysFlag")
+QUEUES = "[MessageQueue [topic=t, brokerName=b, queueId=1], MessageQueue [topic=t, brokerName=b, queueId=0]]"
+TAGS = Subscription("t", "TAG", "A || B", 7)
+
+#: (what was written after the time and thread, what it says): lines that differ between versions, once each.
+LINES: Sequence[tuple[str, Sequence[Event]]] = (
+    (
+        f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {OPEN}",
+        [Connected("g", "CONSUME_PASSIVELY", "CLUSTERING", GO)],
+    ),
+    (
+        f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {GRPC}",
+        [Connected("g", "CONSUME_PASSIVELY", "CLUSTERING", PYTHON)],
+    ),
+    (
+        f"NETTY EVENT: remove not active channel[{CLOSED}] from ConsumerGroupInfo groupChannelTable, consumer group: g",
+        [Disconnected("g", GO)],
+    ),
+    (f"unregister a consumer[g] from consumerGroupInfo {OPEN}", [Disconnected("g", GO)]),
+    (
+        "SCAN: remove expired channel from ConsumerManager consumerTable. channel=10.2.0.7:51576, consumerGroup=g",
+        [Expired("g", "10.2.0.7:51576")],
+    ),
+    ("unregister consumer ok, no any connection, and remove consumer group, g", [Empty("g")]),
+    ("getConsumerGroupInfo failed, g 10.2.0.7:51576", [Empty("g")]),
+    ("the consumer's group info not exist, group: g", [Empty("g")]),
+    (f"subscription changed, add new topic, group: g {DATA.format(7)}", [Subscribed("g", TAGS, True)]),
+    (f"subscription changed, add new topic, group: g {OLD_DATA.format(7)}", [Subscribed("g", TAGS, True)]),
+    (f"subscription changed, group: g OLD: {DATA.format(6)} NEW: {DATA.format(7)}", [Subscribed("g", TAGS, False)]),
+    (
+        f"subscription changed, add new topic, group: g {DATA.format(7).replace('topic=t,', 'topic=%RETRY%g,')}",
+        [Born("g"), Subscribed("g", TAGS._replace(topic="%RETRY%g"), True)],
+    ),
+    (f"subscription changed, group: g remove topic t {DATA.format(7)}", [Unsubscribed("g", "t")]),
+    (
+        f"registerConsumer info changed ConsumerData [groupName=g, consumeType=CONSUME_PASSIVELY, "
+        f"messageModel=CLUSTERING, consumeFromWhere=CONSUME_FROM_LAST_OFFSET, unitMode=false, "
+        f"subscriptionDataSet=[{DATA.format(7)}]] 10.2.0.7:51576",
+        [Registered("g", "CONSUME_FROM_LAST_OFFSET", "10.2.0.7:51576", (TAGS,))],
+    ),
+    (
+        f"ClientManageProcessor: registerConsumer info changed, SDK address=10.2.0.7:51576, consumerData=ConsumerData "
+        f"[groupName=g, consumeType=CONSUME_PASSIVELY, messageModel=CLUSTERING, "
+        f"consumeFromWhere=CONSUME_FROM_LAST_OFFSET, unitMode=false, subscriptionDataSet=[{DATA.format(7)}]]",
+        [Registered("g", "CONSUME_FROM_LAST_OFFSET", "10.2.0.7:51576", (TAGS,))],
+    ),
+    (f"create new topic [{CONFIG.format(4, '')}]", [TopicChanged(None, "t", QueueCounts(4, 8, 6), None)]),
+    (f"create new topic {CONFIG.format(4, ', attributes={}')}", [TopicChanged(None, "t", QueueCounts(4, 8, 6), None)]),
+    (
+        f"update topic config, old:[{CONFIG.format(4, '')}] new:[{CONFIG.format(2, '')}]",
+        [TopicChanged(None, "t", QueueCounts(2, 8, 6), QueueCounts(4, 8, 6))],
+    ),
+    (f"delete topic config OK, topic: {CONFIG.format(4, '')}", [TopicChanged(None, "t", None, QueueCounts(4, 8, 6))]),
+    (f"new topic registered, t {OLD_QUEUE}", [TopicChanged("b", "t", QueueCounts(4, 8, 6), None)]),
+    (f"new topic registered, t {QUEUE}", [TopicChanged("b", "t", QueueCounts(4, 8, 6), None)]),
+    (
+        f"topic changed, t OLD: {QUEUE.replace('=4', '=9')} NEW: {QUEUE}",
+        [TopicChanged("b", "t", QueueCounts(4, 8, 6), None)],
+    ),
+    (
+        f"the topic[t] route info changed, old[TopicRouteData [queueDatas=[{OLD_QUEUE.replace('=4', '=9')}]]] ,"
+        f"new[TopicRouteData [orderTopicConf=null, queueDatas=[{OLD_QUEUE}], brokerDatas=[]]]",
+        [TopicChanged("b", "t", QueueCounts(4, 8, 6), None)],
+    ),
+    (
+        f"rebalanced result changed. allocateMessageQueueStrategyName=AVG, group=g, topic=t, clientId=c@1, "
+        f"mqAllSize=4, cidAllSize=2, rebalanceResultSize=2, rebalanceResultSet={QUEUES}",
+        [Rebalanced("g", "t", "c@1", "AVG", (("b", 0), ("b", 1)))],
+    ),
+    (
+        "client rebalanced result changed. allocateMessageQueueStrategyName=AVG, group=g, topic=t, clientId=c@1, "
+        "mqAllSize=4, cidAllSize=2, rebalanceResultSize=0, rebalanceResultSet=[]",
+        [Rebalanced("g", "t", "c@1", "AVG", ())],
+    ),
+    (
+        "The broker[b, 10.1.0.1:10911] boot success. serializeType=JSON and name server is 10.1.0.2:9876",
+        [Booted("b", "10.1.0.1:10911")],
+    ),
+    ("register broker[0]to name server 10.1.0.2:9876 OK", []),
+    ("[GROUP_GET_NUMS] [t@g] Stats In One Minute, SUM: 60 TPS: 1.00 AVGPT: 1.00", []),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), LINES, ids=[text[:60] for text, _ in LINES])
+def test_what_a_line_says(text: str, said: Sequence[Event]) -> None:
+    assert list(events(f"2026-11-26 06:20:33 INFO HeartbeatThread_2 - {text}")) == said
+
+
+@pytest.mark.parametrize(
+    ("line", "zone", "at"),
+    [
+        ("2026-11-26 06:20:33 INFO main - x", None, "2026-11-25T22:20:33"),  # servers: GMT+8
+        ("2026-11-26 06:20:33 INFO - x", None, "2026-11-25T22:20:33"),
+        ("2026-11-26 06:20:33.250 INFO  [1] [main] [o.a.r.X#?:?] - x", None, "2026-11-25T22:20:33.250"),  # 5.x clients
+        ("2026-11-26 06:20:33,033 INFO RocketmqClient - x", "UTC", "2026-11-26T06:20:33"),  # 4.x: seconds, again
+        ("2026-11-26 06:20:33,250 INFO RocketmqClient - x", "UTC", "2026-11-26T06:20:33.250"),
+        ("2026-07-26 06:20:33,250 INFO RocketmqClient - x", "Europe/Berlin", "2026-07-26T04:20:33.250"),
+        ("[pay] 2026-11-26T06:20:33.250+01:00 RocketmqClient x", None, "2026-11-26T05:20:33.250"),
+    ],
+)
+def test_times_are_utc(line: str, zone: str | None, at: str, tmp_path: Path) -> None:
+    (entry,) = entries(_file(tmp_path, "a.log", [line]), LogZone(zone))
+    assert entry.at == int(_utc(at).timestamp() * 1000)
+
+
+def test_the_time_of_a_connection_says_the_zone_of_its_file(tmp_path: Path) -> None:
+    """1700000000123 is 2023-11-14T22:13:20Z: this host writes New York's time, in a layout of its own."""
+    line = f"2023-11-14 17:13:20,200 [hb] new consumer connected, group: g PASSIVELY CLUSTERING channel: {OPEN}"
+    (entry,) = entries(_file(tmp_path, "broker.log", [line]), LogZone("UTC"))
+    assert entry.at == 1700000000200
+
+
+def test_a_zone_that_nobody_says_is_not_guessed(tmp_path: Path) -> None:
+    path = _file(tmp_path, "rocketmq_client.log", ["2026-11-26 06:20:33,250 INFO RocketmqClient - x"])
+    with pytest.raises(InputFileError, match=r"rocketmq_client\.log does not say the time zone.*--log-zone"):
+        list(entries(path, LogZone(None)))
+    with pytest.raises(UsageError, match="--log-zone Mars/Base is no time zone"):
+        LogZone("Mars/Base")
+
+
+def test_what_is_no_entry_is_passed_over(tmp_path: Path) -> None:
+    lines = [
+        "java.nio.channels.ClosedChannelException: null",
+        "\tat io.netty.channel.AbstractChannel.write(Unknown Source)",
+        *_log(_connected("a")),
+        "x" * 2_000_000,
+        "2026-11-26 06:20:3",
+    ]
+    path = tmp_path / "broker.log"
+    path.write_bytes("\n".join(lines).encode() + b"\n2026-11-26 06:20:59 INFO main - \xff\xfe\n")
+    assert [entry.text[-10:] for entry in entries(path, LogZone(None))] == [
+        _log(_connected("a"))[0][-10:],
+        " main - \ufffd\ufffd",
+    ]
+
+
+def _utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def _file(folder: Path, name: str, lines: Sequence[str]) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+BOOT = "The broker[b, 10.1.0.1:10911] boot success. serializeType=JSON"
+
+
+def _channel(client: str, state: str = "-") -> str:
+    port = 50_000 + ord(client[0])
+    return (
+        f"ClientChannelInfo [channel=[id: 0x{port:x}, L:/10.1.0.1:10911 {state} R:/10.2.0.7:{port}], "
+        f"clientId={client}@1, language=JAVA, version=493, lastUpdateTimestamp=1795645233590]"
+    )
+
+
+def _connected(client: str) -> str:
+    return f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {_channel(client)}"
+
+
+def _closed(client: str) -> str:
+    return f"NETTY EVENT: remove not active channel[{_channel(client, '!')}] from ConsumerGroupInfo, consumer group: g"
+
+
+def _log(*texts: str, start: int = 0, every: int = 60) -> list[str]:
+    """Entries of a broker, so many seconds apart, from 06:20:33 in GMT+8 on, which is 22:20:33Z."""
+    seconds = [33 + start + every * number for number in range(len(texts))]
+    return [
+        f"2026-11-26 06:{20 + s // 60:02}:{s % 60:02} INFO Thread_1 - {text}"
+        for s, text in zip(seconds, texts, strict=True)
+    ]
+
+
+def members(*folders: str | Path, recordings: Sequence[Path] = ()) -> list[tuple[str, str]]:
+    """(time, members) of g at b, at each change."""
+    recording = recording_of_logs([LogFolder.parse(str(one)) for one in folders], "c", None, recordings)
+    found: list[tuple[str, str]] = []
+    for row in sorted(map(json.loads, recording.lines), key=lambda row: row.get("at", 0)):
+        if row["kind"] == "connection" and row["group"] == "g":
+            connected = json.loads(row["body"])["connectionSet"] if "body" in row else []
+            ids = " ".join(one["clientId"][0] for one in connected)
+            if not found or found[-1][1] != ids:
+                found.append((_clock(row["at"]), ids))
+    return found
+
+
+def _clock(milliseconds: int) -> str:
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%H:%M:%S}"
+
+
+LIFE = [BOOT, _connected("a"), _connected("b"), _closed("a"), _connected("c"), _closed("c"), "register OK"]
+
+
+MEMBERS_OF_LIFE = [
+    *(("22:20:33", ""), ("22:21:33", "a"), ("22:22:33", "a b")),
+    *(("22:23:33", "b"), ("22:24:33", "b c"), ("22:25:33", "b")),
+]
+
+
+def test_members_from_the_start_of_a_broker(tmp_path: Path) -> None:
+    _file(tmp_path, "broker.log", _log(*LIFE))
+    assert members(tmp_path) == MEMBERS_OF_LIFE
+
+
+def test_rotated_compressed_and_overlapping_files_are_one_log(tmp_path: Path) -> None:
+    lines = _log(*LIFE)
+    _file(tmp_path, "broker.log", lines[4:])
+    _file(tmp_path, "broker.log.1", lines[2:5])
+    with gzip.open(tmp_path / "broker-2026-11-25.0.log.gz", "wt") as file:
+        file.write("\n".join(lines[:3]))
+    assert members(tmp_path) == MEMBERS_OF_LIFE
+
+
+def test_a_log_that_begins_in_the_middle_is_known_back_from_the_moment_at_which_nobody_is_there(tmp_path: Path) -> None:
+    last = [_closed("b"), "unregister consumer ok, no any connection, and remove consumer group, g"]
+    _file(tmp_path, "broker.log", _log("register OK", *LIFE[3:6], *last))
+    assert members(f"b={tmp_path}") == [
+        ("22:20:33", "a b"), ("22:21:33", "b"), ("22:22:33", "b c"), ("22:23:33", "b"), ("22:24:33", ""),
+    ]  # fmt: skip
+
+
+def test_without_such_a_moment_nothing_is_said(tmp_path: Path) -> None:
+    _file(tmp_path, "broker.log", _log(*LIFE[3:]))
+    assert members(f"b={tmp_path}") == []
+    recording = recording_of_logs([LogFolder(tmp_path, "b")], "c")
+    assert recording.unknown == {"g": ["b"]}
+    assert "g: its members are unknown for some of the time at b" in str(recording)
+
+
+def test_one_snapshot_makes_all_of_it_known(tmp_path: Path) -> None:
+    _file(tmp_path, "logs/broker.log", _log(*LIFE[3:]))
+    table = {
+        "connectionSet": [{"clientId": "b@1", "clientAddr": "10.2.0.7:50098"}],
+        "messageModel": "CLUSTERING",
+        "subscriptionTable": {},
+    }
+    at = int(_utc("2026-11-25T22:23:40").timestamp() * 1000)
+    snapshot = {"kind": "connection", "at": at, "group": "g", "broker": "b", "body": json.dumps(table)}
+    now = _file(tmp_path, "now.jsonl", [json.dumps(snapshot)])
+    assert members(f"b={tmp_path / 'logs'}", recordings=[now]) == [
+        ("22:20:33", "b"), ("22:21:33", "b c"), ("22:22:33", "b"),
+    ]  # fmt: skip
+
+
+def test_nothing_is_known_of_the_time_without_lines(tmp_path: Path) -> None:
+    _file(tmp_path, "broker.log", [*_log(BOOT, _connected("a")), *_log("register OK", start=600)])
+    recording = recording_of_logs([LogFolder(tmp_path, None)], "c")
+    times = sorted(row["at"] for row in map(json.loads, recording.lines) if row["kind"] == "connection")
+    assert [_clock(at) for at in times] == ["22:20:33", "22:20:40", "22:21:00", "22:21:20", "22:21:33", "22:30:33"]
+    assert "b: 2026-11-25T22:20:33Z/2026-11-25T22:21:33Z and 2026-11-25T22:30:33Z/2026-11-25T22:30:33Z" in str(
+        recording
+    )
+
+
+def test_queues_of_topics_are_those_of_the_configuration_and_its_changes(tmp_path: Path) -> None:
+    _file(
+        tmp_path,
+        "broker.log",
+        _log(BOOT, f"update topic config, old:[{CONFIG.format(8, '')}] new:[{CONFIG.format(4, '')}]"),
+    )
+    table = {"topicConfigTable": {"u": {"readQueueNums": 3, "writeQueueNums": 3, "perm": 6}}}
+    _file(tmp_path, "config/topics.json", [json.dumps(table)])
+    recording = recording_of_logs([LogFolder(tmp_path, "b")], "c")
+    routes = {
+        (row["topic"], _clock(row["at"])): json.loads(row["body"].replace("{0:", '{"0":'))["queueDatas"][0][
+            "readQueueNums"
+        ]
+        for row in map(json.loads, recording.lines)
+        if row["kind"] == "route"
+    }
+    assert (routes["t", "22:20:33"], routes["t", "22:21:33"], routes["u", "22:21:33"]) == (8, 4, 3)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "there is no log below"),
+        ({"broker.log": _log(BOOT, BOOT.replace("[b,", "[other,"))}, "logs of several brokers, b, other: put each"),
+        ({"broker.log": _log(_connected("a"))}, "does not say whose logs it has: name the broker, --logs BROKER="),
+        ({"topics.json": ["[]"], "broker.log": _log(BOOT)}, "topics.json is no topics.json of a broker"),
+    ],
+)
+def test_logs_that_cannot_be_read_as_they_are(files: dict[str, list[str]], said: str, tmp_path: Path) -> None:
+    for name, lines in files.items():
+        _file(tmp_path, name, lines)
+    with pytest.raises(InputFileError, match=said):
+        recording_of_logs([LogFolder(tmp_path, None)], "c")
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError, match="nowhere does not exist"):
+        recording_of_logs([LogFolder.parse(f"b={tmp_path / 'nowhere'}")], "c")
+
+
+def test_logs_of_another_product_are_named(tmp_path: Path) -> None:
+    _file(tmp_path, "nginx.log", ['10.1.1.1 - - [26/Nov/2026:06:20:33 +0000] "GET / HTTP/1.1" 200'])
+    _file(tmp_path, "broker.log", _log(BOOT))
+    assert f"nothing was understood in {tmp_path / 'nginx.log'}" in str(
+        recording_of_logs([LogFolder(tmp_path, None)], "c")
+    )
