@@ -27,7 +27,7 @@ PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md"))]
 NOTED = "airflow docker git kubectl make mvn pip python python3 rebalance-audit register-python-argcomplete spark-class"
 NOTED += " spark-submit venv-pack"
 REAL = "bash cat date grep ls paste"
-READING = "status incidents explain trends suggest compare clients runs report metrics"
+READING = "status incidents explain trends suggest compare clients runs report metrics what-if"
 STUB = '#!/bin/bash\nprintf "%s\\0" "${0##*/}" "$@" >> "$CALLS"; printf "\\n" >> "$CALLS"\n'
 
 
