@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any, Self
 
 from pyspark.sql import SparkSession
@@ -138,12 +139,12 @@ def finished(spark: SparkSession, warehouse: Warehouse) -> datetime:
     return max([now, *(moment + timedelta(microseconds=1) for moment in moments)])
 
 
-def write(run: AuditRun, row: Mapping[str, Any]) -> None:
-    """Adds the row to `audit_runs`, or puts it in place of what the same run wrote there before."""
+def write(run: AuditRun, row: Mapping[str, Any], options: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Adds the row to `audit_runs`, or puts it in place of what the same run wrote there before. `options`: Delta's."""
     if not run.is_recorded:
-        SparkTables(run.spark, run.warehouse).append(AUDIT_RUNS, [row])
+        SparkTables(run.spark, run.warehouse).append(AUDIT_RUNS, [row], options)
         return
     rows = run.spark.createDataFrame([row], spark_schema(AUDIT_RUNS))
     same_run = f"run_id = {literal(run.run_id)}"
-    writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", same_run)
+    writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", same_run).options(**options)
     retry_on_conflict(lambda: run.warehouse.save(writer, AUDIT_RUNS), "record the run")

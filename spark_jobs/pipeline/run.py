@@ -151,13 +151,14 @@ def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None, claim
     this.progress("publishing")
     one_step = this.configuration.grid.is_one_step(this.request.interval)
     into = (this.spark, this.warehouse, this.request)
-    with publishing(*into, this.run_id, claimed) as check_held:
-        tables = publish(*into, judged.outputs(), this.run_id, check=check_held, one_step=one_step)
+    with publishing(*into, this.run_id, claimed) as turn:
+        tables = publish(*into, judged.outputs(), this.run_id, turn=turn, one_step=one_step)
         row = published_row(this, tables, judged.not_evaluated, warnings + quality_warnings)
         this.progress("recording the results of the checks")
-        check_held()  # nor is a run recorded in a place from which the warehouse has vanished
+        turn.check()  # nor is a run recorded in a place from which the warehouse has vanished
         run_in_parallel(
-            lambda: write(this, row), lambda: record_results(this.spark, this.warehouse, this.run_id, results)
+            lambda: write(this, row, turn.options),
+            lambda: record_results(this.spark, this.warehouse, this.run_id, results),
         )
     findings = findings_with_teams(this.configuration.routes, judged.counted.findings)
     return RunResult(row, findings, warnings, quality_warnings, judged.counted.observed)

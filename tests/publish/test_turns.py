@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrameWriter, SparkSession
 
-from schemas import REBALANCE_INTERVALS
+from schemas import AUDIT_RUNS, REBALANCE_INTERVALS, Table
 from spark_jobs.errors import WarehouseError
-from spark_jobs.pipeline.publish.claims import claim
+from spark_jobs.pipeline.publish import turns
+from spark_jobs.pipeline.publish.claims import claim, claims_of
 from spark_jobs.pipeline.publish.publisher import publish
 from spark_jobs.pipeline.publish.request import RunRequest
-from spark_jobs.pipeline.publish.turns import publishing, undo_unfinished
+from spark_jobs.pipeline.publish.turns import Turn, publishing, undo_unfinished
+from spark_jobs.store.read.through_spark import SparkTables
 from spark_jobs.store.warehouse import Warehouse
 from tests.publish.test_publisher import NEXT, intervals, topics
 from tests.snapshots import HOUR
+from tests.stored import audit_run
 
 
 class KilledError(Exception):
@@ -95,20 +97,59 @@ def test_a_run_that_has_lost_its_claim_commits_nothing(spark: SparkSession, ware
     publish_and_die(spark, warehouse, of_hour, "half", "first")
     rows = intervals(spark, HOUR.start, ["a"])
 
-    def lose_and_publish(lost: str, check: Callable[[], None]) -> None:
+    def lose_and_publish(lost: str, turn: Turn) -> None:
         (claimed,) = folder.glob(lost)
         claimed.unlink()
-        publish(spark, warehouse, of_hour, rows, "second", check=check)
+        publish(spark, warehouse, of_hour, rows, "second", turn=turn)
 
     for lost in ("turn-*.json", "run-*.json"):
         with (
             pytest.raises(WarehouseError, match="another process took over"),
             claim(warehouse, of_hour, "second") as held,
-            publishing(spark, warehouse, of_hour, "second", held) as check,
+            publishing(spark, warehouse, of_hour, "second", held) as turn,
         ):
-            lose_and_publish(lost, check)
+            lose_and_publish(lost, turn)
     assert warehouse.marked_version(spark, REBALANCE_INTERVALS, "second") is None
-    assert [path.name for path in folder.glob("*.note")] == ["second.note"]
+    notes = {path.name.partition(".")[0] for path in folder.glob("*.note")}
+    assert notes == {"second"}, "its own: what the first one left is undone"
+
+
+@pytest.mark.parametrize("table", [REBALANCE_INTERVALS, AUDIT_RUNS], ids=lambda table: table.name)
+def test_a_run_that_is_suspended_before_a_commit_commits_nothing(
+    table: Table, spark: SparkSession, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has passed its last check when others take it for dead and undo what it did; then it goes on."""
+    monkeypatch.setattr(turns, "are_leases", lambda _: True)
+    request, folder, save = RunRequest(HOUR), Path(warehouse.location, "_claims"), Warehouse.save
+
+    def run_to_its_end(run_id: str, topic: str) -> None:
+        with claim(warehouse, request, run_id) as held, publishing(spark, warehouse, request, run_id, held) as turn:
+            publish(spark, warehouse, request, intervals(spark, HOUR.start, [topic]), run_id, turn=turn)
+            turn.check()
+            SparkTables(spark, warehouse).append(AUDIT_RUNS, [audit_run(HOUR, {}, run_id=run_id)], turn.options)
+
+    def take_over() -> None:
+        for claimed in folder.glob("*-*.json"):
+            claimed.unlink()
+        claims = claims_of(warehouse)
+        assert claims is not None
+        turns._undo_unfinished(spark, warehouse, claims, "turn-of-others", Turn())
+
+    def suspended(self: Warehouse, writer: DataFrameWriter, into: Table) -> None:
+        if into is table and list(folder.glob("turn-*.json")):
+            take_over()
+        save(self, writer, into)
+
+    run_to_its_end("first", "a")
+    monkeypatch.setattr(Warehouse, "save", suspended)
+    with pytest.raises(WarehouseError, match="another process took over"):
+        run_to_its_end("second", "b")
+    assert [*topics(spark, warehouse).values()] == [["a"]]
+    assert [row.run_id for row in warehouse.read(spark, AUDIT_RUNS).collect()] == ["first"]
+    assert list(folder.glob("*.note")) == []
+    monkeypatch.setattr(Warehouse, "save", save)
+    run_to_its_end("second", "b")
+    assert [*topics(spark, warehouse).values()] == [["b"]]
 
 
 def test_a_warehouse_that_has_vanished_is_not_begun_anew(

@@ -68,7 +68,7 @@ class ClaimFiles:
 
     def drop_note(self, name: str) -> None:
         """As `Claims.drop_note`."""
-        (self.folder / f"{name}{_NOTE}").unlink()
+        (self.folder / f"{name}{_NOTE}").unlink(missing_ok=True)
 
     def _all(self) -> FileLock:
         return FileLock(self.folder / "all.lock")

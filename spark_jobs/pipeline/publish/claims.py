@@ -3,7 +3,8 @@
 Whoever begins writes a claim beside the tables that says what it is about to do, if no other claim that is held
 excludes it. A claim ends with its process, however that ends: on a file system it is a locked file (`claim_files`), of
 which the operating system lets go; on S3 it is an object that is renewed (`leases`), and ends two minutes after a kill.
-A process that was suspended for so long has lost it, too: it checks before every commit that it holds its claims still.
+A process that was suspended for so long has lost it, too: it checks before every commit that it holds its claims still,
+and whoever takes its turn fences it (`turns`).
 Elsewhere there are none, and Delta's own conflict detection is what keeps two publishers of one step apart.
 """
 
@@ -50,7 +51,7 @@ class Claims(Protocol):
         """The notes that are there, by name."""
 
     def drop_note(self, name: str) -> None:
-        """Removes a note."""
+        """Removes a note, if it is there."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,14 @@ class Claimed:
             )
 
 
+def are_leases(warehouse: Location) -> bool:
+    """Whether another process may take a claim while the process that holds it is only suspended."""
+    return warehouse.is_on_s3
+
+
 def claims_of(warehouse: Location) -> Claims | None:
     """Where the claims of a warehouse are; None where it has none."""
-    if warehouse.is_on_s3:
+    if are_leases(warehouse):
         from spark_jobs.pipeline.publish.leases import Leases  # a library of 15 MB, for warehouses on S3 only
 
         return Leases.of(warehouse)
@@ -167,8 +173,8 @@ def _claimed(warehouse: Location, kind: str, content: str, refuse: ConflictCheck
 
 def _at_once(warehouse: Location) -> float:
     """How long one waits for another that may have begun at the same moment: files let one in after the other."""
-    return _AT_ONCE if warehouse.is_on_s3 else 0.0
+    return _AT_ONCE if are_leases(warehouse) else 0.0
 
 
 def _or_killed(warehouse: Location) -> str:
-    return ". If it was killed, its claim ends two minutes after" if warehouse.is_on_s3 else ""
+    return ". If it was killed, its claim ends two minutes after" if are_leases(warehouse) else ""

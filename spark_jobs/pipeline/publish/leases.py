@@ -116,7 +116,8 @@ class Leases:
 
     def drop_note(self, name: str) -> None:
         """As `Claims.drop_note`."""
-        obstore.delete(self.store, f"{_NOTES}{name}")
+        with suppress(FileNotFoundError):
+            obstore.delete(self.store, f"{_NOTES}{name}")
 
     def _modified(self) -> dict[str, datetime]:
         """When each claim was renewed, as the store says."""

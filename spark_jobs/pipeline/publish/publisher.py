@@ -14,6 +14,7 @@ from schemas import FINDINGS, OUTPUTS, Table
 from spark_jobs.errors import PublishError
 from spark_jobs.pipeline.publish.content import NOTHING, Content, Published, content, observed_content
 from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.publish.turns import Turn
 from spark_jobs.runtime.faults import explained
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.parallel import run_in_parallel
@@ -21,6 +22,7 @@ from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
+_ALONE = Turn()
 
 
 def publish(
@@ -30,12 +32,11 @@ def publish(
     outputs: Mapping[Table, DataFrame],
     run_id: str,
     *,
-    check: Callable[[], None] = lambda: None,
+    turn: Turn = _ALONE,
     one_step: bool = False,
 ) -> dict[str, Published]:
     """What was published, per table: the `outputs` replace the request's rows; a table without rows is left out.
-    `check` raises where the run must not write any more; it is asked before each commit. `one_step`: the request is of
-    a single step.
+    `turn`: that of the run, checked before each commit. `one_step`: the request is of a single step.
 
     Steps are partitions, so runs of other steps do not conflict; where Delta still sees a conflict, the publish is
     tried again, never the audit. Raises `PublishConflictError` or `PublishError`.
@@ -49,10 +50,10 @@ def publish(
     def published(table: Table) -> Published:
         written = NOTHING
         if table in outputs:
-            written = _replace(warehouse, table, outputs[table].transform(in_files), request, run_id, check)
+            written = _replace(warehouse, table, outputs[table].transform(in_files), request, run_id, turn)
         elif not warehouse.is_free(table, request.interval):
             nothing = spark.createDataFrame([], spark_schema(table)).select(*table.columns)
-            _replace(warehouse, table, nothing, request, run_id, check)
+            _replace(warehouse, table, nothing, request, run_id, turn)
         _LOG.info("%s: %d rows published for %s", table.name, written.rows, request.interval)
         return Published(written, warehouse.version_of(spark, table, run_id))
 
@@ -72,20 +73,21 @@ def _replace(
     frame: DataFrame,
     request: RunRequest,
     run_id: str,
-    check: Callable[[], None],
+    turn: Turn,
 ) -> Content:
     """The content that was written."""
 
     def commit() -> Content:
         # Sorted by key: readers skip what they do not ask for.
         written, seen = _with_content(warehouse, frame.sortWithinPartitions(*table.key))
-        writer = written.write.format("delta").option("userMetadata", run_id)
-        check()  # also where a conflict is tried again: another run may have published while this one was suspended
+        writer = written.write.format("delta").option("userMetadata", run_id).options(**turn.options)
+        turn.check()  # also before a further try: another run may have published while this one was suspended
         # Looking for what is to be removed is most of a small replacement. The claim keeps the steps free until then.
         if warehouse.is_free(table, request.interval):
             warehouse.save(writer.mode("append"), table)
         else:
             warehouse.save(writer.mode("overwrite").option("replaceWhere", request.replaces(table)), table)
+        turn.check()  # else another one has fenced this run, and nothing was written that could be counted
         return seen()
 
     try:

@@ -9,15 +9,20 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 
 from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS, OUTPUTS, Table
-from spark_jobs.pipeline.publish.claims import Claimed, Claims, claim_turn, claims_of
+from spark_jobs.pipeline.publish.claims import Claimed, Claims, are_leases, claim_turn, claims_of
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.store.conflicts import retry_on_conflict
+from spark_jobs.store.location import Location
+from spark_jobs.store.parallel import run_in_parallel
+from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.sql import literal
 from spark_jobs.store.warehouse import Warehouse
 
@@ -25,34 +30,34 @@ _LOG = logging.getLogger(__name__)
 _IN_THIS_PROCESS = threading.Lock()
 
 
+@dataclass(frozen=True)
+class Turn:
+    """The turn of a run, in which it publishes. `check` raises `WarehouseError` if the run does not hold its claim and
+    its turn any more; `options`: those of every commit to output tables and `audit_runs`, so that others can fence it.
+    """
+
+    check: Callable[[], None] = lambda: None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
 @contextmanager
 def publishing(
     spark: SparkSession, warehouse: Warehouse, request: RunRequest, run_id: str, claimed: Claimed
-) -> Iterator[Callable[[], None]]:
-    """The turn of a run: from before its first table until `audit_runs` names it. Others wait for it. Gives a check for
-    before each commit: it raises `WarehouseError` where the run holds its claim or its turn no longer.
+) -> Iterator[Turn]:
+    """The turn of a run: from before its first table until `audit_runs` names it. Others wait for it.
 
     `claimed`: the run's `claim`. If it fails in between, whoever has the next turn puts its steps back as they were.
     Processes wait for each other, and know of runs that died, only in a warehouse that has claims. Raises
     `WarehouseError` if the warehouse has vanished, `PublishConflictError` if its turn does not come.
     """
-    folder = warehouse.folder(spark)
     claimed.check()
-    with _IN_THIS_PROCESS, claim_turn(folder) as turn:
-
-        def check() -> None:
-            claimed.check()
-            turn.check()
-
-        claims = claims_of(folder)
+    with _turn(warehouse.folder(spark), claimed.check) as (name, turn, claims):
         if claims is None:
-            yield check
+            yield turn
             return
-        _undo_unfinished(spark, warehouse, claims, check)
-        claims.write_note(run_id, request.as_json())
-        yield check
-        check()  # else the note may be that of another process, which publishes the same run
-        claims.drop_note(run_id)
+        with _noted(claims, f"{run_id}.{name}", request.as_json(), turn):
+            _undo_unfinished(spark, warehouse, claims, name, turn)
+            yield turn
 
 
 def undo_unfinished(spark: SparkSession, warehouse: Warehouse) -> None:
@@ -60,18 +65,68 @@ def undo_unfinished(spark: SparkSession, warehouse: Warehouse) -> None:
     folder = warehouse.folder(spark)
     claims = claims_of(folder)
     if claims and claims.notes():
-        with _IN_THIS_PROCESS, claim_turn(folder) as turn:
-            _undo_unfinished(spark, warehouse, claims, turn.check)
+        with _turn(folder) as (name, turn, _), _noted(claims, f"undo.{name}", "", turn):
+            _undo_unfinished(spark, warehouse, claims, name, turn)
 
 
-def _undo_unfinished(spark: SparkSession, warehouse: Warehouse, claims: Claims, check: Callable[[], None]) -> None:
-    for run_id, text in claims.notes().items():
-        _undo(spark, warehouse, run_id, text, check)
-        check()
-        claims.drop_note(run_id)
+@contextmanager
+def _turn(folder: Location, check: Callable[[], None] = lambda: None) -> Iterator[tuple[str, Turn, Claims | None]]:
+    """A turn, its name, which no other ever has, and the claims of the warehouse."""
+    with _IN_THIS_PROCESS, claim_turn(folder) as claimed:
+
+        def check_both() -> None:
+            check()
+            claimed.check()
+
+        yield claimed.name, Turn(check_both, _options(claimed.name) if are_leases(folder) else {}), claims_of(folder)
 
 
-def _undo(spark: SparkSession, warehouse: Warehouse, run_id: str, text: str, check: Callable[[], None]) -> None:
+@contextmanager
+def _noted(claims: Claims, name: str, text: str, turn: Turn) -> Iterator[None]:
+    """A note, from before the first commit, that stays if the turn does not come to its end.
+
+    The turn is checked after the note is written. So whoever takes the turn finds the note, or this process finds out.
+    """
+    claims.write_note(name, text)
+    turn.check()
+    yield
+    turn.check()
+    claims.drop_note(name)
+
+
+def _undo_unfinished(spark: SparkSession, warehouse: Warehouse, claims: Claims, own: str, turn: Turn) -> None:
+    for note, text in claims.notes().items():
+        run_id, _, other = note.partition(".")
+        if other != own:
+            if other and are_leases(warehouse.folder(spark)):
+                _fence(spark, warehouse, other)
+            _undo(spark, warehouse, run_id, text, turn)
+            turn.check()
+            claims.drop_note(note)
+
+
+def _options(name: str) -> dict[str, str]:
+    """Delta commits what has these options once: a second time it does nothing."""
+    return {"txnAppId": name, "txnVersion": "1"}
+
+
+def _fence(spark: SparkSession, warehouse: Warehouse, turn: str) -> None:
+    """Commits nothing in the name of another's turn, so that its process can commit nothing more, though it may be
+    between its last check and a commit. A commit that it has begun conflicts with this one, a later one Delta skips.
+    What it committed before is seen by whoever looks from now on.
+    """
+    tables = (*OUTPUTS, AUDIT_RUNS)
+    warehouse.create(spark, tables)
+
+    def fence(table: Table) -> None:
+        nothing = spark.createDataFrame([], spark_schema(table)).select(*table.columns)
+        writer = nothing.write.format("delta").mode("append").options(**_options(turn))
+        retry_on_conflict(lambda: warehouse.save(writer, table), f"fence {table.name}")
+
+    run_in_parallel(*(partial(fence, table) for table in tables))
+
+
+def _undo(spark: SparkSession, warehouse: Warehouse, run_id: str, text: str, turn: Turn) -> None:
     """The rows that the run replaced, in every table that has its commit; nothing where `audit_runs` names it."""
     try:
         request = RunRequest.from_json(text)
@@ -83,7 +138,7 @@ def _undo(spark: SparkSession, warehouse: Warehouse, run_id: str, text: str, che
         version = warehouse.marked_version(spark, table, run_id) if warehouse.exists(spark, table) else None
         if version is not None:
             _LOG.warning("run %s died while it published: %s is put back as it was", run_id, table.name)
-            _put_back(spark, warehouse, table, request, version, check)
+            _put_back(spark, warehouse, table, request, version, turn)
 
 
 def _is_published(spark: SparkSession, warehouse: Warehouse, run_id: str) -> bool:
@@ -99,15 +154,16 @@ def _put_back(
     table: Table,
     request: RunRequest,
     version: int,
-    check: Callable[[], None],
+    turn: Turn,
 ) -> None:
     """The request's rows as they were before this version."""
     rows = request.replaces(table)
     before = warehouse.read(spark, table, version - 1).where(rows).select(*table.columns)
     writer = before.sortWithinPartitions(*table.key).write.format("delta").mode("overwrite")
+    writer = writer.options(**turn.options)
 
     def commit() -> None:
-        check()
+        turn.check()
         warehouse.save(writer.option("replaceWhere", rows), table)
 
     retry_on_conflict(commit, f"put {table.name} back")

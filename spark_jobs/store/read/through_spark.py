@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -63,12 +64,14 @@ class SparkTables:
         history = self.location.delta_table(self.spark, table).history(last)
         return {row.version: row.operation for row in history.select("version", "operation").collect()}
 
-    def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-        """As `StoredTables.append` says."""
+    def append(
+        self, table: Table, rows: Sequence[Mapping[str, Any]], options: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """As `StoredTables.append` says. `options`: Delta's."""
         self.location.create(self.spark, [table])
         self.location.read(self.spark, table)
         frame = self.spark.createDataFrame([*map(dict, rows)], spark_schema(table)).coalesce(1)
-        writer = frame.write.format("delta").mode("append")
+        writer = frame.write.format("delta").mode("append").options(**options)
         retry_on_conflict(lambda: self.location.save(writer, table), f"append to {table.name}")
 
 
