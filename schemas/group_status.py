@@ -12,7 +12,11 @@ GROUP_STATUS = Table(
         *OF_GROUP,
         Field("worst_severity", STRING, "INFO, WARN or ERROR: of the worst finding that is not muted; null: of none"),
         required("finding_count", INTEGER, "findings of the group in this step"),
-        Field("members", INTEGER, "connections when last replayed; null: never in this step"),
+        Field(
+            "members",
+            INTEGER,
+            "connections when last replayed, or, of a broadcasting group, last listed; null: never in this step",
+        ),
         Field("distinct_members", INTEGER, "different client ids then"),
         Field("idle_members", INTEGER, "connections that owned no queue of any topic then, except retry topics"),
         Field("queues", INTEGER, "readable queues then, except those of retry topics"),

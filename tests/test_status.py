@@ -220,7 +220,7 @@ def test_one_group_is_a_paragraph() -> None:
         "  more consumers? Nothing to help.",
         "- \\x1b[2J (cluster eu), step 2026-11-20T02:00Z (old)",
         "  found           -",
-        "  members         unknown, unknown idle",
+        "  members         unknown",
         "  queues owned    unknown (once/more often/never)",
         "  backlog         unknown",
         "  oldest message  unknown",

@@ -214,7 +214,8 @@ def _paragraph(group: Group) -> Iterator[tuple[str, str]]:
         yield "group deleted", f"{format_utc(group['deleted_at'])}: no broker listed it any more"
     for topic in group["deleted_topics"] or ():
         yield "topic deleted", f"{topic['topic']}, {format_utc(topic['deleted_at'])}: no broker had it any more"
-    yield "members", f"{number_text(group['members'])}, {number_text(group['idle_members'])} idle"
+    idle = "" if group["idle_members"] is None else f", {group['idle_members']:,} idle"
+    yield "members", f"{number_text(group['members'])}{idle}"
     yield "queues owned", f"{_owned(group)} (once/more often/never)"
     yield "backlog", ", ".join((_between(group), *_backlog_notes(group)))
     yield "oldest message", _oldest(group)

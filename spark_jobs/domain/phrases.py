@@ -30,6 +30,11 @@ def names_text(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
+def party_text(name: str, client_ids: Sequence[str] | None, most: int | None = None) -> str:
+    """One party of a finding, with its client ids; only its name if it is not known whose it is."""
+    return name if client_ids is None else f"{name}: {names_text(client_ids, most or len(client_ids)) or 'no member'}"
+
+
 def printable(text: str) -> str:
     """The text with every character that could steer a terminal (or hide) written as an escape."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

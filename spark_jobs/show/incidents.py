@@ -12,8 +12,8 @@ import pyarrow as pa
 from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.team_routes import TeamRoute, with_teams
-from spark_jobs.domain.incidents.threads import QUIET
-from spark_jobs.domain.incidents.values import AuditedTime, Incident, IncidentPart
+from spark_jobs.domain.incidents.thread import QUIET
+from spark_jobs.domain.incidents.values import AuditedTime, CauseTime, Incident, IncidentPart
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.statuses import Status
@@ -66,6 +66,7 @@ _PARTS = pa.list_(
             "detail": pa.string(),
             "parties": pa.list_(pa.struct({"name": pa.string(), "client_ids": _TEXTS})),
             "client_id": pa.string(),
+            "causes": pa.list_(pa.struct({"cause": pa.string(), "start": _TIME, "end": _TIME})),
         }
     )
 )
@@ -129,8 +130,15 @@ def _row(incident: Incident) -> dict[str, Any]:
 
 
 def _part_row(part: IncidentPart) -> dict[str, Any]:
-    times = {"start": from_micros(part.start), "end": from_micros(part.end)}
-    return {**part._asdict(), **times, "parties": [party._asdict() for party in part.parties]}
+    return {
+        **_with_times(part),
+        "parties": [party._asdict() for party in part.parties],
+        "causes": [*map(_with_times, part.causes)],
+    }
+
+
+def _with_times(part: IncidentPart | CauseTime) -> dict[str, Any]:
+    return {**part._asdict(), "start": from_micros(part.start), "end": from_micros(part.end)}
 
 
 def incidents_and_unknown(

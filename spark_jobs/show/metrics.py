@@ -92,7 +92,7 @@ class _Families(Collector):
 _GROUP_GAUGES = {
     "step_end_timestamp_seconds": "End of the newest audited step of the group, in seconds since 1970",
     "observed_ratio": "Share of that step in which the group was observed, from 0 to 1",
-    "members": "Connections of the group when it was last replayed in that step; absent: it never was",
+    "members": "Connections when last replayed in that step, or last listed if the group broadcasts; absent: never",
     "queues": "Readable queues at that time, except retry topics",
     "unowned_queues": "Of these, queues without an owner",
     "double_owned_queues": "Of these, queues with several owners that each get every message",

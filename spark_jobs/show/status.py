@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -101,11 +102,20 @@ def _worst(findings: Sequence[Row], step_end: datetime) -> Row | None:
     """As `statuses` says. A finding that lasts until nothing is known any more is not over."""
     blind = (row["start"] for row in findings if row["rule"] == unobserved.NAME and row["end"] >= step_end)
     known_until = min(blind, default=step_end)
+    backlogs = _backlogs(findings)
 
     def rank(row: Row) -> tuple[object, ...]:
         is_over, is_consequence = row["end"] < known_until, row["root_finding_id"] is not None
         place = WORST_FIRST.index(row["severity"])
-        return row["severity"] == INFO, is_over, place, is_consequence, row["start"], row["rule"]
+        return (
+            row["severity"] == INFO,
+            is_over,
+            place,
+            is_consequence,
+            -backlogs.get(row["rule"], 0),
+            row["start"],
+            row["rule"],
+        )
 
     worst = min((row for row in findings if row["rule"] != unobserved.NAME), key=rank, default=None)
     if worst is None:
@@ -114,6 +124,16 @@ def _worst(findings: Sequence[Row], step_end: datetime) -> Row | None:
     of_root = {"rule": root["rule"], "severity": worst["severity"], "start": root["start"]}
     alike = [row["end"] for row in findings if (row["rule"], row["severity"]) == (worst["rule"], worst["severity"])]
     return {**of_root, "end": max(root["end"], *alike), "is_over": worst["end"] < known_until}
+
+
+def _backlogs(findings: Sequence[Row]) -> dict[str, int]:
+    """By rule the highest backlog of its findings and of their consequences, in messages."""
+    rule_of = {row["finding_id"]: row["rule"] for row in findings}
+    backlogs: dict[str, int] = defaultdict(int)
+    for row in findings:
+        rule = str(rule_of.get(row["root_finding_id"], row["rule"]))
+        backlogs[rule] = max(backlogs[rule], row["evidence"]["backlog_max"] or 0)
+    return backlogs
 
 
 def published_statuses(

@@ -154,6 +154,15 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
             "No: 2 members kept up with 8 queues. What was wrong is of another kind: A, B, C and 1 more.",
         ),
         (
+            replace(group(), wrong=["A", "CONSUMER_STALLED"]),
+            "No: few messages waited, in queues of which none was consumed. What was wrong is of another kind: A, "
+            "CONSUMER_STALLED.",
+        ),
+        (
+            replace(group(), wrong=["MESSAGES_SKIPPED"]),
+            "No: messages were skipped, not consumed. What was wrong is of another kind: MESSAGES_SKIPPED.",
+        ),
+        (
             replace(group(), unknown_at_first=2),
             "No: 2 members kept up with 8 queues. The backlog of 2 queues was unknown at first: the group had not "
             "committed an offset there.",

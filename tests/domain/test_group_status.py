@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import permutations
 
@@ -14,6 +15,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress,
 from spark_jobs.domain.kernel.progress import topic_progress
 from spark_jobs.domain.model.finding import Evidence, Finding
 from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.attribution import TopicGrowth, attribution
 from spark_jobs.domain.status.backlog import Backlog, queue_intervals
@@ -65,6 +67,15 @@ def test_a_group_that_was_never_replayed_is_unknown() -> None:
     assert status(unobserved(0, 3600)) == unknown
     # What was replayed before the step began is not published.
     assert status(replayed(-60, 0, owned((0,))), unobserved(0, 3600)) == unknown
+
+
+def test_who_is_listed_in_a_broadcasting_group_is_known() -> None:
+    """The owners are not: every member has all queues."""
+    broadcasting = replace(replayed(60, 3600, owned((0,)), "A A B"), allocation=None, reason=Reason.BROADCASTING)
+    before = replace(replayed(0, 60, owned((0,)), "A B C D"), allocation=None, reason=Reason.BROADCASTING)
+    found = status(before, broadcasting)
+    assert (found.members, found.distinct_members, found.idle_members, found.queues) == (3, 2, None, None)
+    assert status(replace(broadcasting, reason=Reason.CONSUMED_THROUGH_PROXY)).members is None
 
 
 def test_queues_are_counted_at_the_end_of_each_topic_members_where_it_is_latest() -> None:

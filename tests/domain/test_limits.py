@@ -118,6 +118,15 @@ def test_where_owners_are_not_known(reason: Reason, found: tuple[str, ...], limi
     assert list(held(*(finding(rule, queue=0) for rule in found), intervals=[unknown])) == [limit]
 
 
+@pytest.mark.parametrize(
+    ("root", "limit"), [("rewind", "REWOUND"), ("other", "ALLOCATION_DRIFT"), (None, "ALLOCATION_DRIFT")]
+)
+def test_what_follows_from_a_rewind_is_no_load(root: str | None, limit: str) -> None:
+    rewind = finding("OFFSET_REWOUND", "RESET", "WARN", queue=0)._replace(finding_id="rewind")
+    drift = finding("ALLOCATION_DRIFT", "HOLDS_LESS", queue=0)._replace(root_finding_id=root)
+    assert list(held(rewind, drift)) == [limit]
+
+
 def test_of_several_the_first_limit_counts() -> None:
     assert list(held(finding("FLOW_CONTROLLED", queue=0), finding("CLIENT_HUNG", queue=0))) == ["STUCK_CONSUMER"]
 

@@ -41,6 +41,16 @@ def test_near_its_capacity_follows_from_busy_threads_and_hot_keys_and_comes_befo
     assert roots(near, slow._replace(evidence=slow.evidence._replace(client_ids=["c2"]), client_id="c2"))["n"] is None
 
 
+def test_a_retry_topic_that_fills_with_what_was_sent_back_follows_from_it() -> None:
+    retry = [("%RETRY%g", "b", 0, "RETRIED")]
+    failing = finding("f", "CONSUME_FAILING", 0, 900, "SENT_BACK", queues=retry)
+    lag = finding("l", "CONSUMER_LAGGING", 60, 900, topic="%RETRY%g", queues=retry)
+    assert roots(failing, lag) == {"f": None, "l": "f"}
+    assert (
+        roots(failing, finding("l", "CONSUMER_LAGGING", 60, 900, topic="t", queues=[("t", "b", 0, "R")]))["l"] is None
+    )
+
+
 @pytest.mark.parametrize("rule", ["UNASSIGNED_QUEUE", "DOUBLE_OWNED_QUEUE"])
 def test_what_clients_of_several_languages_did_to_queues_follows_from_them(rule: str) -> None:
     mixture = finding("m", "MIXED_CLIENTS", 0, 600, "DIFFERENT_RULES")

@@ -49,12 +49,17 @@ def said(group: Group, window: StepWindow, thresholds: Thresholds) -> Said:
         lines,
         sorted(line for _, line in rows),
         _rebalances(lines, window),
-        status.counts([end for topic in topics if (end := topic.end())]) if has_interval else None,
+        _counts(topics) if has_interval else None,
         status.backlog(row for row, _ in rows) if has_interval else None,
         status.growths([row for row, _ in rows], group.offsets, window),
         piled_up((row for row, _ in rows), group.offsets, window, allowed_lag, stalled_after),
         sorted(unknown_queues(row for row, _ in rows)),
     )
+
+
+def _counts(topics: Sequence[_Topic]) -> status.Counts:
+    ends = [end for topic in topics if (end := topic.end())]
+    return status.counts(ends, [interval for topic in topics for interval in topic.clipped])
 
 
 class _Topic:

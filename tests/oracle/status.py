@@ -80,10 +80,17 @@ def last_replayed(clipped: Iterable[RebalanceInterval]) -> RebalanceInterval | N
     )
 
 
-def counts(ends: Sequence[TopicEnd]) -> Counts:
-    """Members of the topic that was replayed last; the queues of all topics, retry topics aside."""
+def counts(ends: Sequence[TopicEnd], clipped: Iterable[RebalanceInterval]) -> Counts:
+    """Members of the topic that was replayed last; the queues of all topics, retry topics aside. Of a group that was
+    never replayed the members that broadcast last.
+    """
     if not ends:
-        return Counts(*[None] * 7)
+        broadcasting = [interval for interval in clipped if interval.reason == "BROADCASTING"]
+        if not broadcasting:
+            return Counts(*[None] * 7)
+        last = max(interval.end for interval in broadcasting)
+        listed = max([one.client_id for one in each.members] for each in broadcasting if each.end == last)
+        return Counts(len(listed), len(set(listed)), *[None] * 5)
     _, members, distinct, connected = max(
         (
             topic_end.interval.end,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
-from spark_jobs.domain.incidents.threads import Thread
+from spark_jobs.domain.incidents.thread import Thread
 from spark_jobs.domain.incidents.values import NEVER, GroupCost, Incident, IncidentPart, Queue
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.message_queue import queues_by_topic

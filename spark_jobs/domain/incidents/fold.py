@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from spark_jobs.domain.incidents.facts import incident
 from spark_jobs.domain.incidents.silence import silent_findings, with_silence
-from spark_jobs.domain.incidents.threads import QUIET, RootRules, Thread, threads
+from spark_jobs.domain.incidents.thread import QUIET, Thread
+from spark_jobs.domain.incidents.threads import RootRules, threads
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding, UnknownTime
 from spark_jobs.domain.model.mutes import unreported_ids
 from spark_jobs.domain.model.severities import SEVERITIES
-from spark_jobs.domain.rules.roots import LEAD
+from spark_jobs.domain.rules.roots import LEAD, Follows
 from spark_jobs.domain.rules.rule import Rule
 
 
@@ -47,7 +49,7 @@ def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules:
 
 def _events(conditions: Sequence[Thread], rules: Mapping[str, Rule]) -> Iterator[tuple[list[Thread], list[Thread]]]:
     """The roots and the consequences of each incident, in the order of time."""
-    root_of = _roots(conditions)
+    root_of = _roots(conditions, rules)
     leader_of = _leaders([thread for thread in conditions if root_of[thread] is thread], rules)
     roots: dict[Thread, list[Thread]] = defaultdict(list)
     consequences: dict[Thread, list[Thread]] = defaultdict(list)
@@ -57,19 +59,44 @@ def _events(conditions: Sequence[Thread], rules: Mapping[str, Rule]) -> Iterator
     return ((roots_of_event, consequences[leader]) for leader, roots_of_event in roots.items())
 
 
-def _roots(conditions: Sequence[Thread]) -> dict[Thread, Thread]:
+def _roots(conditions: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread, Thread]:
     """The root of each thread: that of the first of its findings that has one, unless that root began more than `LEAD`
-    after it; a thread without one is its own root.
+    after it; else one in another group; a thread without one is its own root.
     """
     thread_by_finding_id = {finding.finding_id: thread for thread in conditions for finding in thread.findings}
     root_of: dict[Thread, Thread] = {}
     for thread in conditions:
         named_roots = (thread_by_finding_id.get(finding.root_finding_id or "") for finding in thread.findings)
         root_of[thread] = next((root for root in named_roots if root and root.start <= thread.start + LEAD), thread)
+    root_of |= _roots_elsewhere([thread for thread, root in root_of.items() if root is thread], rules)
     for thread in conditions:
         while root_of[root_of[thread]] is not root_of[thread]:
             root_of[thread] = root_of[root_of[thread]]
     return root_of
+
+
+def _roots_elsewhere(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread, Thread]:
+    """By thread its root in another group of the cluster: an event that spreads, about all that the thread is about,
+    and of which a finding ended when the thread began.
+    """
+    spread: dict[Hashable, list[Thread]] = defaultdict(list)
+    for thread in sorted(roots, key=lambda thread: thread.order):
+        for share in _spread_shares(thread, rules[thread.identity.rule]):
+            spread[share].append(thread)
+    root_of: dict[Thread, Thread] = {}
+    for thread in roots:
+        for link in rules[thread.identity.rule].follows if spread else ():
+            shares = _spread_shares(thread, rules[link.root]) if link.within else set()
+            events = [[root for root in spread.get(share, ()) if _ended(root, link, thread.start)] for share in shares]
+            root = next((root for root in chain(*events) if all(root in of_share for of_share in events)), None)
+            if root is not None:
+                root_of.setdefault(thread, root)
+    return root_of
+
+
+def _ended(root: Thread, link: Follows, at: int) -> bool:
+    """Whether one of the findings that others follow from ended then, or nearly."""
+    return any(link.is_root(finding) and abs(finding.end - at) <= link.within for finding in root.findings)
 
 
 def _leaders(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread, Thread]:
@@ -100,8 +127,10 @@ def _leaders(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread,
 def _shares(thread: Thread, rule: Rule) -> set[Hashable]:
     """What roots of one event share: rule, group and cause; and over groups what the rule says."""
     cluster, consumer_group = thread.identity.cluster, thread.identity.consumer_group
-    shares: set[Hashable] = {(cluster, rule.name, consumer_group, cause) for cause in thread.causes}
-    if rule.spreads_by:
-        for finding in thread.findings:
-            shares.update((cluster, rule.name, share) for share in rule.spreads_by(finding))
-    return shares
+    return {(cluster, rule.name, consumer_group, cause) for cause in thread.causes} | _spread_shares(thread, rule)
+
+
+def _spread_shares(thread: Thread, rule: Rule) -> set[Hashable]:
+    """What the thread shares with events of the rule in other groups."""
+    spreads_by = rule.spreads_by or (lambda _: ())
+    return {(thread.identity.cluster, rule.name, share) for finding in thread.findings for share in spreads_by(finding)}

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from spark_jobs.domain.incidents.threads import QUIET
+from spark_jobs.domain.incidents.thread import QUIET
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.severities import SEVERITIES
 

@@ -43,12 +43,20 @@ class AuditedTime(NamedTuple):
     deletions: Iterable[tuple[str, str, str | None, int]] = ()
 
 
+class CauseTime(NamedTuple):
+    """A cause that a condition had, and when it was seen first and last."""
+
+    cause: str
+    start: int
+    end: int
+
+
 class IncidentPart(NamedTuple):
     """One condition of an incident in one group, over all its steps.
 
     `start` and `end`: when it was seen, first and last; `members`: client ids that it names. Of its worst finding, the
     latest of equals: `cause`, `detail` (what it adds to the rule's headline, empty: nothing) and `parties`.
-    `client_id`: as in its findings.
+    `client_id`: as in its findings. `causes`: every one that it had, the first first.
     """
 
     consumer_group: str
@@ -64,6 +72,7 @@ class IncidentPart(NamedTuple):
     detail: str = ""
     parties: tuple[Party, ...] = ()
     client_id: str | None = None
+    causes: tuple[CauseTime, ...] = ()
 
     @property
     def names_more(self) -> bool:

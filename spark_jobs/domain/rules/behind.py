@@ -53,6 +53,7 @@ FOLLOWS = (
     Follows(duplicate_client_id.NAME, clients),
     Follows(orderly_lock_missing.NAME, queues),
     Follows(consume_failing.NAME, clients),
+    Follows(consume_failing.NAME, queues),
     Follows(offset_held_back.NAME, queues),
     Follows(flow_controlled.NAME, queues, root_causes=(ThrottleCause.CACHED_SPAN,)),
     Follows(slow_listener.NAME, clients),

@@ -40,7 +40,7 @@ def severity(_: Condition) -> str:
 
 RULE = Rule(
     name=NAME,
-    headline="The clock of {subjects} in {groups} is behind",
+    headline="{subjects:The clock of|The clocks of} {subjects} in {groups} {subjects:is|are} behind",
     meaning="The client's clock is behind the recorder's by `clock_behind_seconds` or a little more. RocketMQ does not "
     "need equal clocks, but the client's log has other times than the other logs.",
     decided_by="the client's `last_pull` of a queue advances between two snapshots, and is older than the time between "

@@ -160,7 +160,7 @@ def severity(condition: Condition) -> str:
 
 RULE = Rule(
     name=NAME,
-    headline="Consumers of {groups} share the client id {subjects}",
+    headline="Consumers of {groups} share {subjects:the client id|client ids:} {subjects}",
     meaning="Several connections of a group share a client id. Each of them computes the share of the id's *first* "
     "position; nobody owns the shares of its other positions. One finding per group and client id, over all "
     "the group's topics. The evidence says what two fixes would leave: `if_deduplicated` (the list without "

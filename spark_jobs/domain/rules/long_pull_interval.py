@@ -39,7 +39,7 @@ def severity(_: Condition) -> str:
 
 RULE = Rule(
     name=NAME,
-    headline="{subjects} in {groups} pulls seldom, as its pullInterval says",
+    headline="{subjects} in {groups} {subjects:pulls|pull} seldom, as {subjects:its|their} pullInterval says",
     meaning="The client is set to wait longer between two pulls of a queue (`pull_interval_ms`) than a queue may be "
     "idle. Its rebalance then drops the queue and takes it again, which pulls once. So the client pulls one batch of "
     "each queue about every `pull_idle_seconds`, whatever the interval is. It is the reason of any lag of the client.",

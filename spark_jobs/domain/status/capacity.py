@@ -176,6 +176,11 @@ ADVICE: dict[Limit, str] = {
     Limit.POP_MEMBERS: f"Yes, any number more, {_CAN_HANDLE}: {{members}} popped from {{queues}}, and "
     "{piled}.{threads}",
 }
+#: By rule, what is said of a group without a backlog instead of that it kept up.
+_DID_NOT_KEEP_UP = {
+    "MESSAGES_SKIPPED": "No: messages were skipped, not consumed.",
+    "CONSUMER_STALLED": "No: few messages waited, in queues of which none was consumed.",
+}
 _NOTHING_WAITED = "No: nobody was connected, but no messages waited in {queues}."
 _SOMEBODY_KEPT_UP = "No: the members kept up, though the owners of the queues are not known."
 
@@ -225,7 +230,8 @@ def advice(group: GroupInStep) -> str:
 
 def _kept_up(group: GroupInStep) -> str:
     kept_up = _SOMEBODY_KEPT_UP if group.members is None else _NOTHING_WAITED
-    answer = ADVICE[Limit.NO_BACKLOG] if group.members else kept_up
+    instead = (text for rule, text in _DID_NOT_KEEP_UP.items() if rule in group.wrong)
+    answer = next(instead, ADVICE[Limit.NO_BACKLOG] if group.members else kept_up)
     return answer.format(members=count(group.members or 0, "member"), queues=count(group.queues, "queue"))
 
 

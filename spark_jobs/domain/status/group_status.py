@@ -9,7 +9,7 @@ from spark_jobs.domain.kernel.audited_step import Allocation, AuditedStep, Rebal
 from spark_jobs.domain.kernel.members import connections_of, queues_per_connection
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.severities import SEVERITIES
-from spark_jobs.domain.model.statuses import LagQuality
+from spark_jobs.domain.model.statuses import LagQuality, Reason
 from spark_jobs.domain.status import capacity
 from spark_jobs.domain.status.attribution import TopicGrowth, attribution
 from spark_jobs.domain.status.backlog import queue_intervals
@@ -102,7 +102,7 @@ def group_status(
         return None
     ends = _ends(step)
     connected = _connected(ends)
-    members = None if connected is None else len(connected)
+    listed = _listed_in_broadcasting(step) if connected is None else connected
     ordinary = [end for end in ends if end.interval.is_ordinary]
     queues = queue_intervals(step.progress)
     backlog = queues.backlog()
@@ -110,7 +110,7 @@ def group_status(
     unmuted = [finding for finding in findings if finding.muted is None]
     unmuted.sort(key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)
     group = capacity.GroupInStep(
-        members=members,
+        members=None if connected is None else len(connected),
         queues=max((end.readable for end in ordinary), default=0),
         backlog_is_known=backlog.backlog_end is not None,
         unknown_queues=len(unknown),
@@ -122,8 +122,8 @@ def group_status(
     return GroupStatus(
         worst_severity=unmuted[0].severity if unmuted else None,
         finding_count=len(findings),
-        members=members,
-        distinct_members=None if connected is None else len(set(connected)),
+        members=None if listed is None else len(listed),
+        distinct_members=None if listed is None else len(set(listed)),
         **(_ownership(ordinary, connected) if ordinary and connected is not None else _Ownership())._asdict(),
         **backlog._asdict(),
         lag_quality=_lag_quality(step, backlog.backlog_end),
@@ -170,6 +170,16 @@ def _connected(ends: Iterable[_TopicEnd]) -> Sequence[str] | None:
     """The client id of each connection of the topic that was replayed last; None: no topic was."""
     lists = [(end.interval.end, len(end.client_ids), len(set(end.client_ids)), end.client_ids) for end in ends]
     return max(lists)[-1] if lists else None
+
+
+def _listed_in_broadcasting(step: AuditedStep) -> Sequence[str] | None:
+    """The client id of each connection of the last interval in which the group was broadcasting; None: in none."""
+    broadcasting = (
+        (interval.end, [member.client_id for member in interval.members or ()])
+        for interval, _, _ in step.inside()
+        if interval.reason is Reason.BROADCASTING
+    )
+    return max(broadcasting, default=(0, None))[1]
 
 
 def _ownership(ordinary: Sequence[_TopicEnd], connected: Sequence[str]) -> _Ownership:

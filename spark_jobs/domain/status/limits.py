@@ -54,7 +54,7 @@ class _Pile:
 
 
 def held_back(
-    step: AuditedStep, queues: QueueIntervals, unknown: Sequence[MessageQueue], findings: Iterable[Finding]
+    step: AuditedStep, queues: QueueIntervals, unknown: Sequence[MessageQueue], findings: Sequence[Finding]
 ) -> list[HeldBack]:
     """One per limit, in their order; `unknown` queues have no known backlog.
 
@@ -101,18 +101,20 @@ _NOBODY_CONSUMES = ("UNASSIGNED_QUEUE", "STRANDED_WRITE_QUEUES")
 _QUEUES_REMOVED = "BROKER_NOT_READABLE/QUEUES_REMOVED"
 
 
-def _signs(findings: Iterable[Finding]) -> Iterator[_LimitFinding]:
+def _signs(findings: Sequence[Finding]) -> Iterator[_LimitFinding]:
     """The findings that stand for a limit; those that ended by themselves, or did no harm, stand for none. That a
-    filter may be the reason is only ever INFO.
+    filter may be the reason is only ever INFO. What follows from a rewind is no load, as the rewind is none.
     """
+    rewound = {finding.finding_id for finding in findings if finding.rule == "OFFSET_REWOUND"}
     for finding in findings:
         if finding.evidence.persistence != Persistence.TRANSIENT:
             names = {finding.rule, f"{finding.rule}/{finding.cause}"}
             queues = frozenset(MessageQueue(*evidence[:3]) for evidence in finding.evidence.queues)
             for limit, signs in SIGNS.items():
                 if not names.isdisjoint(signs) and (finding.severity != INFO or limit is Limit.FILTERED):
+                    stands_for = Limit.REWOUND if finding.root_finding_id in rewound else limit
                     of_limit = frozenset() if limit in _BY_CLIENTS else queues
-                    yield _LimitFinding(limit, finding, of_limit, frozenset(finding.evidence.client_ids))
+                    yield _LimitFinding(stands_for, finding, of_limit, frozenset(finding.evidence.client_ids))
 
 
 def _is_removed(sign: _LimitFinding, queue: MessageQueue) -> bool:

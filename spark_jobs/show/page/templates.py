@@ -87,4 +87,4 @@ def evidence_facts(evidence: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for measure in evidence["measures"] or ():
         yield measure["name"].replace("_", " "), UNKNOWN if measure["value"] is None else f"{measure['value']:,.6g}"
     for party in evidence["parties"] or ():
-        yield party["name"], ", ".join(party["client_ids"] or ())
+        yield party["name"], "" if party["client_ids"] is None else ", ".join(party["client_ids"]) or "no member"

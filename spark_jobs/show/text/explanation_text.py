@@ -8,7 +8,7 @@ from typing import Any
 from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import IS_DELETED, Reason, Status
-from spark_jobs.domain.phrases import UNFILTERED, count, number_text, rate_text
+from spark_jobs.domain.phrases import UNFILTERED, count, number_text, party_text, rate_text
 from spark_jobs.show.text.backlog import backlog_text
 from spark_jobs.show.text.explanation import GroupExplanation, TopicExplanation
 from spark_jobs.show.text.interval_text import TextLine, interval_lines
@@ -127,8 +127,7 @@ def _finding(finding: Mapping[str, Any]) -> Iterator[TextLine]:
         )
         yield TextLine(f"Measured: {', '.join(measures)}.", 2)
     for party in evidence["parties"] or ():
-        ids = ", ".join(party["client_ids"] or ())
-        yield TextLine(f"{party['name']}: {ids}" if ids else party["name"], 2)
+        yield TextLine(party_text(party["name"], party["client_ids"]), 2)
     yield TextLine(f"What to do: {finding['advice']}", 2, "advice")
     if finding["muted"]:
         yield TextLine(f"Muted: {finding['muted']}", 2)

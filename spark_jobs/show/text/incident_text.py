@@ -10,7 +10,7 @@ from spark_jobs.domain.model.intervals import EVER, Interval, duration_text, for
 from spark_jobs.domain.model.message_queue import queues_by_topic
 from spark_jobs.domain.model.severities import ERROR, SEVERITIES
 from spark_jobs.domain.model.window import SECOND, from_micros
-from spark_jobs.domain.phrases import count, names_text
+from spark_jobs.domain.phrases import count, names_text, party_text
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.show.text.interval_text import TextLine
 from spark_jobs.show.text.phrases import severity_counts
@@ -161,12 +161,17 @@ def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:
         yield TextLine(f"{part.severity} {part.rule} ({part.cause}) in {place}{about}", 1, part.severity)
         finding_count = count(sum(len(member.finding_ids) for member in alike), "finding")
         start, end = min(member.start for member in alike), max(member.end for member in alike)
-        yield TextLine(f"From {format_utc(from_micros(start))} to {format_utc(from_micros(end))}, {finding_count}.", 2)
+        yield TextLine(f"From {_times(start, end)}, {finding_count}.", 2)
+        if len(part.causes) > 1:
+            yield TextLine("; ".join(f"{cause} from {_times(start, end)}" for cause, start, end in part.causes), 2)
         for party in part.parties:
-            named = "not known of which clients" if party.client_ids is None else names_text(party.client_ids, _NAMED)
-            yield TextLine(f"{party.name}: {named}", 2)
+            yield TextLine(party_text(*party, _NAMED), 2)
     if left_out := sum(map(len, alike_parts[_NAMED:])):
         yield TextLine(f"… and {left_out} more.", 1)
+
+
+def _times(start: int, end: int) -> str:
+    return f"{format_utc(from_micros(start))} to {format_utc(from_micros(end))}"
 
 
 def _alike_parts(parts: Iterable[IncidentPart]) -> list[list[IncidentPart]]:

@@ -225,6 +225,16 @@ def test_a_cause_that_changes_is_one_incident_and_two_at_once_are_two() -> None:
     ]
 
 
+def test_each_cause_of_a_condition_has_its_time() -> None:
+    silent = published("03:00-03:10", "CLIENT_HUNG", "NO_ANSWER", client_id="c1")
+    idle = published("03:12-04:30", "CLIENT_HUNG", "NO_PULL", client_id="c1")
+    (part,) = folded(silent, idle)[0].roots
+    assert [(cause, clock(start), clock(end)) for cause, start, end in part.causes] == [
+        ("NO_ANSWER", "03:00", "03:10"),
+        ("NO_PULL", "03:12", "04:30"),
+    ]
+
+
 def test_a_cause_that_goes_on_is_not_taken_for_one_that_changed() -> None:
     """At 04:00 both begin a finding: the hole goes on, whatever comes first by name."""
     hole = published("03:00-05:00", "UNASSIGNED_QUEUE", "NO_VIRTUAL_NODES", topic="t")
@@ -251,6 +261,30 @@ def test_one_event_in_several_groups_is_one_and_other_events_are_not() -> None:
         for group, name in (("g1", "10.0.0.1@7#1"), ("g2", "10.0.0.1@7#2"), ("g3", "10.0.0.1@7#3"))
     ]
     assert summaries(*frozen) == ["CLIENT_HUNG 03:00-03:30 g1,g2,g3 NO_ANSWER ERROR 0"]
+
+
+@pytest.mark.parametrize(
+    ("span", "brokers", "count"),
+    [
+        ("03:31-04:30", "b", 1),
+        ("03:29-04:30", "b", 1),
+        ("03:32-04:30", "b", 2),
+        ("03:05-04:30", "b", 2),
+        ("03:31-04:30", "b2", 2),
+        ("03:31-04:30", "b b2", 2),
+    ],
+)
+def test_what_stalls_in_another_group_when_the_broker_comes_back_belongs_to_its_event(
+    span: str, brokers: str, count: int
+) -> None:
+    """Within a minute of its end, and about nothing but its queues. The other group had no message there before."""
+    away = published("03:00-03:30", "BROKER_NOT_READABLE", "LEFT_ROUTE", "g1", queues=[("t1", "b", 0, "NOT_READABLE")])
+    behind = [("t2", broker, 0, "BEHIND") for broker in brokers.split()]
+    stalled = published(span, "CONSUMER_STALLED", "NO_PROGRESS", "g2", topic="t2", queues=behind)
+    found = summaries(away, stalled)
+    assert len(found) == count
+    if count == 1:
+        assert found == ["BROKER_NOT_READABLE 03:00-03:30 g1,g2 LEFT_ROUTE ERROR 1"]
 
 
 def test_topics_of_a_group_with_one_cause_are_one() -> None:

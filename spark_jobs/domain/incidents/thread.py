@@ -1,0 +1,114 @@
+"""The findings of one condition in step after step, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import NamedTuple
+
+from spark_jobs.domain.incidents.values import CLEARED, CauseTime, IncidentPart, Queue
+from spark_jobs.domain.model.finding import Finding, Persistence
+from spark_jobs.domain.model.severities import SEVERITIES
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.rule import Rule
+
+#: What is back so soon never went away.
+QUIET = 600 * SECOND
+
+
+class Identity(NamedTuple):
+    """What tells a condition from others: neither its cause nor its queues do."""
+
+    cluster: str
+    consumer_group: str
+    rule: str
+    topic: str | None
+    client_id: str | None
+
+
+@dataclass(eq=False)
+class Thread:
+    """The findings of one condition, in the order of time, until it was gone for longer than `QUIET`.
+
+    `step_start`: of its first finding; `start`: when it began, possibly before that; `end`: when it was last seen;
+    `until`: when it was known to be gone; `resolution`: why it was.
+    `root_rule`: that of the findings whose consequence it is, as far as any says so.
+    """
+
+    identity: Identity
+    step_start: int
+    start: int
+    findings: list[Finding] = field(default_factory=list)
+    end: int = 0
+    until: int = 0
+    resolution: str = CLEARED
+    root_rule: str | None = None
+
+    @cached_property
+    def worst(self) -> Finding:
+        """Its worst finding, the latest of equals."""
+        return max(self.findings, key=lambda finding: (SEVERITIES.index(finding.severity), finding.start))
+
+    @cached_property
+    def causes(self) -> tuple[str, ...]:
+        """The causes it had, the first first."""
+        final = (finding for finding in self.findings if not self._is_revised(finding))
+        return tuple(dict.fromkeys(finding.cause for finding in final if finding.cause is not None))
+
+    def _is_revised(self, finding: Finding) -> bool:
+        """Whether it was transient as far as its step could see, and a later step shows that it stayed."""
+        return finding.evidence.persistence == Persistence.TRANSIENT and any(
+            later.evidence.persistence == Persistence.PERSISTENT
+            and later.held_since is not None
+            and later.held_since <= finding.start < finding.end <= later.start
+            for later in self.findings
+        )
+
+    @cached_property
+    def order(self) -> tuple[int, tuple[str, ...]]:
+        """By its start, then by its identity."""
+        return self.start, tuple(name or "" for name in self.identity)
+
+    @cached_property
+    def queues(self) -> frozenset[Queue]:
+        """The queues that its findings name: the first three fields of their evidence."""
+        return frozenset(queue[:3] for finding in self.findings for queue in finding.evidence.queues)
+
+    @cached_property
+    def topics(self) -> frozenset[str]:
+        """Its topic, and those of its queues."""
+        topics = {self.identity.topic, *(topic for topic, _, _ in self.queues)}
+        return frozenset(topic for topic in topics if topic is not None)
+
+    @cached_property
+    def members(self) -> frozenset[str]:
+        """The client ids that its findings name."""
+        every_evidence = [finding.evidence for finding in self.findings]
+        parties = (party for evidence in every_evidence for party in evidence.parties or ())
+        of_parties = (client_id for party in parties for client_id in party.client_ids or ())
+        return frozenset(chain.from_iterable(evidence.client_ids for evidence in every_evidence)).union(of_parties)
+
+    def part(self, rule: Rule) -> IncidentPart:
+        """The thread as a part of an incident."""
+        worst = self.worst
+        return IncidentPart(
+            consumer_group=self.identity.consumer_group,
+            rule=self.identity.rule,
+            cause=worst.cause,
+            severity=worst.severity,
+            topic=worst.topic,
+            subject=worst.subject,
+            start=self.start,
+            end=self.end,
+            finding_ids=tuple(finding.finding_id for finding in self.findings),
+            members=tuple(sorted(self.members)),
+            detail=rule.detail(worst) if rule.detail else "",
+            parties=tuple(worst.evidence.parties or ()),
+            client_id=self.identity.client_id,
+            causes=tuple(self._cause_time(cause) for cause in self.causes),
+        )
+
+    def _cause_time(self, cause: str) -> CauseTime:
+        times = [(finding.start, finding.end) for finding in self.findings if finding.cause == cause]
+        return CauseTime(cause, min(start for start, _ in times), max(end for _, end in times))
