@@ -256,6 +256,29 @@ def broker_drops_a_connection(random: Random, hours: int) -> Life:
     return Life(ON_TWO_BROKERS, [(ALWAYS, ids)], listed={"broker-b": listed}, hours=hours)
 
 
+def of_a_framework(random: Random, hours: int) -> Life:
+    """Containers with one IP whose framework builds the id from the name server and the process id, which differ."""
+    ids = tuple(f"172.17.0.1@10.20.0.9:9876@{number}" for number in random.sample(range(1, 99), 2))
+    return replace(push(random, hours), members=[(ALWAYS, ids)], answers=False, version=395)
+
+
+def few_fail(random: Random, hours: int) -> Life:
+    """In one of the hours one message of fifty is sent back, and consumed then."""
+    start = 3600 * random.randrange(hours) + random.randrange(600, 1800)
+    life = replace(push(random, hours), rate=5, bursts=())
+    return replace(life, sends_back=Time(start, start + 1200), returned=0.02)
+
+
+def a_queue_is_taken_late(random: Random, hours: int) -> Life:
+    """Once an hour one of two members takes one of its queues 25 s after the others: no longer than a rebalance."""
+    first, second = _ids(random, 2)
+    changes: list[tuple[int, tuple[str, ...]]] = [(ALWAYS, (first,))]
+    for hour in range(hours):
+        since = 3600 * hour + random.randrange(200, 3000)
+        changes += [(since, (first, second)), (since + 300, (first,))]
+    return Life(routes_of({"broker-a": 8}), changes, orderly=random.random() < 0.5, hours=hours)
+
+
 HEALTHY: tuple[Kind, ...] = (
     *(push, push, push, one_alone, one_broker_keeps_a_stale_connection, much_in_flight, circle, hash_ring, orderly),
     *(
@@ -274,4 +297,5 @@ HEALTHY: tuple[Kind, ...] = (
         clocks_behind,
     ),
     *(born, trickle, broker_reconnects, broker_drops_a_connection, slow_start, fewer_queues),
+    *(of_a_framework, few_fail, a_queue_is_taken_late),
 )

@@ -52,11 +52,11 @@ class Life:
     know of any offset; `uncommitted`: the places of queues without an offset; `standing`: queues whose offset stands;
     `slowed`: when half of the messages are left; `waiting`: messages of each queue that wait all the time; `bursts`:
     when a backlog comes and goes; `rewound`: when all offsets go back; `by_slave`: because a slave serves, whose
-    messages end earlier; `redelivers`: when popped messages come again; `sends_back`: when others do; `made_again`:
-    when the topic is made anew; `keeps`: messages of each queue that the broker does not delete, None: all.
-    `unread`: no client consumed for as long as is known; `expression`: what of the topic the group subscribes to;
-    `clocks_behind`: seconds;
-    `no_pull`: when nobody pulls. `sources_lost`: when nothing at all was recorded. `connects`: whether brokers list the
+    messages end earlier; `redelivers`: when popped messages come again; `sends_back`: when others do; `returned`: the
+    part of all messages that then does; `made_again`: when the topic is made anew; `keeps`: messages of each queue that
+    the broker does not delete, None: all. `unread`: no client consumed for as long as is known; `expression`: what of
+    the topic the group subscribes to; `clocks_behind`: seconds; `no_pull`: when nobody pulls. `sources_lost`: when
+    nothing at all was recorded. `connects`: whether brokers list the
     members; `has_proxy`: whether the cluster has one. `fault`: when something is wrong; None: nothing is. `hours`: how
     many.
     """
@@ -91,6 +91,7 @@ class Life:
     rewound: int | None = None
     redelivers: Time | None = None
     sends_back: Time | None = None
+    returned: float = 0.25
     keeps: int | None = None
     bursts: Sequence[Time] = ()
     made_again: int | None = None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import wraps
 from random import Random
 
-from spark_jobs.domain.model.history import ClientState, ConsumeStatus
+from spark_jobs.domain.model.history import ClientState, ConsumeStatus, OwnedQueue
 from spark_jobs.domain.model.message_queue import PERM_WRITE, RouteEntry
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP
 from tests.made_groups.kinds import Kind
@@ -233,6 +233,74 @@ def drops_a_queue(life: Life, fault: Time, random: Random) -> Life:
 
     says = {life.ids[1]: (fault, without_7)}
     return replace(life, says=says, standing=[Standing("topic", (7,), fault)])
+
+
+@planted("ALLOCATION_DRIFT/HOLDS_LESS", "CONSUMER_STOPPED/NO_COMMITS")
+def never_gets_a_lock(life: Life, fault: Time, random: Random) -> Life:
+    """A queue of an orderly consumer that it has not taken for longer than any lock lasts."""
+    lacking: Life = drops_a_queue.__wrapped__(replace(life, orderly=True), fault, random)  # type: ignore[attr-defined]
+    return lacking
+
+
+@planted("ALLOCATION_DRIFT/HOLDS_LESS", "CONSUMER_STOPPED/NO_COMMITS")
+def has_not_seen_a_broker(life: Life, fault: Time, random: Random) -> Life:
+    """For a time both members share the queues of broker-a alone, and nobody has those of broker-b."""
+
+    def share(first: bool) -> Callable[[ClientState], ClientState]:
+        numbers = (0, 1) if first else (2, 3)
+        owned = tuple(OwnedQueue("topic", "broker-a", number, None, False) for number in numbers)
+        return lambda state: state._replace(owned=owned)
+
+    says = {one: (fault, share(one == min(life.ids))) for one in life.ids}
+    nobody = Standing("topic", range(4, 8), fault)
+    return replace(life, routes={"topic": ON_TWO_BROKERS["topic"]}, says=says, standing=[nobody])
+
+
+@planted("OFFSET_REWOUND/RESET", "ALLOCATION_DRIFT/HOLDS_LESS")
+def drops_its_queues_after_a_reset(life: Life, fault: Time, random: Random) -> Life:
+    """The clients drop all queues when the offsets are reset, and take them again three minutes later."""
+    pause = Time(fault.start, fault.start + 200)
+    says = dict.fromkeys(life.ids, (pause, lambda state: state._replace(owned=())))
+    nobody = Standing("topic", range(8), pause)
+    return replace(life, rewound=fault.start, says=says, standing=[nobody], fault=Time(fault.start, fault.start + 60))
+
+
+@planted("CONSUME_FAILING/SENT_BACK")
+def sends_messages_back(life: Life, fault: Time, random: Random) -> Life:
+    """Six of ten messages go to the retry topic; clients are not asked for their running info."""
+    return replace(life, answers=False, sends_back=fault, returned=0.6)
+
+
+@planted("SUBSCRIPTION_MISMATCH/DIFFERENT_TOPICS", members=3)
+def subscribes_one_by_one(life: Life, fault: Time, random: Random) -> Life:
+    """Three members are replaced, one after the other, by some that subscribe another topic, too. Clients are not asked
+    for their running info, so who has which subscription is not known.
+    """
+    ((_, ids),) = life.members
+    again = tuple(f"{one.partition('@')[0]}@8#{random.randrange(10**15)}" for one in ids)
+    members = [(ALWAYS, ids)]
+    members += [(fault.start + 240 * place, (*again[: place + 1], *ids[place + 1 :])) for place in range(3)]
+    hosts = life.routes["topic"]
+    return replace(
+        life,
+        routes={"topic": hosts, "other": hosts},
+        members=members,
+        answers=False,
+        subscribed=dict.fromkeys(ids, ("topic",)),
+        fault=Time(fault.start, fault.start + 480),
+    )
+
+
+@planted(
+    "DUPLICATE_CLIENT_ID/FRAMEWORK_NAME",
+    "UNASSIGNED_QUEUE/DUPLICATE_CLIENT_ID",
+    "DOUBLE_OWNED_QUEUE/DUPLICATE_CLIENT_ID",
+)
+def twins_of_a_framework(life: Life, fault: Time, random: Random) -> Life:
+    """Two containers with one IP and process id 1: a framework builds the same id in both."""
+    one = "172.17.0.1@10.20.0.9:9876@1"
+    members = [(ALWAYS, (one,)), (fault.start, (one, one)), (fault.end, (one,))]
+    return replace(life, members=members, answers=False, standing=[Standing("topic", range(4, 8), fault)], version=395)
 
 
 @planted("ORDERLY_LOCK_MISSING/NOT_LOCKED", "UNASSIGNED_QUEUE/WAITS_FOR_LOCK")

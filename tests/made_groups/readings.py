@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.model.history import RETRY, UNKNOWN, OffsetReadings, Place, TopicReadings
 from spark_jobs.domain.model.window import MILLISECOND, SECOND
-from tests.made_groups.lives import Hosts, Life, Standing
+from tests.made_groups.lives import Hosts, Life, Standing, at
 
 #: 2026-11-21T03:00Z, and the first second that is recorded: a step looks back for eight minutes.
 START = 1_795_230_000 * SECOND
@@ -41,6 +41,8 @@ def offset_readings(
     times, queues, present = _rounds(life, topic, seconds)
     end = _written(life, topic, times, len(queues), base)
     lag = numbers.integers(0, 6 if life.rate else 1, end.shape) + _left(life, times)[:, None]
+    if topic.startswith(RETRY) and topic != REDELIVERED:
+        lag[:] = 0
     lag[:, [life.rates.get(place, 1) < 1 for place in range(len(queues))]] = 0
     consumed = np.maximum.accumulate(end - np.minimum(lag, end), axis=0)
     for one in life.standing:
@@ -96,11 +98,11 @@ def _rounds(
 
 
 def _written(life: Life, topic: str, times: Times, queues: int, base: int) -> Numbers:
-    """Of the messages of eight queues a quarter comes again."""
     comes_again = life.redelivers if topic == REDELIVERED else life.sends_back if topic.startswith(RETRY) else None
     if comes_again:
         again = np.clip(times, *comes_again) - comes_again.start
-        return np.repeat((again * life.rate * 2).astype(np.int64)[:, None], queues, axis=1)
+        of_all = life.rate * sum(at(life.routes["topic"], 0).values()) * life.returned
+        return np.repeat((again * of_all / queues).astype(np.int64)[:, None], queues, axis=1)
     if topic.startswith(RETRY):
         return np.zeros((len(times), queues), np.int64)
     rates = np.array([life.rates.get(place, life.rate) for place in range(queues)])
