@@ -65,6 +65,17 @@ def test_what_is_wrong_is_said_and_nothing_else(groups: list[Group], kind: Kind)
         assert beyond_info(one) == PLANTED[kind], one.judged.step.history.cluster
 
 
+#: Kinds in which more consumers would have helped, or might: nobody is there, or the members consume too little.
+TOO_FEW = {"offline", "stopped_behind_a_proxy", "slow_listener", "caches_too_much", "leaves_while_much_is_in_flight"}
+#: A pause of a minute after a rebalance is shorter than `stalled_after_seconds`.
+MIGHT_BE = {"slow_start", "queues_removed"}
+
+
+def test_more_consumers_are_advised_only_where_they_are_too_few(groups: list[Group]) -> None:
+    advised = {one.kind.__name__ for one in groups if one.judged.status and one.judged.status.more_members_help}
+    assert advised - MIGHT_BE == TOO_FEW
+
+
 #: What becomes of the intervals of each kind, retry topics and time that was not recorded aside.
 STATUSES = {
     "pop": {("NOT_APPLICABLE", "BROKER_REBALANCE")},
