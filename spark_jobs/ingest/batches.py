@@ -14,6 +14,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import Table
+from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.files import KEPT_CONTENT
 from spark_jobs.ingest.recording import Outcome, Quarantined
 from spark_jobs.store.arrow_types import arrow_schema
@@ -25,34 +26,39 @@ from spark_jobs.store.warehouse import Warehouse
 CHUNK_LINES: Final = 25_000
 CHUNK_BYTES: Final = 64 * 1024 * 1024
 
-#: The column beside the table's own that tells which line a row came from.
-LINE_NUMBER: Final = "__line_number"
+#: The column beside the table's own that tells which of the given rows each is.
+PLACE: Final = "__place"
 
 
 def chunks(outcomes: Iterable[Outcome]) -> Iterator[list[Outcome]]:
-    """The outcomes in order, in lists of bounded size."""
+    """The outcomes in order, in lists of bounded size; what comes before a file that cannot be read comes first."""
     chunk: list[Outcome] = []
-    size = 0
-    for outcome in outcomes:
-        chunk.append(outcome)
-        size += len(outcome.line.content)
-        if len(chunk) >= CHUNK_LINES or size >= CHUNK_BYTES:
-            yield chunk
-            chunk, size = [], 0
+    size, unreadable = 0, None
+    try:
+        for outcome in outcomes:
+            chunk.append(outcome)
+            size += len(outcome.line.content)
+            if len(chunk) >= CHUNK_LINES or size >= CHUNK_BYTES:
+                yield chunk
+                chunk, size = [], 0
+    except InputFileError as error:
+        unreadable = error
     if chunk:
         yield chunk
+    if unreadable:
+        raise unreadable
 
 
-def arrow_table(table: Table, rows: Sequence[Mapping[str, object]], line_numbers: Sequence[int]) -> pa.Table:
-    """The rows with the columns that jobs write, timestamps in UTC microseconds, and `LINE_NUMBER`."""
+def arrow_table(table: Table, rows: Sequence[Mapping[str, object]]) -> pa.Table:
+    """The rows with the columns that jobs write, timestamps in UTC microseconds, and `PLACE`."""
     schema = pa.schema([arrow_schema(table).field(name) for name in table.columns])
-    numbers = pa.array(line_numbers, pa.int64())
-    return pa.Table.from_pylist([*map(dict, rows)], schema).append_column(LINE_NUMBER, numbers)
+    places = pa.array(range(len(rows)), pa.int64())
+    return pa.Table.from_pylist([*map(dict, rows)], schema).append_column(PLACE, places)
 
 
-def quarantine_row(rejected: Quarantined, file_name: str) -> dict[str, object]:
+def quarantine_row(rejected: Quarantined) -> dict[str, object]:
     """One row of `quarantine`; its id depends on the file's name, the line's number and its content only."""
-    content, detail = rejected.line.content, rejected.detail
+    content, detail, file_name = rejected.line.content, rejected.detail, rejected.line.source
     if len(content) > KEPT_CONTENT:
         detail += f" (content: the first {KEPT_CONTENT} of {len(content)} bytes)"
     identity = hashlib.sha256(f"{file_name}\0{rejected.line.number}\0".encode())
@@ -71,14 +77,14 @@ def quarantine_row(rejected: Quarantined, file_name: str) -> dict[str, object]:
 
 
 def known(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.Table, within: Column) -> dict[int, bool]:
-    """Line numbers of the rows whose key is in the table → whether all their columns are the same there.
+    """Places of the rows whose key is in the table → whether all their columns are the same there.
 
     `within` is true for every row of the table, as `t`, that can have a key of the source: Delta skips files by it.
     """
     target = warehouse.read(spark, table).alias("t").where(within)
     same = _columns("s", table).eqNullSafe(_columns("t", table))
     pairs = spark.createDataFrame(source).alias("s").join(target, on=same_key(table), how="inner")
-    return dict(pairs.select(LINE_NUMBER, same).collect())
+    return dict(pairs.select(PLACE, same).collect())
 
 
 def insert(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.Table, within: Column) -> int:
@@ -88,7 +94,7 @@ def insert(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.T
     """
     if not source.num_rows:
         return 0
-    frame = spark.createDataFrame(source.drop_columns([LINE_NUMBER])).alias("s")
+    frame = spark.createDataFrame(source.drop_columns([PLACE])).alias("s")
 
     def merge() -> int:
         merged = warehouse.delta_table(spark, table).alias("t").merge(frame, within & same_key(table))

@@ -7,7 +7,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Final
 
@@ -24,11 +24,14 @@ _BLOCK: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line as it stands in the file; where it could not be read whole, its head and the reason."""
+    """One line as it stands in the file; where it could not be read whole, its head and the reason. `source`: the
+    file's name.
+    """
 
     number: int
     content: bytes
     rejected: RejectedError | None = None
+    source: str = ""
 
 
 def display_name(path: Path) -> str:
@@ -42,7 +45,7 @@ def read_lines(path: Path) -> Iterator[Line]:
     Gzip is told by its first bytes. Where a gzip stream is damaged or ends too early, the lines before come,
     then one rejected line. Raises `InputFileError` if the file cannot be opened or read, or not even begun.
     """
-    number = 0
+    number, source = 0, display_name(path)
     with _opened(path) as stream:
         while True:
             number += 1
@@ -52,11 +55,11 @@ def read_lines(path: Path) -> Iterator[Line]:
                 if number == 1:
                     raise InputFileError(f"{path} cannot be decompressed: {error}. Record or copy it again") from None
                 detail = f"the compressed file is damaged here, everything before it was read: {error}"
-                yield Line(number, b"", RejectedError(RejectReason.DAMAGED_FILE, detail))
+                yield Line(number, b"", RejectedError(RejectReason.DAMAGED_FILE, detail), source)
                 return
             if line is None:
                 return
-            yield line
+            yield replace(line, source=source)
 
 
 def check_readable(path: Path) -> None:

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,8 +16,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from schemas import CAPTURE_CALLS, QUARANTINE, SIGHTINGS, SOURCES
-from spark_jobs.ingest.batches import LINE_NUMBER, arrow_table, chunks, insert, known, quarantine_row
-from spark_jobs.ingest.files import check_readable, display_name, read_lines
+from spark_jobs.ingest.batches import PLACE, arrow_table, chunks, insert, known, quarantine_row
+from spark_jobs.ingest.files import check_readable, read_lines
 from spark_jobs.ingest.recording import Blank, Meta, NoObservation, Outcome, Quarantined, Row, conflicting, outcomes
 from spark_jobs.ingest.sightings import merge_sightings, sightings
 from spark_jobs.store.warehouse import Warehouse
@@ -33,8 +34,9 @@ def ingest(
 ) -> IngestReport:
     """Load recordings into the source tables, making those that are missing; what became of every line.
 
-    Rows are inserted by key and never changed, chunk by chunk: the same file again changes nothing, an ingest
-    that was cut off is completed by running it again, and ingests side by side do not duplicate.
+    The lines of all files are loaded together, in chunks of bounded size: many small files cost as much as one. Rows
+    are inserted by key and never changed: the same file again changes nothing, an ingest that was cut off is completed
+    by running it again, and ingests side by side do not duplicate.
     `cluster_name` holds for lines that no `meta` line gives a cluster. Raises `InputFileError` before anything
     is loaded if a file cannot be opened, `PublishConflictError` if other writers leave no gap.
     """
@@ -43,18 +45,16 @@ def ingest(
         check_readable(path)
     warehouse.create(spark, (*SOURCES, SIGHTINGS, CAPTURE_CALLS, QUARANTINE))
     report = IngestReport()
-    for path in paths:
-        name = display_name(path)
-        for chunk in chunks(outcomes(read_lines(path), cluster_name)):
-            progress(f"loading {name} from line {chunk[0].line.number:,}")
-            _load(spark, warehouse, chunk, name, report)
+    of_files = (outcomes(read_lines(path), cluster_name) for path in paths)
+    for chunk in chunks(chain.from_iterable(of_files)):
+        first = chunk[0].line
+        progress(f"loading {first.source} from line {first.number:,}")
+        _load(spark, warehouse, chunk, report)
     _LOG.info("%s", report)
     return report
 
 
-def _load(
-    spark: SparkSession, warehouse: Warehouse, chunk: Sequence[Outcome], file_name: str, report: IngestReport
-) -> None:
+def _load(spark: SparkSession, warehouse: Warehouse, chunk: Sequence[Outcome], report: IngestReport) -> None:
     """Brings one chunk into the tables and the report."""
     rows: dict[str, list[Row]] = defaultdict(list)
     rejected: list[Quarantined] = []
@@ -75,10 +75,10 @@ def _load(
     for same_table in rows.values():
         conflicts = _load_rows(spark, warehouse, same_table, report)
         rejected += map(conflicting, conflicts)
-        lines = {row.line.number for row in conflicts}
-        taken += (row for row in same_table if row.line.number not in lines)
+        lines = {id(row.line) for row in conflicts}
+        taken += (row for row in same_table if id(row.line) not in lines)
     _load_sightings(spark, warehouse, sightings(taken))
-    _load_rejected(spark, warehouse, rejected, file_name)
+    _load_rejected(spark, warehouse, rejected)
     report.quarantined.update(line.reason.value for line in rejected)
     if report.accounted_for != report.lines:
         raise AssertionError(f"{report.lines} lines read, {report.accounted_for} accounted for")
@@ -86,18 +86,18 @@ def _load(
 
 def _load_rows(spark: SparkSession, warehouse: Warehouse, rows: Sequence[Row], report: IngestReport) -> list[Row]:
     """Brings rows of one table in; those whose key stands with another content come back."""
-    table, by_line = rows[0].table, {row.line.number: row for row in rows}
-    source = arrow_table(table, [row.values for row in rows], list(by_line))
+    table = rows[0].table
+    source = arrow_table(table, [row.values for row in rows])
     span = pc.min_max(source["captured_at"]).as_py()
     report.widen(span["min"], span["max"])
     within = F.col("t.captured_at").between(F.lit(span["min"]), F.lit(span["max"]))
     in_table = known(spark, warehouse, table, source, within)
-    conflicts = [by_line[number] for number, same in in_table.items() if not same]
-    first: dict[tuple[object, ...], Row] = {}
-    for row in rows:
-        if row.line.number not in in_table and first.setdefault(row.key, row).values != row.values:
+    conflicts = [rows[place] for place, same in in_table.items() if not same]
+    first: dict[tuple[object, ...], int] = {}
+    for place, row in enumerate(rows):
+        if place not in in_table and rows[first.setdefault(row.key, place)].values != row.values:
             conflicts.append(row)
-    inserted = insert(spark, warehouse, table, _only(source, [row.line.number for row in first.values()]), within)
+    inserted = insert(spark, warehouse, table, _only(source, first.values()), within)
     report.new[table.name] += inserted
     report.already_there[table.name] += len(rows) - inserted - len(conflicts)
     return conflicts
@@ -107,25 +107,27 @@ def _load_sightings(spark: SparkSession, warehouse: Warehouse, rows: Sequence[Ma
     """Brings them in after the rows that they are of: an ingest that was cut off is completed by the next one."""
     if not rows:
         return
-    source = arrow_table(SIGHTINGS, rows, range(len(rows))).drop_columns([LINE_NUMBER])
+    source = arrow_table(SIGHTINGS, rows).drop_columns([PLACE])
     hours = pc.min_max(source["hour"]).as_py()
     within = F.col("t.hour").between(F.lit(hours["min"]), F.lit(hours["max"]))
     merge_sightings(spark, warehouse, spark.createDataFrame(source), within)
 
 
-def _load_rejected(spark: SparkSession, warehouse: Warehouse, rejected: Sequence[Quarantined], file_name: str) -> None:
-    """Brings lines into quarantine, where each has its place already if it was there before."""
+def _load_rejected(spark: SparkSession, warehouse: Warehouse, rejected: Sequence[Quarantined]) -> None:
+    """Brings lines into quarantine, where each has its place already if it was there before. Two files of one name may
+    hold the same line.
+    """
     if not rejected:
         return
-    by_line = {line.line.number: line for line in rejected}
-    source = arrow_table(QUARANTINE, [quarantine_row(line, file_name) for line in rejected], list(by_line))
-    within = F.col("t.source_file") == file_name
+    rows = {row["quarantine_id"]: row for row in map(quarantine_row, rejected)}
+    source = arrow_table(QUARANTINE, [*rows.values()])
+    within = F.col("t.source_file").isin(sorted({line.line.source for line in rejected}))
     in_table = known(spark, warehouse, QUARANTINE, source, within)
-    insert(spark, warehouse, QUARANTINE, _only(source, by_line.keys() - in_table.keys()), within)
+    insert(spark, warehouse, QUARANTINE, _only(source, set(range(len(rows))) - in_table.keys()), within)
 
 
-def _only(source: pa.Table, line_numbers: Iterable[int]) -> pa.Table:
-    return source.filter(pc.is_in(source[LINE_NUMBER], pa.array(sorted(line_numbers), pa.int64())))
+def _only(source: pa.Table, places: Iterable[int]) -> pa.Table:
+    return source.filter(pc.is_in(source[PLACE], pa.array(sorted(places), pa.int64())))
 
 
 @dataclass

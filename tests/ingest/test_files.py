@@ -92,7 +92,7 @@ def test_a_quarantined_line_keeps_its_head_and_its_id(tmp_path: Path) -> None:
     rows = []
     for found in outcomes(read_lines(tmp_path / "bad"), "demo"):
         assert isinstance(found, Quarantined)
-        rows.append(quarantine_row(found, "bad"))
+        rows.append(quarantine_row(found))
 
     assert rows[0]["content"] == ("[" + "1," * 50_000)[:65536]
     assert str(rows[0]["detail"]).endswith("(content: the first 65536 of 100002 bytes)")
@@ -114,5 +114,5 @@ def test_a_quarantined_line_keeps_its_head_and_its_id(tmp_path: Path) -> None:
 def test_of_a_long_key_the_head_is_kept() -> None:
     (found,) = outcomes([Line(1, line("connection", group="é" * 100_000, broker=7))], "demo")
     assert isinstance(found, Quarantined)
-    key = quarantine_row(found, "bad")["key"]
+    key = quarantine_row(found)["key"]
     assert key == ('{"cluster": "demo", "consumer_group": "' + r"\u00e9" * 20_000)[:65536]

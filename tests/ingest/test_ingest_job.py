@@ -147,6 +147,36 @@ def test_of_conflicting_observations_the_first_stays(
     assert (again.quarantined, versions(spark, warehouse)) == ({"CONFLICTING_KEY": 2}, before)
 
 
+def test_files_are_loaded_together(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
+    """A version per table and command; each file has its own cluster, and its own lines in quarantine."""
+    files = [
+        recording(
+            tmp_path / f"{name}.jsonl",
+            META.replace(b"demo", name.encode()),
+            *(line("topicstats", at=AT + i) for i in range(3)),
+            b"bad\n",
+        )
+        for name in ("one", "two", "three")
+    ]
+    report = ingest(spark, warehouse, files)
+    assert (report.new, report.quarantined) == ({"topic_snapshots": 9}, {"NOT_JSON": 3})
+    clusters = Counter(rows(spark, warehouse, TOPIC_SNAPSHOTS, "cluster"))
+    assert clusters == {("one",): 3, ("two",): 3, ("three",): 3}
+    quarantined = Counter(rows(spark, warehouse, QUARANTINE, "source_file", "line_number"))
+    assert quarantined == {("one.jsonl", 5): 1, ("two.jsonl", 5): 1, ("three.jsonl", 5): 1}
+    assert versions(spark, warehouse) | {"topic_snapshots": 1, "quarantine": 1} == versions(spark, warehouse)
+
+
+def test_what_comes_before_a_file_that_cannot_be_read_is_loaded(
+    spark: SparkSession, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    good = recording(tmp_path / "good.jsonl", META, line("topicstats", at=AT))
+    broken = recording(tmp_path / "broken.jsonl.gz", b"\x1f\x8b no gzip")
+    with pytest.raises(InputFileError, match="broken"):
+        ingest(spark, warehouse, [good, broken])
+    assert rows(spark, warehouse, TOPIC_SNAPSHOTS, "cluster") == [("demo",)]
+
+
 def _queue_data(queues: int) -> str:
     return f'{{"brokerName":"a","perm":6,"readQueueNums":{queues},"writeQueueNums":{queues}}}'
 

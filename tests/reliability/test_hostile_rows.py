@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from schemas import OUTPUTS, QUARANTINE, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.config.model import Quality
-from spark_jobs.ingest.batches import LINE_NUMBER, arrow_table
+from spark_jobs.ingest.batches import PLACE, arrow_table
 from spark_jobs.pipeline.gather.rows import tables
 from spark_jobs.pipeline.run import RunRequest, run
 from spark_jobs.store.read.delta import DeltaTables
@@ -74,7 +74,7 @@ def load(spark: SparkSession, warehouse: Warehouse, of_tables: Mapping[Table, Se
         filled = [dict.fromkeys(table.columns) | row for row in of_tables[table]]
         for first in range(0, len(filled), _PART):
             part = filled[first : first + _PART]
-            frame = spark.createDataFrame(arrow_table(table, part, range(len(part))).drop_columns([LINE_NUMBER]))
+            frame = spark.createDataFrame(arrow_table(table, part).drop_columns([PLACE]))
             warehouse.save(frame.write.format("delta").mode("append"), table)
 
 
