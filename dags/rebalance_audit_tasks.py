@@ -1,4 +1,4 @@
-"""What the DAGs share: how a command of rebalance-audit becomes a spark-submit task.
+"""Shared parts of the DAGs: how a command of rebalance-audit becomes a spark-submit task.
 
 Nothing here imports Spark or the project; paths and settings are looked up when a task runs.
 """
@@ -306,14 +306,14 @@ def _checked_connection() -> Connection:
 
 
 def _master(connection: Connection) -> str:
-    """As the provider makes it of a connection; without its port."""
+    """Return the master as the provider makes it of a connection; without its port."""
     host = connection.host or ""
     is_url = connection.conn_type == "spark" and ("://" in host or not connection.port)
     return host if is_url else f"{connection.conn_type}://{host}"
 
 
 def _local_settings(connection: Connection, own: dict[str, str]) -> dict[str, str]:
-    """What makes a local Spark start as fast as that of the command line, unless some of it is set otherwise."""
+    """Return what makes a local Spark start as fast as that of the command line, unless some of it is set otherwise."""
     if _master(connection).partition("[")[0] != "local":
         return {}
     settings: dict[str, str] = of_project("spark_jobs.runtime.session:submit_settings")()

@@ -1,4 +1,4 @@
-"""What must be true of the tables, one module each; this is the only list of their suites."""
+"""Expectations of the tables, one module each; this is the only list of their suites."""
 
 from collections.abc import Mapping
 

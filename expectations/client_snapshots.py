@@ -1,4 +1,4 @@
-"""What clients say of themselves."""
+"""Expectations of the reports of clients about themselves."""
 
 from expectations.common import (
     CLUSTER,

@@ -41,7 +41,7 @@ def _parts_add_up(it: Rows) -> Values:
 
 
 def _growth_is_end_less_start(rows: Rows) -> Values:
-    """Where there is an attribution; what is not known of a topic counts as none."""
+    """Check rows with an attribution; what is not known of a topic counts as none."""
     topics, of_row = rows.elements("attribution")
     growth = np.zeros(len(rows), np.int64)
     np.add.at(growth, of_row, topics["growth"].numbers(unknown=0))

@@ -55,11 +55,11 @@ class Values:
         return Values(pc.invert(self.array))
 
     def is_known(self) -> Values:
-        """Whether it is not null."""
+        """Return whether it is not null."""
         return Values(pc.is_valid(self.array))
 
     def is_unknown(self) -> Values:
-        """Whether it is null."""
+        """Return whether it is null."""
         return Values(pc.is_null(self.array))
 
     def or_else(self, value: object) -> Values:
@@ -67,16 +67,16 @@ class Values:
         return Values(pc.fill_null(self.array, value))
 
     def is_in(self, values: Iterable[str]) -> Values:
-        """Whether it is one of these texts; unknown where it is unknown itself."""
+        """Return whether it is one of these texts; unknown where it is unknown itself."""
         of_known = pc.is_in(self.array, value_set=pa.array([*values], pa.string()))
         return Values(pc.if_else(pc.is_valid(self.array), of_known, pa.scalar(None, pa.bool_())))
 
     def between(self, lowest: object, highest: object) -> Values:
-        """Whether it is neither below nor above these two."""
+        """Return whether it is neither below nor above these two."""
         return (self >= lowest) & (self <= highest)
 
     def matches(self, pattern: str) -> Values:
-        """Whether the regular expression (RE2) is found in the text."""
+        """Return whether the regular expression (RE2) is found in the text."""
         return Values(pc.match_substring_regex(self.array, pattern))
 
     def length(self) -> Values:
@@ -96,7 +96,7 @@ class Values:
         return Values(self.array.cast(pa.float64(), safe=False))
 
     def flags(self) -> Flags:
-        """As NumPy's booleans; none may be unknown."""
+        """Return NumPy's booleans; none may be unknown."""
         flags: Flags = self.array.to_numpy(zero_copy_only=False)
         return flags
 
@@ -109,7 +109,7 @@ class Values:
         return np.where(places < 0, -1, rank[places] if len(rank) else -1)
 
     def numbers(self, unknown: int = -1) -> Numbers:
-        """As integers, times in microseconds; `unknown` in place of null."""
+        """Return integers, times in microseconds; `unknown` in place of null."""
         array = self.array if pa.types.is_integer(self.array.type) else self.array.cast(pa.int64())
         numbers: Numbers = pc.fill_null(array, unknown).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
         return numbers
@@ -117,7 +117,7 @@ class Values:
 
 @dataclass(frozen=True)
 class CheckSettings:
-    """What expectations know of a run. The read window; how long a step is; by how many messages a consumer may be
+    """Settings of a run for expectations. The read window; how long a step is; by how many messages a consumer may be
     ahead of a broker's reading. A run of one topic publishes what concerns its whole groups without what their other
     topics have: `whole_groups` is false for its rows.
     """
@@ -176,23 +176,23 @@ class Rows:
         return rows, pc.list_parent_indices(lists).to_numpy()
 
     def every(self, array: str, holds: Callable[[Rows], Values]) -> Values:
-        """Whether it holds, or is unknown, for every element of the array that is there."""
+        """Return whether it holds, or is unknown, for every element of the array that is there."""
         elements, rows = self.elements(array)
         return self._without(array, rows, ~holds(elements).or_else(True) & elements[ELEMENT].is_known())
 
     def none_null(self, array: str) -> Values:
-        """Whether every element of the array is there."""
+        """Return whether every element of the array is there."""
         elements, rows = self.elements(array)
         return self._without(array, rows, elements[ELEMENT].is_unknown())
 
     def _without(self, array: str, rows: Numbers, broken: Values) -> Values:
-        """Whether a row has no broken element; unknown where it has no array. `rows`: that of each element."""
+        """Return whether a row has no broken element; unknown where it has no array. `rows`: that of each element."""
         has_no_broken = np.ones(self._size, bool)
         has_no_broken[rows[broken.flags()]] = False
         return Values(pa.array(has_no_broken, mask=self[array].is_unknown().flags()))
 
     def in_order(self, array: str, *fields: str) -> Values:
-        """Whether the elements of the array are sorted by these fields, null first, texts as UTF-8."""
+        """Return whether the elements of the array are sorted by these fields, null first, texts as UTF-8."""
         elements, rows = self.elements(array)
         is_same, is_after = rows[1:] == rows[:-1], np.zeros(len(elements), bool)
         for ranks in (elements[name].ranks() for name in fields):
@@ -213,7 +213,7 @@ class Rows:
 
 
 def all_of(conditions: Iterable[Values]) -> Values:
-    """Whether all of them hold."""
+    """Return whether all of them hold."""
     return reduce(Values.__and__, conditions)
 
 
@@ -234,7 +234,7 @@ def codes(names: Iterable[str], *tables: Rows) -> list[Numbers]:
 
 
 def first_places(wanted: Numbers, given: Numbers) -> Numbers:
-    """Where each wanted code is first among those given; −1: nowhere."""
+    """Return where each wanted code is first among those given; −1: nowhere."""
     places = pc.index_in(pa.array(wanted), value_set=pa.array(given))
     first: Numbers = pc.fill_null(places, -1).to_numpy().astype(np.int64)
     return first

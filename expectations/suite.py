@@ -1,4 +1,4 @@
-"""What an expectation is, and what a table's suite is made of."""
+"""Expectations, and the suite of a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Tables = Mapping[Table, Rows]
 
 
 class Severity(StrEnum):
-    """What a broken expectation does to a run."""
+    """Effect of a broken expectation on a run."""
 
     CRITICAL = "critical"  # nothing is published; a source's row is quarantined, and the others are used
     WARNING = "warning"  # published, exit code 2; a source's row is used

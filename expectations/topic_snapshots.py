@@ -1,4 +1,4 @@
-"""What the brokers hold of a topic."""
+"""Expectations of the queues of a topic at brokers."""
 
 from expectations.common import CLUSTER, TOPIC, captured, each, has_queue, numbers_possible, once_each, present, there
 from expectations.suite import Expectation, Suite

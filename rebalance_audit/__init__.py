@@ -24,7 +24,7 @@ __all__ = ["AuditedWarehouse", "RebalanceAuditError", "open"]
 
 
 def __getattr__(name: str) -> Any:
-    """What `__all__` names, and the version."""
+    """Return what `__all__` names, and the version."""
     if name == "__version__":
         from spark_jobs.installation import installed_version
 

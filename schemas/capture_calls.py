@@ -1,4 +1,4 @@
-"""What became of every call of the recorder: who answered, who did not, and how long it took."""
+"""The outcome of every call of the recorder: who answered, who did not, and how long it took."""
 
 from schemas.common import CLUSTER, recorded
 from schemas.types import INTEGER, STRING, Field, required

@@ -1,4 +1,4 @@
-"""What one client said of itself (optional source): strategy, subscriptions, the queues it really owns."""
+"""One client's report of itself (optional source): strategy, subscriptions, the queues it really owns."""
 
 from schemas.common import CLUSTER, CONSUMER_GROUP, SUBSCRIPTION, recorded
 from schemas.types import BOOLEAN, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, Field, array_of, fields, required

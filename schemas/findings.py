@@ -1,4 +1,4 @@
-"""What is wrong, since when, why, and what it cost."""
+"""Findings: problems, since when, why, and their cost."""
 
 from schemas.common import CLUSTER, CONNECTION, CONSUMER_GROUP, STEP_START
 from schemas.table import Table

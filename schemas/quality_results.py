@@ -1,4 +1,4 @@
-"""What every expectation saw in every run: a long table, so that a trend is one query."""
+"""The result of every expectation in every run: a long table, so that a trend is one query."""
 
 from schemas.common import STEP_START
 from schemas.table import Table

@@ -1,4 +1,4 @@
-"""What was rejected, and why; nothing is lost."""
+"""Rejected lines and rows, and why; nothing is lost."""
 
 from schemas.table import Table
 from schemas.types import LONG, STRING, Array, Field, Struct, required

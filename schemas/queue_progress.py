@@ -1,4 +1,4 @@
-"""What went in and out of each queue, interval by interval, and whether its consumer makes progress."""
+"""Messages into and out of each queue, interval by interval, and its consumer's progress."""
 
 from schemas.common import OF_INTERVAL, OF_QUEUE, OF_TOPIC
 from schemas.table import Table

@@ -1,4 +1,4 @@
-"""What each allocation strategy would have made of the same members and queues."""
+"""The allocation of the same members and queues by each strategy."""
 
 from schemas.common import OF_TOPIC
 from schemas.table import Table

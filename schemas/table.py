@@ -1,4 +1,4 @@
-"""What a table is: its columns with their meaning, key, layout and constraints, in one value."""
+"""A table: its columns with their meaning, key, layout and constraints, in one value."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What the process tells its caller; docs/cli.md says when."""
+    """The exit code of a process; docs/cli.md says when."""
 
     CLEAN = 0
     FINDINGS = 1

@@ -1,4 +1,4 @@
-"""Where this installation is: its own files, in a checkout or in a wheel, and what set-up has fetched."""
+"""Places of this installation: its own files, in a checkout or in a wheel, and what set-up has fetched."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def installed_version() -> str:
 
 
 def fetched(name: str) -> Path:
-    """Where set-up puts the file or folder of that name, and where it is looked for later: in the Python environment,
-    or, where that belongs to somebody else who has not fetched it, in the user's cache.
+    """Return the place of a file or folder that set-up has fetched, or fetches: in the Python environment, or, where
+    that belongs to somebody else who has not fetched it, in the user's cache.
     """
     environment, cache = places()
     return (environment if (environment / name).exists() or _is_writable(environment) else cache) / name
@@ -36,6 +36,6 @@ def places() -> tuple[Path, Path]:
 
 
 def _is_writable(folder: Path) -> bool:
-    """Whether this user may write into the folder, or make it."""
+    """Return whether this user may write into the folder, or make it."""
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     return os.access(existing, os.W_OK)

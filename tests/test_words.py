@@ -145,6 +145,11 @@ def test_nor_are_they_in_docstrings(banned: str) -> None:
     assert places == [], f"say instead: {BANNED[banned]}"
 
 
+def test_a_docstring_begins_with_a_verb_or_a_noun() -> None:
+    clauses = re.compile(r"(What|Whether|As|Where)\b")
+    assert [f"{where}: {text.splitlines()[0]}" for where, text in DOCSTRINGS if clauses.match(text)] == []
+
+
 def test_a_name_says_what_it_holds() -> None:
     assert [f"{where}: {name}" for where, name in names() if name in BANNED_NAMES] == []
 

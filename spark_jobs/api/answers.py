@@ -37,19 +37,19 @@ class Explanation:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What happened to a group, and what would have: `comparison` has the outcomes, `group` what they are made of."""
+    """A group's history, as recorded and as simulated: `comparison` has the outcomes, `group` what they are made of."""
 
     group: GroupSteps
     comparison: Comparison
 
     @property
     def recorded(self) -> CaseOutcome:
-        """What really happened."""
+        """Return what really happened."""
         return self.comparison.recorded
 
     @property
     def cases(self) -> Sequence[CaseOutcome]:
-        """What would have happened, in the order in which the cases were given."""
+        """Return what would have happened, in the order in which the cases were given."""
         return self.comparison.cases
 
     def page(self) -> str:
@@ -64,7 +64,7 @@ class WhatIf:
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """What becomes of a group as it was at last, with members less and more."""
+    """The group as it was at last, with fewer and more members."""
 
     group: GroupSteps
     plan: Plan

@@ -61,8 +61,8 @@ SMALL_BYTES = 20_000_000
 
 
 def is_small(location: Location, scale: str | None, amount: Callable[[DeltaTables], int]) -> bool:
-    """Whether the work is small: as `scale` says, else by the bytes that it is about. Not small where the log is not
-    read cheaply (a catalog).
+    """Return whether the work is small: as `scale` says, else by the bytes that it is about. Not small where the log is
+    not read cheaply (a catalog).
     """
     if scale is not None:
         _LOG.info("Spark is started for %s work, as --scale says", scale)

@@ -102,7 +102,7 @@ class AuditedWarehouse:
         severity: str | None = None,
         client: str | None = None,
     ) -> Incidents:
-        """What was seen in the time, whole from its beginning, the newest first: a row each.
+        """Return what was seen in the time, whole from its beginning, the newest first: a row each.
 
         `is_open`: only what is not over; `rule`: of which one of its findings is; `client`: a part of a client id that
         it names.
@@ -166,7 +166,7 @@ class AuditedWarehouse:
     def plan(
         self, group: str, members: int, *, cluster: str | None = None, since: Since = None, until: Until = None
     ) -> GroupPlan:
-        """What becomes of the group as it was at last, with up to so many members less and more."""
+        """Return what becomes of the group as it was at last, with up to so many members less and more."""
         from spark_jobs.show.what_if import planned
 
         return GroupPlan(*planned(self.stored, self._request(group, cluster, since, until), members, self.progress))
@@ -217,7 +217,7 @@ class AuditedWarehouse:
         return trends_of(self.stored, TrendQuery(days, cluster, group), self.progress)
 
     def metrics(self, group: str | None = None, *, cluster: str | None = None) -> CollectorRegistry:
-        """What Prometheus is given: gauges of the newest steps, and of open incidents."""
+        """Return what Prometheus is given: gauges of the newest steps, and of open incidents."""
         from spark_jobs.show.metrics import metrics
 
         return metrics(self.stored, cluster, group, self.configuration.routes, self.progress)

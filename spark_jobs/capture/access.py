@@ -18,7 +18,7 @@ _FILE_KEYS = ("accessKey", "secretKey")
 
 @dataclass(frozen=True)
 class Credentials:
-    """What a call is signed with; the secret is in no text of it."""
+    """The keys that a call is signed with; the secret is in no text of it."""
 
     access_key: str
     secret_key: str = field(repr=False)

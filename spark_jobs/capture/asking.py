@@ -20,7 +20,7 @@ FIRST_PAUSE = 1.0
 
 
 class CallResults(NamedTuple):
-    """What calls have brought: lines, how many calls had which outcome, and when each call ended (ms UTC)."""
+    """Results of calls: lines, how many calls had which outcome, and when each call ended (ms UTC)."""
 
     lines: list[str]
     outcomes: Counter[CallOutcome]
@@ -37,7 +37,7 @@ class CallRunner:
         self._taken = CallResults([], Counter(), [])
 
     def ask(self, call: Call, **beside: str) -> Answer:
-        """What came of the call; its lines are kept. `beside`: further fields of its line."""
+        """Return what came of the call; its lines are kept. `beside`: further fields of its line."""
         key = _paused_as(call)
         pause = self._backoff.pause(*key)
         answer = self._made(call) if pause is None else Answer(CallOutcome.NOT_ASKED, _now(), None, error=pause)
@@ -59,7 +59,7 @@ class CallRunner:
             self._taken.lines.append(line)
 
     def take(self) -> CallResults:
-        """What the calls since the last time have brought."""
+        """Return what the calls since the last time have brought."""
         with self._lock:
             taken, self._taken = self._taken, CallResults([], Counter(), [])
         return taken
@@ -134,8 +134,8 @@ class Backoff:
             return None
 
     def heard(self, name: str, request: Request, *, silence: str | None) -> None:
-        """What came of a call: the error of one that was not answered, else None. Calls that were under way together
-        count as one silence.
+        """Record the outcome of a call: the error of one that was not answered, else None. Calls that were under way
+        together count as one silence.
         """
         with self._lock:
             key = name, request

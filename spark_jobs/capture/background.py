@@ -25,7 +25,7 @@ class Background:
             self._under_way[key] = [self._threads.submit(task) for task in tasks]
 
     def is_idle(self) -> bool:
-        """Whether all tasks are done. Raises what one of them has raised."""
+        """Return whether all tasks are done. Raises what one of them has raised."""
         futures = self._all()
         finish(future for future in futures if future.done())
         return all(future.done() for future in futures)

@@ -1,4 +1,4 @@
-"""What the texts that came say of who else is to be asked, and texts as the recording has them."""
+"""Further names to ask for, from the texts that came, and texts as the recording has them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ NAME_SERVER = "name server"
 
 
 class Request(StrEnum):
-    """What is asked; most are kinds of line in the recording, too."""
+    """Kinds of calls; most are kinds of line in the recording, too."""
 
     BROKERS = "brokers"
     GROUPS = "groups"
@@ -31,13 +31,13 @@ class Request(StrEnum):
 
     @property
     def is_required(self) -> bool:
-        """Whether an audit needs the answer. The other requests never delay or prevent these."""
+        """Return whether an audit needs the answer. The other requests never delay or prevent these."""
         return self in (Request.BROKERS, Request.GROUPS, Request.ROUTE, Request.CONNECTION, Request.STATS)
 
 
 class CallOutcome(StrEnum):
-    """What became of a call; `NOT_ASKED`: it was not made, as who is called had not answered such a call a moment
-    ago.
+    """The outcome of a call; `NOT_ASKED`: it was not made, as who is called had not answered such a call a
+    moment ago.
     """
 
     ANSWERED = "ANSWERED"
@@ -50,7 +50,7 @@ class CallOutcome(StrEnum):
 
     @property
     def is_silence(self) -> bool:
-        """Whether nobody answered, so that asking again at once is of no use."""
+        """Return whether nobody answered, so that asking again at once is of no use."""
         return self in (CallOutcome.TIMED_OUT, CallOutcome.REFUSED)
 
 
@@ -74,13 +74,13 @@ class Call:
 
     @property
     def subject(self) -> str:
-        """What it is about, in words that tell two calls of a moment apart."""
+        """Return what it is about, in words that tell two calls of a moment apart."""
         return " ".join(filter(None, (self.group, self.topic, self.client))) or "*"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came: RocketMQ's text, or an error. `at`: ms UTC when it came. `took_ms` is null if nothing was asked; the
+    """An answer: RocketMQ's text, or an error. `at`: ms UTC when it came. `took_ms` is null if nothing was asked; the
     error is then that of the last call that was made.
     """
 
@@ -104,7 +104,7 @@ _OUTCOMES = (
 
 
 def outcome_of(error: str) -> CallOutcome:
-    """What the text of an exception, `<class> <message>`, says of the call."""
+    """Return what the text of an exception, `<class> <message>`, says of the call."""
     return next((outcome for outcome, words in _OUTCOMES if words.search(error)), CallOutcome.FAILED)
 
 

@@ -56,7 +56,7 @@ class Capture:
         self._workers = ThreadPoolExecutor(max(settings.at_once - for_clients - for_details, 1))
 
     def stop(self) -> None:
-        """What is under way comes to its end, and nothing else begins."""
+        """Let what is under way come to its end, and begin nothing else."""
         self._stopped.set()
 
     def run(self, say: Callable[[str], None], note: Callable[[str], None]) -> None:

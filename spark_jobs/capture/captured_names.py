@@ -66,7 +66,7 @@ def _is_of_users(group: str) -> bool:
 
 
 def is_topic_of(topic: str, group: str) -> bool:
-    """Whether the group's members share the topic's queues: of retry topics only its own, and no system topic.
+    """Return whether the group's members share the topic's queues: of retry topics only its own, and no system topic.
 
     POP keeps a retry topic per topic, `%RETRY%<group>_<topic>`, which nobody subscribes.
     """
@@ -76,7 +76,9 @@ def is_topic_of(topic: str, group: str) -> bool:
 
 
 def is_light_queue(topic: str) -> bool:
-    """Whether it is no topic but a light message queue, such as that of a lite topic: a group may have very many."""
+    """Return whether it is no topic but a light message queue, such as that of a lite topic: a group may have very
+    many.
+    """
     return topic.startswith(_LIGHT_QUEUE)
 
 

@@ -1,5 +1,5 @@
-"""What is known of the cluster: which groups and topics are worth asking for, where the proxies are, and who is to be
-asked what. It is updated during the capture.
+"""State of the cluster: which groups and topics are worth asking for, where the proxies are, and who is to be asked
+what. It is updated during the capture.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _NOT_ALLOWED = re.compile(r"\bcode:? 16\b|\bacl|permission|authenti|authori|sign
 
 @dataclass
 class Cluster:
-    """What the last answers told. Each entry is replaced whole, so several threads may read and write it: threads that
-    ask other groups go through the members of the proxies' group while a thread asks about that one.
+    """Contents of the last answers. Each entry is replaced whole, so several threads may read and write it: threads
+    that ask other groups go through the members of the proxies' group while a thread asks about that one.
 
     `hosts`: brokers of a topic's route · `last_hosts`: those of its last route that had any · `groups`: brokers that
     know the group · `members`: of the group, by who listed them · `consumed`: topics of the group · `modes`: broker →
@@ -122,7 +122,7 @@ class Cluster:
 
 
 def understood(answer: Answer, read: Callable[[str], Found]) -> Found | None:
-    """What the answer says; None where there is none, or RocketMQ's text is not as expected."""
+    """Return what the answer says; None where there is none, or RocketMQ's text is not as expected."""
     if answer.outcome is not CallOutcome.ANSWERED:
         return None
     try:

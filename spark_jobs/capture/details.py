@@ -1,5 +1,5 @@
-"""What is asked beside what an audit needs: versions and request modes of brokers, attributes of topics and the offsets
-that their queues hold. It never delays or prevents the answers of `rounds`.
+"""Calls for more than an audit needs: versions and request modes of brokers, attributes of topics and the offsets that
+their queues hold. It never delays or prevents the answers of `rounds`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def record_routes(cluster: Cluster, asking: CallRunner) -> None:
 
 
 def _ask_if_known(cluster: Cluster, asking: CallRunner, call: Call) -> Answer | None:
-    """What came of the call; None: the broker does not answer such a request."""
+    """Return what came of the call; None: the broker does not answer such a request."""
     if cluster.versions.answers(call.called.name, call.request) is False:
         return None
     answer = asking.ask(call)
@@ -67,8 +67,8 @@ def _ask_if_known(cluster: Cluster, asking: CallRunner, call: Call) -> Answer | 
 
 
 def _is_deleted(cluster: Cluster, asking: CallRunner, topic: str) -> bool:
-    """Whether all brokers of the topic's last route are there, and say that they do not have it. A name server that has
-    no route proves nothing: it forgets brokers that are down.
+    """Return whether all brokers of the topic's last route are there, and say that they do not have it. A name server
+    that has no route proves nothing: it forgets brokers that are down.
     """
     hosts = cluster.last_hosts.get(topic, ())
     return bool(hosts) and all(

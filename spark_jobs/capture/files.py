@@ -53,7 +53,9 @@ class RecordingFiles:
             self._recover(path)
 
     def append(self, lines: Sequence[str]) -> bool:
-        """Whether the lines are in the file, all of them or none; a full disk costs the round, not the capture."""
+        """Return whether the lines are in the file, all of them or none; a full disk costs the round, not the
+        capture.
+        """
         if not lines:
             return True
         try:

@@ -1,4 +1,4 @@
-"""Where the jars of RocketMQ's admin client are."""
+"""The place of the jars of RocketMQ's admin client."""
 
 from __future__ import annotations
 

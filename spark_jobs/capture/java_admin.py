@@ -55,14 +55,14 @@ class JavaAdmin:
         self._calls = {"required": JavaCalls(self._jvm, started("required"))}
 
     def ask(self, call: Call) -> str:
-        """As `Admin` says; raises `CaptureError` where the JVM is gone."""
+        """Make a call, see `Admin`; raises `CaptureError` where the JVM is gone."""
         try:
             return self._answer(self._calls_of(call), call)
         except (Py4JError, OSError) as error:
             raise CaptureError(f"the JVM of RocketMQ's admin client has ended: {error}") from None
 
     def version(self) -> str:
-        """As `Admin` says."""
+        """See `Admin`."""
         version = self._jvm.org.apache.rocketmq.common.MQVersion
         return str(version.getVersionDesc(version.CURRENT_VERSION))
 

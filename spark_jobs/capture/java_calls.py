@@ -41,7 +41,7 @@ class JavaCalls:
         }
 
     def ask(self, call: Call) -> str:
-        """As `Admin` says."""
+        """See `Admin`."""
         text = str(self._asks[call.request](call))
         self._timeouts.pop(call.called.address, None)
         return text

@@ -1,4 +1,4 @@
-"""What is asked about one group or one topic in a round, in order; what came is kept by `CallRunner`."""
+"""The calls about one group or one topic in a round, in order; what came is kept by `CallRunner`."""
 
 from __future__ import annotations
 

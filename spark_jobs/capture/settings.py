@@ -1,4 +1,4 @@
-"""What the user asks of a capture."""
+"""Settings of a capture."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user asks for; times in seconds. `duration`: None for ever; `once`: one round, as fast as allowed."""
+    """Options of the user; times in seconds. `duration`: None for ever; `once`: one round, as fast as allowed."""
 
     namesrv: str
     folder: Path

@@ -39,7 +39,7 @@ _NOT_SUPPORTED = re.compile(r"\bcode:? 3\b", re.IGNORECASE)
 
 
 class BrokerVersions:
-    """What is known of each broker's version, and of the requests that it answers; for several threads."""
+    """Known versions of brokers, and of the requests that it answers; for several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

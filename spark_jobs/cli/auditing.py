@@ -180,7 +180,7 @@ def demo_command(arguments: Namespace) -> int:
 
 
 def show_next_steps(console: Console, warehouse: str) -> None:
-    """What to try after the demo: a line for each command, ready to be copied, with what it is for."""
+    """Show what to try after the demo: a line for each command, ready to be copied, with what it is for."""
     of_warehouse = f"--warehouse {shlex.quote(warehouse)}"
     console.print(Text("\nTry next", style="bold"))
     for command, purpose in (
@@ -194,7 +194,7 @@ def show_next_steps(console: Console, warehouse: str) -> None:
 def _incidents(
     warehouse: AuditedWarehouse, interval: Interval, group: str | None = None, cluster: str | None = None
 ) -> list[Incident]:
-    """What was seen in the interval, from its beginning: it may be long before."""
+    """Return what was seen in the interval, from its beginning: it may be long before."""
     try:
         return worst_first(
             warehouse.incidents(group, cluster=cluster, since=interval.start, until=interval.end).incidents

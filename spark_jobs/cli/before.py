@@ -1,4 +1,4 @@
-"""What can be told to be wrong before Spark is started: in a second, not after a minute. Nothing here imports Spark.
+"""Checks that need no Spark: in a second, not after a minute. Nothing here imports Spark.
 
 What is right here is looked at again, by whoever uses it.
 """
@@ -22,7 +22,7 @@ from spark_jobs.store.read.recorded import check_recorded
 
 
 def check_audit(arguments: Namespace) -> None:
-    """As `check_inputs`, and raises `WarehouseError` for a table that an audit needs and that is not there,
+    """Check as `check_inputs` does, and raise `WarehouseError` for a table that an audit needs and that is not there,
     `UnknownNameError` for a cluster, group or topic that no snapshot names.
     """
     check_inputs(arguments, [table for table in SOURCES if table not in OPTIONAL_SOURCES])
@@ -32,7 +32,9 @@ def check_audit(arguments: Namespace) -> None:
 
 
 def check_ingest(arguments: Namespace) -> None:
-    """As `check_inputs`, and raises `UsageError` where nothing is to be loaded, or logs have no name of a cluster."""
+    """Check as `check_inputs` does, and raise `UsageError` where nothing is to be loaded, or logs have no name of a
+    cluster.
+    """
     if not arguments.FILE and not arguments.logs:
         raise UsageError("ingest needs a recording, or --logs with a folder of RocketMQ's logs")
     if arguments.logs and not arguments.cluster_name:

@@ -89,7 +89,7 @@ def _until_told(stop: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _rounds_on(console: Console) -> Iterator[Callable[[str], None]]:
-    """Where each round is told: in one line that changes on a terminal, else a line each."""
+    """Give a function that shows each round: in one line that changes on a terminal, else a line each."""
     if not console.is_terminal:
         yield lambda text: print_line(console, text)
         return

@@ -58,7 +58,7 @@ def opened(arguments: Namespace) -> Iterator[AuditedWarehouse]:
 
 
 def time_of(arguments: Namespace) -> dict[str, Any]:
-    """What `--interval` or `--last` says, as the questions of a warehouse take it; neither: no time."""
+    """Return what `--interval` or `--last` says, as the questions of a warehouse take it; neither: no time."""
     if arguments.last is not None:
         return {"since": timedelta(seconds=arguments.last)}
     return {} if arguments.interval is None else {"since": arguments.interval.start, "until": arguments.interval.end}
@@ -103,7 +103,7 @@ def status_command(arguments: Namespace) -> int:
 
 
 def show_age(data_age: DataAge | None, now: datetime) -> None:
-    """Where the data end: what is shown is of then, not of now."""
+    """Show where the data end: what is shown is of then, not of now."""
     if data_age is not None:
         print_line(Console(), f"{data_age.text(now)}.")
 

@@ -206,7 +206,7 @@ def bar_on(console: Console, total: int) -> Iterator[StepProgress]:
 
 
 def show_backfill(console: Console, result: Backfill, left_out: int) -> None:
-    """What became of every step, its findings by severity or the reason it failed, and how many were left out."""
+    """Show what became of every step, its findings by severity or the reason it failed, and how many were left out."""
     severities = sum((Counter(audited.findings) for audited in result.audited.values()), Counter[str]())
     counts = f"Steps: {len(result.audited)} audited, {left_out} left out, {len(result.failed)} failed. "
     ended: list[Ended] = [*result.audited.items(), *result.failed.items()]

@@ -1,4 +1,6 @@
-"""What a person sees of incidents, a line for each, and of findings: a table and what to do, or plain lines."""
+"""Incidents and findings for people: incidents, a line for each, and of findings: a table and what to do, or plain
+lines.
+"""
 
 from __future__ import annotations
 

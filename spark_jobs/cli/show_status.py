@@ -1,4 +1,4 @@
-"""What a person sees of all groups: a line for each that needs attention, or a paragraph about one."""
+"""All groups, for people: a line for each that needs attention, or a paragraph about one."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _STATES = _ATTENTION, _OVER, _OLD, _UNSEEN, _INFO, _CALM, _DELETED = (
 
 
 def _state(group: Group, statuses: Statuses) -> str:
-    """What is not known is not healthy; a group that is deleted needs nothing."""
+    """Return what is not known is not healthy; a group that is deleted needs nothing."""
     if group["deleted_at"] is not None:
         return _DELETED
     if _severity(group) in (WARN, ERROR):
@@ -112,7 +112,7 @@ def _step(group: Group) -> str:
 
 
 def _or_earlier(group: Group) -> bool:
-    """Whether what was found may have begun before the step."""
+    """Return whether what was found may have begun before the step."""
     return bool(group["worst"]["start"] <= group["step_start"])
 
 
@@ -233,7 +233,7 @@ def _between(group: Group) -> str:
 
 
 def _backlog_notes(group: Group) -> Iterable[str]:
-    """What the numbers of the backlog do not count, or count too much."""
+    """Return what the numbers of the backlog do not count, or count too much."""
     if group["lag_quality"] == LagQuality.UNFILTERED:
         yield "with the messages that the subscription skips (unfiltered)"
     if group["stranded"]:

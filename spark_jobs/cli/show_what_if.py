@@ -1,4 +1,4 @@
-"""What a person, or a program, sees of a history played otherwise, and of the size that a group needs."""
+"""A history played otherwise, and the size that a group needs, for people and for programs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOTE = "Queues and members are averages over time. docs/what-if.md describes th
 
 
 def show_comparison(console: Console, group: GroupSteps, compared: Comparison) -> None:
-    """What really happened first, then the cases; below it how far the model can be trusted here."""
+    """Show what really happened first, then the cases; below it how far the model can be trusted here."""
     outcomes = [compared.recorded, *compared.cases]
     title = f"{group.consumer_group} in {group.interval} (UTC)"
     show_table(console, title, _COLUMNS, outcomes, _summary(compared))

@@ -1,4 +1,4 @@
-"""What a person sees while a command works, and how text reaches a terminal.
+"""Progress of a command, tables, and text that reaches a terminal.
 
 Names come from clients and may hold anything: no control character, and no markup, reaches the terminal raw.
 """
@@ -46,7 +46,7 @@ def be_quiet() -> None:
 
 
 def is_quiet() -> bool:
-    """Whether the command that runs shows no progress."""
+    """Return whether the command that runs shows no progress."""
     return _quiet.get()
 
 
@@ -61,7 +61,7 @@ def local(moment: datetime) -> datetime:
 
 
 def zone_name() -> str:
-    """What the zone in which times are shown is called."""
+    """Return what the zone in which times are shown is called."""
     return str(_zone.get())
 
 
@@ -269,7 +269,7 @@ def show_table(
 def show_rows(
     console: Console, rows: Sequence[T], drawn: Callable[[], RenderableType], line: Callable[[T], str], summary: str
 ) -> None:
-    """As `show_table`, of what is drawn or said otherwise."""
+    """Show rows as `show_table` does, drawn or worded otherwise."""
     if rows and console.is_terminal:
         console.print(drawn())
     else:

@@ -100,7 +100,7 @@ def _fleet_size(arguments: Namespace, request: dict[str, Any], goals: Goals, loa
 
 
 def _sizing_of(arguments: Namespace) -> tuple[Goals, float]:
-    """What is wanted of a group, and so many times the messages; raises `CaseError` as `_check_alone`."""
+    """Return what is wanted of a group, and so many times the messages; raises `CaseError` as `_check_alone`."""
     _check_alone("--size tries groups of other sizes", vars(arguments) | {"load": None})
     utilisation = arguments.utilisation_below or _USUAL_UTILISATION
     goals = Goals(utilisation / 100, arguments.backlog_below, arguments.drained_within)

@@ -64,7 +64,7 @@ class _StrictLoader(yaml.SafeLoader):
 
 
 def _read_yaml(path: Path) -> Any:
-    """What the file holds; an empty file is an empty mapping."""
+    """Return what the file holds; an empty file is an empty mapping."""
     try:
         values = yaml.load(path.read_bytes().decode("utf-8"), Loader=_StrictLoader)  # a safe loader
     except OSError as error:

@@ -80,7 +80,7 @@ class GroupEntry(_Section):
 
 
 class Quality(_Section):
-    """What the data-quality gate allows."""
+    """Limits of the data-quality gate."""
 
     max_quarantined_percent: Annotated[float, Field(ge=0, le=100)] = 1.0
     seen_percent: Annotated[float, Field(ge=0, le=100)] = 90.0
@@ -149,7 +149,7 @@ class Configuration(_Section):
 
     @property
     def audit_settings(self) -> AuditSettings:
-        """What the kernel needs of it."""
+        """Return what the kernel needs of it."""
         max_gap = self.max_gap_seconds or 3 * self.cadence_seconds
         step, cadence = self.step_seconds * SECOND, self.cadence_seconds * SECOND
         return AuditSettings(
@@ -170,8 +170,8 @@ class Configuration(_Section):
 
 
 def audit_settings(configuration: Configuration, cluster: str, group: str) -> AuditSettings:
-    """What is configured of one group's audit: thresholds by the precedence of `strategy_settings`, one by one; mutes
-    in the order of the file.
+    """Return what is configured of one group's audit: thresholds by the precedence of `strategy_settings`, one by one;
+    mutes in the order of the file.
     """
     thresholds: dict[str, Any] = configuration.thresholds.model_dump()
     for entry in _entries(configuration, cluster, group):
@@ -185,7 +185,7 @@ def audit_settings(configuration: Configuration, cluster: str, group: str) -> Au
 
 
 def strategy_settings(configuration: Configuration, cluster: str, group: str) -> StrategySettings:
-    """What is configured of a group's strategy: defaults < entries without `group` < entries with `group`.
+    """Return what is configured of a group's strategy: defaults < entries without `group` < entries with `group`.
 
     Among equals the later entry wins, field by field; a list replaces a list.
     """

@@ -109,7 +109,7 @@ def _addresses(route: Record) -> list[Columns] | None:
 
 
 def topic_listed(listed: object) -> Columns:
-    """Whether any broker has the topic, as the recorder found out, true or false; null where it did not."""
+    """Return whether any broker has the topic, as the recorder found out, true or false; null where it did not."""
     return {"listed": None if listed is None else fields.boolean(listed, "listed")}
 
 

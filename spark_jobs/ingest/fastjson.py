@@ -114,7 +114,7 @@ class _Reader:
         return _map(entries), end
 
     def _shallow(self, at: int, depth: int) -> tuple[object, int]:
-        """What the C scanner reads, if it has no more levels."""
+        """Return what the C scanner reads, if it has no more levels."""
         value, end = _scan(self._text, at)
         openers = self._text.count("{", at, end) + self._text.count("[", at, end)
         if openers > depth and isinstance(value, dict | list) and _levels(value) > depth:
@@ -130,7 +130,7 @@ class _Reader:
     def _elements(
         self, at: int, closer: str, read: Callable[[int, int], tuple[object, int]], depth: int
     ) -> tuple[list[Any], int]:
-        """What is between the opener at this character and its closer, and where that ends."""
+        """Return what is between the opener at this character and its closer, and where that ends."""
         elements: list[object] = []
         at = self.skip(at + 1)
         if self._text.startswith(closer, at):
@@ -182,7 +182,7 @@ def _map(entries: list[list[object]]) -> object:
 
 
 def _position(error: BaseException, unknown: int) -> int:
-    """Where the C scanner gave up; `unknown` if it does not say."""
+    """Return where the C scanner gave up; `unknown` if it does not say."""
     if isinstance(error, StopIteration):
         return int(error.value)
     return error.pos if isinstance(error, json.JSONDecodeError) else unknown

@@ -9,7 +9,7 @@ _LONGEST_DETAIL: Final = 1000
 
 
 class RejectReason(StrEnum):
-    """What `quarantine.reasons` can hold for an input line; name and value are the same."""
+    """Values of `quarantine.reasons` for an input line; name and value are the same."""
 
     NOT_UTF8 = "NOT_UTF8"
     NOT_JSON = "NOT_JSON"

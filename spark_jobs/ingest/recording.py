@@ -55,7 +55,7 @@ class Row(NamedTuple):
 
 
 class Meta(NamedTuple):
-    """What was recorded: the lines below it are of this cluster."""
+    """Description of a recording: the lines below it are of this cluster."""
 
     line: Line
     cluster: str
@@ -86,7 +86,7 @@ class Quarantined(NamedTuple):
 
 
 def conflicting(row: Row) -> Quarantined:
-    """What becomes of a row whose key is taken by another row."""
+    """Return what becomes of a row whose key is taken by another row."""
     key = dict(zip(row.table.key, row.key, strict=True))
     moment = row.values["captured_at"]
     key |= {"captured_at": format_utc(moment)} if isinstance(moment, datetime) else {}
@@ -116,7 +116,7 @@ def outcomes(lines: Iterable[Line], cluster: str | None = None) -> Iterator[Outc
 
 @dataclass
 class _Draft:
-    """What is known of a line so far, for the case that it is rejected."""
+    """Known parts of a line, for the case that it is rejected."""
 
     is_meta: bool = False
     table: Table | None = None
@@ -192,7 +192,7 @@ def _decoded(content: bytes) -> str:
 
 
 def _body(value: object, path: str) -> object:
-    """What fastjson wrote into a text."""
+    """Return what fastjson wrote into a text."""
     return _parsed(text(value, path), RejectReason.BODY_UNREADABLE)
 
 

@@ -53,7 +53,7 @@ def resolve_references(root: object, room: int) -> object:
 
 
 def _check_length(targets: Iterable[object], room: int) -> None:
-    """As long as no reference is replaced, there are no circles."""
+    """Return the value as it is: while no reference is replaced, there are no circles."""
     lengths: dict[int, int] = {}
     characters_left = room
     for target in targets:
@@ -110,7 +110,7 @@ def _target(path: str, root: object, container: object, parent: object) -> objec
 
 
 def _follow(path: str, root: object) -> object:
-    """What a path from the root names."""
+    """Return what a path from the root names."""
     value, at = root, 1
     while path.startswith("$") and at < len(path):
         step = _STEP.match(path, at)

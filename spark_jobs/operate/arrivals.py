@@ -1,4 +1,4 @@
-"""Whether the snapshots of an interval have come, without Spark: what a schedule waits for."""
+"""Arrival of the snapshots of an interval, which a schedule waits for, without Spark."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
 
 def missing_sources(warehouse: str, config: str | None, interval: str) -> list[str] | None:
-    """What of the interval has not come yet, a sentence per source table; None where nothing tells what should come:
-    the tables are where only Spark reads them, or the step before the interval has no snapshots.
+    """Return what of the interval has not come yet, a sentence per source table; None where nothing tells what should
+    come: the tables are where only Spark reads them, or the step before the interval has no snapshots.
 
     A source has come once a snapshot is as close to the interval's end as the cadence, or as the longest time between
     two of its snapshots in the step before, if that is longer: some are recorded less often. One that had none in the

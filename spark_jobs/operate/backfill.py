@@ -53,7 +53,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Backfill:
-    """What became of every step, in order of time."""
+    """Outcome of every step, in order of time."""
 
     audited: Mapping[Interval, Audited]
     failed: Mapping[Interval, Failed]

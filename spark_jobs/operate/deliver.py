@@ -72,7 +72,7 @@ def _why(service: NotifyBase, records: Iterable[logging.LogRecord]) -> str:
 
 @contextmanager
 def _apprise_log() -> Iterator[list[logging.LogRecord]]:
-    """What Apprise logs meanwhile, which may hold parts of the URL: it goes into the list, and nowhere else."""
+    """Return what Apprise logs meanwhile, which may hold parts of the URL: it goes into the list, and nowhere else."""
     logger, handler = logging.getLogger("apprise"), BufferingHandler(capacity=sys.maxsize)
     before = logger.propagate, logger.level, logger.handlers
     logger.propagate, logger.handlers = False, [handler]

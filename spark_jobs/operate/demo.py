@@ -25,7 +25,7 @@ _EXAMPLES = ROOT / "examples"
 
 
 class ExampleFiles(NamedTuple):
-    """What the demo reads."""
+    """Input files of the demo."""
 
     recording: Path
     configuration: Path

@@ -100,8 +100,8 @@ def late_steps(
 
 
 def is_nothing_late(location: Location, configuration: Configuration, interval: Interval) -> bool:
-    """Whether it is certain without Spark that no step is late: Delta's log names only commits that leave all rows of
-    the sources as they are, and `sightings` says the same. Raises `IntervalError` and `ConfigurationError` as
+    """Return whether it is certain without Spark that no step is late: Delta's log names only commits that leave all
+    rows of the sources as they are, and `sightings` says the same. Raises `IntervalError` and `ConfigurationError` as
     `late_steps` does.
     """
     if not is_reached(location):
@@ -207,7 +207,7 @@ def _rows(
     steps: Sequence[Interval],
     configuration: Configuration,
 ) -> DataFrame:
-    """What the steps read of the table at a version, each row once per step that reads it."""
+    """Return what the steps read of the table at a version, each row once per step that reads it."""
     around = Interval(min(step.start for step in steps), max(step.end for step in steps))
     read = Interval(around.start - configuration.look_back, around.end)
     rows = warehouse.read(spark, table, version).where(during(read, "captured_at")).select(*table.columns)

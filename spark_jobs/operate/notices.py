@@ -118,7 +118,7 @@ tell_without_spark = send_notices_without_spark
 def messages(
     stored: StoredTables, request: NoticeRequest, progress: Callable[[str], None] = lambda _: None
 ) -> list[Message]:
-    """What `send_notices` would send."""
+    """Return what `send_notices` would send."""
     progress("reading the findings")
     tables = published_tables(stored)
     until = _audited_until(tables)
@@ -155,7 +155,7 @@ def _audited_until(tables: PublishedTables) -> dict[str, datetime]:
 
 
 def _sent(stored: StoredTables, targets: Sequence[str]) -> dict[str, list[Notice]]:
-    """What was sent to each target, in the order that `notices` asks for."""
+    """Return what was sent to each target, in the order that `notices` asks for."""
     sent: dict[str, list[tuple[datetime, Notice]]] = {target: [] for target in targets}
     if stored.exists(NOTICES):
         columns = ("target", "told_at", *Notice._fields)

@@ -1,5 +1,5 @@
-"""What `maintain` has to do with a table, and what it need not: told by delta-rs and Delta's log, as Spark takes half a
-minute for it.
+"""Upkeep that a table needs, or does not need, read by delta-rs and from Delta's log, as Spark takes half a minute for
+it.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Upkeep:
 
 @dataclass(frozen=True)
 class Maintained:
-    """What became of one table: data files and their bytes in the newest version, the newest version before and after,
-    and for how many days versions stay readable.
+    """Outcome for one table: data files and their bytes in the newest version, the newest version before and after, and
+    for how many days versions stay readable.
     """
 
     table: str
@@ -68,7 +68,7 @@ class Maintained:
 
     @classmethod
     def of(cls, table: Table, before: Upkeep, after: Upkeep, days: int) -> Self:
-        """What became of the table between the two."""
+        """Return what became of the table between the two."""
         return cls(
             table.name, before.files, after.files, before.bytes, after.bytes, before.version, after.version, days
         )
@@ -127,7 +127,7 @@ def days_to_keep(made: datetime | None, retention: timedelta) -> int:
 
 
 def nothing_to_maintain(location: Location, retention: timedelta) -> list[Maintained] | None:
-    """What `maintain` says where it has nothing to do; None where it has, or only Spark can tell.
+    """Return what `maintain` says where it has nothing to do; None where it has, or only Spark can tell.
 
     The claims of killed runs are removed on the way.
     """
@@ -151,7 +151,7 @@ def nothing_to_maintain(location: Location, retention: timedelta) -> list[Mainta
 
 
 def are_sightings_complete(tables: DeltaTables) -> bool:
-    """Whether `sightings` is complete; there is nothing to be remembered where a source of it is missing."""
+    """Return whether `sightings` is complete; there is nothing to be remembered where a source of it is missing."""
     if not all(map(tables.exists, (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS))):
         return True
     return tables.exists(SIGHTINGS) and has_all_sightings(tables)
@@ -167,7 +167,9 @@ _BROKERS = (
 
 
 def has_all_sightings(tables: DeltaTables) -> bool:
-    """Whether the table holds what `ingest.sightings.sightings_of_sources` would bring into it; all three are there."""
+    """Return whether the table holds what `ingest.sightings.sightings_of_sources` would bring into it; all three are
+    there.
+    """
     opened = {table: tables.open(table) for table in (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS)}
 
     def holds(seen: str, *names: str) -> bool:

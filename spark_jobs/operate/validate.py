@@ -40,8 +40,8 @@ from spark_jobs.store.warehouse import Warehouse
 
 @dataclass(frozen=True)
 class Validation:
-    """What was seen: `run_id` names it in `quality_results` and on the pages; `interval` is None if there was nothing
-    to look at.
+    """Outcome of a validation: `run_id` names it in `quality_results` and on the pages; `interval` is None if there was
+    nothing to look at.
     """
 
     run_id: str
@@ -144,7 +144,7 @@ def _facts(
     wanted: Iterable[Table],
     progress: Progress,
 ) -> Facts:
-    """What a run would count of the wanted tables, without its look-back."""
+    """Return what a run would count of the wanted tables, without its look-back."""
     settings = settings_of(interval, configuration, whole_groups=True)
     facts: dict[Table, Sequence[Mapping[str, object]]] = {}
     if not set(SOURCES).isdisjoint(wanted):

@@ -24,8 +24,8 @@ from spark_jobs.store.warehouse import Warehouse
 
 @dataclass(frozen=True)
 class Verified:
-    """What a run published and what came out now, as rows and content hash of each table that differs; the versions of
-    the code then and now.
+    """The published content of a run and that of now, as rows and content hash of each table that differs; the versions
+    of the code then and now.
     """
 
     run_id: str

@@ -36,7 +36,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class AuditRun:
-    """What every step of a run is given. `versions`: the Delta version of each source table, of `sightings` and of
+    """Input of every step of a run. `versions`: the Delta version of each source table, of `sightings` and of
     `capture_calls`, by name; a table that does not exist has none.
     """
 
@@ -85,7 +85,7 @@ class AuditRun:
 
     @property
     def check_settings(self) -> CheckSettings:
-        """What expectations know of the run."""
+        """Return what expectations know of the run."""
         return settings_of(self.request.interval, self.configuration, whole_groups=self.request.topic is None)
 
     def row(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def write_rejected(run: AuditRun, error: QualityError) -> None:
 def published_row(
     run: AuditRun, tables: Mapping[str, Published], not_evaluated: list[str], warnings: list[str]
 ) -> dict[str, Any]:
-    """What is to be recorded of a run whose tables, by name, are published."""
+    """Return what is to be recorded of a run whose tables, by name, are published."""
     return run.row() | {
         "finished_at": finished(run.spark, run.warehouse),
         "not_evaluated": not_evaluated,

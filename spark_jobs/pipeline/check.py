@@ -1,4 +1,4 @@
-"""What is checked in a run, and what becomes of it: rows set aside, results recorded, or the run rejected."""
+"""Checks of a run, and their consequences: rows set aside, results recorded, or the run rejected."""
 
 from __future__ import annotations
 
@@ -24,21 +24,23 @@ from spark_jobs.store.warehouse import Warehouse
 
 
 def usual_of(run: AuditRun) -> Usual | None:
-    """What is usual in the steps of the run; None for a run of some groups only, which is compared with nothing."""
+    """Return what is usual in the steps of the run; None for a run of some groups only, which is compared with
+    nothing.
+    """
     if not run.request.covers_everything:
         return None
     return usual_values(stored_in(run.spark, run.warehouse), run.request.interval, run.configuration.quality)
 
 
 def check(run: AuditRun, tables: Iterable[Table], facts: Facts, usual: Usual | None) -> list[Result]:
-    """What the expectations of these tables see in what was counted of them."""
+    """Return what the expectations of these tables see in what was counted of them."""
     checks = checks_of(tables, run.request.interval, run.configuration, usual)
     return validated(None if run.only_looks else run.warehouse, run.run_id, checks, facts)
 
 
 def validated(warehouse: Warehouse | None, run_id: str, checks: Sequence[Check], facts: Facts) -> list[Result]:
-    """What Great Expectations makes of the checks. It takes seconds to import: `api.start.start_spark` imports it while
-    Java starts.
+    """Return what Great Expectations makes of the checks. It takes seconds to import: `api.start.start_spark` imports
+    it while Java starts.
     """
     from spark_jobs.pipeline.quality.validation import validate
 
@@ -91,5 +93,5 @@ def _write_pages(warehouse: Warehouse, run_id: str) -> Path | None:
 
 
 def _site(warehouse: Warehouse) -> Path | None:
-    """Where results and pages are: beside the tables; None where the warehouse is no local folder."""
+    """Return the folder of results and pages: beside the tables; None where the warehouse is no local folder."""
     return warehouse.local_path / "_quality" if warehouse.local_path else None

@@ -50,8 +50,8 @@ Keep = Callable[[DataFrame], DataFrame]
 
 @dataclass(frozen=True)
 class JudgedRun:
-    """What one pass over the sources gave: the rows of every output table, packed and kept, and what was counted;
-    names of the rules that could not be evaluated; what the checks of the sources saw, and what failed in words.
+    """Result of one pass over the sources: the rows of every output table, packed and kept, and what was counted; names
+    of the rules that could not be evaluated; what the checks of the sources saw, and what failed in words.
     """
 
     packed: DataFrame
@@ -67,9 +67,9 @@ class JudgedRun:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run published: its row of `audit_runs`, its findings as dicts with their `team`, what the reader should
-    know of what was not audited, which expectations failed without keeping the run from being published, and whether
-    anything was observed.
+    """Result of a run: its row of `audit_runs`, its findings as dicts with their `team`, what the reader should know of
+    what was not audited, which expectations failed without keeping the run from being published, and whether anything
+    was observed.
     """
 
     run: dict[str, Any]
@@ -133,7 +133,7 @@ def judge(this: AuditRun, usual: Usual | None, keep: Keep = in_memory) -> Judged
 
 
 def _was_captured_before(gathered: Gathered) -> bool:
-    """Whether any group was captured in the days before."""
+    """Return whether any group was captured in the days before."""
     return gathered.sightings is not None and not gathered.sightings.where("consumer_group IS NOT NULL").isEmpty()
 
 
@@ -165,7 +165,7 @@ def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None, claim
 
 
 def not_audited_warnings(judged: JudgedRun, request: RunRequest) -> list[str]:
-    """What the reader of the findings should know of what was not audited."""
+    """Return what the reader of the findings should know of what was not audited."""
     counted = judged.counted
     if not counted.observed:
         return [

@@ -1,4 +1,4 @@
-"""What a run knows of the time before it reads snapshots: the table `sightings`, and the offsets of what is gone."""
+"""Knowledge of the time before a run's snapshots: the table `sightings`, and the offsets of what is gone."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ _LOST = "cluster string, topic string, brokers array<string>, hours array<bigint
 
 
 def with_sightings(run: AuditRun, gathered: Gathered) -> Gathered:
-    """What was gathered, with what was seen before the read window; and, where a route lacks a broker that it named
-    before, with the last offsets that were read of that broker. As it was where the table has no rows of that time.
+    """Return what was gathered, with what was seen before the read window; and, where a route lacks a broker that it
+    named before, with the last offsets that were read of that broker. As it was where the table has no rows of that
+    time.
     """
     if not run.configuration.sightings_days:
         return gathered
@@ -63,7 +64,7 @@ def _routes(gathered: Gathered) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def _with_queues(gathered: Gathered, queues: DataFrame) -> Gathered:
-    """What was gathered, and further rows of queues' offsets."""
+    """Return what was gathered, and further rows of queues' offsets."""
     known = gathered.snapshots[OFFSET_QUEUES]
     return replace(
         gathered,

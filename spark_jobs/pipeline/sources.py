@@ -22,7 +22,7 @@ _OF_PROXIES = f"consumer_group = {literal(PROXIES_GROUP)}"
 
 
 def during(interval: Interval, time: str) -> Column:
-    """Whether the time in the column of that name is in the interval, its end excluded."""
+    """Return whether the time in the column of that name is in the interval, its end excluded."""
     return (F.col(time) >= F.lit(interval.start)) & (F.col(time) < F.lit(interval.end))
 
 

@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ScheduledRun:
-    """What every task of one scheduled run is given; `name` is the scheduler's own for it."""
+    """Input of every task of one scheduled run; `name` is the scheduler's own for it."""
 
     spark: SparkSession
     warehouse: Warehouse
@@ -75,7 +75,7 @@ class StagedAudit:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a task has to say: in a sentence; warnings."""
+    """Outcome of a task: in a sentence; warnings."""
 
     says: str
     warnings: tuple[str, ...] = ()
@@ -176,7 +176,7 @@ def _audited(scheduled: ScheduledRun) -> tuple[AuditRun, StagedAudit]:
 
 
 def _judged(scheduled: ScheduledRun, audited: StagedAudit) -> JudgedRun:
-    """What the task `audit` gave; the results of its checks are recorded already."""
+    """Return what the task `audit` gave; the results of its checks are recorded already."""
     packed = _required(scheduled, staged(scheduled.spark, scheduled.warehouse, scheduled.results))
     counted = counted_in(packed)
     if not audited.observed:
@@ -193,7 +193,7 @@ def _required(scheduled: ScheduledRun, staged: T | None) -> T:
 
 
 def _outcome(run: AuditRun) -> str | None:
-    """What `audit_runs` says has become of the run so far."""
+    """Return what `audit_runs` says has become of the run so far."""
     if not run.warehouse.exists(run.spark, AUDIT_RUNS):
         return None
     row = run.warehouse.read(run.spark, AUDIT_RUNS).where(f"run_id = '{run.run_id}'").head()

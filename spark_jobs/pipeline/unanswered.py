@@ -1,4 +1,4 @@
-"""What a run knows of the groups whose members no broker told the recorder: calls of the table `capture_calls`."""
+"""Groups whose members no broker returned to the recorder: calls of the table `capture_calls`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from spark_jobs.store.read.through_spark import stored_in
 
 
 def with_unanswered(run: AuditRun, gathered: Gathered) -> Gathered:
-    """What was gathered, with the calls for members of the read window that were not answered; as it was where there
-    are none.
+    """Return what was gathered, with the calls for members of the read window that were not answered; as it was where
+    there are none.
     """
     if CAPTURE_CALLS.name not in run.versions:
         return gathered

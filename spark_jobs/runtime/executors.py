@@ -1,4 +1,6 @@
-"""What executors get from the driver: the modules that the Arrow function of `pipeline/gather/judged.py` imports."""
+"""Files that the driver ships to executors: the modules that the Arrow function of `pipeline/gather/judged.py`
+imports.
+"""
 
 from __future__ import annotations
 

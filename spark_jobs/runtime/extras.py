@@ -16,7 +16,7 @@ _EXTRAS = {
 
 
 def needed_extra(error: ImportError) -> SetupError | None:
-    """What to type so that the import works; None where no extra brings it: that is a bug."""
+    """Return what to type so that the import works; None where no extra brings it: that is a bug."""
     package = (error.name or "").partition(".")[0]
     extra = _EXTRAS.get(package)
     if extra is None:

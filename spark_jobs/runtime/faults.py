@@ -1,4 +1,4 @@
-"""What goes wrong around a command (disk, permissions, memory, Spark's Java process), as one sentence each."""
+"""Faults around a command (disk, permissions, memory, Spark's Java process), as one sentence each."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ _OF_CONNECTION = (
 
 
 def explained(error: BaseException, folder: Path | None) -> str | None:
-    """What is wrong and what to do; None where it looks like a bug. `folder`: the warehouse, if it is a local one."""
+    """Return what is wrong and what to do; None where it looks like a bug. `folder`: the warehouse, if it is a local
+    one.
+    """
     chain = list(_chain(error))
     text = "\n".join(map(_text, chain))
     if any(name in text for name in _OF_MEMORY):
@@ -123,7 +125,7 @@ def _of_files(chain: list[BaseException], text: str, folder: Path | None) -> str
 
 
 def _state_of(folder: Path | None, files: list[str]) -> str | None:
-    """What is wrong with the warehouse, or where files that are named are or would be."""
+    """Return what is wrong with the warehouse, or where files that are named are or would be."""
     if folder is not None and not folder.exists() and folder.parent.is_dir() and _state(folder) is None:
         return "vanished"
     places = [*([folder] if folder else []), *map(Path, files)]
@@ -140,7 +142,7 @@ def _state(place: Path) -> str | None:
 
 
 def _scratch() -> Path:
-    """Where Spark puts what does not fit into memory, as it does by default."""
+    """Return the folder in which Spark puts what does not fit into memory, as it does by default."""
     return Path(os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).partition(",")[0])
 
 

@@ -1,4 +1,4 @@
-"""Where a process and its Java keep temporary files; what a killed one has left is removed by the next."""
+"""The folder of temporary files of a process and its Java; what a killed one has left is removed by the next."""
 
 from __future__ import annotations
 

@@ -157,8 +157,8 @@ def _not_given(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def submit_settings() -> dict[str, str]:
-    """What spark-submit is given for a local session that starts as fast as one of `get_session`: a JVM's options and
-    class path are fixed before Python runs. Memory is left to the caller.
+    """Return what spark-submit is given for a local session that starts as fast as one of `get_session`: a JVM's
+    options and class path are fixed before Python runs. Memory is left to the caller.
     """
     settings = {
         key: value for key, value in _LOCAL_SETTINGS.items() if key not in ("spark.master", "spark.driver.memory")

@@ -27,7 +27,7 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def make_archive(archive: Path) -> bool:
-    """Whether the archive is there now; does nothing if it was. Without it all works, and starts more slowly."""
+    """Return whether the archive is there now; does nothing if it was. Without it all works, and starts more slowly."""
     if archive.is_file():
         return True
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".classes-") as scratch:

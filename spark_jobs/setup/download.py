@@ -32,8 +32,8 @@ _PASSING = re.compile(r"access error|timed out|reset|refused|Premature|size of|F
 
 
 class Package(NamedTuple):
-    """What is fetched: its name in a sentence; Maven's coordinates, of it and of what it needs but must not bring; the
-    file names, as Ivy makes them (`group_artifact-version.jar`), without which it is no use.
+    """A package to fetch: its name in a sentence; Maven's coordinates, of it and of what it needs but must not bring;
+    the file names, as Ivy makes them (`group_artifact-version.jar`), without which it is no use.
     """
 
     title: str
@@ -109,7 +109,7 @@ def _home() -> Path:
 
 
 def _has_settings() -> bool:
-    """Whether this user's Spark names its own repositories."""
+    """Return whether this user's Spark names its own repositories."""
     defaults = Path(os.environ.get("SPARK_CONF_DIR", _home() / "conf"), "spark-defaults.conf")
     return defaults.is_file() and _SETTING in defaults.read_text(encoding="utf-8")
 

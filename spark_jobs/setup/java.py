@@ -1,5 +1,5 @@
-"""Whether there is a Java that Spark and RocketMQ's admin client run on: `python -m spark_jobs.setup.java` says so, and
-needs no package but this.
+"""A check for a Java that runs Spark and RocketMQ's admin client: `python -m spark_jobs.setup.java` says so, and needs
+no package but this.
 """
 
 from __future__ import annotations

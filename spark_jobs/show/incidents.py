@@ -243,7 +243,7 @@ def _is_wanted(incident: Incident, query: IncidentQuery) -> bool:
 
 
 def _names_client(incident: Incident, text: str) -> bool:
-    """Whether one of its client ids, or a subject of its findings, contains the text, which is in lower case."""
+    """Return whether one of its client ids, or a subject of its findings, contains the text, which is in lower case."""
     subjects = (part.subject for part in (*incident.roots, *incident.consequences))
     return any(text in name.lower() for name in (*incident.members, *subjects))
 
@@ -256,7 +256,7 @@ def check_known(kind: str, name: str | None, names: Sequence[str]) -> None:
 
 
 def was_seen_in(incident: Incident, interval: Interval) -> bool:
-    """Whether the incident was open at some moment of the interval."""
+    """Return whether the incident was open at some moment of the interval."""
     return incident.opened_at < to_micros(interval.end) and incident.last_seen_at > to_micros(interval.start)
 
 

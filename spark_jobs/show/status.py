@@ -87,7 +87,7 @@ def statuses(
 
 
 def _order(row: Row) -> tuple[object, ...]:
-    """What is wrong now comes first, then what was and is over; a group that is deleted needs no attention."""
+    """Return what is wrong now comes first, then what was and is over; a group that is deleted needs no attention."""
     worst = row["worst"] or {"severity": row["worst_severity"], "is_over": False}
     place = 2 if worst["severity"] in (INFO, None) else int(worst["is_over"])
     return row["deleted_at"] is not None, place, _severity(row), attention(row)
@@ -99,7 +99,7 @@ def _findings_columns(findings: Sequence[Row], step_end: datetime) -> Row:
 
 
 def _worst(findings: Sequence[Row], step_end: datetime) -> Row | None:
-    """As `statuses` says. A finding that lasts until nothing is known any more is not over."""
+    """See `statuses`. A finding that lasts until nothing is known any more is not over."""
     blind = (row["start"] for row in findings if row["rule"] == unobserved.NAME and row["end"] >= step_end)
     known_until = min(blind, default=step_end)
     backlogs = _backlogs(findings)

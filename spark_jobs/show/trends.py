@@ -178,12 +178,12 @@ def trends_text(group_trends: Sequence[GroupTrend]) -> str:
 
 
 def is_known(week: GroupWeek) -> bool:
-    """Whether anything is known of the week."""
+    """Return whether anything is known of the week."""
     return bool(week.incidents) or week.wrong_minutes is not None
 
 
 def is_compared(trend: GroupTrend) -> bool:
-    """Whether the group was observed in the last two weeks."""
+    """Return whether the group was observed in the last two weeks."""
     return len(trend.weeks) > 1 and all(week.wrong_minutes is not None for week in trend.weeks[-2:])
 
 

@@ -61,7 +61,7 @@ class GroupSteps:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether the group subscribes to only some messages of a topic."""
+        """Return whether the group subscribes to only some messages of a topic."""
         return any(progress.is_filtered for step in self.steps for progress in step.progress)
 
 

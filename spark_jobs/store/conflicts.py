@@ -1,4 +1,4 @@
-"""What Delta says when another writer came first, and how often a commit is tried again then."""
+"""Conflicts of Delta's writers, and further tries of a commit."""
 
 from __future__ import annotations
 

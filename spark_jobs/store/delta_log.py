@@ -1,4 +1,4 @@
-"""What Delta's log says of a table without a Spark job, as `DeltaTable.history` is: 0.3 s for one number."""
+"""Delta's log of a table, read without a Spark job, as `DeltaTable.history` is: 0.3 s for one number."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class JavaLog:
         self._log = table._jdt.deltaLog()
 
     def version(self) -> int:
-        """As `LocalLog.version`."""
+        """See `LocalLog.version`."""
         nothing = self._jvm.scala.Option.empty()
         return int(self._log.update(False, nothing, nothing).version())
 
     def commit(self, version: int) -> str | None:
-        """As `LocalLog.commit`."""
+        """See `LocalLog.commit`."""
         path = self._jvm.org.apache.hadoop.fs.Path(self._log.logPath(), _name(version))
         if not path.getFileSystem(self._log.newDeltaHadoopConf()).exists(path):
             return None
@@ -57,7 +57,7 @@ class JavaLog:
 
 
 def user_metadata(commit: str) -> str | None:
-    """What the writer noted in a commit; None where that was nothing."""
+    """Return what the writer noted in a commit; None where that was nothing."""
     actions = (json.loads(line) for line in commit.splitlines() if '"commitInfo"' in line)
     return next((action["commitInfo"].get("userMetadata") for action in actions if "commitInfo" in action), None)
 

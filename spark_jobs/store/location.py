@@ -1,4 +1,4 @@
-"""Where the tables of a warehouse are. Nothing heavy is imported here."""
+"""The location of a warehouse's tables. Nothing heavy is imported here."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Location:
 
     @property
     def is_on_s3(self) -> bool:
-        """Whether it is in an object store that speaks as Amazon's S3."""
+        """Return whether it is in an object store that speaks as Amazon's S3."""
         return self.scheme in S3_SCHEMES
 
     @property

@@ -15,7 +15,7 @@ _AT_ONCE = 4
 
 
 def run_in_parallel(*functions: Callable[[], T]) -> list[T]:
-    """What each gives, in order; up to four are worked on at once.
+    """Return what each gives, in order; up to four are worked on at once.
 
     Raises what the first of them raised, once those have ended that are being worked on; the others are not begun then,
     nor when the user interrupts. Spark's jobs keep the description of the caller's.

@@ -65,12 +65,16 @@ def union_of(frames: Iterable[DataFrame]) -> DataFrame:
 
 
 def keeps(check: str) -> Column:
-    """Whether a row keeps a constraint, as Delta judges one that is written: it must be true, and unknown is not."""
+    """Return whether a row keeps a constraint, as Delta judges one that is written: it must be true, and unknown is
+    not.
+    """
     return F.coalesce(F.expr(check), F.lit(False))
 
 
 def same_key(table: Table) -> Column:
-    """Whether the rows `t` and `s` have one key of the table; where a part of it may be null, null is a value."""
+    """Return whether the rows `t` and `s` have one key of the table; where a part of it may be null, null is a
+    value.
+    """
     return reduce(
         and_,
         (

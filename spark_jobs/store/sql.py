@@ -12,5 +12,5 @@ def literal(text: str) -> str:
 
 
 def is_same_check(check: str | None, other: str) -> bool:
-    """Whether two constraints have the same words. Delta's ADD CONSTRAINT puts other spaces between them."""
+    """Return whether two constraints have the same words. Delta's ADD CONSTRAINT puts other spaces between them."""
     return check is not None and re.sub(r"\s", "", check) == re.sub(r"\s", "", other)

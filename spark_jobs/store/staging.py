@@ -1,5 +1,5 @@
-"""What is written beside the tables of a warehouse until it is published: Parquet in its folder `_staging`, on whatever
-store Hadoop knows; in a catalog, tables of the schema.
+"""Staged results beside the tables of a warehouse, until they are published: Parquet in its folder `_staging`, on
+whatever store Hadoop knows; in a catalog, tables of the schema.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def stage(spark: SparkSession, warehouse: Warehouse, name: str, frame: DataFrame
 
 
 def staged(spark: SparkSession, warehouse: Warehouse, name: str) -> DataFrame | None:
-    """What `stage` wrote under the name; None where nothing is (any more)."""
+    """Return what `stage` wrote under the name; None where nothing is (any more)."""
     where = _place(warehouse, name)
     try:
         return spark.read.table(where) if warehouse.in_catalog else spark.read.parquet(where)

@@ -43,7 +43,7 @@ class Warehouse(Location):
         return f"delta.`{path}`"
 
     def exists(self, spark: SparkSession, table: Table) -> bool:
-        """Whether the table has been made."""
+        """Return whether the table has been made."""
         if self.in_catalog:
             return bool(spark.catalog.tableExists(f"{self.location}.{table.name}"))
         if self.local_path:
@@ -89,7 +89,7 @@ class Warehouse(Location):
         return LocalLog(self.local_path / table.name)
 
     def is_free(self, table: Table, interval: Interval) -> bool:
-        """Whether it is certain, without asking Spark, that the table has no row of the interval's steps.
+        """Return whether it is certain, without asking Spark, that the table has no row of the interval's steps.
 
         A file lies in the folder of its step. Known only of a local warehouse whose tables are laid out as they are
         made; files that no version has any more, or none yet, count too.
@@ -127,8 +127,8 @@ class Warehouse(Location):
             writer.save(f"{self.location}/{table.name}")
 
     def folder(self, spark: SparkSession) -> Location:
-        """Where claims are: the warehouse itself, or the folder of a catalog's schema if the catalog names one;
-        raises `WarehouseError` where there is no such schema.
+        """Return the location of claims: the warehouse itself, or the folder of a catalog's schema if the catalog names
+        one; raises `WarehouseError` where there is no such schema.
         """
         if not self.in_catalog:
             return self

@@ -1,4 +1,4 @@
-"""What spark-submit is given: the command line, with an exit code that schedulers understand.
+"""The script for spark-submit: the command line, with an exit code that schedulers understand.
 
 It has a folder of its own because Python looks for modules beside the script first.
 """

@@ -95,7 +95,7 @@ def _roots_elsewhere(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict
 
 
 def _ended(root: Thread, link: Follows, at: int) -> bool:
-    """Whether one of the findings that others follow from ended then, or nearly."""
+    """Return whether one of the findings that others follow from ended then, or nearly."""
     return any(link.is_root(finding) and abs(finding.end - at) <= link.within for finding in root.findings)
 
 
@@ -125,12 +125,12 @@ def _leaders(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread,
 
 
 def _shares(thread: Thread, rule: Rule) -> set[Hashable]:
-    """What roots of one event share: rule, group and cause; and over groups what the rule says."""
+    """Return what roots of one event share: rule, group and cause; and over groups what the rule says."""
     cluster, consumer_group = thread.identity.cluster, thread.identity.consumer_group
     return {(cluster, rule.name, consumer_group, cause) for cause in thread.causes} | _spread_shares(thread, rule)
 
 
 def _spread_shares(thread: Thread, rule: Rule) -> set[Hashable]:
-    """What the thread shares with events of the rule in other groups."""
+    """Return what the thread shares with events of the rule in other groups."""
     spreads_by = rule.spreads_by or (lambda _: ())
     return {(thread.identity.cluster, rule.name, share) for finding in thread.findings for share in spreads_by(finding)}

@@ -36,7 +36,7 @@ class Notice(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether it says that the incident is over."""
+        """Return whether it says that the incident is over."""
         return self.told in (RESOLVED, WITHDRAWN)
 
 

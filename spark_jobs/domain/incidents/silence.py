@@ -48,7 +48,7 @@ def _time(published: PublishedFinding) -> Time:
 
 
 def _is_without_members(published: PublishedFinding) -> bool:
-    """Whether no broker listed the group's members."""
+    """Return whether no broker listed the group's members."""
     finding = published.finding
     sources = (party.name for party in finding.evidence.parties or ())
     return finding.rule == unobserved.NAME and MEMBERSHIPS in sources

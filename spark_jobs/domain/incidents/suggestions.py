@@ -32,8 +32,8 @@ _STOPPED = (consumer_stopped.NAME, consumer_stalled.NAME, retention_risk.NAME)
 
 
 class GroupPast(NamedTuple):
-    """What was published of one group: its audited steps, its findings, `lag_max` of queues that made progress, and
-    when queues of which topic were moved.
+    """Published history of one group: its audited steps, its findings, `lag_max` of queues that made progress, and when
+    queues of which topic were moved.
     """
 
     steps: Sequence[int]
@@ -64,7 +64,7 @@ class ObservedStrategy(NamedTuple):
 
 
 class GroupSuggestions(NamedTuple):
-    """What is suggested for one group; None: too little of it was audited (microseconds). `strategy`: to configure."""
+    """Suggested values for one group; None: too little of it was audited (microseconds). `strategy`: to configure."""
 
     cluster: str
     consumer_group: str

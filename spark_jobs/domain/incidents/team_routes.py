@@ -42,7 +42,9 @@ def route_of(routes: Iterable[TeamRoute], cluster: str, group: str, rule: str, s
 
 
 def targets_of(routes: Sequence[TeamRoute], incident: Incident, default: str) -> set[str]:
-    """Where notices of an incident go: for each of its groups to its route's file, without a route to the default."""
+    """Return the targets of an incident's notices: for each of its groups to its route's file, without a route to the
+    default.
+    """
     matching = (
         route_of(routes, incident.cluster, group, incident.rule, incident.severity) for group in incident.groups
     )

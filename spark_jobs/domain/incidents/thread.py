@@ -18,7 +18,7 @@ QUIET = 600 * SECOND
 
 
 class Identity(NamedTuple):
-    """What tells a condition from others: neither its cause nor its queues do."""
+    """Identity of a condition: neither its cause nor its queues do."""
 
     cluster: str
     consumer_group: str
@@ -57,7 +57,7 @@ class Thread:
         return tuple(dict.fromkeys(finding.cause for finding in final if finding.cause is not None))
 
     def _is_revised(self, finding: Finding) -> bool:
-        """Whether it was transient as far as its step could see, and a later step shows that it stayed."""
+        """Return whether it was transient as far as its step could see, and a later step shows that it stayed."""
         return finding.evidence.persistence == Persistence.TRANSIENT and any(
             later.evidence.persistence == Persistence.PERSISTENT
             and later.held_since is not None

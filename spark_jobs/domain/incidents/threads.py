@@ -23,7 +23,7 @@ class RootRules:
         self._above = {rule: above(rule) for rule in set(of_findings.values())}
 
     def are_kin(self, rule: str | None, other_rule: str | None) -> bool:
-        """Whether the rules are the same, one follows from the other, or one is unknown."""
+        """Return whether the rules are the same, one follows from the other, or one is unknown."""
         return rule is None or other_rule is None or other_rule in self._above[rule] or rule in self._above[other_rule]
 
 
@@ -73,7 +73,7 @@ def _threads(
 
 
 def _end_with_what_it_is_about(thread: Thread, unknown: UnknownTime) -> None:
-    """What might have come back when its group, or else its topic, was deleted ended with that."""
+    """End what might have come back when its group, or else its topic, was deleted."""
     for topic, resolution in ((None, DELETED), (thread.identity.topic, TOPIC_DELETED)):
         at = unknown.deletion(thread.identity[:2], topic, thread.end, thread.until + QUIET)
         if at is not None:

@@ -1,5 +1,5 @@
-"""What the fold takes and gives: findings with their group and step, and incidents. Times are microseconds. What was
-not observed is unknown time: silence is never read as health.
+"""Input and output of the fold: findings with their group and step, and incidents. Times are microseconds. What was not
+observed is unknown time: silence is never read as health.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ class IncidentPart(NamedTuple):
 
     @property
     def names_more(self) -> bool:
-        """Whether its subject is a client or queues, and not its topic or group."""
+        """Return whether its subject is a client or queues, and not its topic or group."""
         return self.client_id is not None or self.subject not in (self.topic, self.consumer_group)
 
 
 class GroupCost(NamedTuple):
-    """What an incident cost one group: its highest backlog then (messages; None: not known), and how long its queues
-    had no owner, added up. `team`: whose the group is; None: no route says so.
+    """The cost of an incident for one group: its highest backlog then (messages; None: not known), and how long its
+    queues had no owner, added up. `team`: whose the group is; None: no route says so.
     """
 
     consumer_group: str
@@ -128,8 +128,8 @@ class Incident:
 
     @property
     def backlog_is_minimum(self) -> bool:
-        """Whether more messages may have piled up: those of queues that were never committed count since they are
-        watched.
+        """Return whether more messages may have piled up: those of queues that were never committed count since they
+        are watched.
         """
         return any(part.cause == NEVER_COMMITTED for part in (*self.roots, *self.consequences))
 

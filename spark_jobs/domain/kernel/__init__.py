@@ -1,1 +1,1 @@
-"""What was recorded of one consumer group in, its rebalance intervals, owners, progress and verdicts out."""
+"""From the recording of one consumer group to its rebalance intervals, owners, progress and verdicts."""

@@ -44,7 +44,7 @@ def holders_of_states(
 
 
 def _holders(unchanged: Unchanged, clients: Mapping[str, ClientHistory], settings: AuditSettings) -> Holders | None:
-    """What the members list in the end; None: it is not known; empty: it is no allocation."""
+    """Return what the members list in the end; None: it is not known; empty: it is no allocation."""
     settled = {(report.client_id, report.held_queues) for report in reports_in(unchanged, clients, settings)}
     if not clients.keys() >= {*unchanged.client_ids}:
         return None

@@ -92,8 +92,8 @@ class Allocation:
 
 @dataclass(frozen=True)
 class Moves:
-    """What began an interval, and what it moved, compared with an interval before it on its time line: the last
-    replayed one, or for one that is not replayed, and moves nothing, the last whose members are known.
+    """The trigger of an interval and the queues that it moved, compared with an interval before it on its time line:
+    the last replayed one, or for one that is not replayed, and moves nothing, the last whose members are known.
 
     `triggers`: (trigger, subject) in the order of `Trigger`; subject None: the first observation. `joined`, `left`:
     client ids. All but `triggers` is empty or None where there was no interval before. `handed_over`: queues that
@@ -168,7 +168,7 @@ class RebalanceInterval:
 
     @property
     def is_ordinary(self) -> bool:
-        """Whether its topic is no retry topic."""
+        """Return whether its topic is no retry topic."""
         return not self.topic.startswith(RETRY)
 
     @property
@@ -180,7 +180,7 @@ class RebalanceInterval:
 
     @property
     def is_shared_out(self) -> bool:
-        """Whether the broker hands out the messages (POP), so that queues have no owners at all."""
+        """Return whether the broker hands out the messages (POP), so that queues have no owners at all."""
         return self.reason in HANDED_OUT
 
 

@@ -38,7 +38,7 @@ class Candidate(NamedTuple):
 def candidates(
     reports: Iterable[Holding], named: Sequence[str], settings: StrategySettings, only: str | None = None
 ) -> list[Candidate]:
-    """What members may run, the likeliest first: what others report, then the simplest, each with its configured
+    """Return what members may run, the likeliest first: what others report, then the simplest, each with its configured
     settings, with RocketMQ's defaults, and with rooms by the brokers' names; those of one name where it is known.
     """
     tried = [Candidate(AVG), Candidate(AVG_BY_CIRCLE), Candidate(CONSISTENT_HASH)]

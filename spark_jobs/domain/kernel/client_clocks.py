@@ -33,7 +33,7 @@ def clock_behind_ms(client: ClientHistory, window: StepWindow, idle_ms: int) -> 
 
 
 def is_known(last_pull: Matrix) -> NDArray[np.bool_]:
-    """Whether each is the time of a pull; 0 is "never", which says nothing."""
+    """Return whether each is the time of a pull; 0 is "never", which says nothing."""
     return np.asarray((last_pull != 0) & (last_pull != UNKNOWN))
 
 

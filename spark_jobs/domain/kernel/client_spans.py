@@ -1,4 +1,4 @@
-"""What clients report about themselves, compressed to its changes, for the rules that need client snapshots.
+"""Reports of clients about themselves, compressed to its changes, for the rules that need client snapshots.
 
 One snapshot is never enough: `seen_twice` and `symptoms` keep what two successive snapshots show.
 """
@@ -37,7 +37,7 @@ _LIMITS = tuple(ThrottleCause)
 
 
 class ClientReport(NamedTuple):
-    """What one snapshot of a client shows. Without symptoms, it stays the same while the client's state does."""
+    """One snapshot of a client. Without symptoms, it stays the same while the client's state does."""
 
     reported: ReportedState
     symptoms: Symptoms

@@ -150,7 +150,7 @@ def _median(values: Numbers) -> float:
 def _is_slowed(
     readings: StatusReadings, rows: NDArray[np.int64], usual: tuple[float, float], thresholds: Thresholds
 ) -> NDArray[np.bool_]:
-    """Whether consume RT rose and pull RT did not: where both rise, it is rather the machine or the network.
+    """Return whether consume RT rose and pull RT did not: where both rise, it is rather the machine or the network.
 
     It rose if it is slow, and so many times the usual one. Whether an unknown one rose is unknown; one that is not
     slow did not, whatever is usual.

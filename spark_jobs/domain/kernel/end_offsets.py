@@ -30,8 +30,8 @@ class EndReadings(NamedTuple):
 
 @dataclass(frozen=True)
 class Falls:
-    """Where the end offset fell and the messages are the same: `same_log`, at the readings that show it. `produced`:
-    messages since the reading before, where that is not the difference of end offsets; `is_produced`: where it is so.
+    """Falls of the end offset in an unchanged log: `same_log`, at the readings that show it. `produced`: messages since
+    the reading before, where that is not the difference of end offsets; `is_produced`: where it is so.
     """
 
     same_log: NDArray[np.bool_]
@@ -40,7 +40,7 @@ class Falls:
 
 
 def falls(readings: EndReadings, fell: NDArray[np.bool_]) -> Falls:
-    """What the later readings say of each fall (`fell`: at the readings that show one).
+    """Return what the later readings say of each fall (`fell`: at the readings that show one).
 
     A slave that serves, or a broker that lost its last messages, has old messages: the group's offset went back to one
     that was stored before the fall. Where no offset says so, the end offset comes back by a jump: at least half of what
@@ -73,8 +73,8 @@ def _return(readings: EndReadings, row: int, column: int) -> int | None:
 
 
 def _is_old(readings: EndReadings, row: int, column: int) -> bool | None:
-    """Whether the offset that the group went back to is of a message from before the fall; None: it did not, or that
-    is unknown.
+    """Return whether the offset that the group went back to is of a message from before the fall; None: it did not, or
+    that is unknown.
     """
     before = readings.previous[row, column]
     consumed, stored = readings.consumed_to[row:, column], readings.stored[row:, column]

@@ -111,7 +111,7 @@ class ClientStates:
     states: Mapping[str, ClientState]
 
     def state_of(self, client_id: str) -> ClientState | None:
-        """What this client reported last; None: nothing."""
+        """Return what this client reported last; None: nothing."""
         return self.states.get(client_id)
 
     def answers(
@@ -123,13 +123,15 @@ class ClientStates:
         return tuple((client_id, known) for client_id, known in answers if known is not None)
 
     def is_assigned(self, client_id: str) -> bool:
-        """Whether the broker assigns queues to the client, in a group that leaves it to the broker; so does a client
-        without snapshots, if the others do.
+        """Return whether the broker assigns queues to the client, in a group that leaves it to the broker; so does a
+        client without snapshots, if the others do.
         """
         return client_id not in self.states or self.states[client_id].client_rebalance is False
 
     def is_assigned_by_broker(self, membership: Membership) -> bool:
-        """Whether the broker assigns queues to any connected client; of a group without any, to one before or after."""
+        """Return whether the broker assigns queues to any connected client; of a group without any, to one before or
+        after.
+        """
         ids = [connection.client_id for connection in membership.connections] or list(self.states)
         states = (self.states[client_id] for client_id in ids if client_id in self.states)
         return any(state.client_rebalance is False for state in states)

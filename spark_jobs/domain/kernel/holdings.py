@@ -20,9 +20,9 @@ from spark_jobs.domain.model.window import SECOND, AuditSettings
 
 
 class Holding(NamedTuple):
-    """What a client lists of a topic while members and queues are the same. `client_ids` and `queues` as every client
-    sorts them; `since`: when they began to be so; `lasted`: snapshots show it for as long as clients may take to follow
-    a change; `orderly`: it needs locks for its queues.
+    """Queues of a topic that a client lists while members and queues are the same. `client_ids` and `queues` as every
+    client sorts them; `since`: when they began to be so; `lasted`: snapshots show it for as long as clients may take to
+    follow a change; `orderly`: it needs locks for its queues.
     """
 
     topic: str
@@ -114,6 +114,6 @@ def _stretches(client: ClientHistory, start: int, end: int) -> Iterator[tuple[Re
 
 @cached_with_value
 def reported_series(client: ClientHistory) -> Series[ReportedState]:
-    """What the client reported at each of its snapshots."""
+    """Return what the client reported at each of its snapshots."""
     codes, states = coded(map(reported_state, client.series.states))
     return Series(client.series.times, codes[client.series.codes], states)

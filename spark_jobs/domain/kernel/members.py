@@ -23,8 +23,8 @@ _GRPC_ID = re.compile(r"[^@]+@-?\d+@\d+@-?[0-9a-z]+")
 
 
 def is_grpc(client_id: str) -> bool:
-    """Whether the id is one of the gRPC clients, `host@pid@number@nanoseconds` in base 36; those of remoting clients
-    have a `#` behind the pid, or fewer parts. Source: org.apache.rocketmq.client.java.misc.ClientId.
+    """Return whether the id is one of the gRPC clients, `host@pid@number@nanoseconds` in base 36; those of remoting
+    clients have a `#` behind the pid, or fewer parts. Source: org.apache.rocketmq.client.java.misc.ClientId.
     """
     return _GRPC_ID.fullmatch(client_id) is not None
 

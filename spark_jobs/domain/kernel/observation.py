@@ -29,7 +29,7 @@ from spark_jobs.domain.rocketmq.strategies import (
 
 @dataclass(frozen=True)
 class Observation:
-    """What a step's window shows of its members' strategies.
+    """Strategies of members, as observed in a step's window.
 
     `members`: the lists of each broker; `clients`: of which only snapshots inside the window are looked at.
     """
@@ -48,7 +48,7 @@ class Observation:
 
     @property
     def is_pop(self) -> bool:
-        """Whether POP is configured: which strategy the members run is not, then."""
+        """Return whether POP is configured: which strategy the members run is not, then."""
         return self.replays.settings.strategy == POP
 
     @property
@@ -80,7 +80,7 @@ class Observation:
 
     @cached_property
     def _observed(self) -> Mapping[str | None, Resolved]:
-        """As `strategies_observed`, over the whole window; also of clients that report a strategy whose settings are
+        """Return `strategies_observed` of the whole window; also of clients that report a strategy whose settings are
         missing.
         """
         if self.replays.settings.strategy:

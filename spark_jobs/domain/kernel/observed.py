@@ -103,8 +103,8 @@ class _Trial:
         return Fit(counts[False], counts[True])
 
     def is_drift_from(self, candidate: Candidate) -> bool:
-        """Whether the candidate is shown by others than those that contradict it: most reports of members that share
-        queues are its shares, and the contradicting ones leave queues to nobody or to several clients.
+        """Return whether the candidate is shown by others than those that contradict it: most reports of members that
+        share queues are its shares, and the contradicting ones leave queues to nobody or to several clients.
         """
         telling = [report for report in self.reports if len(report.client_ids) > 1]
         explained = [report for report in telling if self._explains(candidate, report)]
@@ -151,8 +151,8 @@ class _Trial:
         ]
 
     def _explains(self, candidate: Candidate, report: Holding) -> bool | None:
-        """Whether the report is what the candidate gives; None: it is not, and contradicts nothing: clients may have
-        been about to follow a change, and orderly ones may wait for locks.
+        """Return whether the report is what the candidate gives; None: it is not, and contradicts nothing: clients may
+        have been about to follow a change, and orderly ones may wait for locks.
         """
         share = self._share(candidate, report)
         if report.held_queues == share:
@@ -192,7 +192,7 @@ class _Trial:
 
     @cached_property
     def _is_shared_out(self) -> bool:
-        """Whether, in every state that all members report, each queue has one holder."""
+        """Return whether, in every state that all members report, each queue has one holder."""
         lasting = [report for report in self.reports if report.lasted and len(report.client_ids) > 1]
         states = _by(lasting, lambda report: (report.topic, report.since)).values()
         known = [state for state in states if {report.client_id for report in state} == {*state[0].client_ids}]
@@ -215,7 +215,7 @@ def _by(reports: Iterable[Holding], key: Callable[[Holding], Key]) -> dict[Key, 
 
 
 def _is_partition(state: Sequence[Holding]) -> bool:
-    """Whether the last reports of the members hold every queue once."""
+    """Return whether the last reports of the members hold every queue once."""
     last = {report.client_id: report.held_queues for report in state}
     holders = Counter(place for held_queues in last.values() for place in held_queues)
     return holders == Counter(state[0].queues)

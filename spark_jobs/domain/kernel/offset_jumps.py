@@ -32,7 +32,7 @@ class Jump(NamedTuple):
 
     @property
     def is_far(self) -> bool:
-        """Whether it is far above the queue's pace."""
+        """Return whether it is far above the queue's pace."""
         return self.messages >= FAR * self.usual
 
 

@@ -253,7 +253,7 @@ def _consumed_twice(deduplicated: Allocation, duplicate_ids: set[str]) -> int:
 
 
 def is_harm(cause: str | None) -> bool:
-    """Whether the owners of a queue get each message several times."""
+    """Return whether the owners of a queue get each message several times."""
     return cause not in (None, DoubleOwnedCause.POP_SHARED)
 
 

@@ -71,7 +71,7 @@ class StepTimeline:
         self._replay_of: dict[tuple[object, ...], _Replay] = {}
 
     def _changes(self, times: Iterable[Time]) -> set[int]:
-        """Where the times begin and end inside the window."""
+        """Return where the times begin and end inside the window."""
         return {at for time in times for at in time if self._window.observed_from < at < self._window.end}
 
     def intervals(self) -> list[RebalanceInterval]:
@@ -192,7 +192,7 @@ class StepTimeline:
         return unseen.state if unseen else None
 
     def _is_assigned(self, membership: Membership, states: ClientStates) -> bool:
-        """Whether the broker assigns queues to any member."""
+        """Return whether the broker assigns queues to any member."""
         return self._observation.is_pop or states.is_assigned_by_broker(membership)
 
     def _not_subscribed(self, topic: str, members: tuple[Member, ...] | None) -> Reason | None:
@@ -241,8 +241,8 @@ def _disagreement(
 
 
 def _continues(before: RebalanceInterval, after: RebalanceInterval) -> bool:
-    """Whether no input of an allocation changed. An interval that is not replayed depends on its reason, and on its
-    members and queues where brokers were seen to list members.
+    """Return whether no input of an allocation changed. An interval that is not replayed depends on its reason, and on
+    its members and queues where brokers were seen to list members.
     """
     if before.end != after.start or before.reason is not after.reason or before.allocation is not after.allocation:
         return False

@@ -187,7 +187,7 @@ class Movement:
 
 
 def moved_between(before: Allocation, after: Allocation) -> Movement:
-    """What a rebalance from one allocation to the other moves, of the readable queues that both have."""
+    """Return what a rebalance from one allocation to the other moves, of the readable queues that both have."""
     was, now = _owners(before), _owners(after)
     in_both = was.keys() & now.keys()
     changed = {queue for queue in in_both if was[queue] != now[queue]}
@@ -246,7 +246,7 @@ def unanswered(client: ClientHistory, window: StepWindow) -> Iterator[Unanswered
 
 
 def has_expired(left_at: int, silence: Unanswered, cadence: int) -> bool:
-    """Whether a member that left then had been silent for as long as a connection that expires; microseconds."""
+    """Return whether a member that left then had been silent for as long as a connection that expires; microseconds."""
     last_answer, first_unanswered, next_answer = silence
     never_since = first_unanswered < left_at and (next_answer is None or next_answer >= left_at)
     return never_since and EXPIRES_AFTER <= left_at - last_answer <= EXPIRED_BY + cadence

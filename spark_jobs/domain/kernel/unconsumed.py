@@ -34,7 +34,7 @@ class Unconsumed(NamedTuple):
     others_commit: bool
 
     def is_seen_for(self, seconds: float, since: int) -> bool:
-        """Whether samples show it for so long after `since`."""
+        """Return whether samples show it for so long after `since`."""
         return self.seen_at - max(self.start, since) >= seconds * SECOND
 
 

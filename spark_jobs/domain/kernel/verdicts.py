@@ -110,13 +110,15 @@ class VerdictWindows:
 
     @cached_property
     def _last_moved(self) -> Matrix:
-        """Where the offset differs from the reading before; over a gap too, but only moves inside a run count."""
+        """Return where the offset differs from the reading before; over a gap too, but only moves inside a run
+        count.
+        """
         offset = self._windows.offset
         return self._last_known(offset != at_rows(offset, self._windows.before))
 
     @cached_property
     def _last_fell(self) -> Matrix:
-        """Where the lag is below the reading before; over a gap too, but only falls inside a run count."""
+        """Return where the lag is below the reading before; over a gap too, but only falls inside a run count."""
         lag = self._windows.lag
         return self._last_known(lag < at_rows(lag, self._windows.before))
 

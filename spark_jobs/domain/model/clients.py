@@ -1,4 +1,4 @@
-"""What one client says of itself (its running info), and what is wrong with it by that.
+"""One client's running info, and its symptoms.
 
 Null (`None`) is unknown, and nothing is decided by it.
 """
@@ -67,7 +67,7 @@ class BusyClient(NamedTuple):
 
 
 class Symptoms(NamedTuple):
-    """What one snapshot shows beyond the state: queues that the client stopped pulling or throttles, busy threads."""
+    """Symptoms in one snapshot: queues that the client stopped pulling or throttles, busy threads."""
 
     stale: tuple[MessageQueue, ...] = ()
     throttled: tuple[Throttled, ...] = ()
@@ -79,7 +79,7 @@ NO_SYMPTOMS = Symptoms()
 
 @dataclass(frozen=True)
 class ReportedState:
-    """What a client says as long as nothing changes, in health or not.
+    """The state that a client reports as long as nothing changes, in health or not.
 
     `topics`: that it subscribes, sorted; `owned`: its queues that are not dropped, sorted (None: it did not say);
     `unlocked`: those of them that an orderly consumer has without the broker's lock. `in_group`: it did not answer that
@@ -107,7 +107,7 @@ class ReportedState:
 
 
 def reported_state(state: ClientState) -> ReportedState:
-    """What a folded state says. A queue of which it is not known whether it is dropped is not."""
+    """Return what a folded state says. A queue of which it is not known whether it is dropped is not."""
     live = [queue for queue in state.owned or () if not queue.dropped]
     return ReportedState(
         state.answered,
@@ -126,7 +126,7 @@ def queue_of(queue: OwnedQueue) -> MessageQueue:
 
 
 def lacks_lock(queue: OwnedQueue, state: ClientState) -> bool:
-    """Whether an orderly consumer owns a queue without the broker's lock; broadcasting needs none.
+    """Return whether an orderly consumer owns a queue without the broker's lock; broadcasting needs none.
 
     Source: ConsumeMessageOrderlyService.ConsumeRequest.run, ProcessQueue.isLocked.
     """
@@ -134,7 +134,7 @@ def lacks_lock(queue: OwnedQueue, state: ClientState) -> bool:
 
 
 def needs_locks(state: ClientState) -> bool:
-    """Whether a client consumes only queues that the broker has locked for it (`ConsumeMessageOrderlyService`). Go
-    clients do not report their message model.
+    """Return whether a client consumes only queues that the broker has locked for it (`ConsumeMessageOrderlyService`).
+    Go clients do not report their message model.
     """
     return state.consume_orderly is True and state.message_model != MessageModel.BROADCASTING

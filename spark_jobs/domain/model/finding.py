@@ -1,4 +1,4 @@
-"""What the rules hit and find: rule hits, conditions, findings with their evidence."""
+"""Values of the rules: rule hits, conditions, findings with their evidence."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class RuleHit:
 
 
 class Condition(NamedTuple):
-    """What a rule may look at to complete a finding: who it is about, and what it cost (None: unknown).
+    """Facts for a rule that completes a finding: who it is about, and what it cost (None: unknown).
 
     `is_persistent`: two snapshots far enough apart showed it. `is_assumed`: all of it follows from a strategy that is
     not known. Messages.
@@ -103,7 +103,7 @@ class Measured(NamedTuple):
 
 
 class Persistence(StrEnum):
-    """Whether what a finding reports stood in two snapshots far enough apart, or may have ended by itself."""
+    """Persistence of a finding: it stood in two snapshots far enough apart, or may have ended by itself."""
 
     PERSISTENT = "PERSISTENT"
     TRANSIENT = "TRANSIENT"

@@ -94,7 +94,7 @@ class OwnedQueue(NamedTuple):
 
 
 class ClientState(NamedTuple):
-    """What one client said of itself; None is unknown, as is everything where it did not answer.
+    """One client's report of itself; None is unknown, as is everything where it did not answer.
 
     Batch sizes are messages of one call of the listener, or of one pull. It pauses pulling a queue of which it holds
     more messages, MiB or (unless it consumes in order) offsets from the first to the last than the thresholds and
@@ -136,7 +136,7 @@ class ConsumeStatus(NamedTuple):
 
 @dataclass(frozen=True)
 class ClientReadings:
-    """What changes with every snapshot of one client, snapshot by snapshot, beside its folded state.
+    """Values of one client that change with every snapshot, alongside its folded state.
 
     `offsets`: where the queues of each snapshot begin in the flat arrays (one more than there are snapshots). Per
     queue, in the order of the state's `owned`: messages, MiB, offsets, and `last_pull` and `last_consume`, milliseconds
@@ -273,6 +273,8 @@ class GroupHistory:
     readable: Mapping[str, Mapping[str, Sightings]] = field(default_factory=dict)
 
     def was_there_before(self, window: StepWindow, settings: AuditSettings) -> bool:
-        """Whether the group was captured before the window, and not deleted since: both in one hour, it was deleted."""
+        """Return whether the group was captured before the window, and not deleted since: both in one hour, it was
+        deleted.
+        """
         captured, deleted = (last_hour_before(seen, window, settings) for seen in (self.captured, self.deleted))
         return captured is not None and (deleted is None or deleted < captured)

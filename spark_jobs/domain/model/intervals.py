@@ -116,7 +116,7 @@ class StepGrid:
         return moment - (moment - EPOCH) % self.length
 
     def is_one_step(self, interval: Interval) -> bool:
-        """Whether the interval is a single step long."""
+        """Return whether the interval is a single step long."""
         return interval.end - interval.start == self.length
 
     def check_whole_steps(self, interval: Interval) -> None:

@@ -66,12 +66,12 @@ def sort_queues(queues: Iterable[MessageQueue]) -> list[MessageQueue]:
 
 
 def sort_client_ids(client_ids: Iterable[str]) -> list[str]:
-    """As every client sorts `cidAll`; duplicates are kept."""
+    """Sort as every client sorts `cidAll`; duplicates are kept."""
     return sorted(client_ids, key=java_order)
 
 
 def topic_type(route: Iterable[RouteEntry]) -> str | None:
-    """As its entries say; None: unknown."""
+    """Return the value of its entries; None: unknown."""
     return next((entry.topic_type for entry in route if entry.topic_type), None)
 
 

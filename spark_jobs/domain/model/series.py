@@ -1,5 +1,5 @@
-"""What was seen of one thing, and when: states with the times of the snapshots that showed them. Of days back only,
-hour by hour, when it was seen first and last.
+"""Observations of one thing over time: states with the times of the snapshots that showed them. Of days back only, hour
+by hour, when it was seen first and last.
 """
 
 from __future__ import annotations

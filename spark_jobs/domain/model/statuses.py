@@ -1,4 +1,4 @@
-"""What is published of an interval and its queues as one of a few words: status, reason, trigger, verdict."""
+"""Published words for an interval and its queues: status, reason, trigger, verdict."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """Whether an interval has owners and verdicts."""
+    """Status of an interval: it has owners and verdicts, or why not."""
 
     REPLAYED = "REPLAYED"
     UNOBSERVED = "UNOBSERVED"
@@ -59,7 +59,7 @@ _NOT_APPLICABLE = (
 
 
 class Trigger(StrEnum):
-    """What set off a rebalance; of several the first of this order is published: the rarer and wider comes first.
+    """The trigger of a rebalance; of several the first of this order is published: the rarer and wider comes first.
 
     BROKER_SWITCHED makes no client rebalance: it is named with what changed around it, as a broker that begins to
     serve lists members as they send their heartbeats. A member that comes back under its own id has JOINED: whether it
@@ -81,7 +81,7 @@ class Trigger(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What the readings of a window say of one queue, the worst first."""
+    """Verdict on one queue in a window, the worst first."""
 
     STOP = "STOP"
     REWIND = "REWIND"
@@ -91,7 +91,7 @@ class Verdict(StrEnum):
 
 
 class LagQuality(StrEnum):
-    """Whether the lag of a queue is known. UNFILTERED: it counts messages that the subscription leaves out, too."""
+    """Quality of a queue's lag. UNFILTERED: it counts messages that the subscription leaves out, too."""
 
     MEASURED = "MEASURED"
     UNFILTERED = "UNFILTERED"

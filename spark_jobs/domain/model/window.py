@@ -47,13 +47,13 @@ def joined(times: Iterable[Time]) -> list[Time]:
 
 
 def common(first: Time, second: Time) -> Time | None:
-    """What both share; None: nothing."""
+    """Return what both share; None: nothing."""
     start, end = max(first[0], second[0]), min(first[1], second[1])
     return (start, end) if start < end else None
 
 
 def without(time: Time, parts: Iterable[Time]) -> Iterator[Time]:
-    """What is left of a time; the parts are in order, and do not overlap."""
+    """Return what is left of a time; the parts are in order, and do not overlap."""
     start, end = time
     for part in parts:
         if start < part[0]:
@@ -118,7 +118,7 @@ def from_micros(micros: int) -> datetime:
 
 @dataclass(frozen=True)
 class AuditSettings:
-    """What a configuration says to the kernel; lengths in microseconds.
+    """Settings of the kernel; lengths in microseconds.
 
     `step`: length of an audit step; `cadence`: time between two snapshots of the same thing; `max_gap`: how long a
     state holds without another snapshot; `thresholds` and `mutes`: those of one group; `sightings`: for how long before

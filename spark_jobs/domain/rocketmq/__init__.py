@@ -1,1 +1,1 @@
-"""What RocketMQ computes: the order of queues, the allocation strategies of each client, POP's assignment."""
+"""Computations of RocketMQ: the order of queues, the allocation strategies of each client, POP's assignment."""

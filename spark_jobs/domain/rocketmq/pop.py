@@ -1,4 +1,4 @@
-"""What a broker assigns to clients that leave it to the broker (`clientRebalance=false`), above all by POP.
+"""Assignments of a broker to clients that leave it to the broker (`clientRebalance=false`), above all by POP.
 
 That setting is the client's own and holds for all its topics, in every version from 5.0.0 on. What a topic's messages
 are got by is the broker's: its message request mode of the topic and group. Up to 5.3.1 a client that got no answer of
@@ -45,12 +45,12 @@ def popped_topic(topic: str, group: str) -> str | None:
 
 
 def is_revive(topic: str, group: str) -> bool:
-    """Whether it is a revive topic, and the group the one that reads it."""
+    """Return whether it is a revive topic, and the group the one that reads it."""
     return group == REVIVE_GROUP and topic.startswith(_REVIVE_TOPIC)
 
 
 def is_redelivery(topic: str, group: str) -> bool:
-    """Whether the topic is one for the group's redeliveries; its queues are assigned to no member."""
+    """Return whether the topic is one for the group's redeliveries; its queues are assigned to no member."""
     return popped_topic(topic, group) is not None or is_revive(topic, group)
 
 
@@ -70,12 +70,12 @@ def request_mode(modes_of_hosts: Iterable[Sequence[RequestMode] | None], topic: 
 
 
 def is_known(mode: RequestMode | None) -> TypeGuard[RequestMode]:
-    """Whether it says how the broker assigns."""
+    """Return whether it says how the broker assigns."""
     return mode is not None and (mode.mode == PULL or (mode.mode == POP and mode.pop_share_queue_num is not None))
 
 
 def pops_all(share: int, member_count: int) -> bool:
-    """Whether every client may pop every queue."""
+    """Return whether every client may pop every queue."""
     return share <= 0 or share >= member_count - 1
 
 

@@ -156,7 +156,7 @@ class Strategy:
 
     @property
     def settings_missing(self) -> bool:
-        """Whether it cannot be replayed for want of rooms, room patterns, inner strategy or queue lists."""
+        """Return whether it cannot be replayed for want of rooms, room patterns, inner strategy or queue lists."""
         if self.base == MACHINE_ROOM:
             return not self.rooms
         if self.base == MACHINE_ROOM_NEARBY and self.variant != Variant.GO:
@@ -164,14 +164,14 @@ class Strategy:
         return self.name == CONFIG and not self.config_queues
 
     def configured_queues(self, client_id: str) -> list[MessageQueue] | None:
-        """What CONFIG gives to a client, as configured, of all topics; None if it was never configured."""
+        """Return what CONFIG gives to a client, as configured, of all topics; None if it was never configured."""
         entries = [entry for entry in self.config_queues if _compiled(entry.client).fullmatch(client_id)]
         return [MessageQueue(e.topic, e.broker_name, i) for e in entries for i in e.queue_ids] if entries else None
 
 
 @dataclass(frozen=True)
 class StrategySettings:
-    """What is configured of a group's strategy; None is not configured. The fields are those of `Strategy`."""
+    """Configured settings of a group's strategy; None is not configured. The fields are those of `Strategy`."""
 
     strategy: str | None = None
     virtual_node_cnt: int = 10
@@ -198,7 +198,7 @@ class StrategySettings:
 
 
 def is_popped(name: str) -> bool:
-    """Whether a member that runs the strategy pops what the broker assigns."""
+    """Return whether a member that runs the strategy pops what the broker assigns."""
     return name.startswith(f"{POP}-")
 
 
@@ -226,7 +226,7 @@ UNKNOWN_STRATEGY = "UNKNOWN"
 
 
 class StrategySource(StrEnum):
-    """Where a strategy's name comes from: running info, configuration, the queues that clients report to hold, or the
+    """Source of a strategy's name: running info, configuration, the queues that clients report to hold, or the
     assumption that it is AVG, of which nothing may be concluded.
     """
 
@@ -248,5 +248,5 @@ class Resolved(NamedTuple):
 
     @property
     def is_not_recognized(self) -> bool:
-        """Whether no strategy explains the queues that the member reports."""
+        """Return whether no strategy explains the queues that the member reports."""
         return self.strategy == UNKNOWN_STRATEGY and self.source is StrategySource.OBSERVED

@@ -140,7 +140,7 @@ def _span_hits(
 
 
 def _is_starved(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> bool:
-    """Whether the broker had to give messages of a higher priority first, during the whole span.
+    """Return whether the broker had to give messages of a higher priority first, during the whole span.
 
     A message's priority is the id of its queue, and a POP request for all queues of a broker gets what the highest one
     holds (unless `priorityOrderAsc` is false). Clients that own queues pull each of them.

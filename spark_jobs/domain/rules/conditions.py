@@ -62,7 +62,7 @@ def ended(condition: Sequence[RuleHit]) -> int:
 
 
 def lasted_long_enough(condition: Sequence[RuleHit], thresholds: Thresholds) -> bool:
-    """Whether it lasted for its rule's minimum duration or, without one, longer than a group takes to agree.
+    """Return whether it lasted for its rule's minimum duration or, without one, longer than a group takes to agree.
 
     Seen only while the brokers listed different members, it must also outlive the next heartbeats: until then a
     broker that came back knows some members and not others.
@@ -79,12 +79,14 @@ def lasted_long_enough(condition: Sequence[RuleHit], thresholds: Thresholds) -> 
 
 
 def is_persistent(condition: Sequence[RuleHit], thresholds: Thresholds) -> bool:
-    """Whether a snapshot showed it long after it began."""
+    """Return whether a snapshot showed it long after it began."""
     return was_seen_for(condition, thresholds.persistent_after_seconds)
 
 
 def was_seen_for(condition: Sequence[RuleHit], seconds: float) -> bool:
-    """Whether a snapshot showed it so long after it began: what one snapshot shows may be over before the next."""
+    """Return whether a snapshot showed it so long after it began: what one snapshot shows may be over before
+    the next.
+    """
     seen_at: int | None = highest(hit.seen_at for hit in condition)
     return seen_at is not None and (seen_at - began(condition)) / SECOND >= seconds
 

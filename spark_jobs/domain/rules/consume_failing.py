@@ -104,7 +104,7 @@ def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _hint(clients: Reported) -> str:
-    """What running info says of failures, or that it is not recorded."""
+    """Return what running info says of failures, or that it is not recorded."""
     if not clients.answered:
         return "Record the clients' running info too: it says which clients fail, and how often."
     if clients.slow:

@@ -100,7 +100,7 @@ def _hits_of(
 
 
 def _is_new(span: Unconsumed) -> bool:
-    """Whether messages came while the queue stood: a few old ones may be of no use to the group."""
+    """Return whether messages came while the queue stood: a few old ones may be of no use to the group."""
     return span.produced > 0
 
 

@@ -32,7 +32,7 @@ class OtherInputs(NamedTuple):
 
 
 class _Drifted(NamedTuple):
-    """What clients held in an interval in which they drifted; `who`, in words."""
+    """Queues that clients held in an interval in which they drifted; `who`, in words."""
 
     interval: RebalanceInterval
     owned: Mapping[str, frozenset[Place]]

@@ -37,8 +37,8 @@ class Shares(NamedTuple):
     interval: RebalanceInterval
 
     def is_confirmed(self, start: int, end: int) -> bool:
-        """Whether the members were listed in the time, and clients had followed that list by its end. Where rounds were
-        missed, members may have come and gone.
+        """Return whether the members were listed in the time, and clients had followed that list by its end. Where
+        rounds were missed, members may have come and gone.
         """
         return bool(self.listed_at.searchsorted(start) < self.listed_at.searchsorted(end - self.agree, side="right"))
 

@@ -141,7 +141,7 @@ def instance_name(client_id: str) -> str:
 
 
 def _are_from_one_host(connections: Sequence[Connection]) -> bool:
-    """Whether all connections have the same known host."""
+    """Return whether all connections have the same known host."""
     hosts = {(connection.client_addr or "").rpartition(":")[0] for connection in connections}
     return len(hosts) == 1 and "" not in hosts
 

@@ -38,7 +38,8 @@ class _Readings(NamedTuple):
 def queue_evidence(
     history: GroupHistory, cause: str | None, spans: Iterable[QueueSpan]
 ) -> tuple[list[QueueEvidence], Measured]:
-    """What the readings show for each queue of a finding, sorted by queue and role, and for all of them together.
+    """Return what the readings show for each queue of a finding, sorted by queue and role, and for all of them
+    together.
 
     Queues that nobody may read have no consumer offsets: what the broker holds there is read from the topic's own
     snapshots. Topics are read at different moments: their totals are added up afterwards, without topics that never had
@@ -86,7 +87,9 @@ def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | 
 def _measured(
     read: OffsetReadings | TopicReadings, spans: Sequence[QueueSpan], is_never_committed: bool
 ) -> tuple[list[Measured], Measured, bool]:
-    """What a topic's readings show per span, the backlog of its queues together, and whether they ever had messages."""
+    """Return what a topic's readings show per span, the backlog of its queues together, and whether they ever had
+    messages.
+    """
     places = [(span.queue.broker_name, span.queue.queue_id) for span in spans]
     read_spans = [number for number, place in enumerate(places) if place in read.columns]
     time = read.inside(min(span.start for span in spans), max(span.end for span in spans))
@@ -128,7 +131,7 @@ def _produced_since_first(readings: _Readings) -> Matrix:
 
 
 def _per_queue(readings: _Readings) -> list[Measured]:
-    """What the readings show for each span; queues are its columns."""
+    """Return what the readings show for each span; queues are its columns."""
     was_read = readings.inside.any(axis=0)
     first = readings.inside.argmax(axis=0)
     last = len(readings.inside) - 1 - readings.inside[::-1].argmax(axis=0)

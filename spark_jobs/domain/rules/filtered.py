@@ -22,8 +22,8 @@ _JAVA = "JAVA"
 
 
 def waits_for_others(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> bool:
-    """Whether the messages that wait may all be ones that the group does not subscribe to: no owner of the queue shows
-    a sign that it hangs.
+    """Return whether the messages that wait may all be ones that the group does not subscribe to: no owner of the queue
+    shows a sign that it hangs.
     """
     if not progress.is_filtered or progress.interval.allocation is None:
         return False
@@ -34,8 +34,9 @@ def waits_for_others(step: AuditedStep, progress: IntervalProgress, span: Verdic
 
 
 def _is_idle(step: AuditedStep, client_id: str, queue: MessageQueue, span: VerdictSpan, language: str | None) -> bool:
-    """Whether the client pulls the queue and has nothing of it. A Java client then commits what the broker skipped
-    (`DefaultMQPushConsumerImpl.correctTagsOffset`): if its snapshots are unknown, its offset shows that it hangs.
+    """Return whether the client pulls the queue and has nothing of it. A Java client then commits what the broker
+    skipped (`DefaultMQPushConsumerImpl.correctTagsOffset`): if its snapshots are unknown, its offset shows that it
+    hangs.
     """
     client = step.history.clients.get(client_id)
     samples = process_queue(client, queue, span.start, span.end) if client else None

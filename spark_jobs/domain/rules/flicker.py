@@ -11,8 +11,8 @@ from spark_jobs.domain.model.window import SECOND
 
 
 def stood(step: AuditedStep, hits: Sequence[RuleHit], start: int, end: int) -> bool:
-    """Whether the hits are about one client, and no queue of theirs was consumed from `start` to `end` (microseconds,
-    `verdict_window_seconds` at most) while messages waited in one.
+    """Return whether the hits are about one client, and no queue of theirs was consumed from `start` to `end`
+    (microseconds, `verdict_window_seconds` at most) while messages waited in one.
     """
     if hits[0].client_id is None or end - start > step.settings.thresholds.verdict_window_seconds * SECOND:
         return False

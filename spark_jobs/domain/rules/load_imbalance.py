@@ -147,7 +147,7 @@ def _by_traffic(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def is_imbalanced(queues: Sequence[int]) -> bool:
-    """Whether one member owns at least two queues more than another."""
+    """Return whether one member owns at least two queues more than another."""
     return bool(queues) and max(queues) - min(queues) > 1
 
 

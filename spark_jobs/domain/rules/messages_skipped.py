@@ -131,8 +131,8 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, jump: Jump
 
 
 def _could_consume(client: ClientHistory | None, queue: MessageQueue, jump: Jump, max_gap: int) -> bool | None:
-    """Whether the client may have consumed the messages of the jump: while the offset was the same, or as many in the
-    minute around it; None: it reports neither, or did not answer shortly before.
+    """Return whether the client may have consumed the messages of the jump: while the offset was the same, or as many
+    in the minute around it; None: it reports neither, or did not answer shortly before.
     """
     if client is None:
         return None

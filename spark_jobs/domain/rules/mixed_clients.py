@@ -26,7 +26,7 @@ class MixedClientsCause(StrEnum):
 
 
 class Software(NamedTuple):
-    """What a member runs; `version` is RocketMQ's ordinal. None is unknown."""
+    """Client library of a member; `version` is RocketMQ's ordinal. None is unknown."""
 
     language: str | None
     version: int | None
@@ -54,7 +54,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _divides(interval: RebalanceInterval) -> bool:
-    """Whether different rules leave a queue of the interval to nobody, or give it to several clients."""
+    """Return whether different rules leave a queue of the interval to nobody, or give it to several clients."""
     allocation = interval.allocation
     return allocation is not None and (
         UnassignedCause.MIXED_CLIENTS in allocation.unassigned_causes

@@ -34,7 +34,7 @@ class _Member(NamedTuple):
 
 
 class _Received(NamedTuple):
-    """What one member received in one interval: the places of its queues, and messages a second into each."""
+    """Messages received by one member in one interval: the places of its queues, and messages a second into each."""
 
     row: IntervalProgress
     places: Sequence[int]
@@ -125,7 +125,7 @@ def _hot_queues(step: AuditedStep, members: Sequence[_Member], rows: Sequence[_R
 
 
 def _demand(step: AuditedStep, member: _Member, at: int, rows: Sequence[_Row]) -> MemberDemand:
-    """What a member receives at a time (microseconds), by the intervals that last long enough to show it."""
+    """Return what a member receives at a time (microseconds), by the intervals that last long enough to show it."""
     current = [row for row in rows if row[0].start <= at < row[0].end]
     topics = [received for row in current if (received := _received(row, member.client_id))]
     if not topics:
@@ -147,7 +147,7 @@ def _is_long(step: AuditedStep, row: IntervalProgress) -> bool:
 
 
 def _received(row: _Row, client_id: str) -> _Received | None:
-    """What a client received in one interval; None: it owned no queue, or the owners are unknown."""
+    """Return what a client received in one interval; None: it owned no queue, or the owners are unknown."""
     progress, start, end = row
     owners = owners_of(progress)
     places = [place for place, ids in enumerate(owners.owner_ids) if client_id in ids] if owners else []
@@ -231,9 +231,9 @@ RULE = Rule(
 
 
 class MemberDemand(NamedTuple):
-    """What a member receives, in messages a second: in all, and into the queue (or, on average, each of the queues of
-    the topic) that gets most. Of the topic of which it owns most queues: how many it `owned`, all `readable` ones, and
-    the `members`, connections; 0: unknown.
+    """Messages a second that a member receives: in all, and into the queue (or, on average, each of the queues of the
+    topic) that gets most. Of the topic of which it owns most queues: how many it `owned`, all `readable` ones, and the
+    `members`, connections; 0: unknown.
     """
 
     received: float

@@ -83,7 +83,7 @@ def _in_interval(step: AuditedStep, interval: RebalanceInterval) -> Iterator[Hel
 
 
 def _of_owner(step: AuditedStep, client_id: str, queue: MessageQueue, stand: Stand) -> HeldOffset | None:
-    """Whether the owner consumed the queue while its offset did not move: each snapshot shows the message at the
+    """Return whether the owner consumed the queue while its offset did not move: each snapshot shows the message at the
     offset as the oldest that it holds, `last_consume` advances, and it holds fewer messages than wait.
     """
     client = step.history.clients[client_id]
@@ -101,7 +101,7 @@ def _of_owner(step: AuditedStep, client_id: str, queue: MessageQueue, stand: Sta
 
 
 def _holds(samples: ProcessQueue, offset: int) -> bool:
-    """Whether the client holds the message at the offset, in all snapshots but the first, which may be older."""
+    """Return whether the client holds the message at the offset, in all snapshots but the first, which may be older."""
     return bool(((samples.cached_count > 0) & (samples.cached_min_offset == offset))[1:].all())
 
 

@@ -37,9 +37,9 @@ class RewindCause(StrEnum):
 
 
 class Rewind(NamedTuple):
-    """What is known of the greatest rewind of a queue: the reading at `at` (microseconds) showed it, with the offset
-    `to`. `minimum`: the oldest offset that the broker had, None: unknown. `switch`: another process began to serve the
-    broker around it. `lost_end`: the end offset fell, too.
+    """The greatest rewind of a queue: the reading at `at` (microseconds) showed it, with the offset `to`. `minimum`:
+    the oldest offset that the broker had, None: unknown. `switch`: another process began to serve the broker around it.
+    `lost_end`: the end offset fell, too.
     """
 
     at: int
@@ -81,7 +81,7 @@ def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind
 
 
 def _lost_end(readings: OffsetReadings, before: int, row: int, column: int) -> bool:
-    """Whether the end offset fell between the readings of these rows."""
+    """Return whether the end offset fell between the readings of these rows."""
     return bool(UNKNOWN < readings.end_offset[row, column] < readings.end_offset[before, column])
 
 
@@ -181,7 +181,9 @@ def _served(switch: Switch) -> str:
 
 
 def _owners_share_id(progress: IntervalProgress, place: int) -> bool:
-    """Whether consumers that share a client id own the queue, or may: the group has some, and the owner is unknown."""
+    """Return whether consumers that share a client id own the queue, or may: the group has some, and the owner is
+    unknown.
+    """
     interval = progress.interval
     if interval.allocation is not None:
         return interval.allocation.double_owned_causes[place] == DoubleOwnedCause.DUPLICATE_CLIENT_ID

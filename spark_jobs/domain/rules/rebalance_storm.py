@@ -57,7 +57,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _moment(at: int, moves: Sequence[Moves]) -> RebalanceMoment:
-    """What all topics that rebalanced then moved."""
+    """Return what all topics that rebalanced then moved."""
     return RebalanceMoment(
         at,
         sum(change.moved or 0 for change in moves),

@@ -29,7 +29,7 @@ AT_RISK = "AT_RISK"
 
 
 class RetentionCause(StrEnum):
-    """What happens to messages that are not consumed yet."""
+    """Outcome of messages that are not consumed yet."""
 
     LOST = "LOST"
     EXPIRING = "EXPIRING"
@@ -58,7 +58,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def retention_cause(queue: QueueOffsets, within_seconds: float) -> RetentionCause | None:
-    """Whether a queue with a backlog lost messages, or will within the time at these rates; None: no, or unknown."""
+    """Return whether a queue with a backlog lost messages, or will within the time at these rates; None: no, or
+    unknown.
+    """
     if queue.messages_left < 0:
         return RetentionCause.LOST
     seconds = queue.seconds_left

@@ -33,7 +33,7 @@ class Follows(NamedTuple):
     within: int = 0
 
     def is_root(self, finding: Finding) -> bool:
-        """Whether findings may follow from this one."""
+        """Return whether findings may follow from this one."""
         return finding.rule == self.root and (self.root_causes is None or finding.cause in self.root_causes)
 
 
@@ -124,8 +124,8 @@ def _by_start(finding: Finding) -> tuple[int, str]:
 
 
 def is_in_time(finding: Finding, root: Finding, within: int = 0) -> bool:
-    """Whether both hold at the same time, or the finding begins `within` so many microseconds after the root's end;
-    and the finding began no more than `LEAD` before the root.
+    """Return whether both hold at the same time, or the finding begins `within` so many microseconds after the root's
+    end; and the finding began no more than `LEAD` before the root.
     """
     return root.start < finding.end and finding.start < root.end + within and root.start <= finding.start + LEAD
 

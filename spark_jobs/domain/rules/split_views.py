@@ -88,8 +88,8 @@ def _seen_to_differ(step: AuditedStep, views: Sequence[RebalanceInterval], start
 
 
 def _is_known(step: AuditedStep, broker_name: str, start: int, until: int) -> bool:
-    """Whether a broker whose list does not change until then was asked since `start`, or before it and after `until`
-    with no round missed.
+    """Return whether a broker whose list does not change until then was asked since `start`, or before it and after
+    `until` with no round missed.
     """
     series, window = step.history.memberships[broker_name], step.window
     inside = series.inside(start, until + 1)

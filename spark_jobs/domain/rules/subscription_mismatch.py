@@ -80,7 +80,9 @@ def _text(subscriptions: _SortedSubscriptions) -> str:
 
 
 def _detail(finding: Finding) -> str:
-    """What only some subscribe to, and who that is; how often a broker's subscription changed, if that shows it."""
+    """Return what only some subscribe to, and who that is; how often a broker's subscription changed, if that
+    shows it.
+    """
     parties = finding.evidence.parties or ()
     parts = [set(_PART.split(party.name)) for party in parties]
     shared = set.intersection(*parts) if parts else set()

@@ -1,4 +1,4 @@
-"""What clients report of listeners that take longer than `consumeTimeout`.
+"""Client reports of listeners that take longer than `consumeTimeout`.
 
 A client that does not consume in order looks, once in that time, at the oldest messages of each queue, and sends back
 what takes longer, while the listener continues with it (RocketMQ: `ProcessQueue.cleanExpiredMsg`).
@@ -21,7 +21,7 @@ _MINUTE_MS = 60_000
 
 @dataclass(frozen=True)
 class Reported:
-    """What the clients of a group report in a step's window.
+    """Reports of a group's clients in a step's window.
 
     `answered`: any of them reports how it consumes; `fails`: any reports a failed message; `slow`: by client id, the
     longest response time (ms) and its timeout (minutes) of those that take longer.
@@ -33,7 +33,7 @@ class Reported:
 
     @property
     def only_time_out(self) -> bool:
-        """Whether time is why messages are sent back: no client reports a failure."""
+        """Return whether time is why messages are sent back: no client reports a failure."""
         return bool(self.slow) and not self.fails
 
     @property
@@ -51,7 +51,7 @@ class Reported:
 
 
 def reported(step: AuditedStep) -> Reported:
-    """What the group's clients report in the window of the step."""
+    """Return what the group's clients report in the window of the step."""
     answered, fails, slow = False, False, {}
     for client_id, client in sorted(step.history.clients.items()):
         rows = _rows(client, step.window)

@@ -90,7 +90,8 @@ def _disputed_hits(views: Sequence[RebalanceInterval], split: RuleHit) -> Iterat
 
 
 def may_be_unassigned(owners: Sequence[Collection[str]]) -> bool:
-    """Whether a queue may have no owner while brokers list different members; `owners`: the queue's, by each list.
+    """Return whether a queue may have no owner while brokers list different members; `owners`: the queue's, by each
+    list.
 
     A client that owns the queue by every list owns it whichever broker it asks. A queue that has no owner by any list
     is unassigned for certain, for a cause of its own.

@@ -11,7 +11,7 @@ from spark_jobs.domain.phrases import count, names_text
 
 
 class Limit(StrEnum):
-    """What kept a group from consuming faster; of several that apply to one queue at one time, the first counts."""
+    """The bottleneck of a group; of several that apply to one queue at one time, the first counts."""
 
     UNKNOWN_BACKLOG = "UNKNOWN_BACKLOG"
     UNKNOWN_MEMBERS = "UNKNOWN_MEMBERS"
@@ -43,7 +43,7 @@ class Limit(StrEnum):
 
 
 class HeldBack(NamedTuple):
-    """What one limit held back in a step.
+    """Messages that one limit held back in a step.
 
     `messages` that piled up under it, in so many `queues`, at the moment at which they were most; `waited`: in
     message-milliseconds, over all time; 0, as all else, where there are queues of an unknown backlog only. `readable`
@@ -198,14 +198,14 @@ def with_shares(named: Limit | None, members: int, queues: int, *, popped: bool 
 
 
 def limit(group: GroupInStep) -> Limit:
-    """What limited the group: the limit under which messages waited longest, all of them added up."""
+    """Return what limited the group: the limit under which messages waited longest, all of them added up."""
     longest = worst(group.held_back).limit if group.held_back else Limit.NO_BACKLOG
     is_known = not group.unknown_queues and (group.backlog_is_known or group.held_back)
     return Limit.UNKNOWN_BACKLOG if longest in _NOTHING_GREW and not is_known else longest
 
 
 def more_members_help(limit: Limit) -> bool | None:
-    """Whether more members would have helped; None: it is not known."""
+    """Return whether more members would have helped; None: it is not known."""
     if limit in (Limit.UNKNOWN_BACKLOG, Limit.UNKNOWN_MEMBERS, Limit.UNKNOWN_OWNERS, Limit.FILTERED):
         return None
     return limit in (Limit.MEMBERS, Limit.POP_MEMBERS, Limit.NOBODY_ONLINE, Limit.LISTENER)

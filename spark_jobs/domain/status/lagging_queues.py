@@ -222,7 +222,9 @@ def _growths(
 
 
 def _waiting(readings: OffsetReadings, queue: Place, window: StepWindow, max_gap: int) -> BacklogReadings:
-    """What waited at the step's readings of a queue, and at the last one before it, if no older than `max_gap`."""
+    """Return what waited at the step's readings of a queue, and at the last one before it, if no older than
+    `max_gap`.
+    """
     column, seen = readings.columns[queue], readings.inside(window.start - max_gap, window.end)
     times, lag, end = readings.times[seen], readings.lag[seen, column], readings.end_offset[seen, column]
     is_committed = bool(((lag != UNKNOWN) & (end != 0))[times >= window.start].any())

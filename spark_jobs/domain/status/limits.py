@@ -34,7 +34,7 @@ class _LimitFinding:
     client_ids: frozenset[str]
 
     def is_about(self, queue: MessageQueue, owners: Iterable[str], start: int, end: int) -> bool:
-        """Whether it is about the queue or one of its owners, at a time in `[start, end]`."""
+        """Return whether it is about the queue or one of its owners, at a time in `[start, end]`."""
         if self.finding.start > end or self.finding.end <= start or self.finding.topic not in (None, queue.topic):
             return False
         if self.queues:
@@ -44,7 +44,7 @@ class _LimitFinding:
 
 @dataclass
 class _Pile:
-    """What one limit held back: queues, message-milliseconds, and the owners that its findings name."""
+    """Effect of one limit: queues, message-milliseconds, and the owners that its findings name."""
 
     queues: list[LaggingQueue] = field(default_factory=list)
     waited: int = 0
@@ -122,7 +122,7 @@ def _is_removed(sign: _LimitFinding, queue: MessageQueue) -> bool:
 
 
 def _removed_pile(removed: Iterable[RemovedQueue], window: StepWindow) -> _Pile:
-    """What waits in removed queues, inside the step."""
+    """Return what waits in removed queues, inside the step."""
     pile = _Pile()
     for queue in removed:
         time = np.array([max(queue.start, window.start), queue.end])

@@ -131,8 +131,8 @@ class MinuteLoads(NamedTuple):
 
 @dataclass(frozen=True)
 class Throughput:
-    """What one client reported over some time: its `settings`; for the minutes in which it consumed, how long its
-    listener took for a batch (`responses`) and its `loads`; and how long pulls that found messages took (`pulls`).
+    """One client's reports over some time: its `settings`; for the minutes in which it consumed, how long its listener
+    took for a batch (`responses`) and its `loads`; and how long pulls that found messages took (`pulls`).
     """
 
     settings: Series[ConsumeSettings]
@@ -154,7 +154,7 @@ class Throughput:
         return float(self.responses.took_ms @ messages / messages.sum())
 
     def between(self, start: int, end: int) -> Throughput | None:
-        """What it reported in `[start, end)` (microseconds); None: not enough."""
+        """Return what it reported in `[start, end)` (microseconds); None: not enough."""
         rows, minutes = self.settings.inside(start, end), self.responses.rows(start, end)
         if minutes.start == minutes.stop or rows.start == rows.stop:
             return None
@@ -203,7 +203,7 @@ def throughputs(clients: Mapping[str, ClientHistory], start: int, end: int) -> d
 
 @cached_with_value
 def throughput(client: ClientHistory) -> Throughput | None:
-    """What a client reported in all its snapshots; None: never its settings, or nothing consumed.
+    """Return what a client reported in all its snapshots; None: never its settings, or nothing consumed.
 
     The response time is that of all topics together, by how many messages each has, as they share the threads. In a
     minute without messages a client repeats an older one (ConsumerStatsManager.getConsumeRT): that is none.

@@ -23,8 +23,8 @@ _DIGITS = 6
 
 
 class Bottleneck(StrEnum):
-    """What keeps a member from consuming more: its threads, the pulls of its queues, or the pulls of one queue, which
-    gets more than twice the average of the member's queues of the topic.
+    """The limit of a member: its threads, the pulls of its queues, or the pulls of one queue, which gets more than
+    twice the average of the member's queues of the topic.
     """
 
     LISTENER = "LISTENER"
@@ -105,8 +105,8 @@ def _usage(client: Throughput, queues: Sequence[QueueLoad], seconds: float) -> _
 
 
 def queue_limit(client: Throughput, listener: float, per_queue: float, hottest: float, average: float) -> Bottleneck:
-    """What limits a member that can take no more from its hottest queue; for an orderly consumer it may be the one
-    thread that consumes the queue. All rates are messages a second.
+    """Return what limits a member that can take no more from its hottest queue; for an orderly consumer it may be the
+    one thread that consumes the queue. All rates are messages a second.
     """
     if 2 * average < hottest:
         return Bottleneck.HOT_QUEUE

@@ -78,7 +78,7 @@ def _own_readings(step: AuditedStep) -> dict[str, OffsetReadings]:
 
 
 def _compared(step: AuditedStep, held_back: HeldBack, case: Case, configured: StrategySettings) -> Comparison | str:
-    """What really happened, beside the case; or why nothing can be said."""
+    """Return what really happened, beside the case; or why nothing can be said."""
     if any(is_popped(member.strategy) for interval in step.intervals for member in interval.members or ()):
         return "the simulation does not cover POP"
     if any(member.parameters.holders is not None for interval in step.replayed for member in interval.members or ()):

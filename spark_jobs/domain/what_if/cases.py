@@ -1,4 +1,4 @@
-"""What is changed of a history before it is played again."""
+"""Changes to a history before it is played again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Change:
     number: int
 
     def of(self, count: int) -> int:
-        """What becomes of a count, 0 at least."""
+        """Return what becomes of a count, 0 at least."""
         changed = {"+": count + self.number, "-": count - self.number, "x": count * self.number, "=": self.number}
         return max(changed[self.sign], 0)
 
@@ -52,7 +52,7 @@ class Autoscaler(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """What a what-if case changes in a group's history; None or empty changes nothing. `label`: how it was asked for.
+    """Changes of a what-if case to a group's history; None or empty changes nothing. `label`: how it was asked for.
 
     `members`: number of connections; the last in allocation order leave first. `queues`: readable ones of each topic.
     `room`: that of members that are added. `strategy`: of all members, by its name; its settings are those of the group
@@ -88,7 +88,7 @@ class Case:
         return own.over(self.changes.get(EVERYBODY, AS_SET))
 
     def inputs(self, interval: RebalanceInterval) -> Inputs:
-        """What the allocation of this interval is a function of, in this case."""
+        """Return what the allocation of this interval is a function of, in this case."""
         queues = tuple(self.queues_of(interval.queues or ()))
         return Inputs(interval.topic, self._members(interval.members or ()), queues, _unreadable(interval, queues))
 

@@ -1,4 +1,4 @@
-"""Whether each group of a fleet has the members it needs, by what was published of its steps."""
+"""The members that each group of a fleet needs, from its published steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_jobs.domain.status.utilisation import Bottleneck
 
 
 class SizeVerdict(StrEnum):
-    """What is to be done about the size of a group."""
+    """Verdict on the size of a group."""
 
     TOO_FEW = "TOO_FEW"
     NOT_BY_MEMBERS = "NOT_BY_MEMBERS"

@@ -74,7 +74,7 @@ def flow(
 
 
 def _queued(start: Amounts, produced: Amounts, capacity: Amounts) -> Amounts:
-    """What waits at each time, for each server on its own.
+    """Return what waits at each time, for each server on its own.
 
     The sum of what was produced less what could be served, reflected at zero: Lindley's recursion without a loop.
     More than there ever is cannot be served, so that an unlimited capacity stays a number.

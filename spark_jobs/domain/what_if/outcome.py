@@ -1,4 +1,4 @@
-"""What a case comes to, in numbers that can be compared with what really happened."""
+"""The outcome of a case, in numbers that can be compared with what really happened."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NO_PACE = "no member was seen to consume, so the pace is unknown: set it with --
 
 
 class Scaled(NamedTuple):
-    """What an autoscaler did: the fewest and the most connections at any time, how often it changed their number, and
+    """Actions of an autoscaler: the fewest and the most connections at any time, how often it changed their number, and
     the hours of all of them together.
     """
 
@@ -75,9 +75,9 @@ class CaseOutcome:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What really happened, and every case. `times`: microseconds, of all curves; `error`: how far the model is from
-    the recorded backlog when it plays what really happened, the mean over time, in messages; None: unknown. `members`:
-    how fast each of them could consume.
+    """The recorded outcome, and that of every case. `times`: microseconds, of all curves; `error`: how far the model is
+    from the recorded backlog when it plays what really happened, the mean over time, in messages; None: unknown.
+    `members`: how fast each of them could consume.
     """
 
     times: Sequence[int]
@@ -113,8 +113,8 @@ def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: Str
 
 @dataclass(frozen=True)
 class RecordedOutcome:
-    """What was recorded over some time. `in_rate`, `out_rate`: messages a second, None where it is unknown; `replayed`:
-    seconds in which the owners are known, of any topic.
+    """Outcome of the recording over some time. `in_rate`, `out_rate`: messages a second, None where it is unknown;
+    `replayed`: seconds in which the owners are known, of any topic.
     """
 
     outcome: CaseOutcome
@@ -153,7 +153,7 @@ def _error(history: Recorded, again: Simulation | None) -> float | None:
 
 
 def _really(history: Recorded, owned: Mapping[str, Sequence[Assignment]]) -> Simulation:
-    """What was recorded, in the form of what is played."""
+    """Return what was recorded, in the form of what is played."""
     course, twice = history.course, 0.0
     for assignment in (assignment for of_topic in owned.values() for assignment in of_topic):
         first, last = np.searchsorted(course.times, (assignment.start, assignment.end)).clip(0, len(course.times) - 1)

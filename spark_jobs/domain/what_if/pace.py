@@ -68,7 +68,7 @@ class StalledTime(NamedTuple):
 
 @dataclass(frozen=True)
 class Members:
-    """What is known of a group's members: by client id the `paces` that were seen and the throughput that they
+    """Known paces of a group's members: by client id the `paces` that were seen and the throughput that they
     `reported`, and when one of them made no progress; the `pause` of a queue that changes its owner, in microseconds;
     and the seconds from the consumption of a message to its commit.
     """
@@ -204,7 +204,7 @@ class _Span:
 
 
 def _all_between(true: NDArray[np.bool_], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether all of `[first, last]` are true."""
+    """Return whether all of `[first, last]` are true."""
     wrong = np.concatenate([[0], np.cumsum(~true)])
     return np.asarray(wrong[last + 1] == wrong[first])
 

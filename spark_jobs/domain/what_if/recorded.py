@@ -1,4 +1,4 @@
-"""What was recorded of a group's ordinary topics: who owned the queues when, and every queue's messages over time."""
+"""The recording of a group's ordinary topics: who owned the queues when, and every queue's messages over time."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ _MATRICES = ("produced", "consumed", "waiting", "known")
 
 @dataclass(frozen=True)
 class Recorded:
-    """What was recorded of one group. `replayed`: by topic, in order of time; time in which nothing was replayed is in
-    none of them. `reported`: by client id, what it said of its throughput.
+    """The recording of one group. `replayed`: by topic, in order of time; time in which nothing was replayed is in none
+    of them. `reported`: by client id, what it said of its throughput.
     """
 
     course: BacklogCourse
@@ -112,7 +112,7 @@ class Recorded:
 
 
 def within(history: Recorded, start: int, end: int) -> Recorded | None:
-    """What was recorded from `start` to `end` (microseconds); None where nothing was replayed then."""
+    """Return what was recorded from `start` to `end` (microseconds); None where nothing was replayed then."""
     replayed: dict[str, list[Assignment]] = {}
     for topic, spans in history.replayed.items():
         cut = [span._replace(start=max(span.start, start), end=min(span.end, end)) for span in spans]

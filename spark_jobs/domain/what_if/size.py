@@ -27,9 +27,9 @@ _MOST_MEMBERS, _MOST_QUEUES = 1024, 8
 
 
 class Goals(NamedTuple):
-    """What is wanted of a group; None: it does not matter. `utilisation`: of the busiest member at the peak, a part of
-    1; `backlog`: messages at the worst moment; `drained`: seconds from then until hardly any are left. Whatever is
-    wanted, all queues that get messages have an owner.
+    """Goals for a group; None: it does not matter. `utilisation`: of the busiest member at the peak, a part of 1;
+    `backlog`: messages at the worst moment; `drained`: seconds from then until hardly any are left. Whatever is wanted,
+    all queues that get messages have an owner.
     """
 
     utilisation: float | None = 0.7

@@ -1,4 +1,6 @@
-"""What clients said of themselves: their subscriptions, to brokers; their strategy and queues, in their own logs."""
+"""Reports of clients about themselves: their subscriptions, to brokers; their strategy and queues, in their own
+logs.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class KnownOfClient:
-    """What is known of a client of a group. `subscriptions`: None: nothing; `rebalanced`: the last result of its
+    """Known state of a client of a group. `subscriptions`: None: nothing; `rebalanced`: the last result of its
     rebalances, by topic.
     """
 

@@ -97,8 +97,8 @@ class Unsubscribed(NamedTuple):
 
 
 class Registered(NamedTuple):
-    """What a consumer said of itself when it connected or changed: where a new group is to begin, and all topics that
-    it subscribes. `address`: of its connection; None where the line has none.
+    """A consumer's report of itself when it connected or changed: where a new group is to begin, and all topics that it
+    subscribes. `address`: of its connection; None where the line has none.
     """
 
     group: str
@@ -108,7 +108,7 @@ class Registered(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """What a broker answered to a recorder: all that it knew of a group. No log has it."""
+    """A broker's answer to a recorder: all that it knew of a group. No log has it."""
 
     group: str
     consume_type: str | None
@@ -164,7 +164,7 @@ _RIGHTS: Final = {"R": 4, "W": 2, "X": 1, "-": 0}
 
 
 def events(text: str) -> Iterator[Event]:
-    """What the entry says; nothing, where it says none of it."""
+    """Return what the entry says; nothing, where it says none of it."""
     for pattern, read in _LINES:
         match = pattern.search(text)
         if match:
@@ -222,7 +222,7 @@ def _topic_of_broker(match: re.Match[str]) -> Iterator[Event]:
 
 
 def _topic_of_route(match: re.Match[str]) -> Iterator[Event]:
-    """What a name server or a client says of all brokers of a topic; what it says of before is left out."""
+    """Return what a name server or a client says of all brokers of a topic; what it says of before is left out."""
     text = match.string
     newest = max(text.rfind("NEW:"), text.rfind("new["), text.rfind("new ["), match.end())
     for queue in _QUEUE_DATA.finditer(text, newest):

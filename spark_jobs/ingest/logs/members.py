@@ -33,7 +33,7 @@ OF_GROUP: Final = (Connected, Disconnected, Expired, Empty, Born, Subscribed, Un
 
 @dataclass(frozen=True)
 class GroupState:
-    """What a broker knows of a group: its connections, and what consumers said of the group."""
+    """A broker's knowledge of a group: its connections, and what consumers said of the group."""
 
     members: tuple[LoggedConnection, ...] = ()
     consume_type: str | None = None
@@ -153,7 +153,7 @@ def _listed(event: Listed) -> GroupState:
 
 
 def _first_told(own: Sequence[Event]) -> GroupState:
-    """What the broker knew of the group before the first line about it, by what its lines say first."""
+    """Return what the broker knew of the group before the first line about it, by what its lines say first."""
     state, topics = GroupState(), set[str]()
     for event in own:
         if isinstance(event, Listed):
@@ -173,7 +173,9 @@ def _first_told(own: Sequence[Event]) -> GroupState:
 
 
 def _told(state: GroupState, event: Event) -> GroupState:
-    """What the broker knows of the group beside its members after the event; with the last member it forgets all."""
+    """Return what the broker knows of the group beside its members after the event; with the last member it forgets
+    all.
+    """
     match event:
         case Empty():
             return GroupState()

@@ -1,4 +1,4 @@
-"""What logs say → the lines of a recording, as if a recorder had asked all the time."""
+"""Logs → the lines of a recording, as if a recorder had asked all the time."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _CLASS_OF_STRATEGY: Final = {
 
 
 class LogRecording(NamedTuple):
-    """What logs say. `lines`: of a recording; `processes`: those that wrote the logs; `unknown`: the groups whose
-    members are not known for some of the time, with the brokers; `report`: what was read.
+    """A recording from logs. `lines`: of a recording; `processes`: those that wrote the logs; `unknown`: the groups
+    whose members are not known for some of the time, with the brokers; `report`: what was read.
     """
 
     lines: Iterator[str]
@@ -164,7 +164,7 @@ def _route(queues: dict[str, QueueCounts | None], addresses: dict[str, str]) -> 
 
 
 def _clients(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[Changed]]]) -> Iterator[dict[str, Any]]:
-    """What each client said of itself, to a broker or in its own log."""
+    """Return what each client said of itself, to a broker or in its own log."""
     for client in clients_of(read, groups):
         for at, state in _at_times(client.alive, client.changes):
             row = {"kind": "running", "at": at, "group": client.group, "client": client.client_id}

@@ -63,7 +63,7 @@ class Logged(NamedTuple):
 
 @dataclass
 class Process:
-    """What one process wrote: a broker, a proxy, a name server or an application.
+    """The logs of one process: a broker, a proxy, a name server or an application.
 
     `name`: of a broker or a proxy, as snapshots call it; None: of any other process. `alive`: the spans in which lines
     follow each other, milliseconds, both ends within. `topics`: of a broker's `topics.json`; None: there is none.
@@ -77,7 +77,7 @@ class Process:
 
 @dataclass
 class LogReport:
-    """What was read: entries and events per file, and files in which nothing was understood."""
+    """Read logs: entries and events per file, and files in which nothing was understood."""
 
     entries: Counter[str] = field(default_factory=Counter)
     events: Counter[str] = field(default_factory=Counter)

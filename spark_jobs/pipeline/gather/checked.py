@@ -194,7 +194,7 @@ class _SourceSnapshots:
         return repr(row.to_pylist())
 
     def facts(self) -> Iterator[Fact]:
-        """What was counted."""
+        """Return what was counted."""
         rows, of_snapshot = self._folded
         unknown = {name: flags[of_snapshot] for name, flags in unknown_in(rows, self.suite.nullable).items()}
         step = self._settings.step_of(self.at)
@@ -224,7 +224,7 @@ def _routes(sources: Sequence[_SourceSnapshots], settings: CheckSettings) -> Row
 
 
 def _content(table: Table, states: pa.Array) -> dict[str, pa.Array]:
-    """What a state holds of the columns of its table."""
+    """Return what a state holds of the columns of its table."""
     fields = dict(zip((field.name for field in states.type), states.flatten(), strict=True))
     if "missing" not in fields:
         return fields

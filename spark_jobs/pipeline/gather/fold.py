@@ -87,7 +87,7 @@ def _of_kind(snapshots: DataFrame, kind: str) -> DataFrame:
 
 
 def _hashed_parts(value: Column, data_type: DataType) -> Iterator[Column]:
-    """What a hash has to see of a value. Spark's own skips nulls, and does not see where one part ends."""
+    """Return what a hash has to see of a value. Spark's own skips nulls, and does not see where one part ends."""
     if isinstance(data_type, StructType):
         for field in data_type:
             yield from _hashed_parts(value[field.name], field.dataType)

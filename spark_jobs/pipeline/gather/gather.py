@@ -1,4 +1,4 @@
-"""What was recorded of each group, brought together in one shuffle."""
+"""The recording of each group, brought together in one shuffle."""
 
 from __future__ import annotations
 

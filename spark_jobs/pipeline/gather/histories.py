@@ -151,13 +151,13 @@ def route(row: Struct) -> tuple[RouteEntry, ...]:
 
 
 def is_listed(row: Struct) -> bool | None:
-    """Whether brokers have the topic; False: it is deleted; None: its route is empty, for whatever reason."""
+    """Return whether brokers have the topic; False: it is deleted; None: its route is empty, for whatever reason."""
     return True if row["queues"] else row["listed"]
 
 
 def serving(addresses: Sequence[Struct] | None) -> Serving | None:
-    """Where each broker of a route is asked: at the address of its lowest id, as clients and `capture` do where there
-    is no master (`MQClientInstance.findBrokerAddressInSubscribe`). None: not recorded.
+    """Return the address at which each broker of a route is asked: at the address of its lowest id, as clients and
+    `capture` do where there is no master (`MQClientInstance.findBrokerAddressInSubscribe`). None: not recorded.
     """
     if addresses is None:
         return None
@@ -166,7 +166,7 @@ def serving(addresses: Sequence[Struct] | None) -> Serving | None:
 
 
 def client_state(row: Struct) -> ClientState:
-    """What one client said; its queues stay in their order, which is that of its readings."""
+    """Return what one client said; its queues stay in their order, which is that of its readings."""
     subscribed, owned = row["subscriptions"], row["owned_queues"]
     return ClientState(
         row["answered"],

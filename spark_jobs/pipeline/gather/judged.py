@@ -96,7 +96,9 @@ def checked_outputs(outputs: Mapping[Table, DataFrame], settings: CheckSettings)
 def over_groups(
     gathered: Gathered, function: Callable[[pa.Table, pa.Table], pa.Table], schema: StructType
 ) -> DataFrame:
-    """What a function of some groups' states and readings gives, over all groups, and all topics by themselves."""
+    """Return what a function of some groups' states and readings gives, over all groups, and all topics by
+    themselves.
+    """
     topics, parts = group_topics(gathered.folded), Partitioning.of(gathered.folded.sparkSession)
     states = states_per_group(_all_states(gathered), topics, parts).groupBy(KEY)
     readings = readings_per_group(gathered.snapshots, topics, parts).groupBy(KEY)

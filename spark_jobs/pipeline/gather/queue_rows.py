@@ -104,7 +104,7 @@ def progress_rows(steps: Sequence[AuditedStep]) -> pa.Table:
 def _of_queues(
     spans: Sequence[IntervalSpan], codes: _Codes, queues: Sequence[Sequence[Place]], columns: dict[str, pa.Array]
 ) -> dict[str, pa.Array]:
-    """What the queues of an interval share; broker and id of each, and further columns of it, from those of the
+    """Return what the queues of an interval share; broker and id of each, and further columns of it, from those of the
     distinct lists of queues, of which each interval has the one at the place of its code.
     """
     sizes = np.array([len(listed) for listed in queues], dtype=np.int64)
@@ -121,7 +121,7 @@ def _of_queues(
 
 
 def _owners(owned: Sequence[tuple[Allocation, tuple[Member, ...]]]) -> dict[str, pa.Array]:
-    """What `allocations` says of every queue of these allocations."""
+    """Return what `allocations` says of every queue of these allocations."""
     readable = [place < allocation.readable_count for allocation, _ in owned for place in range(len(allocation.queues))]
     holders = [members[place] for allocation, members in owned for places in allocation.owners for place in places]
     connections = [_texts([[getattr(member, name) for member in holders]]) for name in _CONNECTION]
@@ -168,7 +168,7 @@ def _known_inputs(interval: RebalanceInterval) -> dict[str, Any]:
 
 
 def _strategy(interval: RebalanceInterval) -> str | None:
-    """What all members run; None without members, and where no strategy explains what they hold."""
+    """Return what all members run; None without members, and where no strategy explains what they hold."""
     names = {member.strategy for member in interval.members or ()}
     name = MIXED if len(names) > 1 else next(iter(names), None)
     return None if name == UNKNOWN_STRATEGY else name

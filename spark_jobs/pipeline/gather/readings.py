@@ -51,7 +51,7 @@ class Readings:
         return TopicReadings(times, queues, smallest, following, present)
 
     def clients(self, places: Numbers) -> ClientReadings:
-        """What a client measured in the readings at these places, in their order."""
+        """Return what a client measured in the readings at these places, in their order."""
         lists = [numbers.take(pa.array(places)) for numbers in self._numbers]
         statuses = _statuses(self._statuses.take(pa.array(places)))
         count, mib, smallest, largest, pulled, consumed = map(_flat, lists)
@@ -82,7 +82,7 @@ class Readings:
 
 
 def _first_columns(listed: Sequence[tuple[str | None, int | None]]) -> dict[Place, int]:
-    """Where each queue stands first in the list; what is no queue is left out."""
+    """Return where each queue stands first in the list; what is no queue is left out."""
     columns: dict[Place, int] = {}
     for column, (broker_name, queue_id) in enumerate(listed):
         if broker_name is not None and queue_id is not None:
@@ -97,7 +97,7 @@ def _flat(lists: pa.ListArray) -> Numbers:
 
 
 def _statuses(lists: pa.ListArray) -> list[tuple[ConsumeStatus, ...] | None]:
-    """What clients measured, an entry per snapshot, from `client_snapshots.consume_status`."""
+    """Return what clients measured, an entry per snapshot, from `client_snapshots.consume_status`."""
     flat = lists.flatten()
     statuses = map(ConsumeStatus, *(flat.field(name).to_pylist() for name in ConsumeStatus._fields))
     sizes = pc.list_value_length(lists).to_pylist()

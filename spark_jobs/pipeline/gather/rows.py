@@ -123,7 +123,7 @@ def _packed(columns: Mapping[str, pa.Array], size: int) -> pa.Table:
 
 
 def _of_topic(table: Table, rows: pa.Table, topic: str) -> pa.Table:
-    """As `RunRequest.replaces` says it of published rows."""
+    """Return whether `RunRequest.replaces` holds for the rows."""
     if "topic" not in rows.column_names:
         return rows
     return rows.filter(pc.fill_null(pc.equal(rows["topic"], topic), table is FINDINGS))

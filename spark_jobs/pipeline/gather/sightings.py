@@ -1,4 +1,4 @@
-"""What was seen before a run's read window, brought to the groups; and the readings of what is gone since."""
+"""Sightings from before a run's read window, brought to the groups; and the readings of what is gone since."""
 
 from __future__ import annotations
 

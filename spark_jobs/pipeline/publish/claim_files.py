@@ -27,7 +27,7 @@ class ClaimFiles:
 
     @contextmanager
     def hold(self, name: str, content: str, refuse: ConflictCheck) -> Iterator[None]:
-        """As `Claims.hold`."""
+        """See `Claims.hold`."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{name}{_CLAIM}"
         with self._all():
@@ -44,30 +44,30 @@ class ClaimFiles:
             file.close()
 
     def has(self, name: str) -> bool:
-        """As `Claims.has`."""
+        """See `Claims.has`."""
         return (self.folder / f"{name}{_CLAIM}").is_file()
 
     def active(self) -> dict[str, str]:
-        """As `Claims.active`."""
+        """See `Claims.active`."""
         if not self.folder.is_dir():
             return {}
         with self._all():
             return self._alive()
 
     def drop_dead(self) -> None:
-        """As `Claims.drop_dead`."""
+        """See `Claims.drop_dead`."""
         self.active()
 
     def write_note(self, name: str, text: str) -> None:
-        """As `Claims.write_note`."""
+        """See `Claims.write_note`."""
         (self.folder / f"{name}{_NOTE}").write_text(text, encoding="utf-8")
 
     def notes(self) -> dict[str, str]:
-        """As `Claims.notes`."""
+        """See `Claims.notes`."""
         return {path.stem: path.read_text(encoding="utf-8") for path in sorted(self.folder.glob(f"*{_NOTE}"))}
 
     def drop_note(self, name: str) -> None:
-        """As `Claims.drop_note`."""
+        """See `Claims.drop_note`."""
         (self.folder / f"{name}{_NOTE}").unlink(missing_ok=True)
 
     def _all(self) -> FileLock:

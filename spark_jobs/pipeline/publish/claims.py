@@ -1,4 +1,4 @@
-"""What processes that share a warehouse must not do at once.
+"""Claims: mutual exclusion of processes that share a warehouse.
 
 Whoever begins writes a claim beside the tables that says what it is about to do, if no other claim that is held
 excludes it. A claim ends with its process, however that ends: on a file system it is a locked file (`claim_files`), of
@@ -36,7 +36,9 @@ class Claims(Protocol):
         """Holds a claim; raises what `refuse` raises of those that others hold."""
 
     def has(self, name: str) -> bool:
-        """Whether the claim is held still: the process that holds it asks, and no other has taken it for dead."""
+        """Return whether the claim is held still: the process that holds it asks, and no other has taken it for
+        dead.
+        """
 
     def active(self) -> Mapping[str, str]:
         """The claims that are held now."""
@@ -73,12 +75,12 @@ class Claimed:
 
 
 def are_leases(warehouse: Location) -> bool:
-    """Whether another process may take a claim while the process that holds it is only suspended."""
+    """Return whether another process may take a claim while the process that holds it is only suspended."""
     return warehouse.is_on_s3
 
 
 def claims_of(warehouse: Location) -> Claims | None:
-    """Where the claims of a warehouse are; None where it has none."""
+    """Return the claims of a warehouse; None where it has none."""
     if are_leases(warehouse):
         from spark_jobs.pipeline.publish.leases import Leases  # a library of 15 MB, for warehouses on S3 only
 

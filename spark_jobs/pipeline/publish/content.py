@@ -1,4 +1,4 @@
-"""What a table holds, as one short text."""
+"""The content of a table, as one short text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOTHING = Content(0, f"{0:016x}")
 
 @dataclass(frozen=True)
 class Published:
-    """What a run published in a table, and the Delta version that holds it."""
+    """The content that a run published in a table, and the Delta version that holds it."""
 
     content: Content
     version: int

@@ -53,7 +53,7 @@ class Leases:
 
     @contextmanager
     def hold(self, name: str, content: str, refuse: ConflictCheck) -> Iterator[None]:
-        """As `Claims.hold`."""
+        """See `Claims.hold`."""
         ended = threading.Event()
         renewing = threading.Thread(target=self._renew, args=(name, ended), daemon=True)
         try:
@@ -82,7 +82,7 @@ class Leases:
             raise self._failed(error) from error
 
     def has(self, name: str) -> bool:
-        """As `Claims.has`."""
+        """See `Claims.has`."""
         content = self._content(name)
         if content is None:
             return False
@@ -90,7 +90,7 @@ class Leases:
         return self._content(f"{_TOKENS}{name}") is not None
 
     def active(self) -> dict[str, str]:
-        """As `Claims.active`. What it writes excludes nobody: only by that the store says how old the others are."""
+        """See `Claims.active`. What it writes excludes nobody: only by that the store says how old the others are."""
         self._put(name := f"look-{uuid.uuid4().hex}", "")
         try:
             dead = self._dead(name)
@@ -99,23 +99,23 @@ class Leases:
             self._drop(name)
 
     def drop_dead(self) -> None:
-        """As `Claims.drop_dead`."""
+        """See `Claims.drop_dead`."""
         with self.hold(name := f"look-{time.time_ns()}", "", lambda _: None):
             for other in self._dead(name):
                 _LOG.warning("%s is of a killed process: it is removed", other)
                 self._drop(other)
 
     def write_note(self, name: str, text: str) -> None:
-        """As `Claims.write_note`."""
+        """See `Claims.write_note`."""
         self._put(f"{_NOTES}{name}", text)
 
     def notes(self) -> dict[str, str]:
-        """As `Claims.notes`."""
+        """See `Claims.notes`."""
         names = sorted(entry["path"] for page in obstore.list(self.store, _NOTES) for entry in page)
         return {name.removeprefix(_NOTES): self._content(name) or "" for name in names}
 
     def drop_note(self, name: str) -> None:
-        """As `Claims.drop_note`."""
+        """See `Claims.drop_note`."""
         with suppress(FileNotFoundError):
             obstore.delete(self.store, f"{_NOTES}{name}")
 

@@ -1,4 +1,4 @@
-"""What a run is asked to audit, and which published rows that replaces."""
+"""The request of a run, and the published rows that it replaces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RunRequest:
     topic: str | None = None
 
     def as_json(self) -> str:
-        """What `from_json` reads; the same every time."""
+        """Return what `from_json` reads; the same every time."""
         return json.dumps([str(self.interval), self.cluster, self.consumer_group, self.topic])
 
     @classmethod
@@ -32,7 +32,7 @@ class RunRequest:
 
     @property
     def covers_everything(self) -> bool:
-        """Whether it is of all clusters, groups and topics."""
+        """Return whether it is of all clusters, groups and topics."""
         return self == RunRequest(self.interval)
 
     def filters(self) -> list[str]:
@@ -53,7 +53,7 @@ class RunRequest:
         return " AND ".join(conditions)
 
     def overlaps(self, other: RunRequest) -> bool:
-        """Whether both would replace some of the same rows."""
+        """Return whether both would replace some of the same rows."""
         ours = (self.cluster, self.consumer_group, self.topic)
         theirs = (other.cluster, other.consumer_group, other.topic)
         # Findings of a whole group are published with each of its topics: topics do not keep two runs apart.

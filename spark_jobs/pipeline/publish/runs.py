@@ -14,8 +14,8 @@ from spark_jobs.pipeline.publish.request import RunRequest
 
 @dataclass(frozen=True)
 class PublishedRun:
-    """What a run was asked to audit, in steps of how many seconds, with which configuration; the version of every
-    source table it read (none of a table that was not there), and the content it published, by table name.
+    """A published run: its request, in steps of how many seconds, with which configuration; the version of every source
+    table it read (none of a table that was not there), and the content it published, by table name.
     """
 
     request: RunRequest
@@ -26,7 +26,7 @@ class PublishedRun:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
-        """As a row of `audit_runs` says."""
+        """Return the run of a row of `audit_runs`."""
         interval = Interval(row["interval_start"], row["interval_end"])
         return cls(
             RunRequest(interval, row["cluster"], row["consumer_group"], row["topic"]),

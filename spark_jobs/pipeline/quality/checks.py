@@ -1,5 +1,5 @@
-"""What is expected of the tables of a run, and what was observed: plain values, which Great Expectations is given and
-gives back; and whether the run may publish by them: not where a critical expectation failed.
+"""Expectations of the tables of a run, and observations: plain values, which Great Expectations is given and gives
+back; and whether the run may publish by them: not where a critical expectation failed.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class AsPublished:
 
 @dataclass(frozen=True)
 class Check:
-    """What is expected of a table: its suite, and what else of its steps."""
+    """Expectations of a table: its suite, and what else of its steps."""
 
     suite: Suite
     of_steps: tuple[StepsWithin | AsPublished, ...] = ()
 
 
 class Result(NamedTuple):
-    """What an expectation saw in one step: a row of `quality_results` without its run."""
+    """Result of an expectation in one step: a row of `quality_results` without its run."""
 
     step_start: datetime
     table_name: str
@@ -75,7 +75,7 @@ class Result(NamedTuple):
 
 
 def settings_of(interval: Interval, configuration: Configuration, *, whole_groups: bool) -> CheckSettings:
-    """What expectations know of a run over the interval."""
+    """Return what expectations know of a run over the interval."""
     return CheckSettings(
         read_start=interval.start - configuration.look_back,
         read_end=interval.end,
@@ -148,7 +148,7 @@ def as_usual(table: Table, usual: Usual, steps: Sequence[datetime]) -> Iterator[
 
 
 def failures(results: Iterable[Result], severity: Severity) -> list[str]:
-    """What failed, in words: table, expectation, observed value, and up to 5 keys."""
+    """Return what failed, in words: table, expectation, observed value, and up to 5 keys."""
     return [_words(result) for result in results if not result.success and result.severity == severity]
 
 

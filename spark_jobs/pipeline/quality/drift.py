@@ -20,7 +20,7 @@ _FEWEST_DAYS = 5
 
 
 class Subject(NamedTuple):
-    """What is compared: a table's rows, or the nulls of one of its columns."""
+    """Subject of a comparison: a table's rows, or the nulls of one of its columns."""
 
     table_name: str
     column_name: str | None
@@ -50,7 +50,7 @@ def usual_values(tables: StoredTables, interval: Interval, quality: Quality) -> 
 
 
 def _newest_values(tables: StoredTables, interval: Interval, quality: Quality) -> dict[tuple[Subject, datetime], float]:
-    """What was last observed of each subject in each step of the interval and of the days before."""
+    """Return what was last observed of each subject in each step of the interval and of the days before."""
     conditions = [
         Filter("expectation", "IN", (ROWS_ARE_USUAL, NULLS_ARE_USUAL)),
         Filter("step_start", ">=", interval.start - timedelta(days=quality.usual_days)),

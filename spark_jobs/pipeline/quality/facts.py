@@ -1,4 +1,4 @@
-"""What is counted of the rows of a table, step by step: all that its expectations are judged by."""
+"""Counts of the rows of a table, step by step: all that its expectations are judged by."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ Facts = Mapping[Table, Sequence[Mapping[str, Any]]]
 
 
 class Fact(NamedTuple):
-    """What was counted in one step of a table; those of a step's groups and topics are added up. `step_start`:
-    microseconds; `counts`: as `counted` names them; `examples`: pairs of an expectation's name and a row's key.
+    """Counts of one step of a table; those of a step's groups and topics are added up. `step_start`: microseconds;
+    `counts`: as `counted` names them; `examples`: pairs of an expectation's name and a row's key.
     """
 
     table_name: str
@@ -51,8 +51,9 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckCounts:
-    """What was seen of rows, or snapshots, of a table: entries per row. `broken`: by expectation, only those that are
-    broken at all; `unknown`: by nullable column. `series` and `at` (microseconds) of sources; `key` of a row, by name.
+    """Rows, or snapshots, of a table as expectations see them: entries per row. `broken`: by expectation, only those
+    that are broken at all; `unknown`: by nullable column. `series` and `at` (microseconds) of sources; `key` of a row,
+    by name.
     """
 
     suite: Suite
@@ -110,7 +111,7 @@ class CheckCounts:
 
 
 def counts_of(rows: Rows, suite: Suite) -> CheckCounts:
-    """What is seen in the rows of an output table, or in whole rows of a source, each with its `step_start`."""
+    """Return what is seen in the rows of an output table, or in whole rows of a source, each with its `step_start`."""
     broken = broken_by(rows, suite.expectations)
     rejected = any_of(broken, suite.rejecting, len(rows))
     (key,) = codes(suite.table.key, rows)
@@ -121,7 +122,9 @@ def counts_of(rows: Rows, suite: Suite) -> CheckCounts:
 
 
 def facts_of_outputs(tables: Mapping[str, pa.Table], settings: CheckSettings) -> list[Fact]:
-    """What is counted of the rows of some groups in all output tables, as they are written; the tables by name."""
+    """Return what is counted of the rows of some groups in all output tables, as they are written; the tables
+    by name.
+    """
     rows = {table: Rows.of(tables[table.name], settings) for table in OUTPUTS}
     return [
         fact
@@ -170,8 +173,8 @@ def _key_of(rows: Rows, table: Table) -> Callable[[int], Mapping[str, Any]]:
 
 
 def shown_key(key: Mapping[str, Any]) -> str:
-    """What a stranger named a group is shown on pages: no novels, and what could be markup, or turn the writing around,
-    as escapes.
+    """Return what a stranger named a group is shown on pages: no novels, and what could be markup, or turn the writing
+    around, as escapes.
     """
     known = {name: _shown(value) for name, value in key.items() if value is not None}
     text = json.dumps(known, ensure_ascii=False, separators=(",", ":"))
@@ -184,7 +187,7 @@ def _shown(value: Any) -> Any:
 
 
 def counted(suite: Suite) -> list[str]:
-    """What is counted of a suite's rows, in the order of `Fact.counts`."""
+    """Return what is counted of a suite's rows, in the order of `Fact.counts`."""
     expected = [expectation.name for expectation in (*suite.expectations, KEYS_ARE_UNIQUE)]
     return [*_TOTALS, *expected, *map(_nulls, suite.nullable)]
 
@@ -194,8 +197,8 @@ def _nulls(name: str) -> str:
 
 
 def by_name(suite: Suite, fact: Fact) -> dict[str, Any]:
-    """What was counted in a step, as a dict: `step_start` (ISO 8601); `rows`; `series`; `spans`; `rejected`, rows that
-    break an expectation that a row must keep to be used; `left out`; `broken` and `nulls`, numbers of rows by
+    """Return what was counted in a step, as a dict: `step_start` (ISO 8601); `rows`; `series`; `spans`; `rejected`,
+    rows that break an expectation that a row must keep to be used; `left out`; `broken` and `nulls`, numbers of rows by
     expectation and by column; `examples`.
     """
     counts = dict(zip(counted(suite), fact.counts, strict=False))

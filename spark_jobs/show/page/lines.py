@@ -25,7 +25,7 @@ _queue_of, _time_of = itemgetter("broker_name", "queue_id"), itemgetter("start",
 
 
 def is_known(rows: Iterable[Row]) -> bool:
-    """Whether any backlog of the queues is known."""
+    """Return whether any backlog of the queues is known."""
     return any(row["lag_first"] is not None or row["lag_last"] is not None for row in rows)
 
 

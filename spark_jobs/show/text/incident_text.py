@@ -88,7 +88,7 @@ def worst_first(incidents: Iterable[Incident]) -> list[Incident]:
 
 
 def state_text(incident: Incident, written: Callable[[datetime], str] = format_utc) -> str:
-    """What follows the headline of an incident: `open since …, 1,234 messages piled up`."""
+    """Return what follows the headline of an incident: `open since …, 1,234 messages piled up`."""
     opened = written(from_micros(incident.opened_at))
     time = (
         f"open since {opened}"

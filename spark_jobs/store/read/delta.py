@@ -41,11 +41,11 @@ class DeltaTables:
 
     @property
     def folder(self) -> Location:
-        """As `StoredTables.folder` says."""
+        """See `StoredTables.folder`."""
         return self.location
 
     def exists(self, table: Table) -> bool:
-        """Whether the table has been made."""
+        """Return whether the table has been made."""
         try:
             return DeltaTable.is_deltatable(self.uri(table))
         except Exception as error:
@@ -54,7 +54,7 @@ class DeltaTables:
     def read(
         self, table: Table, columns: Sequence[str], conditions: Sequence[Filter] = (), version: int | None = None
     ) -> pa.Table:
-        """As `StoredTables.read` says."""
+        """See `StoredTables.read`."""
         opened = self.open(table, version)
         stored = {field.name for field in opened.schema().fields}
         # A version from before an upgrade has null in the columns that came by it.
@@ -65,7 +65,7 @@ class DeltaTables:
         return rows.cast(pa.schema([arrow_schema(table).field(name).with_nullable(True) for name in columns]))
 
     def query(self, sql: str, opened: Mapping[Table, DeltaTable]) -> pa.Table:
-        """What DataFusion answers about these tables; raises `WarehouseError` where one cannot be read."""
+        """Return what DataFusion answers about these tables; raises `WarehouseError` where one cannot be read."""
         try:
             builder = QueryBuilder()
             for table, delta in opened.items():
@@ -75,15 +75,15 @@ class DeltaTables:
             raise self._failed(table, error) from error
 
     def version(self, table: Table) -> int:
-        """As `StoredTables.version` says."""
+        """See `StoredTables.version`."""
         return int(self.open(table).version())
 
     def operations(self, table: Table, last: int) -> dict[int, str]:
-        """As `StoredTables.operations` says."""
+        """See `StoredTables.operations`."""
         return {commit["version"]: commit.get("operation", "") for commit in self.open(table).history(last)}
 
     def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-        """As `StoredTables.append` says."""
+        """See `StoredTables.append`."""
         # Without comments: delta-rs refuses rows where those of the table have other words.
         made = pa.Table.from_pylist([*map(dict, rows)], arrow_schema(table))
         try:
@@ -117,7 +117,7 @@ class DeltaTables:
         self.location.check_schema(_json(opened), table, older=older)
 
     def uri(self, table: Table) -> str:
-        """Where the table is, as delta-rs calls it."""
+        """Return the table's URI for delta-rs."""
         _, scheme, path = self.location.location.rpartition("://")
         name = SCHEMES[self.location.scheme]
         return f"{name}{scheme}{path}/{table.name}"
@@ -130,12 +130,14 @@ class DeltaTables:
 
 
 def is_reached(location: Location) -> bool:
-    """Whether delta-rs reads the warehouse; else only Spark does."""
+    """Return whether delta-rs reads the warehouse; else only Spark does."""
     return not location.in_catalog and location.scheme in SCHEMES
 
 
 def is_surely_reached(location: Location) -> bool:
-    """Whether delta-rs reads the warehouse wherever a job can publish in it: claims on S3 need the same environment."""
+    """Return whether delta-rs reads the warehouse wherever a job can publish in it: claims on S3 need the same
+    environment.
+    """
     return location.local_path is not None or location.is_on_s3
 
 

@@ -83,7 +83,7 @@ class PublishedTables:
 
 
 def published_tables(stored: StoredTables) -> PublishedTables:
-    """What the newest published run left; raises `NothingPublishedError` where no run has published anything,
+    """Return what the newest published run left; raises `NothingPublishedError` where no run has published anything,
     `WarehouseError` where there is no such folder.
     """
     runs = rows(stored.read(AUDIT_RUNS, _RUN, [_IS_PUBLISHED])) if stored.exists(AUDIT_RUNS) else []

@@ -1,4 +1,4 @@
-"""Whether snapshots name the cluster, group and topic that a run is asked for."""
+"""A check that snapshots name the cluster, group and topic of a request."""
 
 from __future__ import annotations
 

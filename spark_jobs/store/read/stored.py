@@ -1,4 +1,4 @@
-"""What every reader of a warehouse's tables can do, whatever it reads them with."""
+"""The interface of every reader of a warehouse's tables, whatever it reads them with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_jobs.store.location import Location
 
 
 class Filter(NamedTuple):
-    """What a row must keep: its column compared (`=`, `<`, `<=`, `>`, `>=`, `IN`) with a value, for IN with several.
+    """A condition for rows: its column compared (`=`, `<`, `<=`, `>`, `>=`, `IN`) with a value, for IN with several.
 
     A null keeps no condition.
     """
@@ -29,14 +29,14 @@ class StoredTables(Protocol):
 
     @property
     def location(self) -> Location:
-        """Where they are."""
+        """Return their location."""
 
     @property
     def folder(self) -> Location:
-        """Where files beside them are, such as claims."""
+        """Return the location of files beside them, such as claims."""
 
     def exists(self, table: Table) -> bool:
-        """Whether the table has been made."""
+        """Return whether the table has been made."""
 
     def read(
         self, table: Table, columns: Sequence[str], conditions: Sequence[Filter] = (), version: int | None = None
@@ -52,7 +52,7 @@ class StoredTables(Protocol):
         """The newest version; raises as `read` does."""
 
     def operations(self, table: Table, last: int) -> Mapping[int, str]:
-        """What the last so many commits did, by version, as Delta calls it; without commits that are gone."""
+        """Return what the last so many commits did, by version, as Delta calls it; without commits that are gone."""
 
     def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """Adds rows to a table that is only ever appended to, and makes it where it is missing.

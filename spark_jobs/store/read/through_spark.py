@@ -41,33 +41,33 @@ class SparkTables:
 
     @property
     def folder(self) -> Location:
-        """As `StoredTables.folder` says."""
+        """See `StoredTables.folder`."""
         return self.location.folder(self.spark)
 
     def exists(self, table: Table) -> bool:
-        """Whether the table has been made."""
+        """Return whether the table has been made."""
         return self.location.exists(self.spark, table)
 
     def read(
         self, table: Table, columns: Sequence[str], conditions: Sequence[Filter] = (), version: int | None = None
     ) -> pa.Table:
-        """As `StoredTables.read` says."""
+        """See `StoredTables.read`."""
         frame = self.location.read(self.spark, table, version)
         return frame.where(reduce(and_, map(_column, conditions), F.lit(True))).select(*columns).toArrow()
 
     def version(self, table: Table) -> int:
-        """As `StoredTables.version` says."""
+        """See `StoredTables.version`."""
         return self.location.version(self.spark, table)
 
     def operations(self, table: Table, last: int) -> dict[int, str]:
-        """As `StoredTables.operations` says."""
+        """See `StoredTables.operations`."""
         history = self.location.delta_table(self.spark, table).history(last)
         return {row.version: row.operation for row in history.select("version", "operation").collect()}
 
     def append(
         self, table: Table, rows: Sequence[Mapping[str, Any]], options: Mapping[str, str] = MappingProxyType({})
     ) -> None:
-        """As `StoredTables.append` says. `options`: Delta's."""
+        """See `StoredTables.append`. `options`: Delta's."""
         self.location.create(self.spark, [table])
         self.location.read(self.spark, table)
         frame = self.spark.createDataFrame([*map(dict, rows)], spark_schema(table)).coalesce(1)
@@ -81,8 +81,8 @@ def stored_in(spark: SparkSession, warehouse: Warehouse) -> StoredTables:
 
 
 def is_gone(error: Exception) -> bool:
-    """Whether a version could not be read because it was cleaned up. delta-rs has no word for it: of a table whose
-    present version it reads, it is why another cannot be.
+    """Return whether a version could not be read because it was cleaned up. delta-rs has no word for it: of a table
+    whose present version it reads, it is why another cannot be.
     """
     return isinstance(error, WarehouseError) or any(name in str(error) for name in _GONE)
 

@@ -1,1 +1,1 @@
-"""What a warehouse on S3 needs besides Spark and Delta."""
+"""Parts that a warehouse on S3 needs besides Spark and Delta."""

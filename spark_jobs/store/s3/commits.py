@@ -1,4 +1,4 @@
-"""Whether commits on S3 keep writers in several processes apart, looked at before the first one."""
+"""A check, before the first commit, that commits on S3 keep writers in several processes apart."""
 
 from __future__ import annotations
 

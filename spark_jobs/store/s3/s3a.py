@@ -47,7 +47,7 @@ def hadoop_version() -> str:
 
 
 def packages() -> str:
-    """What is to be fetched, as Maven names it."""
+    """Return what is to be fetched, as Maven names it."""
     parts = (f"software.amazon.awssdk:{part}:{_SDK}" for part in _PARTS)
     return ",".join((f"org.apache.hadoop:hadoop-aws:{hadoop_version()}", *parts))
 
