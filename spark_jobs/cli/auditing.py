@@ -41,7 +41,8 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid, format_utc
 from spark_jobs.errors import ExitCode, NothingPublishedError
 from spark_jobs.ingest.load import ingest
-from spark_jobs.ingest.logs.recorded import recording_of_logs, write_recording
+from spark_jobs.ingest.logs.recorded import LogRecording, recording_of_logs, write_recording
+from spark_jobs.ingest.logs.snapshots import recorded_spans
 from spark_jobs.ingest.logs.sources import LogFolder
 from spark_jobs.operate.demo import INTERVAL, demo, example_files
 from spark_jobs.operate.validate import Validation, validate
@@ -66,9 +67,13 @@ def ingest_command(arguments: Namespace) -> int:
     """Exit code 2 where lines were quarantined, or nothing was there to be loaded."""
     warehouse = Warehouse.parse(arguments.warehouse)
     with TemporaryDirectory() as folder, progress_on() as say:
-        files = [*arguments.FILE, *_recorded_by_logs(arguments, Path(folder), say)]
-        spark = spark_for(arguments, say, lambda _: sum(map(os.path.getsize, files)), checks=False)
-        report = ingest(spark, warehouse, files, arguments.cluster_name, progress=say)
+        logs = _recorded_by_logs(arguments, say) if arguments.logs else None
+        spark = spark_for(arguments, say, lambda _: sum(map(os.path.getsize, arguments.FILE)), checks=False)
+        report = ingest(spark, warehouse, arguments.FILE, arguments.cluster_name, progress=say)
+        if logs is not None:
+            recorded = recorded_spans(spark, warehouse, arguments.cluster_name)
+            file = write_recording(logs, Path(folder) / "logs.jsonl.gz", recorded)
+            report += ingest(spark, warehouse, [file], progress=say)
     lines = [as_json(vars(report))] if arguments.json else map(printable, str(report).splitlines())
     print(*lines, sep="\n")
     if report.span is None:
@@ -78,16 +83,14 @@ def ingest_command(arguments: Namespace) -> int:
     return ExitCode.WARNINGS if report.quarantined or report.span is None else ExitCode.CLEAN
 
 
-def _recorded_by_logs(arguments: Namespace, folder: Path, say: Callable[[str], None]) -> list[Path]:
-    """The recording that the logs make, in this folder; says what was read of them."""
-    if not arguments.logs:
-        return []
+def _recorded_by_logs(arguments: Namespace, say: Callable[[str], None]) -> LogRecording:
+    """The recording that the logs make; says what was read of them."""
     say("reading the logs")
     folders = [LogFolder.parse(text) for text in arguments.logs]
     recording = recording_of_logs(folders, arguments.cluster_name, arguments.log_zone, list(map(Path, arguments.FILE)))
     for line in str(recording).splitlines():
         print_to_stderr(line)
-    return [write_recording(recording, folder / "logs.jsonl.gz")]
+    return recording
 
 
 def _hours(earliest: datetime, latest: datetime) -> Interval:

@@ -159,6 +159,14 @@ class IngestReport:
         start, end = self.span or (first, last)
         self.span = min(start, first), max(end, last)
 
+    def __add__(self, other: IngestReport) -> IngestReport:
+        """The counts of both."""
+        names = ("lines", "meta", "blank", "no_observation", "new", "already_there", "quarantined")
+        total = IngestReport(**{name: getattr(self, name) + getattr(other, name) for name in names})
+        for span in filter(None, (self.span, other.span)):
+            total.widen(*span)
+        return total
+
     def __str__(self) -> str:
         rows = sorted(self.new.keys() | self.already_there.keys())
         counts = [

@@ -26,6 +26,7 @@ from schemas import (
 from spark_jobs.errors import InputFileError
 from spark_jobs.ingest import batches
 from spark_jobs.ingest.load import IngestReport, ingest
+from spark_jobs.ingest.logs.snapshots import recorded_spans
 from spark_jobs.store.warehouse import Warehouse
 from tests.ingest.bodies import AT, LINES, line
 
@@ -105,6 +106,9 @@ def test_every_kind_of_line_in_its_table(spark: SparkSession, warehouse: Warehou
     assert rows(spark, warehouse, OFFSET_SNAPSHOTS, "offsets.broker_offset", "offsets.pull_offset") == [
         ([2, 3, 9223372036854775807], [2, None, -1])
     ]
+    # 02:02:20 to 02:02:40: what logs say of this time is left out.
+    assert recorded_spans(spark, warehouse, "demo") == [(AT - 7_799, AT - 7_799 + 19_999)]
+    assert recorded_spans(spark, warehouse, "other") == []
     assert rows(spark, warehouse, TOPIC_SNAPSHOTS, "queues.max_offset") == [([12, 0, 9007199254740993],)]
     owned = "transform(owned_queues, q -> q.queue_id || ' ' || q.dropped)", "unix_millis(started_at)"
     assert rows(spark, warehouse, CLIENT_SNAPSHOTS, "answered", "consume_threads", *owned) == [

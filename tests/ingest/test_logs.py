@@ -32,7 +32,7 @@ from spark_jobs.ingest.logs.events import (
     Unsubscribed,
     events,
 )
-from spark_jobs.ingest.logs.recorded import recording_of_logs
+from spark_jobs.ingest.logs.recorded import recording_of_logs, write_recording
 from spark_jobs.ingest.logs.sources import LogFolder
 
 CHANNEL = (
@@ -234,7 +234,7 @@ def members(*folders: str | Path, recordings: Sequence[Path] = ()) -> list[tuple
     """(time, members) of g at b, at each change."""
     recording = recording_of_logs([LogFolder.parse(str(one)) for one in folders], "c", None, recordings)
     found: list[tuple[str, str]] = []
-    for row in sorted(map(json.loads, recording.lines), key=lambda row: row.get("at", 0)):
+    for row in sorted(recording.rows, key=lambda row: row.get("at", 0)):
         if row["kind"] == "connection" and row["group"] == "g":
             connected = json.loads(row["body"])["connectionSet"] if "body" in row else []
             ids = " ".join(one["clientId"][0] for one in connected)
@@ -304,11 +304,21 @@ def test_one_snapshot_makes_all_of_it_known(tmp_path: Path) -> None:
 def test_nothing_is_known_of_the_time_without_lines(tmp_path: Path) -> None:
     _file(tmp_path, "broker.log", [*_log(BOOT, _connected("a")), *_log("register OK", start=600)])
     recording = recording_of_logs([LogFolder(tmp_path, None)], "c")
-    times = sorted(row["at"] for row in map(json.loads, recording.lines) if row["kind"] == "connection")
+    times = sorted(row["at"] for row in recording.rows if row["kind"] == "connection")
     assert [_clock(at) for at in times] == ["22:20:33", "22:20:40", "22:21:00", "22:21:20", "22:21:33", "22:30:33"]
     assert "b: 2026-11-25T22:20:33Z/2026-11-25T22:21:33Z and 2026-11-25T22:30:33Z/2026-11-25T22:30:33Z" in str(
         recording
     )
+
+
+def test_recorded_snapshots_are_better_than_logs(tmp_path: Path) -> None:
+    _file(tmp_path, "broker.log", _log(BOOT, _connected("a"), "register OK"))
+    first, last = (int(_utc(f"2026-11-25T{clock}").timestamp() * 1000) for clock in ("22:20:50", "22:22:10"))
+    recording = recording_of_logs([LogFolder(tmp_path, None)], "c")
+    path = write_recording(recording, tmp_path / "logs.jsonl.gz", [(first, last)])
+    with gzip.open(path, "rt") as file:
+        times = [_clock(row["at"]) for row in map(json.loads, file) if row["kind"] == "connection"]
+    assert times == ["22:20:33", "22:20:40", "22:22:20", "22:22:33"]
 
 
 def test_queues_of_topics_are_those_of_the_configuration_and_its_changes(tmp_path: Path) -> None:
@@ -324,7 +334,7 @@ def test_queues_of_topics_are_those_of_the_configuration_and_its_changes(tmp_pat
         (row["topic"], _clock(row["at"])): json.loads(row["body"].replace("{0:", '{"0":'))["queueDatas"][0][
             "readQueueNums"
         ]
-        for row in map(json.loads, recording.lines)
+        for row in recording.rows
         if row["kind"] == "route"
     }
     assert (routes["t", "22:20:33"], routes["t", "22:21:33"], routes["u", "22:21:33"]) == (8, 4, 3)

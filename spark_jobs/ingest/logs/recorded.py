@@ -30,11 +30,11 @@ _CLASS_OF_STRATEGY: Final = {
 
 
 class LogRecording(NamedTuple):
-    """A recording from logs. `lines`: of a recording; `processes`: those that wrote the logs; `unknown`: the groups
-    whose members are not known for some of the time, with the brokers; `report`: what was read.
+    """A recording from logs. `rows`: its lines as dicts, to be read once; `processes`: those that wrote the logs;
+    `unknown`: the groups whose members are not known for some of the time, with the brokers; `report`: what was read.
     """
 
-    lines: Iterator[str]
+    rows: Iterator[dict[str, Any]]
     processes: Sequence[Process]
     unknown: Mapping[str, Sequence[str]]
     report: LogReport
@@ -78,14 +78,17 @@ def recording_of_logs(
     }
     meta = {"kind": "meta", "cluster": cluster, "source": "logs"}
     rows = chain([meta], _memberships(read, groups, at_all), _routes(read), _clients(read, groups))
-    lines = (json.dumps(row, ensure_ascii=False, sort_keys=True) for row in rows)
-    return LogRecording(lines, read, {group: brokers for group, brokers in unknown.items() if brokers}, report)
+    return LogRecording(rows, read, {group: brokers for group, brokers in unknown.items() if brokers}, report)
 
 
-def write_recording(recording: LogRecording, path: Path) -> Path:
-    """The path, where the lines are now, as gzip."""
+def write_recording(recording: LogRecording, path: Path, recorded: Sequence[tuple[int, int]] = ()) -> Path:
+    """The path, with the lines as gzip. Those of the `recorded` spans (milliseconds, both ends within) are
+    left out: what a recorder saw says more.
+    """
     with gzip.open(path, "wt", encoding="utf-8", compresslevel=1) as file:
-        file.writelines(f"{line}\n" for line in recording.lines)
+        for row in recording.rows:
+            if not any(first <= row.get("at", -1) <= last for first, last in recorded):
+                file.write(f"{_text(row)}\n")
     return path
 
 

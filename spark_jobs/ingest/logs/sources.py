@@ -117,7 +117,7 @@ def with_snapshots(read: Iterable[Process], recordings: Iterable[Path]) -> None:
                 at = to_micros(row["captured_at"]) // 1000
                 process = named.get(row["broker_name"])
                 if process and any(first <= at <= last + LONGEST_SILENCE for first, last in process.alive):
-                    process.logged.append(Logged(at, _listed(row)))
+                    process.logged.append(Logged(at + 1, _listed(row)))  # the snapshot itself is a row already
     for process in named.values():
         process.logged.sort(key=attrgetter("at"))
 
@@ -158,7 +158,7 @@ def _process(name: str | None, paths: Sequence[Path], folder: Path, zone: LogZon
             report.not_understood.append(str(path))
     ordered = sorted(logged.items(), key=lambda item: item[0][0])  # stable: as in the files within a second
     flat = [Logged(at, event) for (at, _), of_line in ordered for event in of_line]
-    return Process(_name_of(name, folder, flat), flat, _spans(times))
+    return Process(_name_of(name, folder, flat), flat, spans_of(times))
 
 
 def _name_of(name: str | None, folder: Path, logged: Iterable[Logged]) -> str | None:
@@ -180,7 +180,7 @@ def _name_of(name: str | None, folder: Path, logged: Iterable[Logged]) -> str | 
     raise InputFileError(f"{folder} does not say whose logs it has: name the broker, --logs BROKER={folder}")
 
 
-def _spans(seconds: Iterable[int]) -> list[tuple[int, int]]:
+def spans_of(seconds: Iterable[int]) -> list[tuple[int, int]]:
     """Spans of milliseconds of these seconds, those together that are not further apart than `LONGEST_SILENCE`."""
     spans: list[tuple[int, int]] = []
     for second in sorted(seconds):
@@ -231,7 +231,7 @@ def _merged(read: Iterable[Process]) -> list[Process]:
         elif process.name in merged:
             first = merged[process.name]
             first.logged = sorted(first.logged + process.logged, key=attrgetter("at"))
-            first.alive = _spans({at // 1000 for span in first.alive + process.alive for at in span})
+            first.alive = spans_of({at // 1000 for span in first.alive + process.alive for at in span})
             first.topics = first.topics or process.topics
         else:
             merged[process.name] = process

@@ -1,0 +1,27 @@
+"""When a recorder was at work: what it recorded counts, and logs only for the time between."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from schemas import OFFSET_SNAPSHOTS
+from spark_jobs.ingest.logs.sources import spans_of
+from spark_jobs.store.warehouse import Warehouse
+
+#: Seconds: times are compared in steps of it.
+_STEP = 20
+
+
+def recorded_spans(spark: SparkSession, warehouse: Warehouse, cluster: str) -> list[tuple[int, int]]:
+    """The spans (milliseconds, both ends within) in which a recorder was at work for the cluster, in order: it records
+    offsets, which no log has.
+    """
+    steps = (
+        warehouse.read(spark, OFFSET_SNAPSHOTS)
+        .where(F.col("cluster") == cluster)
+        .select(F.floor(F.unix_seconds("captured_at") / _STEP).alias("step"))
+        .distinct()
+        .collect()
+    )
+    return [(first, last + 1000 * _STEP - 1) for first, last in spans_of(row.step * _STEP for row in steps)]
