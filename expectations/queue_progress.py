@@ -52,7 +52,7 @@ def _unknown_stays_unknown(rows: Rows) -> Values:
 def _balances(rows: Rows) -> Values:
     before, after = rows["lag_before"], rows["lag_last"]
     expected = before + rows["produced"] - rows["consumed"] + rows["rewound"].or_else(0)
-    return ~((before > 0) & (after > 0)) | (expected == after)
+    return ~((before > 0) & (after > 0) & rows["lag_first"].is_known()) | (expected == after)
 
 
 SUITE = Suite(
@@ -85,8 +85,8 @@ SUITE = Suite(
         ),
         Expectation(
             "what_came_less_what_went_is_what_is_left",
-            "Lag before + produced − consumed + rewound = lag after, if there was a lag at both ends. Readings in "
-            "between without a known offset break this.",
+            "Lag before + produced − consumed + rewound = lag after, if there was a lag at both ends, and the "
+            "first reading knows it. Readings in between without a known offset break this.",
             _balances,
             Severity.WARNING,
         ),

@@ -75,6 +75,7 @@ CASES = Cases(
             unknown("UNFILTERED"),
             unknown("NEVER_COMMITTED", verdict="OK"),
             unknown("NEVER_COMMITTED", readings=0),
+            unknown("BEYOND_END", readings=0),
             unknown("NO_READING"),
             good(readings=0),
         ],
@@ -107,6 +108,9 @@ CASES = Cases(
         # Where a lag is 0 the consumer may have been ahead of the broker's reading; unknown is no number.
         after(lag_last=0),
         after(produced=None, lag_last=4),
+        # The offset was of the topic's former life at first.
+        after(lag_first=None, lag_last=4),
+        unknown("BEYOND_END"),
         good(row(lag_last=0), row(1800, lag_last=4)),
         {
             QUEUE_PROGRESS: [row(), row(queue_id=3)],

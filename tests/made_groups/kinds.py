@@ -178,9 +178,10 @@ def broadcasting(random: Random, hours: int) -> Life:
 
 
 def topic_made_again(random: Random, hours: int) -> Life:
-    """The topic is deleted and created again: all offsets begin with 0."""
-    second = random.randrange(300, 3600 * hours - 300)
-    return replace(push(random, hours), made_again=second, bursts=(), rate=random.choice((1, 5, 20)))
+    """The topic is deleted and created again: all offsets begin with 0, at once or after three rounds."""
+    second, former = random.randrange(300, 3600 * hours - 300), random.choice((0, 180))
+    life = replace(push(random, hours), made_again=second, bursts=(), rate=random.choice((1, 5, 20)))
+    return replace(life, former=former)
 
 
 def other_tags(random: Random, hours: int) -> Life:

@@ -53,12 +53,12 @@ class Life:
     `slowed`: when half of the messages are left; `waiting`: messages of each queue that wait all the time; `bursts`:
     when a backlog comes and goes; `rewound`: when all offsets go back; `by_slave`: because a slave serves, whose
     messages end earlier; `redelivers`: when popped messages come again; `sends_back`: when others do; `returned`: the
-    part of all messages that then does; `made_again`: when the topic is made anew; `keeps`: messages of each queue that
-    the broker does not delete, None: all. `unread`: no client consumed for as long as is known; `expression`: what of
-    the topic the group subscribes to; `clocks_behind`: seconds; `no_pull`: when nobody pulls. `sources_lost`: when
-    nothing at all was recorded. `connects`: whether brokers list the
-    members; `has_proxy`: whether the cluster has one. `fault`: when something is wrong; None: nothing is. `hours`: how
-    many.
+    part of all messages that then does; `made_again`: when the topic is deleted and created again, `faster`: times as
+    many messages come then, `former`: seconds for which the offsets stay as they were; `keeps`: messages of each queue
+    that the broker does not delete, None: all. `unread`: no client consumed for as long as is known; `expression`: what
+    of the topic the group subscribes to; `clocks_behind`: seconds; `no_pull`: when nobody pulls. `sources_lost`: when
+    nothing at all was recorded. `connects`: whether brokers list the members; `has_proxy`: whether the cluster has one.
+    `fault`: when something is wrong; None: nothing is. `hours`: how many.
     """
 
     routes: Mapping[str, Course[Hosts]]
@@ -95,6 +95,8 @@ class Life:
     keeps: int | None = None
     bursts: Sequence[Time] = ()
     made_again: int | None = None
+    faster: int = 1
+    former: int = 0
     by_slave: bool = False
     unread: bool = False
     expression: str = "*"

@@ -445,3 +445,10 @@ def queues_removed(life: Life, fault: Time, random: Random) -> Life:
     """Half of the eight queues are removed while 1,500 messages wait in each."""
     hosts = [(ALWAYS, {"broker-a": 8}), (fault.start, {"broker-a": 4}), (fault.end, {"broker-a": 8})]
     return replace(life, routes={**life.routes, "topic": hosts}, waiting=1500)
+
+
+@planted("OFFSET_BEYOND_END/FORMER_LIFE", "GROUP_OFFLINE/NOBODY_CONNECTED", "UNASSIGNED_QUEUE/GROUP_OFFLINE")
+def created_again_while_nobody_is_there(life: Life, fault: Time, random: Random) -> Life:
+    """The new end is above the old offsets when the group comes back, and begins there."""
+    members = _during(life, fault, ())
+    return replace(life, members=members, made_again=fault.start, faster=6, former=fault.end - fault.start)

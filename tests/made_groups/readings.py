@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.model.history import RETRY, UNKNOWN, OffsetReadings, Place, TopicReadings
 from spark_jobs.domain.model.window import MILLISECOND, SECOND
-from tests.made_groups.lives import Hosts, Life, Standing, at
+from tests.made_groups.lives import Hosts, Life, Standing, Time, at
 
 #: 2026-11-21T03:00Z, and the first second that is recorded: a step looks back for eight minutes.
 START = 1_795_230_000 * SECOND
@@ -55,7 +55,10 @@ def offset_readings(
         if life.by_slave:
             end = end - np.where((since >= 0) & (since < 60), REWOUND // 2, 0)[:, None]
     if life.made_again is not None:
-        end, consumed = _again(end, times, life.made_again), _again(consumed, times, life.made_again)
+        left, end = end - consumed, _again(end, times, life.made_again, life.faster)
+        consumed = np.where((times >= life.made_again)[:, None], np.maximum(end - left, 0), consumed)
+        former = Standing(topic, range(len(queues)), Time(life.made_again, life.made_again + life.former))
+        _let_stand(consumed, times, former)
     if (topic.startswith(RETRY) and topic != REDELIVERED and not life.sends_back) or not life.commits:
         consumed = np.zeros_like(consumed)
     elif life.uncommitted:
@@ -73,7 +76,7 @@ def topic_readings(life: Life, topic: str, seconds: Sequence[float], base: int) 
     times, queues, present = _rounds(life, topic, seconds, of_writers=True)
     end = _written(life, topic, times, len(queues), base)
     if life.made_again is not None:
-        end = _again(end, times, life.made_again)
+        end = _again(end, times, life.made_again, life.faster)
     oldest = np.zeros_like(end) if life.keeps is None else np.maximum(end - life.keeps, 0)
     first, end = (np.where(present, one, UNKNOWN) for one in (oldest, end))
     return TopicReadings(_all_micros(times), queues, first, end, present)
@@ -109,11 +112,11 @@ def _written(life: Life, topic: str, times: Times, queues: int, base: int) -> Nu
     return (base + rates * (times - FIRST)[:, None]).astype(np.int64)
 
 
-def _again(offsets: Numbers, times: Times, second: int) -> Numbers:
-    """From the second on, the offsets begin with 0."""
+def _again(offsets: Numbers, times: Times, second: int, faster: int) -> Numbers:
+    """From the second on, the offsets begin with 0, and grow so many times as fast."""
     first = int(np.searchsorted(times, second))
     before = offsets[max(first - 1, 0)] if first < len(offsets) else 0
-    return np.where((times >= second)[:, None], np.maximum(offsets - before, 0), offsets)
+    return np.where((times >= second)[:, None], np.maximum(offsets - before, 0) * faster, offsets)
 
 
 def _left(life: Life, times: Times) -> Numbers:

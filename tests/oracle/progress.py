@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import groupby, pairwise
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby, pairwise, takewhile
 from typing import NamedTuple
 
 from tests.oracle.snapshots import OffsetSnapshot, StepWindow
@@ -28,14 +28,22 @@ class QueueReading(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        """Messages; the two offsets are read one after the other, so a negative difference is none."""
-        if self.end_offset is None or self.consumed_to is None:
+        """Messages; the two offsets are read one after the other, so a small negative difference is none."""
+        if self.end_offset is None or self.consumed_to is None or self.is_beyond_end:
             return None
         return max(self.end_offset - self.consumed_to, 0)
 
+    @property
+    def is_beyond_end(self) -> bool:
+        """Whether the next offset to consume is more than 64 messages above the next one to write."""
+        known = self.end_offset is not None and self.consumed_to is not None
+        return known and (self.consumed_to or 0) - (self.end_offset or 0) > 64
+
 
 class Log:
-    """A queue's readings in a step, and when its end offset fell although its messages are the same ones."""
+    """A queue's readings in a step, when its end offset fell although its messages are the same ones, and which of its
+    readings are `beyond` the end of other messages, or show the offset of one that is (`former`).
+    """
 
     def __init__(self, readings: Sequence[QueueReading]) -> None:
         self.same_after_fall: set[int] = set()
@@ -49,6 +57,17 @@ class Log:
                 self.same_after_fall.add(after.at)
                 if back_at is not None:
                     self._away.append((after.at, back_at, before.end_offset))
+        self.beyond = {
+            reading.at
+            for reading in readings
+            if reading.is_beyond_end and not any(at <= reading.at for at in self.same_after_fall)
+        }
+        self.former = {
+            reading.at
+            for number, reading in enumerate(readings)
+            for other in takewhile(_is_at(reading), reversed(readings[: number + 1]))
+            if other.at in self.beyond
+        }
 
     def produced(self, before: QueueReading, after: QueueReading) -> int | None:
         """What came in; of the way back up only what is above the highest end offset before."""
@@ -58,6 +77,10 @@ class Log:
         if after.end_offset is None or any(after.at < until for until, _ in away):
             return None
         return after.end_offset - max(high for _, high in away)
+
+
+def _is_at(reading: QueueReading) -> Callable[[QueueReading], bool]:
+    return lambda other: other.consumed_to == reading.consumed_to
 
 
 def _jumped_back(readings: Sequence[QueueReading], high: int, fall: int) -> int | None:
@@ -169,13 +192,14 @@ def _growth(before: QueueReading, after: QueueReading, log: Log) -> int | None:
 def _forward(before: QueueReading, after: QueueReading, log: Log) -> int | None:
     """By how much the consumer offset went forward, or stood; None: back, or unknown."""
     growth = _growth(before, after, log)
-    return growth if growth is not None and growth >= 0 and after.consumed_to is not None else None
+    is_known = growth is not None and after.consumed_to is not None and before.at not in log.beyond
+    return growth if is_known and (growth or 0) >= 0 else None
 
 
 def _back(before: QueueReading, after: QueueReading, log: Log) -> int | None:
     """By how much the consumer offset went back."""
     growth = _growth(before, after, log)
-    return -growth if growth is not None and growth < 0 else None
+    return -growth if growth is not None and growth < 0 and before.at not in log.former else None
 
 
 def _age(last: QueueReading) -> int | None:

@@ -1,4 +1,6 @@
-"""End offsets that fall: whether a topic was created again, or its broker has another part of the same messages."""
+"""End offsets that fall: whether a topic was created again, or its broker has another part of the same messages. And
+committed offsets that are beyond the end since.
+"""
 
 from __future__ import annotations
 
@@ -58,6 +60,17 @@ def falls(readings: EndReadings, fell: NDArray[np.bool_]) -> Falls:
                 result.produced[row:returned, column] = UNKNOWN
                 result.produced[returned, column] = readings.end[returned, column] - high
     return result
+
+
+def stand_beyond(changed: NDArray[np.bool_], beyond: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Where the committed offset is the one that a reading showed beyond the end: of the topic's former life.
+    `changed`: at the readings that show another offset than the one before; `beyond`: at those that show it beyond.
+    """
+    if not beyond.any():  # as mostly
+        return beyond
+    row = np.arange(len(beyond))[:, None]
+    since, last_beyond = (np.maximum.accumulate(np.where(mask, row, -1), axis=0) for mask in (changed, beyond))
+    return np.asarray((last_beyond >= since) & (last_beyond >= 0))
 
 
 def _return(readings: EndReadings, row: int, column: int) -> int | None:

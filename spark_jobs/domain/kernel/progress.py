@@ -33,7 +33,10 @@ _Since = dict[Place, int]
 
 def lag_qualities(progress: IntervalProgress) -> NDArray[np.str_]:
     """Per queue, whether the lag at its last reading is measured or unknown (`LagQuality`)."""
-    unknown = np.where(progress.readings > 0, LagQuality.NEVER_COMMITTED.value, LagQuality.NO_READING.value)
+    committed = np.where(
+        progress.consumer_offset == UNKNOWN, LagQuality.NEVER_COMMITTED.value, LagQuality.BEYOND_END.value
+    )
+    unknown = np.where(progress.readings > 0, committed, LagQuality.NO_READING.value)
     known = LagQuality.UNFILTERED if progress.is_filtered else LagQuality.MEASURED
     return np.where(progress.lag_last != UNKNOWN, known.value, unknown)
 

@@ -10,15 +10,17 @@ stands for one: the readings up to the last, two at least.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.end_offsets import EndReadings, falls
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.kernel.end_offsets import EndReadings, falls, stand_beyond
+from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, Matrix, OffsetReadings
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings
 
 Mask = NDArray[np.bool_]
+Number = TypeVar("Number", np.int64, np.bool_)
 
 
 class ReadingWindows:
@@ -103,10 +105,10 @@ def last_true(mask: Mask) -> NDArray[np.int64]:
     return len(mask) - 1 - first_true(mask[::-1])
 
 
-def at_rows(matrix: NDArray[np.int64], rows: Matrix) -> NDArray[np.int64]:
+def at_rows(matrix: NDArray[Number], rows: Matrix) -> NDArray[Number]:
     """The matrix at these rows of its columns; anything where there is none."""
     width = matrix.shape[1]
-    values: Matrix = matrix.take(np.maximum(rows, 0) * width + np.arange(width))
+    values: NDArray[Number] = matrix.take(np.maximum(rows, 0) * width + np.arange(width))
     return values
 
 
@@ -122,6 +124,16 @@ def greatest_since(values: Matrix, first: Matrix) -> Matrix:
         wider[width:] = np.maximum(greatest[width:], greatest[:-width])
         greatest, width = wider, 2 * width
     return result
+
+
+def previous_rows(present: NDArray[np.bool_]) -> Matrix:
+    """Per reading the place of the queue's last reading before it; -1: there is none."""
+    row = np.arange(len(present))[:, None]
+    if present.all():  # as mostly
+        return np.broadcast_to(row - 1, present.shape)
+    before = np.full(present.shape, -1, dtype=np.int64)
+    before[1:] = np.maximum.accumulate(np.where(present, row, -1), axis=0)[:-1]
+    return before
 
 
 @dataclass(frozen=True)
@@ -155,25 +167,28 @@ class ReadingPairs:
 
 def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
     """The readings at these rows; the first of each queue has none before it. Offsets of a topic that was created again
-    are not compared with those before.
+    are not compared with those before, nor is what follows one that is beyond the end.
     """
     present, end = readings.present[seen], readings.end_offset[seen]
     committed, known = readings.consumer_offset[seen], readings.consumed_to[seen]
-    previous = _previous(present)
+    previous = previous_rows(present)
     has_previous = present & (previous >= 0)
     end_before, known_before = at_rows(end, previous), at_rows(known, previous)
     both_ends = has_previous & (end != UNKNOWN) & (end_before != UNKNOWN)
     fell = both_ends & (end < end_before)
     comparable, produced = both_ends & ~fell, np.where(both_ends & ~fell, end - end_before, UNKNOWN)
+    beyond = present & (readings.beyond_end[seen] > RACE_MESSAGES)
     if fell.any():
         ends = EndReadings(readings.times[seen], end, known, readings.last_timestamp[seen], previous)
         fallen = falls(ends, fell)
         comparable, produced = comparable | fallen.same_log, np.where(fallen.is_produced, fallen.produced, produced)
+        beyond &= ~np.maximum.accumulate(fallen.same_log, axis=0)
     both_known = has_previous & (known_before != UNKNOWN) & (committed != UNKNOWN)
     growth = committed - known_before  # where one of them is unknown nobody looks at it
-    forward = comparable & both_known & (known != UNKNOWN) & (growth >= 0)
-    back = comparable & both_known & (growth < 0)
     consumed_known = has_previous & (known != UNKNOWN) & (known_before != UNKNOWN)
+    is_former = at_rows(stand_beyond(has_previous & (known != known_before), beyond), previous)
+    forward = comparable & both_known & (known != UNKNOWN) & (growth >= 0) & ~at_rows(beyond, previous)
+    back = comparable & both_known & (growth < 0) & ~is_former
     return ReadingPairs(
         readings=readings,
         times=readings.times[seen],
@@ -193,13 +208,3 @@ def age_ms(at: Matrix, stored: Matrix, lag: Matrix) -> Matrix:
     """From the storing of the last consumed message (ms) to the reading (microseconds), in ms, where a lag is left."""
     age = at // MILLISECOND - np.maximum(stored, 0)
     return np.where((lag > 0) & (stored > 0) & (age >= 0), age, UNKNOWN)
-
-
-def _previous(present: NDArray[np.bool_]) -> Matrix:
-    """Per reading the place of the queue's last reading before it; -1: there is none."""
-    row = np.arange(len(present))[:, None]
-    if present.all():  # as mostly
-        return np.broadcast_to(row - 1, present.shape)
-    before = np.full(present.shape, -1, dtype=np.int64)
-    before[1:] = np.maximum.accumulate(np.where(present, row, -1), axis=0)[:-1]
-    return before

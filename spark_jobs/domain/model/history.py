@@ -41,6 +41,9 @@ def normal_expression(expression_type: str | None, text: str | None) -> str:
 
 #: Stands for null in a matrix of numbers.
 UNKNOWN = np.iinfo(np.int64).min
+#: The end of a queue and its committed offset are read one after the other. An offset that is further beyond the end,
+#: in messages, is another one.
+RACE_MESSAGES = 64
 #: (broker name, queue id) of a topic.
 Place = tuple[str, int]
 Matrix = NDArray[np.int64]
@@ -225,12 +228,18 @@ class OffsetReadings(QueueReadings):
 
     @cached_property
     def lag(self) -> Matrix:
-        """Messages not consumed yet, `UNKNOWN` where an offset is. The two offsets are read one after the other, so a
-        negative difference is 0.
+        """Messages not consumed yet, `UNKNOWN` where an offset is, and where the committed one is beyond the end by
+        more than a race explains. Else a negative difference is 0.
         """
         known = (self.end_offset != UNKNOWN) & (self.consumed_to != UNKNOWN)
         difference = np.where(known, self.end_offset, 0) - np.where(known, self.consumed_to, 0)
-        return np.where(known, np.maximum(difference, 0), UNKNOWN)
+        return np.where(known & (difference >= -RACE_MESSAGES), np.maximum(difference, 0), UNKNOWN)
+
+    @cached_property
+    def beyond_end(self) -> Matrix:
+        """Messages by which the committed offset is beyond the end of its queue; 0: it is not, or that is unknown."""
+        known = (self.end_offset != UNKNOWN) & (self.consumed_to != UNKNOWN)
+        return np.where(known, np.maximum(self.consumed_to - self.end_offset, 0), 0)
 
 
 @dataclass(frozen=True)

@@ -91,9 +91,12 @@ class Verdict(StrEnum):
 
 
 class LagQuality(StrEnum):
-    """Quality of a queue's lag. UNFILTERED: it counts messages that the subscription leaves out, too."""
+    """Quality of a queue's lag. UNFILTERED: it counts messages that the subscription leaves out, too. BEYOND_END: the
+    committed offset is beyond the end of the queue.
+    """
 
     MEASURED = "MEASURED"
     UNFILTERED = "UNFILTERED"
     NEVER_COMMITTED = "NEVER_COMMITTED"
+    BEYOND_END = "BEYOND_END"
     NO_READING = "NO_READING"

@@ -15,6 +15,7 @@ from spark_jobs.show.rows import Row
 
 _WHY_UNKNOWN: Mapping[str, str] = {
     LagQuality.NEVER_COMMITTED: "the group has never committed an offset there",
+    LagQuality.BEYOND_END: "the group's offset is beyond the end of the queue",
     LagQuality.NO_READING: "no offset was read",
 }
 

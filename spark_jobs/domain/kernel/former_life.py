@@ -1,0 +1,106 @@
+"""Committed offsets that are beyond the end of their queue: they belong to a former life of the topic.
+
+A broker keeps a group's offsets when a topic is deleted, and the queues of the topic begin with 0 when it is created
+again. A client that runs all the time is corrected by the broker. One that starts when the new end is above the old
+offset begins there, and skips all messages below (`ConsumeQueue` begins at 0; `PullMessageProcessor` corrects only
+offsets beyond the end).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.kernel.audited_step import Switch
+from spark_jobs.domain.kernel.end_offsets import EndReadings, falls
+from spark_jobs.domain.kernel.reading_windows import at_rows, previous_rows
+from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, OffsetReadings, Place, TopicReadings
+from spark_jobs.domain.model.window import AuditSettings, StepWindow
+
+
+class FormerOffset(NamedTuple):
+    """A committed offset that two samples at least showed beyond the end of its queue, by `beyond` messages at most.
+
+    `start`: the first sample that did; `end`: the first one that shows another offset (`to`), or until when the last
+    one holds (`to` None); microseconds.
+    """
+
+    queue: Place
+    start: int
+    end: int
+    offset: int
+    beyond: int
+    to: int | None
+
+
+def former_offsets(
+    readings: OffsetReadings, switches: Sequence[Switch], window: StepWindow, settings: AuditSettings
+) -> Iterator[FormerOffset]:
+    """One per queue and offset that is beyond the end by more than `rewind_tolerance`, by the samples of the window.
+
+    An end that is low because another process serves the broker, or that jumps back, is that of the same messages.
+    """
+    seen = readings.inside(window.read_from, window.end)
+    beyond = readings.beyond_end[seen]
+    is_beyond = beyond > max(settings.thresholds.rewind_tolerance, RACE_MESSAGES)
+    columns = np.flatnonzero(is_beyond.sum(axis=0) >= 2)
+    if not len(columns):
+        return
+    same_log = _same_log(readings, seen)
+    for column in columns.tolist():
+        queue = readings.queues[column]
+        for offset in _standing(readings, seen, column, is_beyond[:, column], (window.end, settings.max_gap)):
+            is_same = same_log[: readings.times[seen].searchsorted(offset.end), column].any()
+            if not is_same and not any(_explains(switch, queue, offset.start, settings) for switch in switches):
+                yield offset
+
+
+def _standing(
+    readings: OffsetReadings, seen: slice, column: int, is_beyond: NDArray[np.bool_], holds: tuple[int, int]
+) -> Iterator[FormerOffset]:
+    """The offsets of a queue that two samples at least show beyond the end. `holds`: until when the last sample does at
+    most, and for how long, microseconds.
+    """
+    known = np.flatnonzero(readings.consumed_to[seen, column] != UNKNOWN)
+    times, offsets, beyond = readings.times[seen][known], readings.consumed_to[seen, column][known], is_beyond[known]
+    firsts = np.append(0, np.flatnonzero(np.diff(offsets)) + 1)
+    for run in np.flatnonzero(np.add.reduceat(beyond, firsts, dtype=np.int64) >= 2).tolist():
+        first = int(firsts[run])
+        after = int(firsts[run + 1]) if run + 1 < len(firsts) else None
+        shown = first + np.flatnonzero(beyond[first:after])
+        yield FormerOffset(
+            readings.queues[column],
+            int(times[shown[0]]),
+            min(int(times[-1]) + holds[1], holds[0]) if after is None else int(times[after]),
+            int(offsets[first]),
+            int(readings.beyond_end[seen, column][known[shown]].max()),
+            None if after is None else int(offsets[after]),
+        )
+
+
+def _same_log(readings: OffsetReadings, seen: slice) -> NDArray[np.bool_]:
+    """Where the end offset fell and the messages are the same."""
+    end, previous = readings.end_offset[seen], previous_rows(readings.present[seen])
+    before = at_rows(end, previous)
+    fell = (previous >= 0) & (end != UNKNOWN) & (before != UNKNOWN) & (end < before)
+    stored = readings.last_timestamp[seen]
+    return falls(EndReadings(readings.times[seen], end, readings.consumed_to[seen], stored, previous), fell).same_log
+
+
+def _explains(switch: Switch, queue: Place, start: int, settings: AuditSettings) -> bool:
+    """Whether another process served the queue's broker from about the first sample on."""
+    is_near = switch.before - settings.max_gap <= start <= switch.at + settings.max_gap
+    return bool(switch.broker_name == queue[0] and switch.old and switch.new and is_near)
+
+
+def oldest_offset(topics: TopicReadings | None, offset: FormerOffset, window: StepWindow) -> int | None:
+    """The oldest offset of its queue since the offset is beyond the end, by the topic's snapshots; None: unknown."""
+    if topics is None or offset.queue not in topics.columns:
+        return None
+    seen = topics.inside(offset.start, min(offset.end, window.end))
+    oldest = topics.min_offset[seen, topics.columns[offset.queue]]
+    known = oldest[oldest != UNKNOWN]
+    return int(known.min()) if len(known) else None
