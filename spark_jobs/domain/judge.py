@@ -8,6 +8,7 @@ from functools import partial
 from itertools import groupby
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
+from spark_jobs.domain.kernel.gone_topics import gone_topics
 from spark_jobs.domain.kernel.group_spans import group_spans
 from spark_jobs.domain.kernel.locks import with_locks
 from spark_jobs.domain.kernel.ownership import Replays
@@ -67,7 +68,8 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
     window = settings.window(step_start)
     spans = group_spans(history, window, settings)
     expired = partial(expired_at, history.clients, window, settings.cadence)
-    switched = {topic: switches(series, window) for topic, series in history.serving.items()}
+    gone = gone_topics(history, spans.routes, spans.memberships, settings.cadence)
+    switched = {topic: switches(series, window, gone.get(topic, ())) for topic, series in history.serving.items()}
     all_intervals = StepTimeline(spans, window, settings, replays, history.clients).intervals()
     by_topic = {
         topic: list(with_locks(of_topic_with_moves, history.clients, settings))
@@ -95,6 +97,7 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
         switches=switched,
         deleted=spans.deleted,
         deleted_topics=spans.deleted_topics,
+        gone_topics=gone,
         replays=replays,
     )
 

@@ -184,6 +184,13 @@ def topic_made_again(random: Random, hours: int) -> Life:
     return replace(life, former=former)
 
 
+def topic_gone_for_a_moment(random: Random, hours: int) -> Life:
+    """The topic is created again in the second round after it was deleted."""
+    life = topic_made_again(random, hours)
+    hosts, back = life.routes["topic"][0][1], life.made_again or 0
+    return replace(life, routes={**life.routes, "topic": [(ALWAYS, hosts), (back - 100, {}), (back, hosts)]})
+
+
 def other_tags(random: Random, hours: int) -> Life:
     """Go clients that subscribe to one tag, of which no message comes: no offset moves."""
     life = in_go(random, hours)
@@ -294,6 +301,7 @@ HEALTHY: tuple[Kind, ...] = (
         broadcasting,
         quiet,
         topic_made_again,
+        topic_gone_for_a_moment,
         other_tags,
         clocks_behind,
     ),

@@ -452,3 +452,11 @@ def created_again_while_nobody_is_there(life: Life, fault: Time, random: Random)
     """The new end is above the old offsets when the group comes back, and begins there."""
     members = _during(life, fault, ())
     return replace(life, members=members, made_again=fault.start, faster=6, former=fault.end - fault.start)
+
+
+@planted("BROKER_NOT_READABLE/TOPIC_GONE")
+def topic_deleted_with_messages(life: Life, fault: Time, random: Random) -> Life:
+    """Somebody deletes the topic in which 25 messages wait in each queue, and creates it again later."""
+    hosts = life.routes["topic"][0][1]
+    routes = {**life.routes, "topic": [(ALWAYS, hosts), (fault.start, {}), (fault.end, hosts)]}
+    return replace(life, routes=routes, waiting=25, made_again=fault.end)

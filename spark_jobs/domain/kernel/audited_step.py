@@ -248,7 +248,8 @@ class AuditedStep:
     `intervals` are sorted by topic, start, view. `memberships`, `routes`, `client_states`: spans inside the window by
     broker, topic, client id. `switches`: by topic, when its brokers began to be served by another process.
     `offset_topics`: topics with an offset reading in the window. `deleted`: the times, in order, in which the group was
-    deleted, as far as snapshots of the window show; `deleted_topics`: the same of its topics.
+    deleted, as far as snapshots of the window show; `deleted_topics`: the same of its topics; `gone_topics`: of those
+    of which routes show it only.
     `replays`: what the group's members would own with other inputs; None: not known.
     """
 
@@ -264,6 +265,7 @@ class AuditedStep:
     switches: Mapping[str, Sequence[Switch]] = field(default_factory=dict)
     deleted: Sequence[Time] = ()
     deleted_topics: Mapping[str, Sequence[Time]] = field(default_factory=dict)
+    gone_topics: Mapping[str, Sequence[Time]] = field(default_factory=dict)
     replays: Replays | None = None
 
     def deleted_at(self, topic: str | None = None) -> int | None:

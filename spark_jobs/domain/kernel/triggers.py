@@ -14,7 +14,7 @@ from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Allocation, Moves, 
 from spark_jobs.domain.model.history import ClientHistory, Place, Serving
 from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.statuses import Trigger
-from spark_jobs.domain.model.window import SECOND, StepWindow
+from spark_jobs.domain.model.window import SECOND, StepWindow, Time
 
 #: The client ids whose connections had expired, of those that left at that time (`expired_at`).
 ExpiredAt = Callable[[int, Collection[str]], frozenset[str]]
@@ -24,8 +24,9 @@ SwitchedAt = Callable[[int], set[str]]
 Subjects = dict[Trigger, set[str]]
 
 
-def switches(serving: Series[Serving | None], window: StepWindow) -> list[Switch]:
-    """The switches of a topic's brokers inside the step's window, in the order of time.
+def switches(serving: Series[Serving | None], window: StepWindow, gone: Sequence[Time] = ()) -> list[Switch]:
+    """The switches of a topic's brokers inside the step's window, in the order of time. A topic that is `gone`, or
+    comes back, switches no broker.
 
     A switch begins no rebalance interval: the queues stay the same, and a client that sees it asks at another address,
     but does not rebalance for it (`MQClientInstance.updateTopicRouteInfoFromNameServer`).
@@ -37,8 +38,9 @@ def switches(serving: Series[Serving | None], window: StepWindow) -> list[Switch
         before, after = (serving.states[code] for code in codes[place : place + 2])
         if before is not None and after is not None:
             old, new = dict(before), dict(after)
-            moved = sorted({name for name, _ in before ^ after})
             seen_at = int(times[place]), int(times[place + 1])
+            is_gone = any(start <= at < end for start, end in gone for at in seen_at)
+            moved = [] if is_gone else sorted({name for name, _ in before ^ after})
             broker_switches += [Switch(name, *seen_at, old.get(name), new.get(name)) for name in moved]
     return broker_switches
 

@@ -11,14 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.gone_topics import is_up_without
 from spark_jobs.domain.kernel.removed_queues import removed_queues
 from spark_jobs.domain.model.finding import Finding, FindingQueue, Party, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry, queue_ranges
 from spark_jobs.domain.model.series import Span, last_hour_before
-from spark_jobs.domain.model.severities import ERROR
-from spark_jobs.domain.model.window import HOUR, Time, common
+from spark_jobs.domain.model.severities import ERROR, INFO, WARN
+from spark_jobs.domain.model.window import HOUR, SECOND, Time, common
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.rules.roots import brokers
@@ -34,6 +35,7 @@ class NotReadableCause(StrEnum):
     """Why a broker that holds messages of a topic cannot be read."""
 
     LEFT_ROUTE = "LEFT_ROUTE"
+    TOPIC_GONE = "TOPIC_GONE"
     NO_READ_PERMISSION = "NO_READ_PERMISSION"
     NOT_REACHED = "NOT_REACHED"
     QUEUES_REMOVED = "QUEUES_REMOVED"
@@ -57,7 +59,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         if topic in step.history.offsets:
             before = seen_before(step, topic, route)
             for broker, spans in not_readable_spans(route, before).items():
-                yield from _broker_hits(step, topic, broker, spans, before.get(broker))
+                by_cause = [_with_gone_topic(step, topic, broker, span) for span in spans]
+                yield from _broker_hits(step, topic, broker, by_cause, before.get(broker))
 
 
 def seen_before(step: AuditedStep, topic: str, route: Route) -> dict[str, int]:
@@ -86,6 +89,14 @@ def not_readable_spans(route: Route, before: Collection[str] = ()) -> Mapping[st
             elif cause:
                 spans.append(NotReadable(span.start, span.end, cause))
     return spans_of_broker
+
+
+def _with_gone_topic(step: AuditedStep, topic: str, broker: str, span: NotReadable) -> NotReadable:
+    """The same; not the broker left the route, but the topic is gone, if the broker is up."""
+    is_up = span.cause == NotReadableCause.LEFT_ROUTE and is_up_without(
+        topic, broker, (span.start, span.end), step.routes, step.memberships, step.settings.cadence
+    )
+    return span._replace(cause=NotReadableCause.TOPIC_GONE) if is_up else span
 
 
 def not_readable(perm: int | None) -> NotReadableCause | None:
@@ -131,10 +142,18 @@ def _broker_hits(
                     cause=span.cause,
                     topic=topic,
                     queue=FindingQueue(topic, broker, queue_id, NOT_READABLE),
-                    severity=ERROR,
+                    severity=_severity(step, span),
                     weight=total,
                     measures={"last_known_backlog": total},
                 )
+
+
+def _severity(step: AuditedStep, span: NotReadable) -> str:
+    """Of a topic that is gone INFO, until that lasts: somebody may create it again."""
+    if span.cause != NotReadableCause.TOPIC_GONE:
+        return ERROR
+    lasts = span.end - span.start >= step.settings.thresholds.persistent_after_seconds * SECOND
+    return WARN if lasts else INFO
 
 
 def _removed_hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -156,7 +175,9 @@ def _removed_hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _detail(finding: Finding) -> str:
-    """Which queues were removed, and how many messages they hold."""
+    """Which queues were removed, and how many messages they hold; or which topic is gone."""
+    if finding.cause == NotReadableCause.TOPIC_GONE:
+        return f"the topic {finding.topic} is gone there, and the broker is up"
     if finding.cause != NotReadableCause.QUEUES_REMOVED:
         return ""
     names = queue_ranges({(queue.broker_name, queue.queue_id) for queue in finding.evidence.queues})
@@ -233,6 +254,12 @@ RULE = Rule(
             "The broker is down, or cut off from the name servers. Bring it back to make its messages readable. If it "
             "was removed on purpose, drain it first (perm 4: read only). If it is back and its queues still stand, the "
             "clients have not followed its route: restart them.",
+        ),
+        NotReadableCause.TOPIC_GONE: Cause(
+            "the topic's route no longer names the broker, and the route of another topic does, or, if none ever did, "
+            "it answers about the group (INFO; WARN from `persistent_after_seconds` on)",
+            "No broker is down: somebody deleted the topic, and what waited in it is gone. Create it again, or let the "
+            "group no longer subscribe to it. If nobody deleted it, compare `mqadmin topicRoute` of each name server.",
         ),
         NotReadableCause.NO_READ_PERMISSION: Cause(
             "the route names the broker without read permission",

@@ -24,8 +24,8 @@ class SnapshotGap(NamedTuple):
 
 def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
     """One per (source, gap). Routes and offsets are those of the group's ordinary topics with intervals; offsets
-    also of a single broker while others answered. Nothing is missing of a topic that is deleted; one that is back has
-    `max_gap` to have snapshots.
+    also of a single broker while others answered. Nothing is missing of a topic that is deleted or gone; one that is
+    back has `max_gap` to have snapshots.
     """
     until = step.window.end
     members = ((span.start, span.end) for spans in step.memberships.values() for span in spans)
@@ -33,7 +33,8 @@ def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
     yield from _gaps_of_source(MEMBERSHIPS, gaps([*known, *_called_before(step, known)], until))
     for topic in dict.fromkeys(interval.topic for interval in step.intervals if interval.is_ordinary):
         routes = ((span.start, span.end) for span in step.routes.get(topic, ()))
-        deleted = [(since, end + step.settings.max_gap) for since, end in step.deleted_topics.get(topic, ())]
+        absent = (*step.deleted_topics.get(topic, ()), *step.gone_topics.get(topic, ()))
+        deleted = [(since, end + step.settings.max_gap) for since, end in absent]
         yield from _gaps_of_source(f"{ROUTES}: {topic}", _outside(deleted, gaps(routes, until)))
         readings = step.history.offsets.get(topic)
         if readings is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
@@ -106,6 +108,21 @@ def test_a_reading_counts_for_the_last_span_that_it_may_count_for() -> None:
         ("100-200", "LEFT_ROUTE", 0, 3)
     ]
     assert hits(with_readings(audited_step(), {"t": later}, routes={"t": routes})) == [("250-300", "LEFT_ROUTE", 0, 5)]
+
+
+@pytest.mark.parametrize(
+    ("perms", "other", "expected"),
+    [
+        ("6 - 6", "6 6 6", [("100-200", "TOPIC_GONE", "INFO")]),
+        ("6 - - 6", "6 6 6 6", [("100-300", "TOPIC_GONE", "WARN")]),
+        ("6 - 6", "6 - 6", [("100-200", "LEFT_ROUTE", "ERROR")]),
+        ("6 - 6", "- - -", [("100-200", "LEFT_ROUTE", "ERROR")]),
+    ],
+)
+def test_a_broker_that_is_up_lacks_the_topic(perms: str, other: str, expected: list[tuple[str, str, str]]) -> None:
+    step = step_with(perms, {90: [None, (10, 7), None, None]})
+    step = replace(step, routes={**step.routes, "other": spans(other, 100)})
+    assert [(span(hit), hit.cause, hit.severity) for hit in RULE.hits(step)] == expected
 
 
 def test_two_causes_are_two_conditions() -> None:
