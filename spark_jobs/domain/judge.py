@@ -68,8 +68,8 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
     window = settings.window(step_start)
     spans = group_spans(history, window, settings)
     expired = partial(expired_at, history.clients, window, settings.cadence)
-    gone = gone_topics(history, spans.routes, spans.memberships, settings.cadence)
-    switched = {topic: switches(series, window, gone.get(topic, ())) for topic, series in history.serving.items()}
+    absences = gone_topics(history, spans.routes, spans.memberships, settings.cadence)
+    switched = {topic: switches(series, window, absences.get(topic, ())) for topic, series in history.serving.items()}
     all_intervals = StepTimeline(spans, window, settings, replays, history.clients).intervals()
     by_topic = {
         topic: list(with_locks(of_topic_with_moves, history.clients, settings))
@@ -97,7 +97,7 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
         switches=switched,
         deleted=spans.deleted,
         deleted_topics=spans.deleted_topics,
-        gone_topics=gone,
+        gone_topics=absences,
         replays=replays,
     )
 

@@ -287,6 +287,16 @@ def a_queue_is_taken_late(random: Random, hours: int) -> Life:
     return Life(routes_of({"broker-a": 8}), changes, orderly=random.random() < 0.5, hours=hours)
 
 
+def slave_serves(random: Random, hours: int) -> Life:
+    """The master of broker-b is away for some minutes: whoever does not consume in order reads from its slave. Or for a
+    moment in which locks are still good.
+    """
+    orderly, second = random.random() < 0.5, random.randrange(300, 3600 * hours - 900)
+    away = Time(second, second + (20 if orderly else 600))
+    life = Life(ON_TWO_BROKERS, [(ALWAYS, _ids(random, 2))], hours=hours, orderly=orderly, slave_only=away)
+    return replace(life, standing=[Standing("topic", range(4, 8), Time(second, second + 40))] if orderly else [])
+
+
 HEALTHY: tuple[Kind, ...] = (
     *(push, push, push, one_alone, one_broker_keeps_a_stale_connection, much_in_flight, circle, hash_ring, orderly),
     *(
@@ -306,5 +316,5 @@ HEALTHY: tuple[Kind, ...] = (
         clocks_behind,
     ),
     *(born, trickle, broker_reconnects, broker_drops_a_connection, slow_start, fewer_queues),
-    *(of_a_framework, few_fail, a_queue_is_taken_late),
+    *(of_a_framework, few_fail, a_queue_is_taken_late, slave_serves),
 )

@@ -56,9 +56,10 @@ class Life:
     part of all messages that then does; `made_again`: when the topic is deleted and created again, `faster`: times as
     many messages come then, `former`: seconds for which the offsets stay as they were; `keeps`: messages of each queue
     that the broker does not delete, None: all. `unread`: no client consumed for as long as is known; `expression`: what
-    of the topic the group subscribes to; `clocks_behind`: seconds; `no_pull`: when nobody pulls. `sources_lost`: when
-    nothing at all was recorded. `connects`: whether brokers list the members; `has_proxy`: whether the cluster has one.
-    `fault`: when something is wrong; None: nothing is. `hours`: how many.
+    of the topic the group subscribes to; `clocks_behind`: seconds; `no_pull`: when nobody pulls;
+    `slave_only`: when broker-b has no master. `sources_lost`: when nothing at all was recorded. `connects`: whether
+    brokers list the members; `has_proxy`: whether the cluster has one. `fault`: when something is wrong; None: nothing
+    is. `hours`: how many.
     """
 
     routes: Mapping[str, Course[Hosts]]
@@ -102,6 +103,7 @@ class Life:
     expression: str = "*"
     clocks_behind: int = 0
     no_pull: Time | None = None
+    slave_only: Time | None = None
     sources_lost: Time | None = None
     connects: bool = True
     has_proxy: bool = False

@@ -460,3 +460,10 @@ def topic_deleted_with_messages(life: Life, fault: Time, random: Random) -> Life
     hosts = life.routes["topic"][0][1]
     routes = {**life.routes, "topic": [(ALWAYS, hosts), (fault.start, {}), (fault.end, hosts)]}
     return replace(life, routes=routes, waiting=25, made_again=fault.end)
+
+
+@planted("ORDERLY_LOCK_MISSING/NO_MASTER", "CONSUMER_STOPPED/NO_COMMITS")
+def orderly_without_master(life: Life, fault: Time, random: Random) -> Life:
+    """The master of broker-b is away, and its queues, 4 to 7 of 8, stand when their locks are no longer good."""
+    nobody = Standing("topic", range(4, 8), Time(fault.start + 20, fault.end))
+    return replace(life, routes=ON_TWO_BROKERS, orderly=True, slave_only=fault, standing=[nobody])

@@ -46,6 +46,7 @@ def recorded(name: str, life: Life, random: Random, cadence: int = 60, *, is_slo
         life.group,
         memberships=dict(recorder.memberships()),
         routes=dict(recorder.routes()),
+        masterless=dict(recorder.masterless()),
         clients=dict(recorder.clients()) if life.answers else {},
         offsets=dict(recorder.offsets()),
         topics=dict(recorder.topics()),
@@ -119,6 +120,12 @@ class _Recorder:
     def routes(self) -> Iterator[tuple[str, Series[tuple[RouteEntry, ...]]]]:
         for topic in self._life.routes:
             yield topic, series_of([(micros(one), self._life.route(topic, one)) for one in self._seconds()])
+
+    def masterless(self) -> Iterator[tuple[str, Series[frozenset[str]]]]:
+        without = self._life.slave_only
+        for topic in self._life.routes if without else ():
+            seen = [(second, without is not None and second in without) for second in self._seconds()]
+            yield topic, series_of([(micros(one), frozenset({"broker-b"} if is_away else ())) for one, is_away in seen])
 
     def clients(self) -> Iterator[tuple[str, ClientHistory]]:
         life = self._life

@@ -21,15 +21,15 @@ def is_up_without(topic: str, broker: str, time: Time, routes: Routes, membershi
     The recorder asks for one route after the other, so the round in which the broker comes back shows nothing.
     """
     until = time[1] - cadence // 2
-    others = [span for other, spans in routes.items() if other != topic for span in spans if _names(span, broker)]
-    return any(span.start < until and span.seen_at >= time[0] for span in others or memberships.get(broker, ()))
+    other_spans = [span for other, spans in routes.items() if other != topic for span in spans if _names(span, broker)]
+    return any(span.start < until and span.seen_at >= time[0] for span in other_spans or memberships.get(broker, ()))
 
 
 def gone_topics(history: GroupHistory, routes: Routes, memberships: Memberships, cadence: int) -> dict[str, list[Time]]:
     """By topic the times in which its route is empty although all brokers are up that it named before, in the window or
     before it. A topic is not gone while its offsets are read.
     """
-    gone: dict[str, list[Time]] = {}
+    absences: dict[str, list[Time]] = {}
     for topic, spans in routes.items():
         brokers, readings = set(history.readable.get(topic, ())), history.offsets.get(topic)
         for span in spans:
@@ -38,8 +38,8 @@ def gone_topics(history: GroupHistory, routes: Routes, memberships: Memberships,
             is_read = readings is not None and bool(readings.present[readings.inside(*time)].any())
             is_empty = not span.state and brokers and not is_read
             if is_empty and all(is_up_without(topic, broker, time, routes, memberships, cadence) for broker in brokers):
-                gone.setdefault(topic, []).append(time)
-    return gone
+                absences.setdefault(topic, []).append(time)
+    return absences
 
 
 def _names(span: Span[tuple[RouteEntry, ...]], broker: str) -> bool:

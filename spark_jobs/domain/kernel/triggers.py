@@ -24,9 +24,9 @@ SwitchedAt = Callable[[int], set[str]]
 Subjects = dict[Trigger, set[str]]
 
 
-def switches(serving: Series[Serving | None], window: StepWindow, gone: Sequence[Time] = ()) -> list[Switch]:
-    """The switches of a topic's brokers inside the step's window, in the order of time. A topic that is `gone`, or
-    comes back, switches no broker.
+def switches(serving: Series[Serving | None], window: StepWindow, absences: Sequence[Time] = ()) -> list[Switch]:
+    """The switches of a topic's brokers inside the step's window, in the order of time. A topic that is gone or
+    comes back (`absences`) switches no broker.
 
     A switch begins no rebalance interval: the queues stay the same, and a client that sees it asks at another address,
     but does not rebalance for it (`MQClientInstance.updateTopicRouteInfoFromNameServer`).
@@ -39,7 +39,7 @@ def switches(serving: Series[Serving | None], window: StepWindow, gone: Sequence
         if before is not None and after is not None:
             old, new = dict(before), dict(after)
             seen_at = int(times[place]), int(times[place + 1])
-            is_gone = any(start <= at < end for start, end in gone for at in seen_at)
+            is_gone = any(start <= at < end for start, end in absences for at in seen_at)
             moved = [] if is_gone else sorted({name for name, _ in before ^ after})
             broker_switches += [Switch(name, *seen_at, old.get(name), new.get(name)) for name in moved]
     return broker_switches

@@ -258,8 +258,8 @@ class TopicReadings(QueueReadings):
 class GroupHistory:
     """The snapshots of one (cluster, consumer group): memberships by broker, clients by their id; routes, offsets and
     topics by topic, of all topics that the group subscribes to or has offsets of. A route is sorted by broker name;
-    `serving`: who served it, None where that was not recorded; `topics_listed`, of topics that were deleted: whether
-    brokers have them, None where that is not known.
+    `serving`: who served it, None where that was not recorded; `masterless`: its brokers that only slaves serve;
+    `topics_listed`, of topics that were deleted: whether brokers have them, None where that is not known.
     `unanswered`: by broker, the errors of the calls for the group's members that it did not answer.
     `proxies`: memberships of the cluster's `unseen.PROXIES_GROUP`, by broker. `captured`: when any broker answered
     about the group as one that is there; `deleted`: when it was seen that it is deleted; `readable`: by topic and
@@ -271,6 +271,7 @@ class GroupHistory:
     memberships: Mapping[str, Series[Membership]] = field(default_factory=dict)
     routes: Mapping[str, Series[tuple[RouteEntry, ...]]] = field(default_factory=dict)
     serving: Mapping[str, Series[Serving | None]] = field(default_factory=dict)
+    masterless: Mapping[str, Series[frozenset[str]]] = field(default_factory=dict)
     topics_listed: Mapping[str, Series[bool | None]] = field(default_factory=dict)
     clients: Mapping[str, ClientHistory] = field(default_factory=dict)
     offsets: Mapping[str, OffsetReadings] = field(default_factory=dict)

@@ -3,32 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import client_spans, symptoms
-from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
+from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import SECOND, common
+from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, membership_view_split
+from spark_jobs.domain.rules.broker_not_readable import standing_backlog
 from spark_jobs.domain.rules.roots import Follows, clients, queues, topics
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "ORDERLY_LOCK_MISSING"
 UNLOCKED = "UNLOCKED"
-NOT_LOCKED = "NOT_LOCKED"
+NOT_LOCKED, NO_MASTER = "NOT_LOCKED", "NO_MASTER"
+
+
+#: So long a client trusts a lock that it cannot renew (`ProcessQueue.REBALANCE_LOCK_MAX_LIVE_TIME`).
+LOCK_LIVES = 30 * SECOND
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One hit per (orderly client, span, queue that it owns without the lock); one condition per client and topic."""
+    """One hit per (orderly client, span, queue that it owns without the lock); one condition per client, topic and
+    cause.
+    """
+    yield from _without_master(step)
     for client_id, spans in client_spans(step).items():
         for start, end, _, queue in symptoms(spans, lambda report: report.reported.unlocked, lambda queue: queue):
-            yield RuleHit(
-                start,
-                end,
-                cause=NOT_LOCKED,
-                topic=queue.topic,
-                client_id=client_id,
-                queue=FindingQueue(*queue, UNLOCKED),
-                implicated=client_id,
-            )
+            yield _hit(client_id, FindingQueue(*queue, UNLOCKED), start, end, NOT_LOCKED)
+
+
+def _without_master(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (time without a master, queue of the broker in which messages wait while its offset stands)."""
+    for interval in step.replayed:
+        readings = step.history.offsets.get(interval.topic)
+        for start, end, seen_at, broker in _masterless_spans(step, interval) if readings else ():
+            for queue_id, waiting in standing_backlog(readings, broker, start, seen_at).items() if readings else ():
+                queue = FindingQueue(interval.topic, broker, queue_id, UNLOCKED)
+                for owner in _orderly_owners(step, interval, (broker, queue_id)):
+                    yield replace(_hit(owner, queue, start, end, NO_MASTER), weight=waiting)
+
+
+def _masterless_spans(step: AuditedStep, interval: RebalanceInterval) -> Iterator[Span[str]]:
+    """The times in the interval in which a broker has no master, and locks of before are no longer trusted."""
+    series = step.history.masterless.get(interval.topic)
+    for span in series.spans(step.window, step.settings.max_gap) if series else ():
+        time = common((span.start + LOCK_LIVES, span.end), (interval.start, interval.end))
+        yield from (Span(*time, min(span.seen_at, time[1]), broker) for broker in sorted(span.state) if time)
+
+
+def _orderly_owners(step: AuditedStep, interval: RebalanceInterval, queue: Place) -> list[str]:
+    """The owners of the queue that report that they need locks."""
+    allocation = interval.allocation
+    if allocation is None or queue not in allocation.queues:
+        return []
+    owners = allocation.owner_ids[allocation.queues.index(queue)]
+    reports = client_spans(step)
+    return [owner for owner in owners if any(span.state.reported.orderly for span in reports.get(owner, ()))]
+
+
+def _hit(client_id: str, queue: FindingQueue, start: int, end: int, cause: str) -> RuleHit:
+    return RuleHit(start, end, cause=cause, topic=queue.topic, client_id=client_id, queue=queue, implicated=client_id)
+
+
+def _detail(finding: Finding) -> str:
+    """Which broker has no master."""
+    if finding.cause != NO_MASTER:
+        return ""
+    names = sorted({queue.broker_name for queue in finding.evidence.queues})
+    return f"{names_text(names, 3)} had no master, and only a master gives locks"
 
 
 RULE = Rule(
@@ -38,7 +84,8 @@ RULE = Rule(
     meaning="An orderly consumer owns a queue, but does not hold the broker's lock on it: it consumes nothing from the "
     "queue, and tries to get the lock every 3 s. One finding per client and topic.",
     decided_by="two successive snapshots of a client with an orderly listener (not BROADCASTING, which needs no locks) "
-    "list the queue as its own and not locked. INFO if nothing was produced to the queues and no backlog is "
+    "list the queue as its own and not locked. `NO_MASTER` goes by the routes and the offset samples, too: the client "
+    "trusts a lock for 30 s, and then waits for a master. INFO if nothing was produced to the queues and no backlog is "
     "known.",
     causes={
         NOT_LOCKED: Cause(
@@ -47,9 +94,17 @@ RULE = Rule(
             "stopped without shutdown, for consumers that share a client id, and for members that see different member "
             "lists.",
         ),
+        NO_MASTER: Cause(
+            "the topic's route names only slaves of the broker, the owner consumes in order, and the offset of the "
+            "queue stands from 30 s on while messages wait",
+            "The owner does nothing wrong. Bring the broker's master back, or let a slave act as one "
+            "(`enableSlaveActingMaster`, or a controller that elects a new master). Consumers that do not consume in "
+            "order read from the slave meanwhile.",
+        ),
     },
     example="none: `ledger`, the orderly group, holds all its locks in every client snapshot.",
     hits=hits,
+    detail=_detail,
     needs=(CLIENT_SNAPSHOTS,),
     follows=(
         Follows(duplicate_client_id.NAME, clients),

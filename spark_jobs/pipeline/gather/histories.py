@@ -93,6 +93,7 @@ def _history(cluster: str, group: str, by_kind: _Group, measured: Readings) -> G
         memberships=by_name(MEMBERSHIP, lambda folded: _series(folded, membership)),
         routes=by_name(ROUTE, lambda folded: _series(folded, route)),
         serving=by_name(ROUTE, lambda folded: _series(folded, lambda state: serving(state["addresses"]))),
+        masterless=by_name(ROUTE, lambda folded: _series(folded, lambda state: masterless(state["addresses"]))),
         topics_listed={
             topic: _series(folded, is_listed)
             for topic, folded in by_kind.get(ROUTE, {}).items()
@@ -163,6 +164,14 @@ def serving(addresses: Sequence[Struct] | None) -> Serving | None:
         return None
     by_id = sorted(addresses, key=lambda row: row["broker_id"], reverse=True)
     return frozenset({row["broker_name"]: row["address"] for row in by_id}.items())
+
+
+def masterless(addresses: Sequence[Struct] | None) -> frozenset[str]:
+    """The brokers that only slaves serve, as far as addresses were recorded: that of a master has the id 0
+    (`MixAll.MASTER_ID`).
+    """
+    rows = addresses or ()
+    return frozenset(row["broker_name"] for row in rows) - {row["broker_name"] for row in rows if not row["broker_id"]}
 
 
 def client_state(row: Struct) -> ClientState:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.rules.orderly_lock_missing import RULE
-from tests.domain.rules.client_groups import hits_of
-from tests.domain.rules.client_steps import micros
+from tests.domain.rules.client_groups import held, hits_of
+from tests.domain.rules.client_steps import micros, replayed, second_of, step_with
+from tests.kernel import group_histories
+from tests.snapshots import client, offsets, route
 
 
 def test_a_hit_is_a_span_and_a_queue_and_as_bad_as_the_harm() -> None:
@@ -21,3 +28,48 @@ def test_a_hit_is_a_span_and_a_queue_and_as_bad_as_the_harm() -> None:
         )
         for queue_id in (0, 1)
     ]
+
+
+def without_master(
+    ids: str, *, away: range, stands: range, waiting: int = 500, orderly: bool | None = True
+) -> list[tuple[int, int, str | None]]:
+    """(start, end, cause) of the hits of queue 0, whose broker has these ids in the route while its master is `away`;
+    its offset moves by one a second, but not in the seconds of `stands`.
+    """
+    rounds = range(0, 640, 20)
+    routes, read, clients = [], [], []
+    for second in rounds:
+        served = ids.split() if second in away else ["0", "1"]
+        routes.append(route(second, 1) | {"addresses": [("b", int(one), f"h:{one}") for one in served]})
+        consumed = 1000 + second - len([moment for moment in stands if moment <= second])
+        read.append(offsets(second, (consumed + waiting, consumed, 1)))
+        owned = [held("t", 0, second, {})]
+        clients.append(client(second, consume_orderly=orderly, message_model="CLUSTERING", owned_queues=owned))
+    (history,) = group_histories({ROUTE_SNAPSHOTS: routes, OFFSET_SNAPSHOTS: read, CLIENT_SNAPSHOTS: clients})
+    step = step_with(history, [replayed("t", -100, 660, {"c1": [0]}, 1)])
+    return [(second_of(hit.start), second_of(hit.end), hit.cause) for hit in RULE.hits(step)]
+
+
+def test_a_broker_without_a_master_gives_no_locks() -> None:
+    """Locks of before are good for 30 s."""
+    assert without_master("1", away=range(200, 400), stands=range(225, 410)) == [(230, 400, "NO_MASTER")]
+    assert without_master("1", away=range(200, 700), stands=range(225, 700)) == [(230, 660, "NO_MASTER")]
+
+
+@pytest.mark.parametrize(
+    "differs",
+    [
+        {"ids": "0 1"},
+        {"ids": "0"},
+        {"ids": ""},
+        {"stands": range(0)},
+        {"stands": range(300, 410)},
+        {"waiting": 0},
+        {"orderly": False},
+        {"orderly": None},
+        {"away": range(200, 220)},
+    ],
+)
+def test_what_consumes_or_has_nothing_to_consume_or_needs_no_lock_waits_for_no_master(differs: dict[str, Any]) -> None:
+    life: dict[str, Any] = {"ids": "1", "away": range(200, 400), "stands": range(225, 410)}
+    assert without_master(**life | differs) == []
