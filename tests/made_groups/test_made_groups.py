@@ -66,9 +66,16 @@ def test_what_is_wrong_is_said_and_nothing_else(groups: list[Group], kind: Kind)
 
 
 #: Kinds in which more consumers would have helped, or might: nobody is there, or the members consume too little.
-TOO_FEW = {"offline", "stopped_behind_a_proxy", "slow_listener", "caches_too_much", "leaves_while_much_is_in_flight"}
+TOO_FEW = {
+    "offline",
+    "created_again_while_nobody_is_there",
+    "stopped_behind_a_proxy",
+    "slow_listener",
+    "caches_too_much",
+    "leaves_while_much_is_in_flight",
+}
 #: A pause of a minute after a rebalance is shorter than `stalled_after_seconds`; or messages wait all the time.
-MIGHT_BE = {"slow_start", "queues_removed", "much_in_flight"}
+MIGHT_BE = {"slow_start", "slave_serves", "queues_removed", "much_in_flight"}
 
 
 def test_more_consumers_are_advised_only_where_they_are_too_few(groups: list[Group]) -> None:
