@@ -63,7 +63,7 @@ def falls(readings: EndReadings, fell: NDArray[np.bool_]) -> Falls:
 
 
 def stand_beyond(changed: NDArray[np.bool_], beyond: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Where the committed offset is the one that a reading showed beyond the end: of the topic's former life.
+    """The readings whose committed offset is one that a reading showed beyond the end: of the topic's former life.
     `changed`: at the readings that show another offset than the one before; `beyond`: at those that show it beyond.
     """
     if not beyond.any():  # as mostly

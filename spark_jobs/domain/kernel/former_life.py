@@ -82,7 +82,7 @@ def _standing(
 
 
 def _same_log(readings: OffsetReadings, seen: slice) -> NDArray[np.bool_]:
-    """Where the end offset fell and the messages are the same."""
+    """The readings at which the end offset fell and the messages are the same."""
     end, previous = readings.end_offset[seen], previous_rows(readings.present[seen])
     before = at_rows(end, previous)
     fell = (previous >= 0) & (end != UNKNOWN) & (before != UNKNOWN) & (end < before)
@@ -91,7 +91,7 @@ def _same_log(readings: OffsetReadings, seen: slice) -> NDArray[np.bool_]:
 
 
 def _explains(switch: Switch, queue: Place, start: int, settings: AuditSettings) -> bool:
-    """Whether another process served the queue's broker from about the first sample on."""
+    """Return True if another process served the queue's broker from about the first sample on."""
     is_near = switch.before - settings.max_gap <= start <= switch.at + settings.max_gap
     return bool(switch.broker_name == queue[0] and switch.old and switch.new and is_near)
 

@@ -15,8 +15,8 @@ Memberships = Mapping[str, Sequence[Span[Membership]]]
 
 
 def is_up_without(topic: str, broker: str, time: Time, routes: Routes, memberships: Memberships, cadence: int) -> bool:
-    """Whether a snapshot of the time shows the broker: the route of another topic names it, or, if none ever did, it
-    answered about the group. A broker that left the routes of several topics is cut off from the name servers.
+    """Return True if a snapshot of the time shows the broker: the route of another topic names it, or, if none ever
+    did, it answered about the group. A broker that left the routes of several topics is cut off from the name servers.
 
     The recorder asks for one route after the other, so the round in which the broker comes back shows nothing.
     """

@@ -175,7 +175,7 @@ def _removed_hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _detail(finding: Finding) -> str:
-    """Which queues were removed, and how many messages they hold; or which topic is gone."""
+    """The queues that were removed, and the messages that they hold; or the topic that is gone."""
     if finding.cause == NotReadableCause.TOPIC_GONE:
         return f"the topic {finding.topic} is gone there, and the broker is up"
     if finding.cause != NotReadableCause.QUEUES_REMOVED:

@@ -66,7 +66,7 @@ def _skipped_hit(
 
 
 def _detail(finding: Finding) -> str:
-    """How many messages were skipped, or how far the offsets are beyond the end."""
+    """The number of messages that were skipped, or by which the offsets are beyond the end."""
     measures = dict(finding.evidence.measures or ())
     skipped, beyond = measures.get("skipped"), int(measures.get("beyond_end") or 0)
     if skipped:

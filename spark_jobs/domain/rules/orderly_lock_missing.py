@@ -70,7 +70,7 @@ def _hit(client_id: str, queue: FindingQueue, start: int, end: int, cause: str) 
 
 
 def _detail(finding: Finding) -> str:
-    """Which broker has no master."""
+    """The brokers that have no master."""
     if finding.cause != NO_MASTER:
         return ""
     names = sorted({queue.broker_name for queue in finding.evidence.queues})
