@@ -153,7 +153,7 @@ def test_findings_say_by_how_much(audited: Audited) -> None:
         if row["rule"] in RULES
     }
     assert measured["stopped", "CONSUMER_STOPPED"]["lag_last"] == 480  # 1580 written, 1100 consumed
-    assert measured["reset", "OFFSET_REWOUND"] == {"rewinds": 1, "rewound": 65, "rewound_max": 65}
+    assert measured["reset", "OFFSET_REWOUND"] == {"rewinds": 1, "rewound": 65, "rewound_max": 65, "rewound_in_all": 65}
     # 2900 messages in queue 0, 580 in each of the other three.
     assert measured["skewed", "PRODUCER_SKEW"] == {"max_over_mean": 2.5, "mean": 1160, "produced_max": 2900}
     assert measured["expiring", "RETENTION_RISK"] == {

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
-from spark_jobs.domain.incidents.thread import Thread
+from spark_jobs.domain.incidents.thread import Thread, worst_of
 from spark_jobs.domain.incidents.values import NEVER, GroupCost, Incident, IncidentPart, Queue
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.message_queue import queues_by_topic
@@ -27,8 +27,8 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
     threads = [*roots, *consequences]
     first_root = roots[0]
     rule = rules[first_root.identity.rule]
-    worst_root = max(roots, key=lambda thread: (SEVERITIES.index(thread.worst.severity), thread.worst.start))
-    worst = worst_root.worst
+    worst = worst_of(thread.worst for thread in roots)
+    worst_root = next(thread for thread in roots if thread.worst is worst)
     lasting = [*roots, *_lasting(roots, consequences)]
     until, resolution = max((thread.until, thread.resolution) for thread in lasting)
     groups = tuple(sorted({thread.identity.consumer_group for thread in threads}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 from spark_jobs.domain.incidents.values import CLEARED, CauseTime, IncidentPart, Queue
 from spark_jobs.domain.model.finding import Finding, Persistence
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.rule import Rule
@@ -25,6 +27,17 @@ class Identity(NamedTuple):
     rule: str
     topic: str | None
     client_id: str | None
+
+
+def worst_of(findings: Iterable[Finding]) -> Finding:
+    """Of the findings with the worst severity, the latest one of the cause that has most messages waiting."""
+    by_severity = by_key(findings, lambda finding: SEVERITIES.index(finding.severity))
+    worst = by_severity[max(by_severity)]
+    messages = {
+        cause: max(finding.evidence.backlog_max or 0 for finding in of_cause)
+        for cause, of_cause in by_key(worst, lambda finding: finding.cause).items()
+    }
+    return max(worst, key=lambda finding: (messages[finding.cause], finding.start))
 
 
 @dataclass(eq=False)
@@ -47,8 +60,8 @@ class Thread:
 
     @cached_property
     def worst(self) -> Finding:
-        """Its worst finding, the latest of equals."""
-        return max(self.findings, key=lambda finding: (SEVERITIES.index(finding.severity), finding.start))
+        """Its worst finding (`worst_of`)."""
+        return worst_of(self.findings)
 
     @cached_property
     def causes(self) -> tuple[str, ...]:

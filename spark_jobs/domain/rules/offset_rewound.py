@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -10,7 +12,7 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, Switch
 from spark_jobs.domain.model.causes import DoubleOwnedCause
-from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import WARN
@@ -39,7 +41,7 @@ class RewindCause(StrEnum):
 class Rewind(NamedTuple):
     """The greatest rewind of a queue: the reading at `at` (microseconds) showed it, with the offset `to`. `minimum`:
     the oldest offset that the broker had, None: unknown. `switch`: another process began to serve the broker around it.
-    `lost_end`: the end offset fell, too.
+    `lost_end`: the end offset fell, too. `pace`: messages that are consumed in a collection interval.
     """
 
     at: int
@@ -47,17 +49,21 @@ class Rewind(NamedTuple):
     minimum: int | None
     switch: Switch | None
     lost_end: bool = False
+    pace: int = 0
 
     @property
     def above_minimum(self) -> float:
-        """Messages from the oldest one to the new offset; infinite where the oldest offset is not known."""
-        return np.inf if self.minimum is None else self.to - self.minimum
+        """Messages from the oldest one to the new offset that cannot have been consumed since the offset went back;
+        infinite where the oldest offset is not known.
+        """
+        return np.inf if self.minimum is None else self.to - self.minimum - self.pace
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
     """One hit per (interval, queue whose offset went back): from the reading that showed the greatest rewind, for a
     cadence; one condition per topic and cause.
     """
+    rewind_hits: list[RuleHit] = []
     for progress in step.progress:
         rewound_places = np.flatnonzero(progress.rewound_max > step.settings.thresholds.rewind_tolerance).tolist()
         rewinds = {place: _rewind(step, progress, place) for place in rewound_places}
@@ -67,7 +73,12 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
         for place, rewind in rewinds.items():
             cause = _cause(step, progress, place, rewind, highest_at[rewind.at])
             hint = _what_happened(step, progress, rewinds, place) if cause == RewindCause.BROKER_SWITCHED else None
-            yield _hit(step, progress, place, cause, rewind, hint)
+            rewind_hits.append(_hit(step, progress, place, cause, rewind, hint))
+    in_all: Counter[tuple[str | None, str | None]] = Counter()
+    for hit in rewind_hits:
+        in_all[hit.topic, hit.cause] += int((hit.measures or {})["rewound"] or 0)
+    for hit in rewind_hits:
+        yield replace(hit, measures={**(hit.measures or {}), "rewound_in_all": in_all[hit.topic, hit.cause]})
 
 
 def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind:
@@ -77,7 +88,26 @@ def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind
     before = int(np.flatnonzero(readings.present[:row, column])[-1])
     to, lost_end = int(readings.consumer_offset[row, column]), _lost_end(readings, before, row, column)
     switch = _switch(step, topic, queue, int(readings.times[before]), at)
-    return Rewind(at, to, _minimum(step, topic, queue, at), switch, lost_end)
+    return Rewind(at, to, _minimum(step, topic, queue, at), switch, lost_end, _pace(step, readings, row, column))
+
+
+def _pace(step: AuditedStep, readings: OffsetReadings, row: int, column: int) -> int:
+    """Messages that are consumed of a queue in a collection interval: by its next reading in the window, or by the two
+    before this row, whichever is more; 0: neither is known.
+    """
+    seen = readings.inside(step.window.read_from, step.window.end)
+    offsets = readings.consumed_to[seen, column]
+    known = seen.start + np.flatnonzero(offsets != UNKNOWN)
+    here = int(known.searchsorted(row))
+    pairs = [tuple(known[first : first + 2].tolist()) for first in (here - 2, here) if first >= 0]
+    return max((_consumed(step, readings, *pair, column) for pair in pairs if len(pair) == 2), default=0)
+
+
+def _consumed(step: AuditedStep, readings: OffsetReadings, before: int, after: int, column: int) -> int:
+    """Messages consumed between two rows, as many as fit into a collection interval; never below 0."""
+    moved = max(int(readings.consumed_to[after, column] - readings.consumed_to[before, column]), 0)
+    lasting = int(readings.times[after] - readings.times[before])
+    return moved * min(step.settings.cadence, lasting) // max(lasting, 1)
 
 
 def _lost_end(readings: OffsetReadings, before: int, row: int, column: int) -> bool:
@@ -198,12 +228,20 @@ def _first_owner(progress: IntervalProgress, place: int) -> str | None:
     return members[owners[0]].client_id if owners and members else None
 
 
+def _detail(finding: Finding) -> str:
+    """How many messages that is; empty: an older version published it."""
+    in_all = dict(finding.evidence.measures or ()).get("rewound_in_all")
+    return f"by {count(int(in_all), 'message')} in all" if in_all else ""
+
+
 RULE = Rule(
     name=NAME,
     headline="Consumer offsets of {groups} went back in {queues}",
+    detail=_detail,
     meaning="The consumer offset of a queue went back, so its messages are consumed again. The measures are those of "
     "the queue that went back furthest: `rewound_max` messages at once, `rewound` in total, and the number of "
-    "`rewinds`; of TO_MINIMUM also the queue's oldest offset (`min_offset`) and the group's (`consumer_offset`).",
+    "`rewinds`; `rewound_in_all`: of all queues of the topic and cause in the step; of TO_MINIMUM also the queue's "
+    "oldest offset (`min_offset`) and the group's (`consumer_offset`).",
     decided_by="two readings, the later one with an offset that is smaller by more than `rewind_tolerance`. A topic "
     "that was deleted and created again does not count. If the end offset fell too, the messages are the same ones if "
     "the group's next known offset is of a message from more than a minute before, or, if none shows that, the end "
@@ -226,8 +264,8 @@ RULE = Rule(
             "offsets before it serves.",
         ),
         RewindCause.TO_MINIMUM: Cause(
-            "each queue of the topic that went back at that reading fell to its oldest message, or at most "
-            "`rewind_tolerance` above it",
+            "each queue of the topic that went back at that reading fell to its oldest message, or no further above it "
+            "than `rewind_tolerance` and what is consumed of it in a collection interval",
             "The group begins the queue again. If nobody reset it to the earliest offset, a consumer lost its "
             "position: a LitePull consumer of Java that cannot read its offset pulls from -1, for which a broker takes "
             "its oldest (RocketMQ issue 10176). Look for errors in the consumers' logs at this time.",

@@ -157,7 +157,8 @@ def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:
         part = alike[0]
         groups = names_text([member.consumer_group for member in alike], _NAMED)
         place = groups if part.topic is None else f"{groups}, {part.topic}"
-        about = f": {part.subject}" if part.names_more else ""
+        about = ", ".join(filter(None, (part.subject if part.names_more else "", part.detail)))
+        about = f": {about}" if about else ""
         yield TextLine(f"{part.severity} {part.rule} ({part.cause}) in {place}{about}", 1, part.severity)
         finding_count = count(sum(len(member.finding_ids) for member in alike), "finding")
         start, end = min(member.start for member in alike), max(member.end for member in alike)

@@ -516,3 +516,21 @@ def test_an_incident_lasts_while_its_consequences_about_the_same_queues_do() -> 
     assert resolved(other) == "02:10-02:20 02:20"
     assert resolved(same, "INFO") == "02:10-02:20 02:20"
     assert resolved(same, end="04:00", until=4) == "02:10-open 04:00"
+
+
+def test_of_several_causes_the_one_with_most_messages_leads_and_of_one_cause_the_latest() -> None:
+    def rewound(span: str, cause: str, backlog: int | None, topic: str = "t") -> list[PublishedFinding]:
+        return published(span, "OFFSET_REWOUND", cause, severity="WARN", topic=topic, backlog_max=backlog)
+
+    early, late = rewound("03:05-03:06", "TO_MINIMUM", 71_500), rewound("03:14-03:15", "HAND_OVER", 38_350)
+    (one,) = folded(early, late)
+    assert (one.cause, one.causes) == ("TO_MINIMUM", ("TO_MINIMUM", "HAND_OVER"))
+    assert folded(rewound("03:05-03:06", "TO_MINIMUM", None), late)[0].cause == "HAND_OVER"
+    # The same of conditions of several topics; of one cause, the latest finding speaks, whatever it cost.
+    of_u = [*rewound("03:05-03:06", "TO_MINIMUM", 5, "u"), *rewound("03:14-03:15", "HAND_OVER", 99, "u")]
+    (one,) = folded(early, of_u)
+    assert one.cause == "TO_MINIMUM"
+    same = [*early, *rewound("03:14-03:15", "TO_MINIMUM", 5)]
+    (one,) = folded(same)
+    assert one.roots[0].start // SECOND == early[0].finding.start // SECOND
+    assert one.advice == same[-1].finding.advice

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
 from spark_jobs.domain.model.finding import FindingQueue
 from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.offset_rewound import RULE
 from tests.domain.rules.builders import (
     allocation,
@@ -156,9 +159,57 @@ def test_an_offset_that_fell_to_the_oldest_message() -> None:
         "rewinds": 1,
         "rewound": 65,
         "rewound_max": 65,
+        "rewound_in_all": 65,
         "consumer_offset": 500,
         "min_offset": 900,
     }
+
+
+@pytest.mark.parametrize(
+    ("oldest_offset", "before", "after", "cause"),
+    [
+        # 400 messages above the oldest one: it consumes 336 in 20 s before, or after; 64 are tolerated.
+        (100, 336, 0, "TO_MINIMUM"),
+        (100, 0, 336, "TO_MINIMUM"),
+        (100, 335, 335, "RESET"),
+        (None, 5000, 5000, "RESET"),
+    ],
+)
+def test_what_is_consumed_in_a_collection_interval_may_have_been_since_it_fell_to_the_oldest_message(
+    oldest_offset: int | None, before: int, after: int, cause: str
+) -> None:
+    """The offset is 500 at 300 s. It was asked 20 s before that reading and after it, and 20 s before that."""
+    last = 500 + BACK_AT_300["rewound_max"]
+    read = {260: last - before, 280: last, 300: 500, 320: 500 + after}
+    step = reset_at_300()
+    of_queue = offsets([("b", 0)], {second: [(9000, offset, offset, 1)] for second, offset in read.items()})
+    topics = {"t": oldest([("b", 0)], {280: [(oldest_offset, 9000)]})}
+    (hit,) = RULE.hits(with_readings(step, {"t": of_queue}, topics))
+    assert hit.cause == cause
+
+
+def test_after_a_missing_round_only_what_fits_into_one_interval_counts() -> None:
+    """672 in 40 s are 336 in 20 s."""
+    for after, cause in ((672, "TO_MINIMUM"), (670, "RESET")):
+        read = {280: 565, 300: 500, 340: 500 + after}
+        of_queue = offsets([("b", 0)], {second: [(9000, offset, offset, 1)] for second, offset in read.items()})
+        topics = {"t": oldest([("b", 0)], {280: [(100, 9000)]})}
+        (hit,) = RULE.hits(with_readings(reset_at_300(), {"t": of_queue}, topics))
+        assert hit.cause == cause
+
+
+def test_it_says_how_many_messages_that_is_in_all() -> None:
+    """Of all queues of the topic and cause, whenever they went back."""
+    queues = [("b", 0), ("b", 1)]
+    of = interval(-210, 4000, LISTED, allocation(LISTED, "0+1 2"))
+    back = {"rewinds": [1, 2], "rewound": [65, 150], "rewound_max": [65, 80], "rewound_at": [300, 400]}
+    step = replace(audited_step(of), progress=[progress(of, 0, 3600, (), **back)])
+    read = offsets(queues, {second: [(1000, 500, 500, 1)] * 2 for second in (280, 300, 400)})
+    hits = list(RULE.hits(with_readings(step, {"t": read})))
+    assert [(hit.measures or {})["rewound_in_all"] for hit in hits] == [215, 215]
+    (first, _) = findings(with_readings(step, {"t": read}), [RULE])
+    assert RULE.detail is not None
+    assert RULE.detail(first) == "by 215 messages in all"
 
 
 def test_a_reset_that_takes_only_a_young_queue_to_its_oldest_message_is_one() -> None:
@@ -177,7 +228,7 @@ def test_a_reset_that_takes_only_a_young_queue_to_its_oldest_message_is_one() ->
 def test_it_tells_how_far_and_names_the_first_owner() -> None:
     measured = {"rewinds": 2, "rewound": 120, "rewound_max": 100, "rewound_at": 300}
     (hit,) = RULE.hits(step_with(0, 3600, "2+0", False, **measured))
-    assert hit.measures == {"rewinds": 2, "rewound": 120, "rewound_max": 100}
+    assert hit.measures == {"rewinds": 2, "rewound": 120, "rewound_max": 100, "rewound_in_all": 120}
     assert (hit.queue, hit.topic) == (FindingQueue("t", "b", 0, "REWOUND"), "t")
     assert (hit.severity, hit.implicated) == ("WARN", "c2")
     (hit,) = RULE.hits(step_with(0, 3600, "-", False, **measured))
