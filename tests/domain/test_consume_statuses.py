@@ -87,7 +87,8 @@ def test_threads(line: str) -> None:
     assert ("-" if busy != busy else f"{busy:.6g}") == (expected if expected == "-" else f"{float(expected):.6g}")
     shown = client_reports(client, THRESHOLDS, 0).states[-1].symptoms.busy
     assert (shown is not None) is (enough == "yes")
-    assert shown is None or f"{shown.busy_threads:.6g}" == f"{float(expected):.6g}"
+    # Long calls that end in one minute count for more threads than there are.
+    assert shown is None or f"{shown.busy_threads:.6g}" == f"{min(float(expected), float(threads)):.6g}"
 
 
 def test_each_snapshot_has_its_own_busy_threads_and_the_times_of_its_busiest_topic() -> None:

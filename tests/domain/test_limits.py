@@ -127,6 +127,27 @@ def test_what_follows_from_a_rewind_is_no_load(root: str | None, limit: str) -> 
     assert list(held(rewind, drift)) == [limit]
 
 
+@pytest.mark.parametrize(
+    ("found", "limit"),
+    [
+        ([finding("SLOW_LISTENER", client_ids="A"), finding("SLOW_LISTENER", client_ids="B")], "POP_MEMBERS"),
+        ([finding("SLOW_LISTENER", client_ids="A")], "UNKNOWN_OWNERS"),
+        ([finding("CLIENT_HUNG", client_ids="A B")], "STUCK_CONSUMER"),
+        # The queue is that of the retry topic.
+        ([finding("POP_REDELIVERING", topic="t", queue=7)], "REDELIVERIES"),
+        ([finding("POP_REDELIVERING", topic="u", queue=7)], "UNKNOWN_OWNERS"),
+        ([finding("SLOW_LISTENER", client_ids="A B"), finding("POP_REDELIVERING", topic="t", queue=7)], "REDELIVERIES"),
+    ],
+)
+def test_where_every_member_may_pop_a_queue_what_is_about_all_of_them_is_about_it(
+    found: list[Finding], limit: str
+) -> None:
+    owned = replayed(0, 3600, dict.fromkeys(PLACES, ()))
+    popped = replace(owned, allocation=None, queues=tuple(PLACES), reason=Reason.POP_ALL_QUEUES)
+    assert [member.client_id for member in popped.members or ()] == ["A", "B"]
+    assert list(held(*found, intervals=[popped])) == [limit]
+
+
 def test_of_several_the_first_limit_counts() -> None:
     assert list(held(finding("FLOW_CONTROLLED", queue=0), finding("CLIENT_HUNG", queue=0))) == ["STUCK_CONSUMER"]
 

@@ -51,6 +51,12 @@ def test_a_retry_topic_that_fills_with_what_was_sent_back_follows_from_it() -> N
     )
 
 
+def test_a_popped_topic_falls_behind_because_its_messages_come_again() -> None:
+    again = finding("p", "POP_REDELIVERING", 0, 900, topic="t", queues=[("%RETRY%g_t", "b", 0, "REDELIVERED")])
+    assert roots(again, finding("l", "CONSUMER_LAGGING", 60, 900, topic="t"))["l"] == "p"
+    assert roots(again, finding("l", "CONSUMER_LAGGING", 60, 900, topic="u"))["l"] is None
+
+
 @pytest.mark.parametrize("rule", ["UNASSIGNED_QUEUE", "DOUBLE_OWNED_QUEUE"])
 def test_what_clients_of_several_languages_did_to_queues_follows_from_them(rule: str) -> None:
     mixture = finding("m", "MIXED_CLIENTS", 0, 600, "DIFFERENT_RULES")

@@ -350,6 +350,12 @@ def popped_again(life: Life, fault: Time, random: Random) -> Life:
     return replace(life, client_rebalance=False, owns=False, redelivers=fault)
 
 
+@planted("POP_REDELIVERING/NOT_ACKNOWLEDGED", "CONSUMER_LAGGING/FALLING_BEHIND")
+def popped_again_and_behind(life: Life, fault: Time, random: Random) -> Life:
+    """Half of the messages are left besides."""
+    return replace(life, client_rebalance=False, owns=False, redelivers=fault, slowed=fault)
+
+
 @planted("POP_REVIVE_STUCK/REVIVE_STANDS")
 def revive_stuck(life: Life, fault: Time, random: Random) -> Life:
     """One of the eight threads of a broker makes no progress."""

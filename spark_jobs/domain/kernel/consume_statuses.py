@@ -97,7 +97,9 @@ def saturated(client: ClientHistory, thresholds: Thresholds) -> Iterator[tuple[i
         statuses = client.readings.statuses[number]
         if statuses is not None:
             response_times = _busiest_response_times(statuses)
-            yield number, BusyClient(float(busy[number]), int(threads[number]), *response_times)
+            # Long calls that end in one minute count for more threads than there are.
+            at_once = min(float(busy[number]), float(threads[number]))
+            yield number, BusyClient(at_once, int(threads[number]), *response_times)
 
 
 def _busiest_response_times(statuses: Sequence[ConsumeStatus]) -> tuple[float | None, float | None]:

@@ -8,7 +8,9 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.statuses import Verdict
+from spark_jobs.domain.rules import pop_redelivering
 from spark_jobs.domain.rules.behind import DECIDED_BY, FOLLOWS, verdict_hits
+from spark_jobs.domain.rules.roots import Follows, topics
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "CONSUMER_LAGGING"
@@ -40,5 +42,5 @@ RULE = Rule(
     example="`legacy-import`: the lag of its two queues only grew, from 36 to 381, until the slow consumer briefly "
     "caught up a little at 02:09:46 and 02:09:56.",
     hits=hits,
-    follows=FOLLOWS,
+    follows=(*FOLLOWS, Follows(pop_redelivering.NAME, topics)),
 )

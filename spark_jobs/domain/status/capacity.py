@@ -33,6 +33,7 @@ class Limit(StrEnum):
     ORDERLY_LOCKS = "ORDERLY_LOCKS"
     FAILURES = "FAILURES"
     TIMED_OUT = "TIMED_OUT"
+    REDELIVERIES = "REDELIVERIES"
     REWOUND = "REWOUND"
     NO_PROGRESS = "NO_PROGRESS"
     LISTENER = "LISTENER"
@@ -126,6 +127,7 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.ORDERLY_LOCKS: ("ORDERLY_LOCK_MISSING", "UNASSIGNED_QUEUE/WAITS_FOR_LOCK"),
     Limit.FAILURES: ("CONSUME_FAILING/SENT_BACK",),
     Limit.TIMED_OUT: ("CONSUME_FAILING/TIMED_OUT",),
+    Limit.REDELIVERIES: ("POP_REDELIVERING",),
     Limit.LISTENER: _SLOW_LISTENER,
     Limit.LISTENER_AND_QUEUES: _SLOW_LISTENER,
 }
@@ -164,6 +166,8 @@ ADVICE: dict[Limit, str] = {
     "Look for the listener's failures.",
     Limit.TIMED_OUT: "No: listeners took longer than consumeTimeout, so clients sent messages back and consumed them "
     "again, and {piled}. Raise consumeTimeout above what the listener needs.",
+    Limit.REDELIVERIES: "No: popped messages came again because they were not acknowledged in time, and {piled}. First "
+    "make the invisible time longer, or give the clients more threads.",
     Limit.REWOUND: "No: consumer offsets went back, and {piled}. They are no load: the group had consumed them before.",
     Limit.NO_PROGRESS: "No: for a time no message of some queues was consumed, and {piled}. Find out what their owners "
     "waited for.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -93,8 +93,8 @@ def held_back(
 
 #: Limits that depend on how many queues a member has.
 _BY_SHARES = (None, Limit.LISTENER)
-#: Limits of all queues of the clients that their findings name.
-_BY_CLIENTS = (Limit.TIMED_OUT,)
+#: Limits whose findings name queues of retry topics, and are about all queues of their topic, or of their clients.
+_OF_RETRIES = (Limit.TIMED_OUT, Limit.REDELIVERIES)
 #: Rules whose findings name queues that nobody consumes.
 _NOBODY_CONSUMES = ("UNASSIGNED_QUEUE", "STRANDED_WRITE_QUEUES")
 #: The finding, as rule/cause, of queues that hold messages and are no longer in the route.
@@ -113,7 +113,7 @@ def _signs(findings: Sequence[Finding]) -> Iterator[_LimitFinding]:
             for limit, signs in SIGNS.items():
                 if not names.isdisjoint(signs) and (finding.severity != INFO or limit is Limit.FILTERED):
                     stands_for = Limit.REWOUND if finding.root_finding_id in rewound else limit
-                    of_limit = frozenset() if limit in _BY_CLIENTS else queues
+                    of_limit = frozenset() if limit in _OF_RETRIES else queues
                     yield _LimitFinding(stands_for, finding, of_limit, frozenset(finding.evidence.client_ids))
 
 
@@ -165,26 +165,37 @@ def _limit_of_growth(
 
     None: the queue had no owner, and no finding that lasted says so: a group takes its time to agree. Without a
     finding, the shares are the limit of a queue only if it was consumed without a long pause while its backlog grew.
-    Where owners are not known, some findings still tell the limit; none does where the broker hands out the messages to
-    all (POP).
+    Where owners are not known, some findings still tell the limit. Where the broker hands out the messages to all
+    (POP), those do that are about all members, or about messages that come again.
     """
     progress, interval = growth.progress, growth.progress.interval
-    queue = MessageQueue(interval.topic, *progress.queues[growth.place])
-    owners = [client_id for client_id in progress.owner_ids(growth.place) if client_id is not None]
+    queue, members = MessageQueue(interval.topic, *progress.queues[growth.place]), interval.members or ()
+    is_shared_out = interval.is_shared_out
+    known_owners = [client_id for client_id in progress.owner_ids(growth.place) if client_id is not None]
+    owners = [member.client_id for member in members] if is_shared_out else known_owners
     relevant = [limiting for limiting in signs if limiting.is_about(queue, owners, growth.start, growth.end)]
+    if is_shared_out:
+        relevant = [limiting for limiting in relevant if _is_about_all(limiting.limit, relevant, owners)]
     limit_of_findings = relevant[0].limit if relevant else None
-    if interval.allocation is None and (limit_of_findings in _BY_SHARES or interval.is_shared_out):
+    is_unknown = limit_of_findings in ((None,) if is_shared_out else _BY_SHARES)
+    if interval.allocation is None and is_unknown:
         return Limit.UNKNOWN_MEMBERS if interval.reason in CONSUMED_UNSEEN else Limit.UNKNOWN_OWNERS, set()
     if not relevant and not owners:
         return None, set()
-    popped = any(is_popped(member.strategy) for member in interval.members or ())
+    popped = is_shared_out or any(is_popped(member.strategy) for member in members)
     if not relevant and growth.is_rewound:
         return Limit.REWOUND, set()
     if not relevant and growth.pause >= minimum_pause and not popped:
         return Limit.NO_PROGRESS, set()
     same_limit = (limiting.client_ids for limiting in relevant if limiting.limit == limit_of_findings)
-    limit = with_shares(limit_of_findings, len(interval.members or ()), _readable(progress), popped=popped)
+    limit = with_shares(limit_of_findings, len(members), _readable(progress), popped=popped)
     return limit, set(owners).intersection(set().union(*same_limit))
+
+
+def _is_about_all(limit: Limit, signs: Iterable[_LimitFinding], members: Collection[str]) -> bool:
+    """Whether the findings of a limit are about all members together, or about what every member may pop again."""
+    named = set().union(*(limiting.client_ids for limiting in signs if limiting.limit is limit))
+    return limit is Limit.REDELIVERIES or (len(members) > 0 and set(members) <= named)
 
 
 def _readable(progress: IntervalProgress) -> int:

@@ -89,7 +89,7 @@ def _members(view: IntervalExplanation) -> Iterator[TextLine]:
         for proxy, client_ids in view.proxies.items():
             named = f": {', '.join(client_ids)}" if client_ids else ""
             yield TextLine(f"The {proxy} lists {count(len(client_ids), 'member')}{named}.", 1)
-        if view.reason not in (*IS_DELETED, *CONSUMED_UNSEEN):
+        if view.reason not in (*IS_DELETED, *CONSUMED_UNSEEN) and not any(view.proxies.values()):
             yield TextLine("No member was connected.", 1)
         return
     ids = len({member.client_id for member in members})
