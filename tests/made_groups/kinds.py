@@ -297,6 +297,13 @@ def slave_serves(random: Random, hours: int) -> Life:
     return replace(life, standing=[Standing("topic", range(4, 8), Time(second, second + 40))] if orderly else [])
 
 
+def new_group(random: Random, hours: int) -> Life:
+    """It begins at the end of topics that are old, or with all messages of topics that are as young."""
+    life = replace(push(random, hours), bursts=(), answers=True, consume_from_where="CONSUME_FROM_LAST_OFFSET")
+    members = [(ALWAYS, life.members[0][1])]
+    return replace(life, members=members, begins=(random.randrange(60, 3000), -1), base=random.choice((0, 20_000)))
+
+
 HEALTHY: tuple[Kind, ...] = (
     *(push, push, push, one_alone, one_broker_keeps_a_stale_connection, much_in_flight, circle, hash_ring, orderly),
     *(
@@ -315,6 +322,6 @@ HEALTHY: tuple[Kind, ...] = (
         other_tags,
         clocks_behind,
     ),
-    *(born, trickle, broker_reconnects, broker_drops_a_connection, slow_start, fewer_queues),
+    *(born, trickle, broker_reconnects, broker_drops_a_connection, slow_start, new_group, fewer_queues),
     *(of_a_framework, few_fail, a_queue_is_taken_late, slave_serves),
 )

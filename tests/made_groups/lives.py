@@ -59,7 +59,8 @@ class Life:
     of the topic the group subscribes to; `clocks_behind`: seconds; `no_pull`: when nobody pulls;
     `slave_only`: when broker-b has no master. `sources_lost`: when nothing at all was recorded. `connects`: whether
     brokers list the members; `has_proxy`: whether the cluster has one. `fault`: when something is wrong; None: nothing
-    is. `hours`: how many.
+    is. `hours`: how many. `base`: messages that came before. `begins`: until when nobody has heard of the group, and at
+    which offset it begins then (less than 0: at the end); `consume_from_where`: where it says to.
     """
 
     routes: Mapping[str, Course[Hosts]]
@@ -89,6 +90,7 @@ class Life:
     standing: Sequence[Standing] = ()
     slowed: Time | None = None
     waiting: int = 0
+    base: int = 0
     rewound: int | None = None
     redelivers: Time | None = None
     sends_back: Time | None = None
@@ -107,6 +109,8 @@ class Life:
     sources_lost: Time | None = None
     connects: bool = True
     has_proxy: bool = False
+    begins: tuple[int, int] | None = None
+    consume_from_where: str | None = None
     bystander: bool = False
     listed: Mapping[str, Course[tuple[str, ...]]] = field(default_factory=dict)
     fault: Time | None = None

@@ -370,6 +370,14 @@ def stuck_until_deleted(life: Life, fault: Time, random: Random) -> Life:
     return replace(life, standing=[Standing("topic", (2,), _EVER)], keeps=300)
 
 
+@planted("BEGINS_AT_OLDEST/NOT_AT_THE_END")
+def new_group_begins_at_the_oldest(life: Life, fault: Time, random: Random) -> Life:
+    """It consumes 100 messages a second of each queue, of which 20,000 or more are there."""
+    moment = Time(fault.start, fault.start + (20_000 + 10_000) // 90)
+    begins, where = (fault.start, 0), "CONSUME_FROM_LAST_OFFSET"
+    return replace(life, begins=begins, base=20_000, consume_from_where=where, fault=moment)
+
+
 @planted("OFFSET_REWOUND/RESET")
 def rewound(life: Life, fault: Time, random: Random) -> Life:
     """An operator resets the group by some minutes."""

@@ -45,6 +45,8 @@ def offset_readings(
         lag[:] = 0
     lag[:, [life.rates.get(place, 1) < 1 for place in range(len(queues))]] = 0
     consumed = np.maximum.accumulate(end - np.minimum(lag, end), axis=0)
+    if life.begins is not None and life.begins[1] >= 0:
+        consumed = np.minimum(consumed, (life.begins[1] + 100 * (times - life.begins[0])[:, None]).astype(np.int64))
     for one in life.standing:
         if one.topic == topic:
             _let_stand(consumed, times, one)

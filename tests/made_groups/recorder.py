@@ -58,7 +58,7 @@ class _Recorder:
     def __init__(self, life: Life, random: Random, cadence: int, *, is_slow: bool) -> None:
         self._life, self._random, self._cadence, self._is_slow = life, random, cadence, is_slow
         self._base, self._numbers = (
-            random.randrange(1, 10_000) + life.waiting,
+            random.randrange(1, 10_000) + life.waiting + life.base,
             np.random.default_rng(random.randrange(2**32)),
         )
         self._down: set[int] = set()
@@ -90,13 +90,18 @@ class _Recorder:
             if second not in without and not (life.sources_lost and second in life.sources_lost)
         ]
 
+    def _begun(self, seconds: list[float]) -> list[float]:
+        """Those in which somebody has heard of the group."""
+        since = self._life.begins[0] if self._life.begins else ALWAYS
+        return [one for one in seconds if one >= since]
+
     def memberships(self) -> Iterator[tuple[str, Series[Membership]]]:
         life = self._life
         for place, broker in enumerate([*life.brokers, *(["bystander"] if life.bystander else [])]):
             late = place * self._random.uniform(0, self._cadence / 12)
             is_host = broker != "bystander" and life.connects
             members = life.listed.get(broker, life.members)
-            seen = [(second, at(members, second) if is_host else ()) for second in self._seconds(late)]
+            seen = [(second, at(members, second) if is_host else ()) for second in self._begun(self._seconds(late))]
             yield (
                 broker,
                 series_of([(micros(second), self._listed(ids, number)) for number, (second, ids) in enumerate(seen)]),
@@ -115,7 +120,14 @@ class _Recorder:
         ]
         topics = life.topics_of(ids[number % len(ids)])
         subscribed = frozenset((topic, life.expression) for topic in topics if not topic.startswith("%RETRY%"))
-        return Membership(tuple(connections), frozenset(topics), subscribed, life.model, life.consume_type)
+        return Membership(
+            tuple(connections),
+            frozenset(topics),
+            subscribed,
+            life.model,
+            life.consume_type,
+            consume_from_where=life.consume_from_where,
+        )
 
     def routes(self) -> Iterator[tuple[str, Series[tuple[RouteEntry, ...]]]]:
         for topic in self._life.routes:
@@ -220,7 +232,8 @@ class _Recorder:
     def offsets(self) -> Iterator[tuple[str, OffsetReadings]]:
         for topic in [*self._life.routes, *([REDELIVERED] if self._life.redelivers else [])]:
             if self._life.model != "BROADCASTING":
-                yield topic, offset_readings(self._life, topic, self._seconds(), self._base, self._numbers)
+                seconds = self._begun(self._seconds())
+                yield topic, offset_readings(self._life, topic, seconds, self._base, self._numbers)
 
     def topics(self) -> Iterator[tuple[str, TopicReadings]]:
         for topic in self._life.routes:

@@ -75,6 +75,7 @@ class Membership(NamedTuple):
     that the group subscribes; `subscriptions`: those without retry topics, in their normal form. `request_modes`: those
     that the broker was given for the group, sorted; None: not recorded. `listed` False: the group is deleted, no broker
     lists it any more; None: not recorded.
+    `consume_from_where`: where a queue without an offset begins.
     """
 
     connections: tuple[Connection, ...]
@@ -84,6 +85,7 @@ class Membership(NamedTuple):
     consume_type: str | None = None
     request_modes: tuple[RequestMode, ...] | None = None
     listed: bool | None = None
+    consume_from_where: str | None = None
 
 
 class OwnedQueue(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from spark_jobs.domain.rules import (
     allocation_drift,
+    begins_at_oldest,
     broker_not_readable,
     client_hung,
     clock_differs,
@@ -82,6 +83,7 @@ RULES: tuple[Rule, ...] = (
     offset_rewound.RULE,
     messages_skipped.RULE,
     offset_beyond_end.RULE,
+    begins_at_oldest.RULE,
     producer_skew.RULE,
     retention_risk.RULE,
     unobserved.RULE,

@@ -193,7 +193,7 @@ def _limit_of_growth(
 
 
 def _is_about_all(limit: Limit, signs: Iterable[_LimitFinding], members: Collection[str]) -> bool:
-    """Whether the findings of a limit are about all members together, or about what every member may pop again."""
+    """Return whether the findings of a limit are about all members, or about what every member may pop again."""
     named = set().union(*(limiting.client_ids for limiting in signs if limiting.limit is limit))
     return limit is Limit.REDELIVERIES or (len(members) > 0 and set(members) <= named)
 

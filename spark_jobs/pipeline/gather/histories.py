@@ -141,6 +141,7 @@ def membership(row: Struct) -> Membership:
         row["consume_type"],
         _request_modes(row["request_modes"]),
         row["listed"],
+        row["consume_from_where"],
     )
 
 

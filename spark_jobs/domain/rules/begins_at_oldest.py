@@ -1,0 +1,158 @@
+"""BEGINS_AT_OLDEST: a new group begins with the oldest messages, and has all of the topic's history to consume."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import RETRY, UNKNOWN, Matrix, OffsetReadings, Place, TopicReadings
+from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.severities import INFO, WARN
+from spark_jobs.domain.model.window import SECOND, from_micros
+from spark_jobs.domain.phrases import count
+from spark_jobs.domain.rules.rule import Cause, Rule
+
+NAME = "BEGINS_AT_OLDEST"
+FIRST_COMMIT = "FIRST_COMMIT"
+NOT_AT_THE_END = "NOT_AT_THE_END"
+OLDEST = "OLDEST"
+FROM_THE_END = "CONSUME_FROM_LAST_OFFSET"
+_MINUTE = 60
+#: A backlog is history if it is more than this many times what came since the group was seen without a commit.
+_FAR_ABOVE = 2
+
+
+class Beginning(NamedTuple):
+    """The first known offset of a queue, in the reading at `at` (microseconds): what waited then and at the last
+    reading, until when (microseconds) it was not caught up with, and messages worked off per second, 0: none.
+    """
+
+    queue: FindingQueue
+    at: int
+    until: int
+    backlog: int
+    left: int
+    pace: float
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per queue whose first commit is at its oldest message, one condition per topic."""
+    for topic, readings in step.history.offsets.items():
+        oldest = step.history.topics.get(topic)
+        if oldest is not None and not topic.startswith(RETRY) and _is_new(step, readings, oldest):
+            beginnings = [
+                beginning
+                for place in sorted(set(readings.queues) & set(oldest.queues))
+                if (beginning := _beginning(step, FindingQueue(topic, *place, OLDEST), readings, oldest))
+            ]
+            yield from _hits(step, beginnings)
+
+
+def _is_new(step: AuditedStep, readings: OffsetReadings, oldest: TopicReadings) -> bool:
+    """Return whether no queue of the topic had an offset in the look-back: its samples say so, or there are none of the
+    group although the topic was recorded.
+    """
+    window = step.window
+    before, recorded = (each.inside(window.read_from, window.start) for each in (readings, oldest))
+    if before.start < before.stop:
+        return not bool((readings.consumed_to[before] != UNKNOWN).any())
+    return recorded.start < recorded.stop and not step.history.was_there_before(window, step.settings)
+
+
+def _beginning(
+    step: AuditedStep, queue: FindingQueue, readings: OffsetReadings, oldest: TopicReadings
+) -> Beginning | None:
+    """Return how a queue of a topic that is new to the group begins; None: not with its history."""
+    thresholds, seen = step.settings.thresholds, readings.inside(step.window.read_from, step.window.end)
+    place = queue.broker_name, queue.queue_id
+    times, column = readings.times[seen], readings.columns[place]
+    offsets, ends, lag = (each[seen, column] for each in (readings.consumed_to, readings.end_offset, readings.lag))
+    known = np.flatnonzero(offsets != UNKNOWN)
+    if not len(known):
+        return None
+    first, last = int(known[0]), int(known[-1])
+    minimum = _minimum(oldest, place, int(times[first]))
+    a_minute = max(_per_second(times, offsets, known) * _MINUTE, thresholds.rewind_tolerance)
+    before = np.flatnonzero(ends[:first] != UNKNOWN)
+    produced = int(ends[first] - ends[before[0]]) if len(before) else 0
+    is_history = lag[first] > max(_FAR_ABOVE * produced, a_minute, thresholds.allowed_lag)
+    if minimum is None or offsets[first] - minimum > a_minute or not is_history:
+        return None
+    caught_up = np.flatnonzero((lag[first:] != UNKNOWN) & (lag[first:] <= a_minute))
+    until = int(times[first + caught_up[0]]) if len(caught_up) else step.window.end
+    lasting = int(times[last] - times[first]) / SECOND
+    pace = max(int(lag[first] - lag[last]) / lasting if lasting else 0.0, 0.0)
+    return Beginning(queue, int(times[first]), until, int(lag[first]), int(lag[last]), pace)
+
+
+def _per_second(times: Matrix, offsets: Matrix, known: Matrix) -> float:
+    """Messages a second that are consumed of a queue: between its first two known offsets; 0: it has one."""
+    if len(known) < 2:
+        return 0.0
+    first, second = known[:2].tolist()
+    return max(int(offsets[second] - offsets[first]), 0) / (int(times[second] - times[first]) / SECOND)
+
+
+def _minimum(oldest: TopicReadings, place: Place, at: int) -> int | None:
+    """The queue's oldest offset by the last snapshot up to then; None: unknown."""
+    offsets = oldest.min_offset[: int(oldest.times.searchsorted(at, side="right")), oldest.columns[place]]
+    known = offsets[offsets != UNKNOWN]
+    return int(known[-1]) if len(known) else None
+
+
+def _hits(step: AuditedStep, beginnings: Sequence[Beginning]) -> Iterator[RuleHit]:
+    history, left = (sum(getattr(beginning, name) for beginning in beginnings) for name in ("backlog", "left"))
+    is_from_the_end = any(
+        span.state.consume_from_where == FROM_THE_END for spans in step.memberships.values() for span in spans
+    )
+    for beginning in beginnings:
+        yield RuleHit(
+            beginning.at,
+            max(beginning.until, beginning.at + 1),
+            cause=NOT_AT_THE_END if is_from_the_end else FIRST_COMMIT,
+            topic=beginning.queue.topic,
+            queue=beginning.queue,
+            minimum_seconds=0.0,
+            severity=WARN if is_from_the_end else INFO,
+            measures={"history": history, "left": left},
+            hint=f"{count(history, 'message')} waited when it began. {_until_when(step, beginnings, left)}",
+        )
+
+
+def _until_when(step: AuditedStep, beginnings: Sequence[Beginning], left: int) -> str:
+    """A sentence: when the group had caught up with all queues, or will have at its pace of the step."""
+    until, pace = max(beginning.until for beginning in beginnings), sum(beginning.pace for beginning in beginnings)
+    if until < step.window.end:
+        return f"It had caught up at {format_utc(from_micros(until))}."
+    if pace <= 0:
+        return f"{left:,} are left, and it does not catch up at this pace."
+    end = from_micros(step.window.end + int(left / pace) * SECOND)
+    return f"{left:,} are left; at this pace it has caught up at {format_utc(end)}."
+
+
+_RESET = "If nobody wants the history, reset the group to now (mqadmin resetOffsetByTime -s now)."
+RULE = Rule(
+    name=NAME,
+    headline="{groups} {groups:begins|begin} with the oldest messages of {queues}",
+    meaning="A group that never committed an offset begins at the oldest message that the broker has. It consumes the "
+    "history of the topic before it gets to what is new. One finding per topic; measures: `history`, the messages "
+    "that waited in its queues when they began, and `left`, those that wait at the end of the step.",
+    decided_by="the samples of the look-back show no offset of the group in the topic, or show the topic and not the "
+    "group. The first known offset of a queue is no further above its oldest one than the group consumes in a minute, "
+    "or `rewind_tolerance`. More messages wait then than it consumes in a minute, and more than twice of what came "
+    "since the first sample. It ends when no more wait than it consumes in a minute. INFO; WARN for NOT_AT_THE_END.",
+    causes={
+        FIRST_COMMIT: Cause("the group's first offsets are at the oldest messages", _RESET),
+        NOT_AT_THE_END: Cause(
+            "the same, and the group is to begin at the end (`CONSUME_FROM_LAST_OFFSET`, the default)",
+            f"{_RESET} A broker lets a new group begin at 0 while the first messages of the queue are still in memory, "
+            "whatever consumeFromWhere says (RocketMQ: ConsumerManageProcessor.queryConsumerOffset).",
+        ),
+    },
+    example="none: no group is new.",
+    hits=hits,
+)
