@@ -16,6 +16,7 @@ from spark_jobs.domain.kernel.progress import topic_progress
 from spark_jobs.domain.kernel.rebalances import rebalances
 from spark_jobs.domain.kernel.timeline import StepTimeline
 from spark_jobs.domain.kernel.triggers import SwitchedAt, expired_at, switches, with_moves
+from spark_jobs.domain.kernel.unread import unread_topics
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.window import AuditSettings
@@ -78,6 +79,7 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
         for of_topic_with_moves in [with_moves(list(of_topic), window.observed_from, expired, near)]
     }
     intervals = [interval for of_topic in by_topic.values() for interval in of_topic]
+    unread = unread_topics(history.topics, spans.subscribed - spans.offset_topics, window)
     return AuditedStep(
         history=history,
         window=window,
@@ -87,7 +89,12 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
             progress
             for topic, of_topic in by_topic.items()
             for progress in topic_progress(
-                of_topic, history.offsets.get(topic), window, settings, is_filtered=topic in spans.filtered
+                of_topic,
+                history.offsets.get(topic),
+                window,
+                settings,
+                is_filtered=topic in spans.filtered,
+                unread=unread.get(topic),
             )
         ],
         rebalances=rebalances(intervals, settings),
@@ -99,6 +106,7 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
         deleted_topics=spans.deleted_topics,
         gone_topics=absences,
         replays=replays,
+        unread=unread,
     )
 
 

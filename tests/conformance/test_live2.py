@@ -178,6 +178,14 @@ def test_incidents_and_no_others(steps: Mapping[str, JudgedStep]) -> None:
             assert clock == "…" or abs(from_micros(moment) - _at(clock)) <= TOLERANCE, (rule, group)
 
 
+def test_what_a_broker_refuses_is_at_least_what_was_produced(steps: Mapping[str, JudgedStep]) -> None:
+    """x1 gets nothing of t-kill, whose producer sends two messages a second to each queue; x2 gets t-old."""
+    (refused,) = [each for each in steps["go-subs"].findings if each.cause == "REFUSED"]
+    assert (_queues(refused.evidence.queues), refused.evidence.client_ids) == ("broker-a:0-3", ["192.0.2.2@17750"])
+    assert abs((refused.evidence.backlog_max or 0) - 2 * 4 * (END - FIRST)) <= 2 * 4 * 60
+    assert refused.root_finding_id is not None
+
+
 def _at(clock: str) -> datetime:
     return datetime.fromisoformat(f"2026-11-25T{clock}+00:00")
 

@@ -47,20 +47,24 @@ def history(
     language: str = "GO",
     strategy_class: str | None = None,
     orderly: bool = False,
+    subscribed: Callable[[int], Collection[str]] = lambda _: ("t",),
+    consume_type: str | None = None,
 ) -> GroupHistory:
-    """The group `g` on topic `t`, recorded every 10 s; `holds`: what a client lists at a second, None: no answer."""
+    """The group `g` on topic `t`, recorded every 10 s; `holds`: what a client lists at a second, None: no answer;
+    `subscribed`: the topics that brokers list.
+    """
     times = range(course[0][0], until, EVERY)
     states = [[one for one in course if one[0] <= at][-1] for at in times]
     members, queues = [ids for _, ids, _ in states], [of for _, _, of in states]
-    known = frozenset({("t", "*")})
     listed = [
         Membership(
             tuple(Connection(client_id, f"10.0.0.1:{n}", language, 493) for n, client_id in enumerate(ids.split())),
-            frozenset({"t"}),
-            known,
+            frozenset(subscribed(at)),
+            frozenset((topic, "*") for topic in subscribed(at)),
             "CLUSTERING",
+            consume_type,
         )
-        for ids in members
+        for at, ids in zip(times, members, strict=True)
     ]
     routes = [tuple(RouteEntry(broker, 6, count, count) for broker, count in sorted(of.items())) for of in queues]
     brokers = {broker for of in queues for broker in of}

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from spark_jobs.domain.model.finding import Finding, Party
 from spark_jobs.domain.model.window import Time, joined
 from spark_jobs.domain.rules.evidence import NEVER_COMMITTED
+from spark_jobs.domain.rules.refused import REFUSED
 
 #: Topic, broker name, queue id.
 Queue = tuple[str, str, int]
@@ -128,10 +129,10 @@ class Incident:
 
     @property
     def backlog_is_minimum(self) -> bool:
-        """Return whether more messages may have piled up: those of queues that were never committed count since they
-        are watched.
+        """Return whether more messages may have piled up: those of queues without an offset count since they are
+        watched.
         """
-        return any(part.cause == NEVER_COMMITTED for part in (*self.roots, *self.consequences))
+        return any(part.cause in (NEVER_COMMITTED, REFUSED) for part in (*self.roots, *self.consequences))
 
     @property
     def teams(self) -> tuple[str, ...]:

@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from spark_jobs.domain.kernel.unanswered import UnansweredCalls, unanswered_calls
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.finding import Counts
-from spark_jobs.domain.model.history import RETRY, ClientState, GroupHistory, Membership, Place, Subscriptions
+from spark_jobs.domain.model.history import (
+    RETRY,
+    ClientState,
+    GroupHistory,
+    Membership,
+    OffsetReadings,
+    Place,
+    Subscriptions,
+)
 from spark_jobs.domain.model.message_queue import RouteEntry, topic_type
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import HANDED_OUT, WITHOUT_OFFSETS, Reason, Status, Trigger
@@ -250,6 +258,7 @@ class AuditedStep:
     `offset_topics`: topics with an offset reading in the window. `deleted`: the times, in order, in which the group was
     deleted, as far as snapshots of the window show; `deleted_topics`: the same of its topics; `gone_topics`: of those
     of which routes show it only.
+    `unread`: by topic, readings without consumer offsets of those that have none (`kernel.unread`).
     `replays`: what the group's members would own with other inputs; None: not known.
     """
 
@@ -267,6 +276,7 @@ class AuditedStep:
     deleted_topics: Mapping[str, Sequence[Time]] = field(default_factory=dict)
     gone_topics: Mapping[str, Sequence[Time]] = field(default_factory=dict)
     replays: Replays | None = None
+    unread: Mapping[str, OffsetReadings] = field(default_factory=dict)
 
     def deleted_at(self, topic: str | None = None) -> int | None:
         """When it was first seen that the group, or its topic, is deleted, if it is so at the step's end."""

@@ -7,6 +7,7 @@ for each interval; messages between two readings belong to the later one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby, zip_longest
 from typing import Any, NamedTuple
 
@@ -76,9 +77,11 @@ def topic_progress(
     settings: AuditSettings,
     *,
     is_filtered: bool = False,
+    unread: OffsetReadings | None = None,
 ) -> list[IntervalProgress]:
     """One per interval of a topic inside the step whose queues are measured (`RebalanceInterval.measured`);
-    `is_filtered`: the group subscribes to only some of its messages.
+    `is_filtered`: the group subscribes to only some of its messages; `unread`: readings without consumer offsets, of a
+    topic that has none. They say what was produced.
 
     The last reading before the step counts too, if it is no older than `max_gap`: messages after it belong to the step.
     Windows of verdicts reach back further, to where the queue got its owners.
@@ -86,9 +89,11 @@ def topic_progress(
     measured = [own for own in without_overlaps(topic_intervals, window.start) if own.interval.measured]
     if not measured:
         return []
-    pairs = reading_pairs(readings, readings.inside(window.start - settings.max_gap, window.end)) if readings else None
+    chosen = unread or readings
+    pairs = reading_pairs(chosen, chosen.inside(window.start - settings.max_gap, window.end)) if chosen else None
     owned_since = _owned_since(without_overlaps(topic_intervals, window.observed_from))
-    return [_interval_progress(own, pairs, owned_since, settings, is_filtered=is_filtered) for own in measured]
+    rows = [_interval_progress(own, pairs, owned_since, settings, is_filtered=is_filtered) for own in measured]
+    return rows if unread is None else [replace(row, readings=np.zeros_like(row.readings)) for row in rows]
 
 
 def _owned_since(intervals: Iterable[OwnTime]) -> Mapping[tuple[int, str], _Since]:

@@ -13,7 +13,7 @@ from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import SECOND, Time, common, islands, joined, without
 from spark_jobs.domain.rocketmq.strategies import is_popped
-from spark_jobs.domain.rules import strategy_unknown
+from spark_jobs.domain.rules import strategy_unknown, subscription_mismatch
 from spark_jobs.domain.rules.behind import (
     BEHIND,
     DECIDED_BY,
@@ -28,6 +28,7 @@ from spark_jobs.domain.rules.client_hung import pulling_by_hand
 from spark_jobs.domain.rules.evidence import NEVER_COMMITTED
 from spark_jobs.domain.rules.filtered import FILTERED, FILTERED_OUT
 from spark_jobs.domain.rules.offset_held_back import held_back_times
+from spark_jobs.domain.rules.refused import REFUSED, refused_hits
 from spark_jobs.domain.rules.roots import Follows, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.strategy_unknown import OWNERS_UNKNOWN
@@ -37,8 +38,11 @@ NO_PROGRESS, FEW_MESSAGES = "NO_PROGRESS", "FEW_MESSAGES"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """Those of the verdict STALL, and one per (interval, time in which a queue stands and has no verdict, owner)."""
+    """Those of the verdict STALL, those of queues that a broker refuses to their owners, and one per (interval, time in
+    which a queue stands and has no verdict, owner).
+    """
     yield from verdict_hits(step, Verdict.STALL, ERROR, NO_PROGRESS)
+    yield from refused_hits(step, BEHIND)
     by_hand, filtered = pulling_by_hand(step), {row.interval.topic for row in step.progress if row.is_filtered}
     for topic, readings in step.history.offsets.items():
         intervals = [interval for interval in step.replayed if interval.topic == topic]
@@ -169,11 +173,23 @@ RULE = Rule(
             "consumerStatus`), whether it holds the lock of an orderly queue, and whether one message hangs in the "
             "listener. Restart the owner if it does not recover.",
         ),
+        REFUSED: Cause(
+            "the owner subscribes to the topic, and for 60 s the broker's subscription of the group lacks it: the "
+            "broker refuses its pulls (response code 24, SUBSCRIPTION_NOT_EXIST). At least what was produced since has "
+            "piled up",
+            "The subscription of a group at a broker is that of its last heartbeat, so the owner gets nothing of this "
+            "topic, whatever queues it holds. Make all members of the group subscribe to the same topics, or give "
+            "the consumers of each topic a group of their own.",
+        ),
         PRIORITY_STARVATION: STARVED,
         FILTERED: FILTERED_OUT,
         OWNERS_UNKNOWN: NOT_REPLAYED,
     },
     example=EXAMPLE,
     hits=hits,
-    follows=(*FOLLOWS, Follows(strategy_unknown.NAME, everything, (OWNERS_UNKNOWN,))),
+    follows=(
+        *FOLLOWS,
+        Follows(strategy_unknown.NAME, everything, (OWNERS_UNKNOWN,)),
+        Follows(subscription_mismatch.NAME, everything, (REFUSED,)),
+    ),
 )

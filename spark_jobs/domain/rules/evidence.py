@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -36,14 +37,18 @@ class _Readings(NamedTuple):
 
 
 def queue_evidence(
-    history: GroupHistory, cause: str | None, spans: Iterable[QueueSpan]
+    history: GroupHistory,
+    cause: str | None,
+    spans: Iterable[QueueSpan],
+    unread: Mapping[str, OffsetReadings] = MappingProxyType({}),
 ) -> tuple[list[QueueEvidence], Measured]:
     """Return what the readings show for each queue of a finding, sorted by queue and role, and for all of them
     together.
 
     Queues that nobody may read have no consumer offsets: what the broker holds there is read from the topic's own
-    snapshots. Topics are read at different moments: their totals are added up afterwards, without topics that never had
-    messages, as these show nothing about the others.
+    snapshots. Of `unread` topics (`AuditedStep`), the backlog is at least what was produced. Topics are read at
+    different moments: their totals are added up afterwards, without topics that never had messages, as these show
+    nothing about the others.
     """
     queues: list[QueueEvidence] = []
     backlogs: dict[str, Measured] = {}
@@ -51,10 +56,13 @@ def queue_evidence(
     for topic, topic_spans in groupby(sorted(spans), key=lambda span: span.queue.topic):
         spans_of_topic = list(topic_spans)
         stranded = cause == UnassignedCause.BEYOND_READ_QUEUES
-        readings = (history.topics if stranded else history.offsets).get(topic)
+        is_unread = not stranded and topic in unread
+        readings = (history.topics if stranded else unread if is_unread else history.offsets).get(topic)
         measured, backlog, has_messages = [Measured()] * len(spans_of_topic), Measured(), True
         if readings:
-            measured, backlog, has_messages = _measured(readings, spans_of_topic, cause == NEVER_COMMITTED)
+            measured, backlog, has_messages = _measured(
+                readings, spans_of_topic, is_produced=is_unread or cause == NEVER_COMMITTED
+            )
         pairs = zip(spans_of_topic, measured, strict=True)
         queues += [QueueEvidence(*span.queue, span.start, span.end, *numbers) for span, numbers in pairs]
         backlogs[topic] = backlog
@@ -85,10 +93,11 @@ def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | 
 
 
 def _measured(
-    read: OffsetReadings | TopicReadings, spans: Sequence[QueueSpan], is_never_committed: bool
+    read: OffsetReadings | TopicReadings, spans: Sequence[QueueSpan], *, is_produced: bool
 ) -> tuple[list[Measured], Measured, bool]:
     """Return what a topic's readings show per span, the backlog of its queues together, and whether they ever had
     messages.
+    `is_produced`: the backlog is not known, and at least what was produced since the first reading.
     """
     places = [(span.queue.broker_name, span.queue.queue_id) for span in spans]
     read_spans = [number for number, place in enumerate(places) if place in read.columns]
@@ -98,7 +107,7 @@ def _measured(
         return measured, Measured(), True
     columns = np.array([read.columns[places[number]] for number in read_spans])
     readings = _readings(read, time, columns, [spans[number] for number in read_spans])
-    if is_never_committed:
+    if is_produced:
         readings = readings._replace(backlog=_produced_since_first(readings))
     for number, span_measured in zip(read_spans, _per_queue(readings), strict=True):
         measured[number] = span_measured

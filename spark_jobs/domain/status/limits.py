@@ -68,7 +68,7 @@ def held_back(
     removed = {queue: each for queue, each in left.items() if any(_is_removed(sign, queue) for sign in signs)}
     if removed:
         piles[Limit.UNREADABLE_QUEUES] = _removed_pile(removed.values(), step.window)
-    for queue in lagging_queues(queues, step.history.offsets, step.window, step.settings):
+    for queue in lagging_queues(queues, {**step.history.offsets, **step.unread}, step.window, step.settings):
         if MessageQueue(queue.topic, *queue.queue) not in removed:
             _add(piles, signs, queue, step.settings.thresholds.stalled_after_seconds * SECOND)
     for limiting in signs:

@@ -146,6 +146,8 @@ def _verdicts(verdicts: Mapping[str, int]) -> str:
 
 def _unknown_text(unknown: Unknown, is_single: bool) -> str:
     queues = "" if is_single else f" of {unknown.queues}"
+    if unknown.quality == LagQuality.NO_READING and unknown.produced is not None:
+        return f"Backlog{queues} at least {unknown.produced:,}, which were produced: brokers report no offset there."
     reason = _WHY_UNKNOWN.get(unknown.quality, unknown.quality)
     produced = "messages produced are unknown, too" if unknown.produced is None else f"{unknown.produced:,} produced"
     return f"Backlog{queues} unknown: {reason}; {produced}."

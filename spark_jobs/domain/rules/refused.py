@@ -1,0 +1,71 @@
+"""Topics that a broker refuses to members: they subscribe to them, and the broker's subscription of the group lacks
+them.
+
+The subscription of a group at a broker is that of its last heartbeat. A push consumer that asks for a topic which it
+lacks gets the response code SUBSCRIPTION_NOT_EXIST, 24 (`PullMessageProcessor`); pull consumers send their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import UNKNOWN
+from spark_jobs.domain.model.severities import ERROR
+from spark_jobs.domain.model.window import SECOND, Time, common, joined, without
+from spark_jobs.domain.rocketmq.strategies import is_popped
+from spark_jobs.domain.rules.client_hung import pulling_by_hand
+
+REFUSED = "REFUSED"
+#: Two heartbeats of every member: a subscription that changes with each of them refuses only now and then.
+_LASTS = 60 * SECOND
+
+
+def refused_hits(step: AuditedStep, role: str) -> Iterator[RuleHit]:
+    """One per (interval, queue with messages, owner, time in which its broker refuses the topic to it)."""
+    by_hand = pulling_by_hand(step)
+    for broker in step.memberships:
+        for interval in step.replayed:
+            for time in _refusing(step, broker, interval.topic):
+                part = common(time, (interval.start, interval.end))
+                for start, end in without(part, by_hand) if part else ():
+                    yield from _queues(step, interval, broker, (start, end), role)
+
+
+def _refusing(step: AuditedStep, broker: str, topic: str) -> Iterator[Time]:
+    """The times in which a broker with members does not know that the group subscribes to the topic."""
+    lacking = [
+        (span.start, span.end)
+        for span in step.memberships[broker]
+        if span.state.connections and topic not in span.state.topics
+    ]
+    return (time for time in joined(lacking) if time[1] - time[0] >= _LASTS)
+
+
+def _queues(step: AuditedStep, interval: RebalanceInterval, broker: str, time: Time, role: str) -> Iterator[RuleHit]:
+    allocation, members = interval.allocation, interval.members or ()
+    pushing = {member.client_id for member in members if member.known and not is_popped(member.strategy)}
+    if allocation is None or not interval.is_ordinary:
+        return
+    for queue, client_ids in zip(allocation.queues, allocation.owner_ids, strict=True):
+        if queue[0] == broker and _has_messages(step, interval.topic, queue, time):
+            for client_id in pushing.intersection(client_ids):
+                yield RuleHit(
+                    *time,
+                    cause=REFUSED,
+                    topic=interval.topic,
+                    queue=FindingQueue(interval.topic, *queue, role),
+                    implicated=client_id,
+                    severity=ERROR,
+                )
+
+
+def _has_messages(step: AuditedStep, topic: str, queue: tuple[str, int], time: Time) -> bool:
+    """Whether messages came into the queue meanwhile, as far as snapshots show."""
+    readings = step.unread.get(topic) or step.history.offsets.get(topic)
+    if readings is None or queue not in readings.columns:
+        return False
+    end_offset = readings.end_offset[readings.inside(*time), readings.columns[queue]]
+    known = end_offset[end_offset != UNKNOWN]
+    return bool(len(known) and known[-1] > known[0])
