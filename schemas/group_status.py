@@ -102,6 +102,12 @@ GROUP_STATUS = Table(
             "the group's topics that are deleted at the end of the step, and since when, as far as the step looks "
             "back; null: none, or that is not known",
         ),
+        Field(
+            "backlog_is_minimum",
+            BOOLEAN,
+            "true: offsets show what was handed out (POP, gRPC), so messages that clients hold and have not "
+            "acknowledged come on top; null: they do not",
+        ),
     ),
     key=OF_GROUP.names,
     partition_by=("step_start",),

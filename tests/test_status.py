@@ -150,6 +150,7 @@ def test_what_may_have_begun_before_the_step() -> None:
         ({"unknown_queues": 2}, "backlog ≥ 7 (-5)"),
         ({"lag_quality": "UNFILTERED"}, "backlog ≤ 7 (-5)"),
         ({"lag_quality": "UNFILTERED", "unknown_queues": 2}, "backlog ~ 7 (-5)"),
+        ({"backlog_is_minimum": True}, "backlog ≥ 7 (-5)"),
         ({"backlog_start": None}, "backlog 7 (unknown)"),
     ],
 )

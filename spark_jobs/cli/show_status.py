@@ -146,7 +146,8 @@ _BOUNDS = {(False, False): "", (True, False): "≥ ", (False, True): "≤ ", (Tr
 
 def _backlog(group: Group) -> str:
     """At the end of the step; a bound where not all queues are known, or not only the group's messages count."""
-    bound = _BOUNDS[bool(group["unknown_queues"]), group["lag_quality"] == LagQuality.UNFILTERED]
+    is_minimum = bool(group["unknown_queues"] or group.get("backlog_is_minimum"))
+    bound = _BOUNDS[is_minimum, group["lag_quality"] == LagQuality.UNFILTERED]
     return UNKNOWN if group["backlog_end"] is None else f"{bound}{group['backlog_end']:,}"
 
 
@@ -240,6 +241,8 @@ def _backlog_notes(group: Group) -> Iterable[str]:
         yield f"{group['stranded']:,} stranded"
     if group["unknown_queues"]:
         yield f"{count(group['unknown_queues'], 'queue')} unknown"
+    if group.get("backlog_is_minimum"):
+        yield "without messages that clients hold"
 
 
 def _utilisation(group: Group) -> str:

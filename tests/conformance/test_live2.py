@@ -186,6 +186,15 @@ def test_what_a_broker_refuses_is_at_least_what_was_produced(steps: Mapping[str,
     assert refused.root_finding_id is not None
 
 
+def test_what_was_handed_out_is_at_least_what_waits(steps: Mapping[str, JudgedStep]) -> None:
+    """Clients of py-slow and node-push pop through the proxy: what they hold is in no count."""
+    minimum = {group: step.status.backlog_is_minimum for group, step in steps.items() if step.status}
+    assert {group for group, is_minimum in minimum.items() if is_minimum} >= {"py-slow", "node-push"}
+    assert not {group for group in REPORTING if minimum[group]}
+    (lagging,) = [each for each in steps["py-slow"].findings if each.rule == "CONSUMER_LAGGING"]
+    assert "come on top" in lagging.advice
+
+
 def _at(clock: str) -> datetime:
     return datetime.fromisoformat(f"2026-11-25T{clock}+00:00")
 

@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.handed_out import is_handed_out
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.clients import ThrottleCause
 from spark_jobs.domain.model.finding import RuleHit
@@ -42,6 +43,8 @@ from spark_jobs.domain.rules.roots import Follows, clients, everything, queues
 from spark_jobs.domain.rules.rule import Cause
 
 BEHIND = "BEHIND"
+#: Of a backlog that is counted by what was handed out.
+ON_TOP = "The offsets show what was handed out: messages that clients hold and have not acknowledged come on top."
 EXAMPLE = "none: every queue without progress had no owner."
 #: A queue stands still or falls behind because of its owner, or because of what its broker gets or cannot give.
 FOLLOWS = (
@@ -136,6 +139,7 @@ def _span_hits(
             severity=severity,
             weight=span.lag_last,
             measures=measures,
+            hint=ON_TOP if is_handed_out(step, progress.interval) else None,
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import Allocation, AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.handed_out import is_handed_out
 from spark_jobs.domain.kernel.members import connections_of, queues_per_connection
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.severities import SEVERITIES
@@ -63,6 +64,7 @@ class GroupStatus(NamedTuple):
     advice: str
     deleted_at: int | None
     deleted_topics: list[DeletedTopic] | None
+    backlog_is_minimum: bool | None = None
 
 
 class _TopicEnd(NamedTuple):
@@ -137,6 +139,7 @@ def group_status(
         advice=" ".join(filter(None, (capacity.advice(group), advice_in_numbers(group)))),
         deleted_at=step.deleted_at(),
         deleted_topics=_deleted_topics(step) or None,
+        backlog_is_minimum=any(is_handed_out(step, interval) for interval, _, _ in step.inside()) or None,
     )
 
 
