@@ -44,7 +44,7 @@ def history(
     holds: Callable[[str, int], Collection[Place] | None],
     *,
     until: int = 600,
-    language: str = "GO",
+    language: str | None = "GO",
     strategy_class: str | None = None,
     orderly: bool = False,
     subscribed: Callable[[int], Collection[str]] = lambda _: ("t",),
