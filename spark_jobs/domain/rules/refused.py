@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.model.history import UNKNOWN
+from spark_jobs.domain.model.history import UNKNOWN, Matrix
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import SECOND, Time, common, joined, without
 from spark_jobs.domain.rocketmq.strategies import is_popped
@@ -23,7 +23,7 @@ _LASTS = 60 * SECOND
 
 
 def refused_hits(step: AuditedStep, role: str) -> Iterator[RuleHit]:
-    """One per (interval, queue with messages, owner, time in which its broker refuses the topic to it)."""
+    """One per (interval, queue with messages of which none is consumed, owner, time in which its broker refuses it)."""
     by_hand = pulling_by_hand(step)
     for broker in step.memberships:
         for interval in step.replayed:
@@ -49,7 +49,7 @@ def _queues(step: AuditedStep, interval: RebalanceInterval, broker: str, time: T
     if allocation is None or not interval.is_ordinary:
         return
     for queue, client_ids in zip(allocation.queues, allocation.owner_ids, strict=True):
-        if queue[0] == broker and _has_messages(step, interval.topic, queue, time):
+        if queue[0] == broker and _stands(step, interval.topic, queue, time):
             for client_id in pushing.intersection(client_ids):
                 yield RuleHit(
                     *time,
@@ -61,11 +61,15 @@ def _queues(step: AuditedStep, interval: RebalanceInterval, broker: str, time: T
                 )
 
 
-def _has_messages(step: AuditedStep, topic: str, queue: tuple[str, int], time: Time) -> bool:
-    """Whether messages came into the queue meanwhile, as far as snapshots show."""
+def _stands(step: AuditedStep, topic: str, queue: tuple[str, int], time: Time) -> bool:
+    """Whether messages were produced to the queue meanwhile, and none is known to have been consumed."""
     readings = step.unread.get(topic) or step.history.offsets.get(topic)
     if readings is None or queue not in readings.columns:
         return False
-    end_offset = readings.end_offset[readings.inside(*time), readings.columns[queue]]
-    known = end_offset[end_offset != UNKNOWN]
+    cells = readings.inside(*time), readings.columns[queue]
+    return _grows(readings.end_offset[cells]) and not _grows(readings.consumed_to[cells])
+
+
+def _grows(offsets: Matrix) -> bool:
+    known = offsets[offsets != UNKNOWN]
     return bool(len(known) and known[-1] > known[0])
