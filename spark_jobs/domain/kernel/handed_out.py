@@ -14,8 +14,8 @@ from spark_jobs.domain.rocketmq.strategies import is_popped
 
 
 def is_handed_out(step: AuditedStep, interval: RebalanceInterval) -> bool:
-    """Whether messages that clients hold may be missing in the interval's backlog; so they may behind a proxy, unless
-    it lists remoting clients only.
+    """Return whether messages that clients hold may be missing in the interval's backlog; so they may behind a proxy,
+    unless it lists remoting clients only.
     """
     if interval.is_shared_out or any(is_popped(member.strategy) for member in interval.members or ()):
         return True

@@ -49,7 +49,7 @@ def _queues(step: AuditedStep, interval: RebalanceInterval, broker: str, time: T
     if allocation is None or not interval.is_ordinary:
         return
     for queue, client_ids in zip(allocation.queues, allocation.owner_ids, strict=True):
-        if queue[0] == broker and _stands(step, interval.topic, queue, time):
+        if queue[0] == broker and _is_standing(step, interval.topic, queue, time):
             for client_id in pushing.intersection(client_ids):
                 yield RuleHit(
                     *time,
@@ -61,8 +61,8 @@ def _queues(step: AuditedStep, interval: RebalanceInterval, broker: str, time: T
                 )
 
 
-def _stands(step: AuditedStep, topic: str, queue: tuple[str, int], time: Time) -> bool:
-    """Whether messages were produced to the queue meanwhile, and none is known to have been consumed."""
+def _is_standing(step: AuditedStep, topic: str, queue: tuple[str, int], time: Time) -> bool:
+    """Return whether messages were produced to the queue meanwhile, and none is known to have been consumed."""
     readings = step.unread.get(topic) or step.history.offsets.get(topic)
     if readings is None or queue not in readings.columns:
         return False
