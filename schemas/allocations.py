@@ -2,7 +2,7 @@
 
 from schemas.common import INTERVAL_END, OF_INTERVAL, OF_QUEUE
 from schemas.table import Table
-from schemas.types import BOOLEAN, STRING, Field, Struct, array_of, fields, required
+from schemas.types import BOOLEAN, STRING, TIMESTAMP, Field, Struct, array_of, fields, required
 
 ALLOCATIONS = Table(
     name="allocations",
@@ -21,6 +21,11 @@ ALLOCATIONS = Table(
         Field("unassigned_client_id", STRING, "the client id in whose share it lies, if that is the cause"),
         Field(
             "double_owned_cause", STRING, "why more than one connection owns it (POP_SHARED: by design); null otherwise"
+        ),
+        Field(
+            "settled_at",
+            TIMESTAMP,
+            "the route has changed, and until then clients may have the queues of before; null: it has not",
         ),
     ),
     key=(*OF_INTERVAL.names, *OF_QUEUE.names),

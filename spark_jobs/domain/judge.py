@@ -8,6 +8,7 @@ from functools import partial
 from itertools import groupby
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
+from spark_jobs.domain.kernel.following import with_settling
 from spark_jobs.domain.kernel.gone_topics import gone_topics
 from spark_jobs.domain.kernel.group_spans import group_spans
 from spark_jobs.domain.kernel.locks import with_locks
@@ -76,7 +77,8 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
         topic: list(with_locks(of_topic_with_moves, history.clients, settings))
         for topic, of_topic in groupby(all_intervals, key=lambda interval: interval.topic)
         for near in [_near(switched.get(topic, ()), settings)]
-        for of_topic_with_moves in [with_moves(list(of_topic), window.observed_from, expired, near)]
+        for moved in [with_moves(list(of_topic), window.observed_from, expired, near)]
+        for of_topic_with_moves in [with_settling(moved, settings)]
     }
     intervals = [interval for of_topic in by_topic.values() for interval in of_topic]
     unread = unread_topics(history.topics, spans.subscribed - spans.offset_topics, window)

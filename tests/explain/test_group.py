@@ -57,6 +57,15 @@ def test_an_interval_that_reaches_over_the_step() -> None:
     ]
 
 
+def test_until_when_members_may_not_have_followed_the_route() -> None:
+    row = interval(0, 60, C1, C2)
+    settling = owned(row) | {"allocations": [one | {"settled_at": at(50)} for one in owned(row)["allocations"]]}
+    assert (
+        "  Until 2026-03-01T10:00:50Z members may have had the queues of before: they ask for the route every 30 s, "
+        "and rebalance within 20 s more."
+    ) in topic_lines(group_step(30, row, **settling))
+
+
 def test_how_a_strategy_was_observed_is_said() -> None:
     """Three virtual nodes, not the ten of the configuration; what else it may be; or that it is none that is known."""
     ring = interval(0, 60, *(one | {"strategy": "CONSISTENT_HASH"} for one in (C1, C2)), strategy="CONSISTENT_HASH")

@@ -151,6 +151,7 @@ class RebalanceInterval:
     `members` (None: unobserved) and `queues` (readable, None: no route was seen) as every client sorts them. Of the
     members, addresses and versions are those at its start, and, where it is not replayed, all but the ids; `seen_at`:
     the last snapshot inside that showed them. `strategy_alternatives`: others that explain what was observed, too.
+    `settled_at`: the route has changed, and until then clients may have the queues of before.
     `allocation` only where REPLAYED; `moves` None: it began with the window or before, or its members are unknown.
     """
 
@@ -168,6 +169,7 @@ class RebalanceInterval:
     model_conflicts: tuple[Disagreement[str], ...] = ()
     moves: Moves | None = None
     strategy_alternatives: tuple[str, ...] = ()
+    settled_at: int | None = None
 
     @property
     def status(self) -> Status:

@@ -28,6 +28,7 @@ _INTERVALS, _ALLOCATIONS, _PROGRESS = (
 )
 #: What all queues of an interval share.
 _KEY = [_ALLOCATIONS.field(name) for name in (*OF_INTERVAL.names, "interval_end")]
+_SETTLED = (_ALLOCATIONS.field("settled_at"),)
 _CONNECTION = ("client_id", "client_addr")
 #: Columns of `queue_progress` that are numbers of `IntervalProgress` by the same name.
 _NUMBERS = (
@@ -83,7 +84,7 @@ def allocation_rows(spans: Sequence[IntervalSpan]) -> pa.Table:
             owned.append((span.interval.allocation, span.interval.members or ()))
     codes, distinct = coded(owned, key=lambda pair: (id(pair[0]), id(pair[1])))
     queues = [allocation.queues for allocation, _ in distinct]
-    return pa.Table.from_pydict(_of_queues(replayed, codes, queues, _owners(distinct)), _ALLOCATIONS)
+    return pa.Table.from_pydict(_of_queues(replayed, codes, queues, _owners(distinct), _SETTLED), _ALLOCATIONS)
 
 
 def progress_rows(steps: Sequence[AuditedStep]) -> pa.Table:
@@ -102,14 +103,20 @@ def progress_rows(steps: Sequence[AuditedStep]) -> pa.Table:
 
 
 def _of_queues(
-    spans: Sequence[IntervalSpan], codes: _Codes, queues: Sequence[Sequence[Place]], columns: dict[str, pa.Array]
+    spans: Sequence[IntervalSpan],
+    codes: _Codes,
+    queues: Sequence[Sequence[Place]],
+    columns: dict[str, pa.Array],
+    of_interval: Sequence[pa.Field] = (),
 ) -> dict[str, pa.Array]:
     """Return what the queues of an interval share; broker and id of each, and further columns of it, from those of the
-    distinct lists of queues, of which each interval has the one at the place of its code.
+    distinct lists of queues, of which each interval has the one at the place of its code. `of_interval`: further
+    columns that are fields of the intervals.
     """
     sizes = np.array([len(listed) for listed in queues], dtype=np.int64)
     intervals = pa.array(np.repeat(np.arange(len(spans)), sizes[codes]))
-    shared = columns_of([span.key() for span in spans], _KEY)
+    keys = [span.key() | {field.name: getattr(span.interval, field.name) for field in of_interval} for span in spans]
+    shared = columns_of(keys, [*_KEY, *of_interval])
     places = {
         name: pa.array([place[number] for listed in queues for place in listed], _ALLOCATIONS.field(name).type)
         for number, name in enumerate(OF_QUEUE.names)

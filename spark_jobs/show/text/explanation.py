@@ -131,6 +131,7 @@ class IntervalExplanation:
     """The interval that contains the moment, in one membership view: that of all hosts (`*`), or of one broker.
 
     `or_earlier`, `or_later`: the step cuts it. `arithmetic`: sentences, how the strategy divides the queues.
+    `settled_at`: until then members may have the queues of the route before.
     `strategy_alternatives`: the names of others that explain the queues that clients report as well.
     `missing`: client ids that other views list and this one does not; `proxies`: those of clients behind each proxy.
     """
@@ -156,6 +157,7 @@ class IntervalExplanation:
     first_known: ObservedNeighbour | None
     proxies: Mapping[str, Sequence[str]] = field(default_factory=dict)
     strategy_alternatives: Sequence[str] | None = None
+    settled_at: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -139,6 +139,9 @@ def _named(strategy: str, source: str | None) -> str:
 
 
 def _owned(view: IntervalExplanation) -> Iterator[TextLine]:
+    if view.settled_at is not None:
+        settled = f"Until {format_utc(view.settled_at)} members may have had the queues of before"
+        yield TextLine(f"{settled}: they ask for the route every 30 s, and rebalance within 20 s more.", 1)
     yield TextLine("Owners, and the backlog in messages from the first to the last reading of this time:", 1)
     for member in view.members:
         if member.queues:

@@ -61,6 +61,7 @@ def interval_explanation(
         double_owned=_double_owned(row, owned, progress),
         last_known=_neighbour(group, before, "interval_end"),
         first_known=_neighbour(group, after, "interval_start"),
+        settled_at=max((settled for allocation in owned if (settled := allocation.get("settled_at"))), default=None),
         proxies=group.proxies if row["reason"] == Reason.CONSUMED_THROUGH_PROXY else {},
     )
 
