@@ -34,4 +34,14 @@ ROUTE_SNAPSHOTS = recorded(
         BOOLEAN,
         "false: the topic is deleted: all brokers of its last route say that they do not have it; null: not recorded",
     ),
+    Field(
+        "name_servers",
+        array_of(
+            Field("address", STRING),
+            Field("broker_name", STRING),
+            *fields(INTEGER, "perm", "read_queue_nums", "write_queue_nums"),
+        ),
+        "what each name server says of the topic: an entry per name server and broker of its route; broker null: it "
+        "has no route; null: not recorded, or there is one name server",
+    ),
 )

@@ -63,7 +63,9 @@ _MEMBERSHIP = (
 #: What of a snapshot is its state.
 _STATES = {
     MEMBERSHIP_SNAPSHOTS: pa.struct(_columns(MEMBERSHIP_SNAPSHOTS, *_MEMBERSHIP)),
-    ROUTE_SNAPSHOTS: pa.struct(_columns(ROUTE_SNAPSHOTS, "queues", "addresses", "message_type", "is_static", "listed")),
+    ROUTE_SNAPSHOTS: pa.struct(
+        _columns(ROUTE_SNAPSHOTS, "queues", "addresses", "name_servers", "message_type", "is_static", "listed")
+    ),
     CLIENT_SNAPSHOTS: pa.struct(
         [
             *_columns(CLIENT_SNAPSHOTS, "answered", "in_group", *SETTINGS),

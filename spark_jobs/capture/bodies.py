@@ -45,6 +45,11 @@ def brokers_of_route(body: str) -> tuple[str, ...]:
     return tuple(sorted({queue.required("brokerName", text) for queue in queues}))
 
 
+def queues_of_route(body: str) -> dict[str, object]:
+    """The queues of a route, as the name server gives them."""
+    return {"queueDatas": _object(fastjson.parse(body)).get("queueDatas") or []}
+
+
 def broker_version(body: str) -> str:
     """The version in a broker's runtime info, such as V4_7_1."""
     return str(_object(_object(fastjson.parse(body)).get("table"))["brokerVersionDesc"])

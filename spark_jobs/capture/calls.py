@@ -25,6 +25,7 @@ class Request(StrEnum):
     STATS = "stats"
     BROKER_VERSION = "broker_version"
     REQUEST_MODES = "request_modes"
+    SERVER_ROUTE = "server_route"
     TOPIC_CONFIG = "topic_config"
     TOPIC_STATS = "topicstats"
     RUNNING = "running"
@@ -120,7 +121,8 @@ class Admin(Protocol):
 
         `BROKERS`: ClusterInfo · `GROUPS`: names, one a line · `ROUTE`, `CONNECTION`, `STATS`, `TOPIC_STATS` and
         `TOPIC_CONFIG` (of one broker each), `BROKER_VERSION` (its runtime info) and `RUNNING`: toJson of the answer ·
-        `REQUEST_MODES`: as in the broker's messageRequestMode.json.
+        `SERVER_ROUTE`: the body that one name server answers · `REQUEST_MODES`: as in the broker's
+        messageRequestMode.json.
         """
 
     def version(self) -> str:

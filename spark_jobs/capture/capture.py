@@ -17,7 +17,7 @@ from spark_jobs.capture import lines
 from spark_jobs.capture.asking import FIRST_PAUSE, Backoff, CallRunner, RateLimit
 from spark_jobs.capture.background import Background, finish
 from spark_jobs.capture.calls import Admin, Answer, CallOutcome
-from spark_jobs.capture.cluster import Cluster, check_reached
+from spark_jobs.capture.cluster import Cluster, check_reached, name_servers
 from spark_jobs.capture.details import ask_broker, ask_topic, record_routes
 from spark_jobs.capture.files import RecordingFiles
 from spark_jobs.capture.round_line import round_line
@@ -45,7 +45,7 @@ class Capture:
 
     def __init__(self, settings: Settings, admin: Admin, closed: Callable[[Path], None]) -> None:
         self._settings, self._admin, self._stopped = settings, admin, threading.Event()
-        self._cluster = Cluster(settings.groups, settings.proxies)
+        self._cluster = Cluster(settings.groups, settings.proxies, name_servers(settings.namesrv))
         backoff = Backoff(longest=settings.cadence)
         self._asking = CallRunner(admin, RateLimit(settings.rate), backoff, self._stopped.wait)
         self._files = RecordingFiles(settings.folder, settings.file_seconds, self._head, closed)

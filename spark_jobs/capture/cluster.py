@@ -39,13 +39,15 @@ class Cluster:
     `hosts`: brokers of a topic's route · `last_hosts`: those of its last route that had any · `groups`: brokers that
     know the group · `members`: of the group, by who listed them · `consumed`: topics of the group · `modes`: broker →
     group → its request modes · `attributes`: of a topic (None: its brokers do not tell them) · `routes`: the answers of
-    this round by topic · `is_deleted`: whether no broker of a topic's last route has it · `listed`: brokers that listed
-    the group last, and how often it is to be said that none does any more · `missed`: why a group's members, or its
-    offsets, were not had in this round.
+    this round by topic · `name_servers`: each by its address, where there are several · `server_routes`: of a topic, by
+    name server, as the recording has them · `is_deleted`: whether no broker of a topic's last route has it · `listed`:
+    brokers that listed the group last, and how often it is to be said that none does any more · `missed`: why a group's
+    members, or its offsets, were not had in this round.
     """
 
     groups_pattern: re.Pattern[str] | None = None
     given_proxies: tuple[str, ...] = ()
+    name_servers: tuple[Callee, ...] = ()
     brokers: dict[str, Callee] = field(default_factory=dict)
     clusters: dict[str, str] = field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -56,6 +58,7 @@ class Cluster:
     modes: dict[str, Mapping[str, str]] = field(default_factory=dict)
     attributes: dict[str, str | None] = field(default_factory=dict)
     routes: dict[str, Answer] = field(default_factory=dict)
+    server_routes: dict[str, str] = field(default_factory=dict)
     is_deleted: dict[str, bool] = field(default_factory=dict)
     missed: dict[str, str] = field(default_factory=dict)
     versions: BrokerVersions = field(default_factory=BrokerVersions)
@@ -119,6 +122,12 @@ class Cluster:
     def topics(self) -> list[str]:
         """Of all groups that are captured."""
         return sorted({topic for group in self.groups for topic in self.consumed.get(group, ())})
+
+
+def name_servers(namesrv: str) -> tuple[Callee, ...]:
+    """The name servers of `host:port;host:port`, if there are several: one alone answers for all."""
+    addresses = [address.strip() for address in namesrv.split(";") if address.strip()]
+    return tuple(Callee(address, address) for address in addresses) if len(addresses) > 1 else ()
 
 
 def understood(answer: Answer, read: Callable[[str], Found]) -> Found | None:

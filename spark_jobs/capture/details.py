@@ -31,9 +31,10 @@ def ask_broker(cluster: Cluster, asking: CallRunner, broker: Callee) -> None:
 
 
 def ask_topic(cluster: Cluster, asking: CallRunner, topic: str, *, offsets: bool, attributes: bool) -> None:
-    """Asks, once the topic's route is known, whether it is deleted and, where wanted or unknown, for its attributes and
-    the offsets of its queues.
+    """Asks, once the topic's route is known, each name server for its own route of the topic, whether it is deleted
+    and, where wanted or unknown, for its attributes and the offsets of its queues.
     """
+    _ask_name_servers(cluster, asking, topic)
     cluster.is_deleted[topic] = not cluster.hosts.get(topic) and _is_deleted(cluster, asking, topic)
     if (attributes or topic not in cluster.attributes) and not topic.startswith(RETRY):
         _ask_attributes(cluster, asking, topic)
@@ -54,7 +55,24 @@ def record_routes(cluster: Cluster, asking: CallRunner) -> None:
         attributes = cluster.attributes.get(topic)
         beside = {} if attributes is None else {"attributes": attributes}
         is_deleted = NO_TOPIC in answer.error and cluster.is_deleted.get(topic, False)
-        asking.keep(lines.answered(route_call(topic), answer, **({"listed": "false"} if is_deleted else beside)))
+        beside = {"listed": "false"} if is_deleted else beside
+        servers = cluster.server_routes.pop(topic, None)
+        asking.keep(
+            lines.answered(route_call(topic), answer, **beside, **({"name_servers": servers} if servers else {}))
+        )
+
+
+def _ask_name_servers(cluster: Cluster, asking: CallRunner, topic: str) -> None:
+    """Ask each name server for the topic: clients take their routes from any of them."""
+    routes: dict[str, object] = {}
+    for server in cluster.name_servers:
+        answer = asking.ask(Call(Request.SERVER_ROUTE, server, topic=topic))
+        if (queues := understood(answer, bodies.queues_of_route)) is not None:
+            routes[server.name] = queues
+        elif NO_TOPIC in answer.error:
+            routes[server.name] = {}
+    if routes:
+        cluster.server_routes[topic] = bodies.as_json(routes)
 
 
 def _ask_if_known(cluster: Cluster, asking: CallRunner, call: Call) -> Answer | None:

@@ -11,6 +11,8 @@ from spark_jobs.capture.calls import Call, CallError, Request
 TIMEOUT_MS = 3000
 #: RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, by which replicas ask their master; the admin client has no method for it.
 _GET_ALL_MESSAGE_REQUEST_MODE = 402
+#: RequestCode.GET_ROUTEINFO_BY_TOPIC: the admin client asks any name server, never one that is named.
+_GET_ROUTEINFO_BY_TOPIC = 105
 #: So many time-outs in a row, without any answer between them, say that a connection is dead.
 _DEAD_AFTER = 3
 
@@ -33,6 +35,7 @@ class JavaCalls:
             Request.GROUPS: self._groups,
             Request.REQUEST_MODES: self._request_modes,
             Request.ROUTE: lambda call: admin.examineTopicRouteInfo(call.topic).toJson(),
+            Request.SERVER_ROUTE: self._server_route,
             Request.TOPIC_CONFIG: self._topic_config,
             Request.CONNECTION: self._connections,
             Request.STATS: self._stats,
@@ -78,10 +81,18 @@ class JavaCalls:
         address = call.called.address
         return str(self._api.getConsumerRunningInfo(address, call.group, call.client, False, TIMEOUT_MS).toJson())
 
+    def _server_route(self, call: Call) -> str:
+        header = self._jvm.org.apache.rocketmq.remoting.protocol.header.namesrv.GetRouteInfoRequestHeader()
+        header.setTopic(call.topic)
+        return self._invoked(call, _GET_ROUTEINFO_BY_TOPIC, header)
+
     def _request_modes(self, call: Call) -> str:
+        return self._invoked(call, _GET_ALL_MESSAGE_REQUEST_MODE, None)
+
+    def _invoked(self, call: Call, code: int, header: Any) -> str:
         command = self._jvm.org.apache.rocketmq.remoting.protocol.RemotingCommand
-        request = command.createRequestCommand(_GET_ALL_MESSAGE_REQUEST_MODE, None)
+        request = command.createRequestCommand(code, header)
         answer = self._api.getRemotingClient().invokeSync(call.called.address, request, TIMEOUT_MS)
         if answer.getCode() != 0:
             raise CallError(f"MQBrokerException CODE: {answer.getCode()}  DESC: {answer.getRemark()}")
-        return bytes(answer.getBody()).decode()
+        return bytes(answer.getBody() or b"").decode()

@@ -75,24 +75,42 @@ def request_modes(body: object, group: str) -> Columns:
     }
 
 
+def name_servers(routes: object) -> Columns:
+    """The column of a `route_snapshots` row: by name server the queues of its route; null: not recorded."""
+    if routes is None:
+        return {"name_servers": None}
+    nothing = dict.fromkeys(("broker_name", "perm", "read_queue_nums", "write_queue_nums"))
+    return {
+        "name_servers": in_order(
+            {"address": address, **entry}
+            for address, record in fields.named_records(routes, "name_servers")
+            for entry in _queue_data(record) or [nothing]
+        )
+    }
+
+
 def route(body: object) -> Columns:
     """Columns of one `route_snapshots` row; a route without queue data has no queues.
 
     Source: org.apache.rocketmq.remoting.protocol.route.TopicRouteData, QueueData, BrokerData.
     """
     record = Record(body, "body")
-    queues: list[Columns] = [
+    queues = _queue_data(record)
+    _check_distinct(queues, ("broker_name",), "body.queueDatas")
+    mapped = record.optional("topicQueueMappingByBroker", fields.named_records)
+    return {"queues": in_order(queues), "addresses": _addresses(record), "is_static": bool(mapped)}
+
+
+def _queue_data(route: Record) -> list[Columns]:
+    return [
         {
             "broker_name": queue.required("brokerName", fields.text),
             "perm": queue.required("perm", fields.count),
             "read_queue_nums": queue.required("readQueueNums", fields.count),
             "write_queue_nums": queue.required("writeQueueNums", fields.count),
         }
-        for queue in record.optional("queueDatas", fields.records) or ()
+        for queue in route.optional("queueDatas", fields.records) or ()
     ]
-    _check_distinct(queues, ("broker_name",), "body.queueDatas")
-    mapped = record.optional("topicQueueMappingByBroker", fields.named_records)
-    return {"queues": in_order(queues), "addresses": _addresses(record), "is_static": bool(mapped)}
 
 
 def _addresses(route: Record) -> list[Columns] | None:

@@ -27,6 +27,7 @@ from spark_jobs.ingest.bodies import (
     connections,
     consume_stats,
     message_type,
+    name_servers,
     request_modes,
     route,
     topic_listed,
@@ -258,7 +259,11 @@ KINDS: Final[Mapping[str, LineKind]] = {
         {"topic": "topic"},
         lambda body, _key: route(body),
         {_NO_ROUTE: _NO_BROKERS},
-        {"attributes": lambda body, _key: message_type(body), "listed": lambda body, _key: topic_listed(body)},
+        {
+            "attributes": lambda body, _key: message_type(body),
+            "listed": lambda body, _key: topic_listed(body),
+            "name_servers": lambda body, _key: name_servers(body),
+        },
     ),
     "stats": LineKind(
         OFFSET_SNAPSHOTS,

@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_jobs.capture.asking import Backoff, CallRunner, RateLimit
 from spark_jobs.capture.calls import Call, Callee, CallOutcome, Request
-from spark_jobs.capture.cluster import Cluster
+from spark_jobs.capture.cluster import Cluster, name_servers
 from spark_jobs.capture.details import ask_broker, record_routes
 from spark_jobs.capture.details import ask_topic as ask_details
 from spark_jobs.capture.rounds import ask_group, ask_revive, ask_route, client_calls, discover
@@ -352,3 +352,25 @@ def test_an_answer_of_another_form_is_recorded_and_tells_nothing() -> None:
     ask_group(discovered, ask, "g")
     assert lines(ask, "connection")[0]["body"] == "{not json"
     assert discovered.consumed["g"] == {"%RETRY%g"}
+
+
+def test_each_name_server_is_asked_where_there_are_several() -> None:
+    """Who answers nothing is not in the line, and who has no route has one without queues."""
+    admin = FakeAdmin(answers())
+    admin.answers["route", "name server"] = route("a", "b")
+    discovered, ask = cluster(admin)
+    ask_topic(discovered, ask, "t", offsets=False, attributes=False)
+    assert "name_servers" not in lines(ask, "route")[0]
+    assert "server_route" not in admin.counts()
+    discovered.name_servers = name_servers("n1:9876;n2:9876; n3:9876;n4:9876")
+    admin.answers |= {("server_route", "n1:9876"): route("a", "b"), ("server_route", "n2:9876"): route("a")}
+    admin.answers["server_route", "n3:9876"] = NO_ROUTE
+    ask_topic(discovered, ask, "t", offsets=False, attributes=False)
+    (line,) = lines(ask, "route")
+    said = json.loads(line["name_servers"])
+    assert {server: [one["brokerName"] for one in queues.get("queueDatas", ())] for server, queues in said.items()} == {
+        "n1:9876": ["a", "b"],
+        "n2:9876": ["a"],
+        "n3:9876": [],
+    }
+    assert name_servers("n1:9876") == ()

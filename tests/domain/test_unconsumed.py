@@ -10,6 +10,7 @@ from spark_jobs.domain.kernel.unconsumed import unconsumed
 from spark_jobs.domain.model.window import SECOND
 from tests.domain.rules.builders import SETTINGS, QueueReading, offsets
 
+TIME = (SETTINGS.window(0).read_from, SETTINGS.window(0).end)
 #: Samples every 20 s from second 0 on: end offset, consumer offset; the store time is that of the last commit.
 CASES: dict[str, tuple[Sequence[tuple[int, int] | None], Sequence[tuple[int, int, int, int, bool]]]] = {
     # Never committed: since the first sample after which messages come.
@@ -39,7 +40,7 @@ def test_since_when_and_how_many(case: str) -> None:
     readings = offsets([("b", 0)], {20 * n: reading(one) for n, one in enumerate(seen)})
     spans = [
         (one.start // SECOND, one.seen_at // SECOND, one.end // SECOND, one.waiting, one.is_committed)
-        for one in unconsumed(readings, SETTINGS.window(0), SETTINGS)
+        for one in unconsumed(readings, TIME, SETTINGS, 120)
     ]
     # A sample holds for a minute.
     assert spans == [(start, seen_at, min(end, seen_at + 60), *rest) for start, seen_at, end, *rest in expected]
@@ -49,6 +50,6 @@ def test_other_queues_that_commit() -> None:
     both: dict[float, Sequence[QueueReading | None]] = {
         20.0 * n: [(100 + n, 0, 0, 0), (50, 50, 50, 7)] for n in range(10)
     }
-    (alone,) = unconsumed(offsets([("b", 0)], {at: row[:1] for at, row in both.items()}), SETTINGS.window(0), SETTINGS)
-    (beside,) = unconsumed(offsets([("b", 0), ("b", 1)], both), SETTINGS.window(0), SETTINGS)
+    (alone,) = unconsumed(offsets([("b", 0)], {at: row[:1] for at, row in both.items()}), TIME, SETTINGS, 120)
+    (beside,) = unconsumed(offsets([("b", 0), ("b", 1)], both), TIME, SETTINGS, 120)
     assert (alone.others_commit, beside.others_commit) == (False, True)

@@ -115,6 +115,19 @@ def test_who_serves_a_broker_is_the_lowest_id_and_changes_no_route() -> None:
     assert history.routes["t"].codes.tolist() == [0, 0, 0, 0]
 
 
+def test_what_each_name_server_says_is_known_where_each_was_asked() -> None:
+    """The first route does not have it; by the other one, one of two name servers has no route."""
+    numbers = ("perm", "read_queue_nums", "write_queue_nums")
+    known = {"address": "n1:1", "broker_name": "b", **dict(zip(numbers, (6, 4, 4), strict=True))}
+    unknown = {"address": "n2:1", "broker_name": None, **dict.fromkeys(numbers)}
+    rows = [route(20 * place, 4) | {"name_servers": said} for place, said in enumerate([None, [unknown, known]])]
+    members = {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")]}
+    series = history_of({**members, ROUTE_SNAPSHOTS: rows}).server_routes["t"]
+    states = [series.states[code] for code in series.codes.tolist()]
+    assert states == [(), (("n1:1", (RouteEntry("b", 6, 4, 4),)), ("n2:1", ()))]
+    assert not history_of({**members, ROUTE_SNAPSHOTS: rows[:1]}).server_routes
+
+
 def test_a_route_is_sorted_as_java_sorts_its_brokers() -> None:
     row = route(0, 4)
     row["queues"] = [row["queues"][0] | {"broker_name": name} for name in ("\uffee", "😀", "a")]

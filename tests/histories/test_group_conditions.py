@@ -258,7 +258,7 @@ def test_each_fires_where_it_must_and_nowhere_else(audited: Audited) -> None:
         "route_snapshots: t-nothing, 200 to 300",
     ]
     # 580 s of (2 × 1 + 4) and 2 × 1 a second; in each queue 2 and 1.
-    assert _parties(evidence["hot topic"]) == {"3480 messages": ["c2"], "1160 messages": ["c3"]}
+    assert _parties(evidence["hot topic"]) == {"3,480 messages": ["c2"], "1,160 messages": ["c3"]}
     assert _measures(evidence["hot topic"]) == {"most_consumed": 3480, "least_consumed": 1160}
     # Read at 200, 220 … 380 s; what was never committed is an unknown backlog.
     assert _measures(evidence["offline, produced"]) == {"produced": 180, "backlog_end": None}

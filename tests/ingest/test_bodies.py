@@ -89,6 +89,16 @@ def test_a_route_tells_that_its_topic_is_deleted() -> None:
     assert row(line("route"))["listed"] is None
 
 
+def test_a_route_tells_what_each_name_server_says() -> None:
+    assert row(line("route"))["name_servers"] is None
+    entry = '{"brokerName":"a","perm":6,"readQueueNums":4,"writeQueueNums":4}'
+    told = row(line("route", name_servers=f'{{"n2:1":{{"queueDatas":[]}},"n1:1":{{"queueDatas":[{entry}]}}}}'))
+    assert told["name_servers"] == [
+        {"address": "n1:1", "broker_name": "a", "perm": 6, "read_queue_nums": 4, "write_queue_nums": 4},
+        {"address": "n2:1", **dict.fromkeys(("broker_name", "perm", "read_queue_nums", "write_queue_nums"))},
+    ]
+
+
 def test_a_route_tells_whether_its_topic_is_static() -> None:
     mapping = '{"broker-a":{"bname":"broker-a","currIdMap":{0:0},"epoch":1,"topic":"orders","totalQueues":2}}'
     assert row(line("route"))["is_static"] is False

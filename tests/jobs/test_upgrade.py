@@ -38,7 +38,7 @@ def columns_added(table: str, names: str) -> list[Upgraded]:
 CHANGES = [
     *columns_added("membership_snapshots", "listed request_modes"),
     Upgraded("membership_snapshots", "constraint known_message_model set"),
-    *columns_added("route_snapshots", "addresses is_static message_type listed"),
+    *columns_added("route_snapshots", "addresses is_static message_type listed name_servers"),
     *columns_added("client_snapshots", "in_group consume_batch_size pull_batch_size pull_interval_ms"),
     *columns_added("client_snapshots", "pull_threshold_for_queue pull_threshold_size_for_queue consume_max_span"),
     *columns_added("client_snapshots", "consume_timeout_minutes"),
@@ -54,7 +54,9 @@ LACKING = {
     "membership_snapshots": "listed (boolean), request_modes[].mode (string), "
     "request_modes[].pop_share_queue_num (int), request_modes[].topic (string)",
     "route_snapshots": "addresses[].address (string), addresses[].broker_id (bigint), "
-    "addresses[].broker_name (string), is_static (boolean), listed (boolean), message_type (string)",
+    "addresses[].broker_name (string), is_static (boolean), listed (boolean), message_type (string), "
+    "name_servers[].address (string), name_servers[].broker_name (string), name_servers[].perm (int), "
+    "name_servers[].read_queue_nums (int), name_servers[].write_queue_nums (int)",
     "client_snapshots": "consume_batch_size (int), consume_max_span (int), consume_timeout_minutes (bigint), "
     "in_group (boolean), pull_batch_size (int), "
     "pull_interval_ms (int), pull_threshold_for_queue (int), pull_threshold_size_for_queue (int)",

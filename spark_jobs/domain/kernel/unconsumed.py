@@ -1,4 +1,4 @@
-"""Queues whose consumer offset stands while messages wait, however few, by the offset samples of a step's window. A
+"""Queues whose consumer offset stands while messages wait, however few, by the offset samples of a time. A
 queue of which the group never committed an offset stands from the first sample on after which messages come.
 """
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.reading_windows import at_rows
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings, Place
-from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow
+from spark_jobs.domain.model.window import SECOND, AuditSettings, Time
 
 Mask = NDArray[np.bool_]
 
@@ -20,7 +20,8 @@ class Unconsumed(NamedTuple):
     """A maximal span `[start, end)` in which the consumer offset of a queue stands and messages wait; microseconds.
 
     `start`: the last sample that shows otherwise, or the first one; `seen_at`: the last sample that shows it; `end`:
-    the next one. `waiting`: messages at `seen_at`; of a queue without a commit, those `produced` since `start`.
+    the next one. `offset`: that stands. `waiting`: messages at `seen_at`; of a queue without a commit, those `produced`
+    since `start`.
     `others_commit`: the group has a committed offset in another queue of the topic.
     """
 
@@ -28,6 +29,7 @@ class Unconsumed(NamedTuple):
     start: int
     seen_at: int
     end: int
+    offset: int
     waiting: int
     produced: int
     is_committed: bool
@@ -38,9 +40,9 @@ class Unconsumed(NamedTuple):
         return self.seen_at - max(self.start, since) >= seconds * SECOND
 
 
-def unconsumed(readings: OffsetReadings, window: StepWindow, settings: AuditSettings) -> list[Unconsumed]:
-    """The spans of all queues of a topic that samples show for `stalled_after_seconds` at least, by queue and time."""
-    seen = readings.inside(window.read_from, window.end)
+def unconsumed(readings: OffsetReadings, time: Time, settings: AuditSettings, seconds: float) -> list[Unconsumed]:
+    """The spans of all queues of a topic that samples of a time show for so many seconds, by queue and time."""
+    seen = readings.inside(*time)
     times = readings.times[seen]
     if not len(times):
         return []
@@ -52,18 +54,19 @@ def unconsumed(readings: OffsetReadings, window: StepWindow, settings: AuditSett
     following = _following(is_read)
     lasting = times[:, None] - times[begins]
     is_last = (following == rows) | (at_rows(begins, following) != begins)
-    is_long = lasting >= settings.thresholds.stalled_after_seconds * SECOND
+    is_long = lasting >= seconds * SECOND
     lasts: Mask = np.asarray(is_read & (begins < rows) & is_last & is_long)
     spans = []
     for column, row in np.argwhere(np.transpose(lasts)).tolist():
         seen_at, after = int(times[row]), int(following[row, column])
-        until = int(times[after]) if after > row else window.end
+        until = int(times[after]) if after > row else time[1]
         spans.append(
             Unconsumed(
                 queue=readings.queues[column],
                 start=int(times[begins[row, column]]),
                 seen_at=seen_at,
                 end=min(until, seen_at + settings.max_gap),
+                offset=int(consumed[row, column]),
                 waiting=int(waiting[row, column]),
                 produced=int(end[row, column] - end[begins[row, column], column]),
                 is_committed=bool(consumed[row, column] != UNKNOWN),

@@ -49,6 +49,8 @@ Place = tuple[str, int]
 Matrix = NDArray[np.int64]
 #: (broker name, address at which it is asked) of each broker of a route.
 Serving = frozenset[tuple[str, str]]
+#: (address of a name server, its route of a topic) of each one.
+ServerRoutes = tuple[tuple[str, tuple[RouteEntry, ...]], ...]
 
 
 class Connection(NamedTuple):
@@ -261,7 +263,8 @@ class GroupHistory:
     """The snapshots of one (cluster, consumer group): memberships by broker, clients by their id; routes, offsets and
     topics by topic, of all topics that the group subscribes to or has offsets of. A route is sorted by broker name;
     `serving`: who served it, None where that was not recorded; `masterless`: its brokers that only slaves serve;
-    `topics_listed`, of topics that were deleted: whether brokers have them, None where that is not known.
+    `server_routes`: of topics of which each name server was asked; `topics_listed`, of topics that were deleted:
+    whether brokers have them, None where that is not known.
     `unanswered`: by broker, the errors of the calls for the group's members that it did not answer.
     `proxies`: memberships of the cluster's `unseen.PROXIES_GROUP`, by broker. `captured`: when any broker answered
     about the group as one that is there; `deleted`: when it was seen that it is deleted; `readable`: by topic and
@@ -274,6 +277,7 @@ class GroupHistory:
     routes: Mapping[str, Series[tuple[RouteEntry, ...]]] = field(default_factory=dict)
     serving: Mapping[str, Series[Serving | None]] = field(default_factory=dict)
     masterless: Mapping[str, Series[frozenset[str]]] = field(default_factory=dict)
+    server_routes: Mapping[str, Series[ServerRoutes]] = field(default_factory=dict)
     topics_listed: Mapping[str, Series[bool | None]] = field(default_factory=dict)
     clients: Mapping[str, ClientHistory] = field(default_factory=dict)
     offsets: Mapping[str, OffsetReadings] = field(default_factory=dict)

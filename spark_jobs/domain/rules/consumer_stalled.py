@@ -47,7 +47,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for topic, readings in step.history.offsets.items():
         intervals = [interval for interval in step.replayed if interval.topic == topic]
         if intervals and topic not in filtered:
-            for span in filter(_is_new, unconsumed(readings, step.window, step.settings)):
+            seconds = step.settings.thresholds.stalled_after_seconds
+            time = step.window.read_from, step.window.end
+            for span in filter(_is_new, unconsumed(readings, time, step.settings, seconds)):
                 # An application that pulls when it likes may keep its offsets elsewhere.
                 elsewhere = () if span.others_commit and not span.is_committed else by_hand
                 held_back = held_back_times(step).get(MessageQueue(topic, *span.queue), ())

@@ -69,10 +69,26 @@ def _reasons(step: AuditedStep, topic: str, drifted: _Drifted) -> Iterator[Other
     replays = step.replays
     if replays is None:
         return
-    for reason in chain(_routes(step, drifted), _member_lists(step, drifted)):
+    for reason in chain(_server_routes(step, drifted), _routes(step, drifted), _member_lists(step, drifted)):
         shares = replays.allocation(Inputs(topic, reason.members, reason.queues, ())).queues_of_client
         if all(shares.get(client_id, frozenset()) == owned for client_id, owned in drifted.owned.items()):
             yield reason
+
+
+def _server_routes(step: AuditedStep, drifted: _Drifted) -> Iterator[OtherInputs]:
+    """The topic as single name servers gave it in the interval, where that differs from its route."""
+    interval = drifted.interval
+    series = step.history.server_routes.get(interval.topic)
+    inside = series.inside(interval.start, interval.end) if series else slice(0, 0)
+    known = {interval.queues or ()}
+    for code in dict.fromkeys(series.codes[inside].tolist() if series else ()):
+        for address, route in series.states[code] if series else ():
+            readable = step.replays.queues_of(route).readable if step.replays else ()
+            if readable not in known:
+                known.add(readable)
+                as_if = f"by the route of name server {address}, {_difference(readable, interval.queues or ())}"
+                advice = f"Name server {address} has another route: look why these brokers do not register there."
+                yield OtherInputs(as_if, advice, interval.members or (), readable)
 
 
 def _routes(step: AuditedStep, drifted: _Drifted) -> Iterator[OtherInputs]:

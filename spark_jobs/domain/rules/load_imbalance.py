@@ -13,7 +13,7 @@ from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND, AuditSettings, common, islands
-from spark_jobs.domain.phrases import names_text
+from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rocketmq.strategies import CONFIG, CONSISTENT_HASH, UNKNOWN_STRATEGY, is_popped
 from spark_jobs.domain.rules import broker_not_readable, duplicate_client_id, producer_skew
 from spark_jobs.domain.rules.member_loads import (
@@ -126,7 +126,7 @@ def _uneven(
         severity=INFO if has_duplicate_ids else severity(cause, queues),
         weight=max(queues) - min(queues),
         measures={"fewest_queues": min(queues), "most_queues": max(queues)},
-        parties=parties(loads, "{} queues".format, descending=True),
+        parties=parties(loads, lambda queues: count(queues, "queue"), descending=True),
     )
 
 
@@ -142,7 +142,7 @@ def _by_traffic(step: AuditedStep) -> Iterator[RuleHit]:
             cause=ImbalanceCause.UNEQUAL_TRAFFIC,
             severity=INFO,
             measures={"least_consumed": unequal[1].consumed, "most_consumed": unequal[0].consumed},
-            parties=parties(consumed, "{} messages".format, descending=True),
+            parties=parties(consumed, lambda messages: count(messages, "message"), descending=True),
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.process_queues import ProcessQueue, process_queue
-from spark_jobs.domain.kernel.standing import Stand, standing_times
+from spark_jobs.domain.kernel.unconsumed import Unconsumed, unconsumed
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -73,16 +73,17 @@ def _in_interval(step: AuditedStep, interval: RebalanceInterval) -> Iterator[Hel
     readings, settings = step.history.offsets.get(interval.topic), step.settings
     if readings is None or not step.history.clients:
         return
-    for stand in standing_times(readings, interval.start, interval.end, settings):
-        queue = MessageQueue(interval.topic, *stand.place)
+    seconds = settings.thresholds.verdict_window_seconds
+    for stand in unconsumed(readings, (interval.start, interval.end), settings, seconds):
+        queue = MessageQueue(interval.topic, *stand.queue)
         for client_id, places in interval.allocation.queues_of_client.items() if interval.allocation else ():
-            if stand.place in places and client_id in step.history.clients:
+            if stand.is_committed and stand.queue in places and client_id in step.history.clients:
                 each = _of_owner(step, client_id, queue, stand)
                 if each is not None:
                     yield each
 
 
-def _of_owner(step: AuditedStep, client_id: str, queue: MessageQueue, stand: Stand) -> HeldOffset | None:
+def _of_owner(step: AuditedStep, client_id: str, queue: MessageQueue, stand: Unconsumed) -> HeldOffset | None:
     """Return whether the owner consumed the queue while its offset did not move: each snapshot shows the message at the
     offset as the oldest that it holds, `last_consume` advances, and it holds fewer messages than wait.
     """
@@ -91,7 +92,7 @@ def _of_owner(step: AuditedStep, client_id: str, queue: MessageQueue, stand: Sta
     advances = np.flatnonzero(np.diff(samples.last_consume) > 0) + 1
     if not len(advances) or _is_orderly(step, client_id, stand):
         return None
-    consumed = stand.lag - int(samples.cached_count[advances[-1]])
+    consumed = stand.waiting - int(samples.cached_count[advances[-1]])
     if not _holds(samples, stand.offset) or consumed < 1:
         return None
     idle = step.settings.thresholds.verdict_window_seconds * SECOND
@@ -105,7 +106,7 @@ def _holds(samples: ProcessQueue, offset: int) -> bool:
     return bool(((samples.cached_count > 0) & (samples.cached_min_offset == offset))[1:].all())
 
 
-def _is_orderly(step: AuditedStep, client_id: str, stand: Stand) -> bool:
+def _is_orderly(step: AuditedStep, client_id: str, stand: Unconsumed) -> bool:
     """An orderly consumer that suspends a queue takes the same message again and again."""
     series = step.history.clients[client_id].series
     seen = series.codes[series.inside(stand.start, stand.end)].tolist()

@@ -73,7 +73,10 @@ def _client() -> Column:
 _STATES: Mapping[Table, Callable[[], Column]] = {
     MEMBERSHIP_SNAPSHOTS: _membership,
     ROUTE_SNAPSHOTS: lambda: F.struct(
-        *(F.sort_array(name).alias(name) for name in ("queues", "addresses")), "message_type", "is_static", "listed"
+        *(F.sort_array(name).alias(name) for name in ("queues", "addresses", "name_servers")),
+        "message_type",
+        "is_static",
+        "listed",
     ),
     TOPIC_SNAPSHOTS: lambda: _queues("queues"),
     OFFSET_SNAPSHOTS: lambda: _queues("offsets"),

@@ -20,6 +20,7 @@ from spark_jobs.domain.model.history import (
     Membership,
     OwnedQueue,
     RequestMode,
+    ServerRoutes,
     Serving,
     Subscriptions,
     normal_expression,
@@ -94,6 +95,11 @@ def _history(cluster: str, group: str, by_kind: _Group, measured: Readings) -> G
         routes=by_name(ROUTE, lambda folded: _series(folded, route)),
         serving=by_name(ROUTE, lambda folded: _series(folded, lambda state: serving(state["addresses"]))),
         masterless=by_name(ROUTE, lambda folded: _series(folded, lambda state: masterless(state["addresses"]))),
+        server_routes={
+            topic: _series(folded, server_routes)
+            for topic, folded in by_kind.get(ROUTE, {}).items()
+            if any(state["name_servers"] for _, state, _ in folded)
+        },
         topics_listed={
             topic: _series(folded, is_listed)
             for topic, folded in by_kind.get(ROUTE, {}).items()
@@ -150,6 +156,18 @@ def route(row: Struct) -> tuple[RouteEntry, ...]:
     topic_type = STATIC if row["is_static"] else row["message_type"]
     entries = (RouteEntry(**entry, topic_type=topic_type) for entry in row["queues"])
     return tuple(sorted(entries, key=lambda entry: java_order(entry.broker_name)))
+
+
+def server_routes(row: Struct) -> ServerRoutes:
+    """By name server its own route of a topic."""
+    entries: dict[str, list[RouteEntry]] = defaultdict(list)
+    for struct in row["name_servers"] or ():
+        names = {name: struct[name] for name in ("broker_name", "perm", "read_queue_nums", "write_queue_nums")}
+        entries[struct["address"]] += [RouteEntry(**names)] if struct["broker_name"] is not None else []
+    in_order = {
+        address: sorted(each, key=lambda entry: java_order(entry.broker_name)) for address, each in entries.items()
+    }
+    return tuple((address, tuple(in_order[address])) for address in sorted(in_order))
 
 
 def is_listed(row: Struct) -> bool | None:

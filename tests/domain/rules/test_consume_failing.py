@@ -112,6 +112,11 @@ def test_where_no_client_tells_the_retry_topic_does() -> None:
     assert [finding.cause for finding in sent_back(100, 10, *told)] == ["LISTENER_FAILS"]
 
 
+@pytest.mark.parametrize(("retried", "severity"), [(49, "WARN"), (50, "ERROR")])
+def test_half_of_what_is_consumed_sent_back_is_an_error(retried: int, severity: str) -> None:
+    assert [finding.severity for finding in sent_back(100, retried)] == [severity]
+
+
 @pytest.mark.parametrize(
     ("rt", "failed", "settings", "cause", "says"),
     [

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import Variant
-from spark_jobs.domain.rules.load_imbalance import hits, is_imbalanced, severity, topic_cause, unequal_traffic
+from spark_jobs.domain.rules.load_imbalance import RULE, hits, is_imbalanced, severity, topic_cause, unequal_traffic
 from spark_jobs.domain.rules.member_loads import MemberTraffic, member_traffic
 from tests.domain.rules.builders import SETTINGS, allocation, audited_step, interval, members, progress
+from tests.kernel import judged
+from tests.snapshots import HOUR, client, membership, offsets, route
 
 #: queues per member | strategy | uneven | cause | severity if uneven
 _TABLE = """
@@ -60,7 +64,7 @@ def test_one_hit_per_interval_with_uneven_shares() -> None:
             severity="INFO",
             weight=3,
             measures={"most_queues": 4, "fewest_queues": 1},
-            parties=(Party("4 queues", ("b", "a")), Party("1 queues", ("c",))),
+            parties=(Party("4 queues", ("b", "a")), Party("1 queue", ("c",))),
         )
     ]
 
@@ -109,6 +113,48 @@ def test_remainders_over_all_topics() -> None:
             parties=(Party("6 queues", ("c1",)), Party("3 queues", ("c2", "c3"))),
         )
     ]
+
+
+def _busy(second: int, client_id: str, threads: float) -> dict[str, Any]:
+    """So many of its 20 threads are in the listener: a second a message, so many messages a second."""
+    status = {"topic": "t", "consume_rt_ms": 1000.0, "consume_ok_tps": threads, "consume_failed_tps": 0.0}
+    status |= {"pull_rt_ms": 1.0, "pull_tps": threads}
+    return client(second, client_id, consume_threads=20, consume_status=[status])
+
+
+@pytest.mark.parametrize(
+    ("busy", "severity", "named"),
+    [
+        ({"c1": (20.0, 600)}, "WARN", ["c1"]),
+        ({"c2": (20.0, 600)}, "INFO", []),
+        ({"c1": (20.0, 600), "c2": (20.0, 600)}, "INFO", []),
+        ({"c1": (17.0, 600)}, "INFO", []),
+        ({"c1": (20.0, 80)}, "INFO", []),
+        ({}, "INFO", []),
+    ],
+)
+def test_the_member_with_most_queues_that_cannot_keep_up_is_named(
+    busy: dict[str, tuple[float, int]], severity: str, named: list[str]
+) -> None:
+    """Of two topics of five queues `c1` has six, `c2` four: INFO, unless `c1` alone is busy, and for two minutes."""
+    times, topics = range(0, 620, 20), ("t", "u")
+    rows = {
+        MEMBERSHIP_SNAPSHOTS: [membership(second, "c1", "c2", topics=topics) for second in times],
+        ROUTE_SNAPSHOTS: [route(second, 5, topic) for second in times for topic in topics],
+        OFFSET_SNAPSHOTS: [offsets(second, *[(100, 100, 1)] * 5, topic=topic) for second in times for topic in topics],
+        CLIENT_SNAPSHOTS: [
+            _busy(second, client_id, threads if second <= until else 1.0)
+            for second in times
+            for client_id in ("c1", "c2")
+            for threads, until in [busy.get(client_id, (1.0, 0))]
+        ],
+    }
+    (step,) = judged(rows, HOUR)
+    (found,) = [each for each in step.findings if each.rule == "LOAD_IMBALANCE"]
+    assert (found.cause, found.severity, found.evidence.client_ids) == ("REMAINDERS", severity, named)
+    words = "c1 6 queues, c2 4 queues"
+    assert RULE.detail is not None
+    assert RULE.detail(found) == (f"{words}; c1 cannot keep up" if named else words)
 
 
 def test_two_topics_are_enough() -> None:
