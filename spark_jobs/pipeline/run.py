@@ -157,7 +157,7 @@ def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None, claim
         this.progress("recording the results of the checks")
         turn.check()  # nor is a run recorded in a place from which the warehouse has vanished
         run_in_parallel(
-            lambda: write(this, row, turn.options),
+            lambda: write(this, row, turn.options()),
             lambda: record_results(this.spark, this.warehouse, this.run_id, results),
         )
     findings = findings_with_teams(this.configuration.routes, judged.counted.findings)

@@ -56,6 +56,19 @@ def test_what_a_run_published_and_did_not_finish_is_put_back(spark: SparkSession
     assert warehouse.version(spark, REBALANCE_INTERVALS) == version
 
 
+def test_a_run_publishes_after_it_has_put_back_what_others_left(
+    spark: SparkSession, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are commits to one table in one turn, and Delta skips a commit that it takes for one that it has."""
+    monkeypatch.setattr(turns, "are_leases", lambda _: True)
+    request = RunRequest(HOUR)
+    for run_id in ("first", "second"):
+        publish_and_die(spark, warehouse, request, "half", run_id)
+    with claim(warehouse, request, "third") as held, publishing(spark, warehouse, request, "third", held) as turn:
+        publish(spark, warehouse, request, intervals(spark, HOUR.start, ["whole"]), "third", turn=turn)
+    assert [*topics(spark, warehouse).values()] == [["whole"]]
+
+
 def test_one_that_died_before_its_first_table_changes_nothing(spark: SparkSession, warehouse: Warehouse) -> None:
     assert warehouse.local_path is not None
     folder = warehouse.local_path / "_claims"
@@ -126,7 +139,7 @@ def test_a_run_that_is_suspended_before_a_commit_commits_nothing(
         with claim(warehouse, request, run_id) as held, publishing(spark, warehouse, request, run_id, held) as turn:
             publish(spark, warehouse, request, intervals(spark, HOUR.start, [topic]), run_id, turn=turn)
             turn.check()
-            SparkTables(spark, warehouse).append(AUDIT_RUNS, [audit_run(HOUR, {}, run_id=run_id)], turn.options)
+            SparkTables(spark, warehouse).append(AUDIT_RUNS, [audit_run(HOUR, {}, run_id=run_id)], turn.options())
 
     def take_over() -> None:
         for claimed in folder.glob("*-*.json"):

@@ -76,11 +76,12 @@ def _replace(
     turn: Turn,
 ) -> Content:
     """The content that was written."""
+    options = turn.options()
 
     def commit() -> Content:
         # Sorted by key: readers skip what they do not ask for.
         written, seen = _with_content(warehouse, frame.sortWithinPartitions(*table.key))
-        writer = written.write.format("delta").option("userMetadata", run_id).options(**turn.options)
+        writer = written.write.format("delta").option("userMetadata", run_id).options(**options)
         turn.check()  # also before a further try: another run may have published while this one was suspended
         # Looking for what is to be removed is most of a small replacement. The claim keeps the steps free until then.
         if warehouse.is_free(table, request.interval):

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 
 from pyspark.sql import SparkSession
 
@@ -28,16 +29,25 @@ from spark_jobs.store.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
 _IN_THIS_PROCESS = threading.Lock()
+#: Delta keeps the numbers of commits as a long.
+_LAST_COMMIT = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class Turn:
     """The turn of a run, in which it publishes. `check` raises `WarehouseError` if the run does not hold its claim and
-    its turn any more; `options`: those of every commit to output tables and `audit_runs`, so that others can fence it.
+    its turn any more; `name`: of a turn that others can fence.
     """
 
     check: Callable[[], None] = lambda: None
-    options: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
+    _commits: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def options(self) -> dict[str, str]:
+        """Return Delta's options of the next commit to an output table or `audit_runs`; with the same ones it is done
+        once, however often it is tried.
+        """
+        return _options(self.name, next(self._commits)) if self.name else {}
 
 
 @contextmanager
@@ -78,7 +88,7 @@ def _turn(folder: Location, check: Callable[[], None] = lambda: None) -> Iterato
             check()
             claimed.check()
 
-        yield claimed.name, Turn(check_both, _options(claimed.name) if are_leases(folder) else {}), claims_of(folder)
+        yield claimed.name, Turn(check_both, claimed.name if are_leases(folder) else None), claims_of(folder)
 
 
 @contextmanager
@@ -105,9 +115,9 @@ def _undo_unfinished(spark: SparkSession, warehouse: Warehouse, claims: Claims, 
             claims.drop_note(note)
 
 
-def _options(name: str) -> dict[str, str]:
-    """Delta commits what has these options once: a second time it does nothing."""
-    return {"txnAppId": name, "txnVersion": "1"}
+def _options(name: str, commit: int) -> dict[str, str]:
+    """Return what makes Delta skip the commit if one of the same turn with this number or a higher one is there."""
+    return {"txnAppId": name, "txnVersion": str(commit)}
 
 
 def _fence(spark: SparkSession, warehouse: Warehouse, turn: str) -> None:
@@ -120,7 +130,7 @@ def _fence(spark: SparkSession, warehouse: Warehouse, turn: str) -> None:
 
     def fence(table: Table) -> None:
         nothing = spark.createDataFrame([], spark_schema(table)).select(*table.columns)
-        writer = nothing.write.format("delta").mode("append").options(**_options(turn))
+        writer = nothing.write.format("delta").mode("append").options(**_options(turn, _LAST_COMMIT))
         retry_on_conflict(lambda: warehouse.save(writer, table), f"fence {table.name}")
 
     run_in_parallel(*(partial(fence, table) for table in tables))
@@ -160,7 +170,7 @@ def _put_back(
     rows = request.replaces(table)
     before = warehouse.read(spark, table, version - 1).where(rows).select(*table.columns)
     writer = before.sortWithinPartitions(*table.key).write.format("delta").mode("overwrite")
-    writer = writer.options(**turn.options)
+    writer = writer.options(**turn.options())
 
     def commit() -> None:
         turn.check()
