@@ -47,8 +47,10 @@ CLIENT_SNAPSHOTS = recorded(
             *fields(BOOLEAN, "locked", "dropped"),
             *fields(INTEGER, "cached_count", "cached_mib"),
             *fields(LONG, "cached_min_offset", "cached_max_offset", "commit_offset", "last_pull", "last_consume"),
+            Field("last_lock", LONG),
         ),
-        "its process queues; messages, MiB, offsets; last_pull and last_consume in ms, 0: never",
+        "its process queues; messages, MiB, offsets; last_pull and last_consume in ms, 0: never; last_lock: when an "
+        "orderly client locked the queue last, or began with it, in ms",
     ),
     Field(
         "consume_status",

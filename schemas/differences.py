@@ -3,25 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from schemas.table import Table
-from schemas.types import INTEGER, LONG, Field, Type, as_json
+from schemas.types import INTEGER, LONG, Array, Field, Struct, Type, as_json
 
 #: What SQL calls them, where that is another word.
 _SQL: Final = {INTEGER: "int", LONG: "bigint"}
 
 
 def missing_columns(stored: Any, table: Table) -> tuple[Field, ...]:
-    """The columns that a schema, `as_json`, lacks and that may be null: of the rows that are there they are unknown."""
-    present = {column["name"] for column in stored["fields"]} | table.generated.keys()
-    return tuple(field for field in table.schema if field.name not in present and field.nullable)
+    """The columns that a schema, `as_json`, lacks and that may be null: of the rows that are there they are unknown. A
+    field of an array's structs is named by its path, `array.element.field`.
+    """
+    present = {column["name"]: column["type"] for column in stored["fields"]} | dict.fromkeys(table.generated)
+    missing: list[Field] = []
+    for field in table.schema:
+        if field.name not in present:
+            missing += [field] if field.nullable else []
+        elif isinstance(field.type, Array) and isinstance(field.type.element, Struct):
+            there = _leaves(present[field.name], field.name)
+            inner = (replace(each, name=f"{field.name}.element.{each.name}") for each in field.type.element)
+            missing += [each for each in inner if _leaf(each.name) not in there]
+    return tuple(missing)
 
 
 def lasting_differences(stored: Any, table: Table) -> list[str]:
     """The differences to the table's module that adding columns does not remove: a text per column."""
-    added = [{"name": column.name, "type": as_json(column.type)} for column in missing_columns(stored, table)]
-    return list(differences({**stored, "fields": [*stored["fields"], *added]}, table.schema))
+    added = {
+        path for field in missing_columns(stored, table) for path in _leaves(as_json(field.type), _leaf(field.name))
+    }
+    texts = {_missing(path, type) for path, type in _leaves(as_json(table.schema)).items() if path in added}
+    return [text for text in differences(stored, table.schema) if text not in texts]
+
+
+def _leaf(name: str) -> str:
+    """The path of a column, or of a field of an array's structs, as `_leaves` says it."""
+    return name.replace(".element.", "[].")
+
+
+def _missing(path: str, type: str) -> str:
+    return f"column {path} ({type}) is missing"
 
 
 def differences(stored: Any, wanted: Type) -> Iterator[str]:
@@ -29,7 +52,7 @@ def differences(stored: Any, wanted: Type) -> Iterator[str]:
     theirs, ours = _leaves(stored), _leaves(as_json(wanted))
     for name in sorted(theirs.keys() | ours.keys()):
         if name not in theirs:
-            yield f"column {name} ({ours[name]}) is missing"
+            yield _missing(name, ours[name])
         elif name not in ours:
             yield f"column {name} ({theirs[name]}) is not known"
         elif theirs[name] != ours[name]:

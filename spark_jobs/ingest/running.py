@@ -34,6 +34,7 @@ def _owned_queues(value: object, path: str) -> list[Columns]:
             "commit_offset": queue.optional("commitOffset", fields.integer),
             "last_pull": queue.optional("lastPullTimestamp", fields.integer),
             "last_consume": queue.optional("lastConsumeTimestamp", fields.integer),
+            "last_lock": queue.optional("lastLockTimestamp", fields.integer),
         }
     return in_order(queues.values())
 

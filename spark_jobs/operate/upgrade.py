@@ -74,7 +74,8 @@ def _columns(spark: SparkSession, warehouse: Warehouse, table: Table, schema: An
 
 
 def _definition(field: Field) -> str:
-    return f"`{field.name}` {spark_type(field.type).simpleString()} COMMENT {literal(field.comment or '')}"
+    name = ".".join(f"`{part}`" for part in field.name.split("."))
+    return f"{name} {spark_type(field.type).simpleString()} COMMENT {literal(field.comment or '')}"
 
 
 def _constraints(spark: SparkSession, warehouse: Warehouse, table: Table) -> Iterator[Upgraded]:

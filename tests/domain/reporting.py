@@ -112,6 +112,7 @@ def _client(
         cached_max_offset=unknown,
         last_pull=unknown,
         last_consume=unknown,
+        last_lock=unknown,
         statuses=[None] * len(sizes),
     )
     return ClientHistory(series_of(states), readings)

@@ -263,6 +263,6 @@ def test_symptoms_are_per_queue_whatever_else_changes() -> None:
 
 def test_a_client_of_whom_nothing_was_recorded_says_nothing() -> None:
     nothing = np.empty(0, np.int64)
-    readings = ClientReadings(np.zeros(1, np.int64), nothing, nothing, nothing, nothing, nothing, nothing, [])
+    readings = ClientReadings(np.zeros(1, np.int64), nothing, nothing, nothing, nothing, nothing, nothing, nothing, [])
     nobody = ClientHistory(Series(nothing, nothing, []), readings)
     assert client_reports(nobody, THRESHOLDS, 0).spans(SETTINGS.window(0), 1) == []

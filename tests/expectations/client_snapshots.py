@@ -15,7 +15,7 @@ SUBSCRIPTION = membership(0, "c1")["subscriptions"][0]
 
 def queue(**changes: Any) -> Row:
     counts = {"cached_count": 5, "cached_mib": 1, "cached_min_offset": 90, "cached_max_offset": 95}
-    times = {"commit_offset": 90, "last_pull": 1, "last_consume": 1}
+    times = {"commit_offset": 90, "last_pull": 1, "last_consume": 1, "last_lock": 1}
     return (
         {"topic": "t", "broker_name": "b", "queue_id": 0, "locked": False, "dropped": False} | counts | times | changes
     )

@@ -164,7 +164,7 @@ def test_the_readings_of_topics_and_clients_are_kept_apart_from_those_of_the_gro
     topic = {"cluster": "c", "topic": "t", "captured_at": at(7)}
     listed = [{"broker_name": "b", "queue_id": 0, "min_offset": None, "max_offset": 4}]
     cached = {"cached_count": 1, "cached_mib": 2, "cached_min_offset": 3, "cached_max_offset": 4, "last_pull": 5}
-    cached |= {"last_consume": 6}
+    cached |= {"last_consume": 6, "last_lock": 7}
     status = {"topic": "t", "consume_rt_ms": 1.5, "consume_ok_tps": None, "consume_failed_tps": 0.0}
     status |= {"pull_rt_ms": 2.0, "pull_tps": 3.0}
     found = history_of(
@@ -192,8 +192,8 @@ def test_the_readings_of_topics_and_clients_are_kept_apart_from_those_of_the_gro
     ]
     assert measured.offsets.tolist() == [0, 0, 0, 2]
     numbers = (measured.cached_count, measured.cached_mib, measured.cached_min_offset, measured.cached_max_offset)
-    times = (measured.last_pull, measured.last_consume)
-    assert [one.tolist() for one in (*numbers, *times)] == [[value, UNKNOWN] for value in (1, 2, 3, 4, 5, 6)]
+    times = (measured.last_pull, measured.last_consume, measured.last_lock)
+    assert [one.tolist() for one in (*numbers, *times)] == [[value, UNKNOWN] for value in (1, 2, 3, 4, 5, 6, 7)]
     assert measured.statuses == [(), None, (ConsumeStatus("t", 1.5, None, 0.0, 2.0, 3.0),)]
 
 

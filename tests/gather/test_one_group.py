@@ -82,6 +82,7 @@ def test_clients_are_the_same() -> None:
         "cached_max_offset",
         "last_pull",
         "last_consume",
+        "last_lock",
     )
     for name in cached:
         np.testing.assert_array_equal(getattr(found.readings, name), getattr(expected.readings, name))

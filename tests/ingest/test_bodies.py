@@ -150,7 +150,7 @@ def test_topic_stats_are_rows_of_four() -> None:
 
 def test_running_info() -> None:
     cache = ("cached_count", "cached_mib", "cached_min_offset", "cached_max_offset")
-    unknown = (*cache, "commit_offset", "last_pull", "last_consume")
+    unknown = (*cache, "commit_offset", "last_pull", "last_consume", "last_lock")
     assert row(line("running")) == {
         "cluster": "demo",
         "consumer_group": "pay",
@@ -188,6 +188,7 @@ def test_running_info() -> None:
                 "commit_offset": 10,
                 "last_pull": 1795226547848,
                 "last_consume": 1795226547647,
+                "last_lock": 1,
             },
         ],
         "consume_status": [

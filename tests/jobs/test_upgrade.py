@@ -41,7 +41,7 @@ CHANGES = [
     *columns_added("route_snapshots", "addresses is_static message_type listed name_servers"),
     *columns_added("client_snapshots", "in_group consume_batch_size pull_batch_size pull_interval_ms"),
     *columns_added("client_snapshots", "pull_threshold_for_queue pull_threshold_size_for_queue consume_max_span"),
-    *columns_added("client_snapshots", "consume_timeout_minutes"),
+    *columns_added("client_snapshots", "consume_timeout_minutes owned_queues.element.last_lock"),
     Upgraded("queue_progress", "constraint known_lag_quality set"),
     Upgraded("queue_progress", "constraint unknown_stays_unknown set"),
     *columns_added("group_status", "lag_quality utilisation busiest_utilisation busiest_member busiest_limit headroom"),
@@ -58,7 +58,7 @@ LACKING = {
     "name_servers[].address (string), name_servers[].broker_name (string), name_servers[].perm (int), "
     "name_servers[].read_queue_nums (int), name_servers[].write_queue_nums (int)",
     "client_snapshots": "consume_batch_size (int), consume_max_span (int), consume_timeout_minutes (bigint), "
-    "in_group (boolean), pull_batch_size (int), "
+    "in_group (boolean), owned_queues[].last_lock (bigint), pull_batch_size (int), "
     "pull_interval_ms (int), pull_threshold_for_queue (int), pull_threshold_size_for_queue (int)",
     "group_status": "busiest_limit (string), busiest_member (string), busiest_utilisation (double), "
     "catch_up_seconds (double), catches_up (boolean), deleted_at (timestamp), deleted_topics[].deleted_at (timestamp), "

@@ -209,6 +209,7 @@ class _Recorder:
             1000 + cached,
             pulled,
             np.full(total, micros(FIRST) // MILLISECOND) if self._life.unread else pulled,
+            pulled,
             [self._measured(client_id, one, state) for one, state in zip(seconds, states, strict=True)],
         )
 

@@ -250,7 +250,7 @@ ODD: Final[dict[Table, dict[str, Sequence[Any] | dict[str, Sequence[Any]]]]] = {
             **dict.fromkeys(("cached_count", "cached_mib"), _COUNTS),
             **dict.fromkeys(("cached_min_offset", "cached_max_offset"), _OFFSETS),
             "commit_offset": _LONGS,
-            **dict.fromkeys(("last_pull", "last_consume"), _TIMES),
+            **dict.fromkeys(("last_pull", "last_consume", "last_lock"), _TIMES),
         },
         "consume_status": {
             "topic": _TEXTS,

@@ -17,12 +17,14 @@ from spark_jobs.domain.kernel.client_clocks import clock_behind_ms, is_known
 from spark_jobs.domain.kernel.consume_statuses import saturated
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import (
+    LOCK_LIVES_MS,
     NO_SYMPTOMS,
     BusyClient,
     ReportedState,
     Symptoms,
     ThrottleCause,
     Throttled,
+    needs_locks,
     queue_of,
     reported_state,
 )
@@ -111,10 +113,12 @@ def _symptoms(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: in
     stale: dict[int, list[MessageQueue]] = defaultdict(list)
     throttled: dict[int, list[Throttled]] = defaultdict(list)
     busy: dict[int, BusyClient] = dict(saturated(client, thresholds))
+    expired: dict[int, list[MessageQueue]] = defaultdict(list)
     limits = _limits(client, thresholds)
     is_stale, causes = _stale(client, thresholds, clock_behind_ms), _throttle_causes(client, limits)
+    is_expired = _lock_expired(client, clock_behind_ms)
     first_rows, series = client.readings.offsets, client.series
-    rows = np.flatnonzero(is_stale | (causes < len(_LIMITS)))
+    rows = np.flatnonzero(is_stale | is_expired | (causes < len(_LIMITS)))
     snapshots = np.searchsorted(first_rows, rows, side="right") - 1
     for row, snapshot in zip(rows.tolist(), snapshots.tolist(), strict=True):
         process_queue = (series.states[series.codes[snapshot]].owned or ())[row - int(first_rows[snapshot])]
@@ -122,12 +126,19 @@ def _symptoms(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: in
             continue
         if is_stale[row]:
             stale[snapshot].append(queue_of(process_queue))
+        if is_expired[row]:
+            expired[snapshot].append(queue_of(process_queue))
         if causes[row] < len(_LIMITS):
             limit = int(limits[snapshot, causes[row]])
             throttled[snapshot].append(_throttled(client, row, queue_of(process_queue), _LIMITS[causes[row]], limit))
     return {
-        snapshot: Symptoms(tuple(stale.get(snapshot, ())), tuple(throttled.get(snapshot, ())), busy.get(snapshot))
-        for snapshot in stale.keys() | throttled.keys() | busy.keys()
+        snapshot: Symptoms(
+            tuple(stale.get(snapshot, ())),
+            tuple(throttled.get(snapshot, ())),
+            busy.get(snapshot),
+            tuple(expired.get(snapshot, ())),
+        )
+        for snapshot in stale.keys() | throttled.keys() | busy.keys() | expired.keys()
     }
 
 
@@ -140,6 +151,19 @@ def _stale(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) 
     times, waits = (np.repeat(each, np.diff(client.readings.offsets)) for each in (series.times // MILLISECOND, waits))
     stale: NDArray[np.bool_] = is_known(last_pull) & ~waits & (times - last_pull - clock_behind_ms > idle_ms)
     return stale
+
+
+def _lock_expired(client: ClientHistory, clock_behind_ms: int) -> NDArray[np.bool_]:
+    """Per process queue whether an orderly client did not renew its lock for so long that it no longer trusts it,
+    whatever `locked` says. Source: ProcessQueue.isLockExpired.
+    """
+    last_lock, series = client.readings.last_lock, client.series
+    orderly = np.array([needs_locks(state) for state in series.states], dtype=bool)[series.codes]
+    times, orderly = (
+        np.repeat(each, np.diff(client.readings.offsets)) for each in (series.times // MILLISECOND, orderly)
+    )
+    expired: NDArray[np.bool_] = orderly & (last_lock > 0) & (times - last_lock - clock_behind_ms > LOCK_LIVES_MS)
+    return expired
 
 
 def _limits(client: ClientHistory, thresholds: Thresholds) -> NDArray[np.int64]:

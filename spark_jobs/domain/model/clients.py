@@ -67,11 +67,14 @@ class BusyClient(NamedTuple):
 
 
 class Symptoms(NamedTuple):
-    """Symptoms in one snapshot: queues that the client stopped pulling or throttles, busy threads."""
+    """Symptoms in one snapshot: queues that the client stopped pulling or throttles, busy threads, and queues of an
+    orderly client whose lock has `expired`.
+    """
 
     stale: tuple[MessageQueue, ...] = ()
     throttled: tuple[Throttled, ...] = ()
     busy: BusyClient | None = None
+    expired: tuple[MessageQueue, ...] = ()
 
 
 NO_SYMPTOMS = Symptoms()
@@ -123,6 +126,10 @@ def reported_state(state: ClientState) -> ReportedState:
 def queue_of(queue: OwnedQueue) -> MessageQueue:
     """The queue that a process queue is of."""
     return MessageQueue(queue.topic, queue.broker_name, queue.queue_id)
+
+
+#: So long a client trusts a lock that it does not renew, ms (`ProcessQueue.REBALANCE_LOCK_MAX_LIVE_TIME`).
+LOCK_LIVES_MS = 30_000
 
 
 def lacks_lock(queue: OwnedQueue, state: ClientState) -> bool:

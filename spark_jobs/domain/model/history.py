@@ -146,8 +146,8 @@ class ClientReadings:
     """Values of one client that change with every snapshot, alongside its folded state.
 
     `offsets`: where the queues of each snapshot begin in the flat arrays (one more than there are snapshots). Per
-    queue, in the order of the state's `owned`: messages, MiB, offsets, and `last_pull` and `last_consume`, milliseconds
-    by the client's clock (0: never).
+    queue, in the order of the state's `owned`: messages, MiB, offsets, and `last_pull`, `last_consume` and
+    `last_lock`, milliseconds by the client's clock (0: never).
     `statuses`: per snapshot what it measured of each topic, None: it did not say.
     """
 
@@ -158,6 +158,7 @@ class ClientReadings:
     cached_max_offset: NDArray[np.int64]
     last_pull: NDArray[np.int64]
     last_consume: NDArray[np.int64]
+    last_lock: NDArray[np.int64]
     statuses: Sequence[tuple[ConsumeStatus, ...] | None]
 
 

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.client_spans import client_spans, symptoms
+from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans, symptoms
+from spark_jobs.domain.model.clients import LOCK_LIVES_MS
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.window import SECOND, common
+from spark_jobs.domain.model.window import MILLISECOND, Time, common
 from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, membership_view_split
 from spark_jobs.domain.rules.broker_not_readable import standing_backlog
@@ -22,18 +24,27 @@ UNLOCKED = "UNLOCKED"
 NOT_LOCKED, NO_MASTER = "NOT_LOCKED", "NO_MASTER"
 
 
-#: So long a client trusts a lock that it cannot renew (`ProcessQueue.REBALANCE_LOCK_MAX_LIVE_TIME`).
-LOCK_LIVES = 30 * SECOND
-
-
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (orderly client, span, queue that it owns without the lock); one condition per client, topic and
     cause.
     """
     yield from _without_master(step)
     for client_id, spans in client_spans(step).items():
-        for start, end, _, queue in symptoms(spans, lambda report: report.reported.unlocked, lambda queue: queue):
-            yield _hit(client_id, FindingQueue(*queue, UNLOCKED), start, end, NOT_LOCKED)
+        for start, end, _, queue in symptoms(spans, _without_lock, lambda queue: queue):
+            cause = NO_MASTER if _has_no_master(step, queue, (start, end)) else NOT_LOCKED
+            yield _hit(client_id, FindingQueue(*queue, UNLOCKED), start, end, cause)
+
+
+def _without_lock(report: ClientReport) -> list[MessageQueue]:
+    """The queues that the client lists without a lock, or with one that has expired."""
+    return list(dict.fromkeys((*report.reported.unlocked, *report.symptoms.expired)))
+
+
+def _has_no_master(step: AuditedStep, queue: MessageQueue, time: Time) -> bool:
+    """Whether only slaves serve the queue's broker at some time of these."""
+    series = step.history.masterless.get(queue.topic)
+    spans = series.spans(step.window, step.settings.max_gap) if series else ()
+    return any(queue.broker_name in span.state and common((span.start, span.end), time) for span in spans)
 
 
 def _without_master(step: AuditedStep) -> Iterator[RuleHit]:
@@ -51,7 +62,7 @@ def _masterless_spans(step: AuditedStep, interval: RebalanceInterval) -> Iterato
     """The times in the interval in which a broker has no master, and locks of before are no longer trusted."""
     series = step.history.masterless.get(interval.topic)
     for span in series.spans(step.window, step.settings.max_gap) if series else ():
-        time = common((span.start + LOCK_LIVES, span.end), (interval.start, interval.end))
+        time = common((span.start + LOCK_LIVES_MS * MILLISECOND, span.end), (interval.start, interval.end))
         yield from (Span(*time, min(span.seen_at, time[1]), broker) for broker in sorted(span.state) if time)
 
 
@@ -89,7 +100,7 @@ RULE = Rule(
     "known.",
     causes={
         NOT_LOCKED: Cause(
-            "the client reports that it does not hold the lock",
+            "the client reports that it does not hold the lock, or that it did not renew it for 30 s (`last_lock`)",
             "Another client holds the lock, which expires 60 s after its last renewal. Look for a consumer that was "
             "stopped without shutdown, for consumers that share a client id, and for members that see different member "
             "lists.",

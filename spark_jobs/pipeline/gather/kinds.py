@@ -47,13 +47,21 @@ SETTINGS = (
     "consume_timeout_minutes",
 )
 #: Columns of readings that hold a number per queue; what each of them is depends on the kind of the reading.
-VALUES = ("first", "second", "third", "fourth", "fifth", "sixth")
+VALUES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
 #: Which field of the source's array each of them is, in the same order.
 MEASURED: dict[Table, tuple[str, tuple[str, ...]]] = {
     OFFSET_SNAPSHOTS: ("offsets", ("broker_offset", "consumer_offset", "pull_offset", "last_timestamp")),
     TOPIC_SNAPSHOTS: ("queues", ("min_offset", "max_offset")),
     CLIENT_SNAPSHOTS: (
         "owned_queues",
-        ("cached_count", "cached_mib", "cached_min_offset", "cached_max_offset", "last_pull", "last_consume"),
+        (
+            "cached_count",
+            "cached_mib",
+            "cached_min_offset",
+            "cached_max_offset",
+            "last_pull",
+            "last_consume",
+            "last_lock",
+        ),
     ),
 }

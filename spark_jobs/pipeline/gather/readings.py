@@ -54,9 +54,9 @@ class Readings:
         """Return what a client measured in the readings at these places, in their order."""
         lists = [numbers.take(pa.array(places)) for numbers in self._numbers]
         statuses = _statuses(self._statuses.take(pa.array(places)))
-        count, mib, smallest, largest, pulled, consumed = map(_flat, lists)
+        count, mib, smallest, largest, pulled, consumed, locked = map(_flat, lists)
         starts = offsets_of(sizes_of(lists[0]))
-        return ClientReadings(starts, count, mib, smallest, largest, pulled, consumed, statuses)
+        return ClientReadings(starts, count, mib, smallest, largest, pulled, consumed, locked, statuses)
 
     def _matrices(
         self, layouts: Sequence[Layout], count: int

@@ -73,3 +73,25 @@ def test_a_broker_without_a_master_gives_no_locks() -> None:
 def test_what_consumes_or_has_nothing_to_consume_or_needs_no_lock_waits_for_no_master(differs: dict[str, Any]) -> None:
     life: dict[str, Any] = {"ids": "1", "away": range(200, 400), "stands": range(225, 410)}
     assert without_master(**life | differs) == []
+
+
+def locked_at(ages: list[int | None], *, orderly: bool = True, ids: str = "0 1") -> list[tuple[int, int, str | None]]:
+    """The hits of a client that calls its queue locked, and renewed the lock so many seconds before each snapshot."""
+    routes, clients = [], []
+    for number, age in enumerate(ages):
+        second = 20 * number
+        routes.append(route(second, 1) | {"addresses": [("b", int(one), f"h:{one}") for one in ids.split()]})
+        last_lock = None if age is None else micros(second - age) // 1000
+        owned = [held("t", 0, second, {"last_lock": last_lock})]
+        clients.append(client(second, consume_orderly=orderly, message_model="CLUSTERING", owned_queues=owned))
+    known = {ROUTE_SNAPSHOTS: routes, CLIENT_SNAPSHOTS: clients, OFFSET_SNAPSHOTS: [offsets(0, (9, 9, 1))]}
+    (history,) = group_histories(known)
+    return [(second_of(hit.start), second_of(hit.end), hit.cause) for hit in RULE.hits(step_with(history))]
+
+
+def test_a_lock_that_is_not_renewed_for_30_s_is_none() -> None:
+    assert locked_at([5, 15, 31, 51, 71, 5]) == [(40, 100, "NOT_LOCKED")]
+    assert locked_at([5, 15, 31, 51, 71, 5], ids="1") == [(40, 100, "NO_MASTER")]
+    assert locked_at([5, 15, 31, 51, 71, 5], orderly=False) == []
+    assert locked_at([5, 20, 30, 20, 30, 5]) == []
+    assert locked_at([None] * 6) == []
