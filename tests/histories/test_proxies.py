@@ -47,7 +47,7 @@ EXPECTED = """
     dead     | GROUP_OFFLINE    | ERROR | NOBODY_CONNECTED       | 100 | 640
     dead     | UNASSIGNED_QUEUE | ERROR | GROUP_OFFLINE          | 100 | 640
     listed   | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
-    listed   | CONSUMER_STOPPED | ERROR | NO_COMMITS             | 300 | 640
+    listed   | CONSUMER_STOPPED | ERROR | NOBODY_ASKS             | 300 | 640
 """
 Published = dict[Table, list[dict[str, Any]]]
 

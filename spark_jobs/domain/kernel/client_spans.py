@@ -154,7 +154,7 @@ def _stale(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) 
 
 
 def _lock_expired(client: ClientHistory, clock_behind_ms: int) -> NDArray[np.bool_]:
-    """Per process queue whether an orderly client did not renew its lock for so long that it no longer trusts it,
+    """Per process queue, True if an orderly client did not renew its lock for so long that it no longer trusts it,
     whatever `locked` says. Source: ProcessQueue.isLockExpired.
     """
     last_lock, series = client.readings.last_lock, client.series

@@ -16,8 +16,8 @@ from spark_jobs.domain.model.clients import ThrottleCause
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.message_queue import PRIORITY, MessageQueue
-from spark_jobs.domain.model.severities import INFO, WARN
-from spark_jobs.domain.model.statuses import Reason, Status, Verdict
+from spark_jobs.domain.model.severities import ERROR, INFO, WARN
+from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, Reason, Status, Verdict
 from spark_jobs.domain.model.window import SECOND, without
 from spark_jobs.domain.rules import (
     allocation_drift,
@@ -82,6 +82,14 @@ STARVED = Cause(
 )
 
 
+NOBODY_ASKS = "NOBODY_ASKS"
+NOT_ASKED_FOR = Cause(
+    "the queues have no owner, because consumers pop them or are behind a proxy, and their offsets do not advance",
+    "No client owns these queues: each consumer of the group may get their messages, through a proxy or by POP, and "
+    "nobody asks for these queues, or nobody acknowledges what it gets. Check that the consumers run, and that they or "
+    "the proxies reach the brokers of these queues.",
+    headline="Nobody consumes {queues}, which the consumers of {groups} share",
+)
 NOT_REPLAYED = Cause(
     "the consumer offset does not move either, but rooms or queue lists of the strategy are not known, so that the "
     "queue may have no owner by design (WARN; INFO for a retry topic)",
@@ -105,14 +113,17 @@ def verdict_hits(
 
 
 def _excuse(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> tuple[str, str] | None:
-    """The severity and cause of an offset that does not move and says nothing about the consumer; None: it does."""
+    """The severity and cause of an offset that does not move and says nothing about an owner; None: it does."""
     if span.verdict == Verdict.WARN:
         return None
     if span.verdict == Verdict.STALL and progress.interval.reason is Reason.SETTINGS_MISSING:
         return WARN if progress.interval.is_ordinary else INFO, strategy_unknown.OWNERS_UNKNOWN
     if _is_starved(step, progress, span):
         return INFO, PRIORITY_STARVATION
-    return (INFO, FILTERED) if waits_for_others(step, progress, span) else None
+    if waits_for_others(step, progress, span):
+        return INFO, FILTERED
+    has_no_owners = progress.interval.is_shared_out or progress.interval.reason in CONSUMED_UNSEEN
+    return (ERROR, NOBODY_ASKS) if has_no_owners else None
 
 
 def _span_hits(

@@ -19,6 +19,8 @@ from spark_jobs.domain.rules.behind import (
     DECIDED_BY,
     EXAMPLE,
     FOLLOWS,
+    NOBODY_ASKS,
+    NOT_ASKED_FOR,
     NOT_REPLAYED,
     PRIORITY_STARVATION,
     STARVED,
@@ -27,6 +29,7 @@ from spark_jobs.domain.rules.behind import (
 from spark_jobs.domain.rules.client_hung import pulling_by_hand
 from spark_jobs.domain.rules.evidence import NEVER_COMMITTED
 from spark_jobs.domain.rules.filtered import FILTERED, FILTERED_OUT
+from spark_jobs.domain.rules.in_common import with_what_they_share
 from spark_jobs.domain.rules.offset_held_back import held_back_times
 from spark_jobs.domain.rules.refused import REFUSED, refused_hits
 from spark_jobs.domain.rules.roots import Follows, everything
@@ -39,10 +42,14 @@ NO_PROGRESS, FEW_MESSAGES = "NO_PROGRESS", "FEW_MESSAGES"
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """Those of the verdict STALL, those of queues that a broker refuses to their owners, and one per (interval, time in
-    which a queue stands and has no verdict, owner).
+    which a queue stands and has no verdict, owner), with what their queues have in common.
     """
-    yield from verdict_hits(step, Verdict.STALL, ERROR, NO_PROGRESS)
+    stalled = (*verdict_hits(step, Verdict.STALL, ERROR, NO_PROGRESS), *_without_verdict(step))
+    yield from with_what_they_share(step, stalled)
     yield from refused_hits(step, BEHIND)
+
+
+def _without_verdict(step: AuditedStep) -> Iterator[RuleHit]:
     by_hand, filtered = pulling_by_hand(step), {row.interval.topic for row in step.progress if row.is_filtered}
     for topic, readings in step.history.offsets.items():
         intervals = [interval for interval in step.replayed if interval.topic == topic]
@@ -183,6 +190,7 @@ RULE = Rule(
             "topic, whatever queues it holds. Make all members of the group subscribe to the same topics, or give "
             "the consumers of each topic a group of their own.",
         ),
+        NOBODY_ASKS: NOT_ASKED_FOR,
         PRIORITY_STARVATION: STARVED,
         FILTERED: FILTERED_OUT,
         OWNERS_UNKNOWN: NOT_REPLAYED,

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterator
 
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.statuses import Verdict
-from spark_jobs.domain.rules.behind import DECIDED_BY, EXAMPLE, FOLLOWS, PRIORITY_STARVATION, STARVED, verdict_hits
+from spark_jobs.domain.rules.behind import (
+    DECIDED_BY,
+    EXAMPLE,
+    FOLLOWS,
+    NOBODY_ASKS,
+    NOT_ASKED_FOR,
+    PRIORITY_STARVATION,
+    STARVED,
+    verdict_hits,
+)
 from spark_jobs.domain.rules.filtered import FILTERED, FILTERED_OUT
+from spark_jobs.domain.rules.in_common import with_what_they_share
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "CONSUMER_STOPPED"
 NO_COMMITS = "NO_COMMITS"
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """Those of the verdict STOP, with what their queues have in common."""
+    return with_what_they_share(step, verdict_hits(step, Verdict.STOP, ERROR, NO_COMMITS))
+
 
 RULE = Rule(
     name=NAME,
@@ -26,10 +44,11 @@ RULE = Rule(
             "Take a thread dump of the queue's owner to see whether its listener hangs. Restart it if it does not "
             "recover.",
         ),
+        NOBODY_ASKS: NOT_ASKED_FOR,
         PRIORITY_STARVATION: STARVED,
         FILTERED: FILTERED_OUT,
     },
     example=EXAMPLE,
-    hits=partial(verdict_hits, verdict=Verdict.STOP, severity=ERROR, cause=NO_COMMITS),
+    hits=hits,
     follows=FOLLOWS,
 )

@@ -9,7 +9,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans, symptoms
 from spark_jobs.domain.model.clients import LOCK_LIVES_MS
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
-from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.history import RETRY, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import MILLISECOND, Time, common
@@ -36,12 +36,15 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _without_lock(report: ClientReport) -> list[MessageQueue]:
-    """The queues that the client lists without a lock, or with one that has expired."""
-    return list(dict.fromkeys((*report.reported.unlocked, *report.symptoms.expired)))
+    """The queues that the client lists without a lock, or with one that has expired. An orderly consumer retries a
+    message in its queue, so nobody misses an expired lock of a retry topic.
+    """
+    expired = (queue for queue in report.symptoms.expired if not queue.topic.startswith(RETRY))
+    return list(dict.fromkeys((*report.reported.unlocked, *expired)))
 
 
 def _has_no_master(step: AuditedStep, queue: MessageQueue, time: Time) -> bool:
-    """Whether only slaves serve the queue's broker at some time of these."""
+    """Return True if only slaves serve the queue's broker at some moment of the time."""
     series = step.history.masterless.get(queue.topic)
     spans = series.spans(step.window, step.settings.max_gap) if series else ()
     return any(queue.broker_name in span.state and common((span.start, span.end), time) for span in spans)

@@ -1,0 +1,49 @@
+"""Features that queues which stand at one time share, and no other queue has: broker, owner, index."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.window import islands
+
+
+def with_what_they_share(step: AuditedStep, hits: Iterable[RuleHit]) -> Iterator[RuleHit]:
+    """The hits of queues; those of one condition say as their hint what its queues have in common, if that is known."""
+    of_condition: dict[tuple[str | None, str | None], list[RuleHit]] = defaultdict(list)
+    for hit in hits:
+        of_condition[hit.topic, hit.cause].append(hit)
+    for together in of_condition.values():
+        for island in islands(sorted(together, key=lambda hit: (hit.start, hit.end))):
+            hint = _hint(step, island)
+            yield from (replace(hit, hint=" ".join(filter(None, (hit.hint, hint)))) if hint else hit for hit in island)
+
+
+def _hint(step: AuditedStep, island: Collection[RuleHit]) -> str | None:
+    """The hint by the last interval that begins before the last of the hits ends, and has queues."""
+    first, end = next(iter(island)), max(hit.end for hit in island)
+    known = (each for each in step.intervals if each.topic == first.topic and each.queues and each.start < end)
+    interval = max(known, key=lambda each: each.start, default=None)
+    places = {(hit.queue.broker_name, hit.queue.queue_id) for hit in island if hit.queue}
+    return shared_by(places, interval) if interval else None
+
+
+def shared_by(standing: Collection[Place], interval: RebalanceInterval) -> str | None:
+    """Sentences on what two or more of a topic's readable queues have in common, and no other has; None: nothing."""
+    readable, places = frozenset(interval.queues or ()), frozenset(standing)
+    if len(places) < 2 or not places < readable:
+        return None
+    sentences = []
+    (broker, *more), least = sorted({name for name, _ in places}), min(queue_id for _, queue_id in places)
+    if not more and places == {place for place in readable if place[0] == broker}:
+        sentences.append(f"They are all queues of {broker}, and no queue of another broker stands: look at {broker}.")
+    owned = interval.allocation.queues_of_client if interval.allocation else {}
+    owners = [client_id for client_id, own in owned.items() if places == own & readable]
+    sentences += [f"They are all queues of {owner}, and no queue of another member stands." for owner in owners]
+    if not sentences and least and places == {place for place in readable if place[1] >= least}:
+        sentences.append(f"They are all queues from index {least} on, and no queue below stands.")
+    return " ".join(sentences) or None

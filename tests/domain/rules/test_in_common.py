@@ -1,0 +1,60 @@
+"""Features that standing queues share, by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.in_common import shared_by, with_what_they_share
+from tests.domain.rules.builders import allocation, audited_step, interval, members
+
+BROKER_A = "They are all queues of a, and no queue of another broker stands: look at a."
+OF_C1 = "They are all queues of c1, and no queue of another member stands."
+FROM_2 = "They are all queues from index 2 on, and no queue below stands."
+
+
+def places(text: str) -> list[Place]:
+    return [(broker, int(number)) for word in text.split() for broker, number in [word.split(":")]]
+
+
+@pytest.mark.parametrize(
+    ("queues", "owners", "standing", "expected"),
+    [
+        ("a:0 a:1 b:0 b:1", "0 1 0 1", "a:0 a:1", BROKER_A),
+        ("a:0 a:1 b:0 b:1", "0 0 1 1", "a:0 a:1", f"{BROKER_A} {OF_C1}"),
+        ("a:0 a:1 b:0 b:1", "0 1 1 0", "a:0 b:1", OF_C1),
+        ("a:0 a:1 a:2 a:3", "0 0 1 0", "a:0 a:1 a:3", OF_C1),
+        ("a:0 a:1 a:2 a:3", "0 1 0 1", "a:2 a:3", FROM_2),
+        ("a:1 a:2 b:0 b:2", "0 1 1 0", "a:2 b:2", FROM_2),
+        # Nothing that tells them apart from the others: some of each, one queue, all queues, those in between.
+        ("a:0 a:1 b:0 b:1", "0 1 0 1", "a:0 b:1", None),
+        ("a:0 a:1 b:0 b:1", "0 0 1 1", "a:0", None),
+        ("a:0 a:1 b:0 b:1", "0 1 0 1", "a:0 a:1 b:0 b:1", None),
+        ("a:0 a:1 b:0 b:1", "0 1 0 1", "a:0 a:1 b:0", None),
+        ("a:0 a:1 a:2 a:3", "0 1 0 1", "a:1 a:2", None),
+        # No owners are known, or one queue is not in the route.
+        ("a:0 a:1 b:0 b:1", "", "a:0 a:1", BROKER_A),
+        ("a:0 a:1 b:0 b:1", "", "a:0 c:1", None),
+    ],
+)
+def test_what_standing_queues_share(queues: str, owners: str, standing: str, expected: str | None) -> None:
+    listed = members("c1 c2")
+    owned = allocation(listed, owners) if owners else None
+    of_topic = interval(0, 600, listed, owned and replace(owned, queues=places(queues)))
+    assert shared_by(places(standing), replace(of_topic, queues=tuple(places(queues)))) == expected
+
+
+def test_hits_of_one_condition_are_looked_at_together() -> None:
+    listed = members("c1 c2")
+    step = audited_step(interval(0, 600, listed, allocation(listed, "0 0 1 1")))
+    hits = [
+        RuleHit(start * SECOND, end * SECOND, "NO_PROGRESS", topic, queue=FindingQueue(topic, "b", queue_id, ""))
+        for topic, start, end, queue_id in (("t", 0, 100, 0), ("t", 50, 150, 1), ("t", 300, 400, 1), ("u", 0, 100, 0))
+    ]
+    found = list(with_what_they_share(step, hits))
+    assert [hit.hint for hit in found] == [OF_C1, OF_C1, None, None]
+    assert [replace(hit, hint=None) for hit in found] == hits
