@@ -82,7 +82,7 @@ SERVED: dict[str, Callable[[int], dict[int, str]]] = {
 #: consumes the other queues of `unseen` no broker lists. Who stopped at 200 s never had less than 100 messages left:
 #: until 360 s, when half of the last 300 s had gone by without a commit, it lagged.
 EXPECTED = """
-    unseen   | CONSUMER_STALLED | ERROR | NO_PROGRESS    | 0   | 640
+    unseen   | CONSUMER_STALLED | ERROR | NOBODY_ASKS    | 0   | 640
     stalled  | CONSUMER_STALLED | ERROR | NO_PROGRESS    | 0   | 640
     lost     | CONSUMER_STALLED | ERROR | NO_PROGRESS    | 0   | 640
     expiring | CONSUMER_STALLED | ERROR | NO_PROGRESS    | 0   | 640

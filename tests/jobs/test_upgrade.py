@@ -42,10 +42,15 @@ CHANGES = [
     *columns_added("client_snapshots", "in_group consume_batch_size pull_batch_size pull_interval_ms"),
     *columns_added("client_snapshots", "pull_threshold_for_queue pull_threshold_size_for_queue consume_max_span"),
     *columns_added("client_snapshots", "consume_timeout_minutes owned_queues.element.last_lock"),
+    *columns_added("rebalance_intervals", "strategy_alternatives observed_virtual_nodes observed_rooms"),
+    *columns_added("allocations", "settled_at"),
     Upgraded("queue_progress", "constraint known_lag_quality set"),
     Upgraded("queue_progress", "constraint unknown_stays_unknown set"),
     *columns_added("group_status", "lag_quality utilisation busiest_utilisation busiest_member busiest_limit headroom"),
-    *columns_added("group_status", "catches_up catch_up_seconds retention_left_seconds deleted_at deleted_topics"),
+    *columns_added(
+        "group_status",
+        "catches_up catch_up_seconds retention_left_seconds deleted_at deleted_topics backlog_is_minimum",
+    ),
     *columns_added("findings", "muted root_finding_id held_since client_id"),
     *(Upgraded(table, "created") for table in ("sightings", "strategy_comparison", "capture_calls", "notices")),
 ]
@@ -60,7 +65,10 @@ LACKING = {
     "client_snapshots": "consume_batch_size (int), consume_max_span (int), consume_timeout_minutes (bigint), "
     "in_group (boolean), owned_queues[].last_lock (bigint), pull_batch_size (int), "
     "pull_interval_ms (int), pull_threshold_for_queue (int), pull_threshold_size_for_queue (int)",
-    "group_status": "busiest_limit (string), busiest_member (string), busiest_utilisation (double), "
+    "rebalance_intervals": "observed_rooms[] (string), observed_virtual_nodes (int), strategy_alternatives[] (string)",
+    "allocations": "settled_at (timestamp)",
+    "group_status": "backlog_is_minimum (boolean), busiest_limit (string), busiest_member (string), "
+    "busiest_utilisation (double), "
     "catch_up_seconds (double), catches_up (boolean), deleted_at (timestamp), deleted_topics[].deleted_at (timestamp), "
     "deleted_topics[].topic (string), headroom (double), lag_quality (string), "
     "retention_left_seconds (double), utilisation (double)",
