@@ -100,7 +100,8 @@ def routes(spark: SparkSession, fleet: Fleet) -> DataFrame:
         .withColumn("topic", F.when(is_retry, retry_topic()).otherwise(F.col("topic")))
         .withColumn("queues", F.transform(hosts, lambda number: F.struct(host(fleet, number), F.lit(6), count, count)))
         .withColumn("addresses", F.transform(hosts, lambda number: _master(host(fleet, number))))
-        .withColumns({"is_static": F.lit(False), "message_type": F.lit("NORMAL"), "listed": F.lit(None)})
+        .withColumns({"is_static": F.lit(False), "message_type": F.lit("NORMAL")})
+        .withColumns(dict.fromkeys(("listed", "name_servers"), F.lit(None)))
     )
 
 

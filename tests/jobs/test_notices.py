@@ -156,7 +156,7 @@ def test_what_is_over_because_its_group_was_deleted_says_so(
     capsys.readouterr()
     assert main(["incidents", "--warehouse", str(tmp_path), "--json"]) == 0
     (incident,) = json.loads(capsys.readouterr().out)["incidents"]
-    assert (incident["resolved_at"], incident["resolution"]) == ("2026-03-01T11:40Z", "DELETED")
+    assert (incident["resolved_at"], incident["resolution"]) == ("2026-03-01T11:40:00Z", "DELETED")
 
 
 def test_what_is_over_because_its_topic_was_deleted_says_so(
@@ -169,7 +169,7 @@ def test_what_is_over_because_its_topic_was_deleted_says_so(
     capsys.readouterr()
     assert main(["incidents", "--warehouse", str(tmp_path), "--json"]) == 0
     (incident,) = json.loads(capsys.readouterr().out)["incidents"]
-    assert (incident["resolved_at"], incident["resolution"]) == ("2026-03-01T11:40Z", "TOPIC_DELETED")
+    assert (incident["resolved_at"], incident["resolution"]) == ("2026-03-01T11:40:00Z", "TOPIC_DELETED")
 
 
 def test_each_cluster_has_a_message_and_each_target_a_memory(service: Service, published: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_retry_topic_is_told_when_it_is_named(spark: SparkSession, audited: Au
     assert (topic["backlog"]["first"], topic["backlog"]["last"], topic["backlog"]["unknown"]) == (0, 0, [])
     topics = {finding["topic"] for finding in document["findings"]}
     assert topics == {None, "%RETRY%payment-service"}
-    assert document["at"] == "2026-11-21T02:10Z"
+    assert document["at"] == "2026-11-21T02:10:00Z"
 
 
 @pytest.mark.parametrize(
