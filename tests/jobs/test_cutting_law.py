@@ -120,12 +120,14 @@ def kill_when(process: subprocess.Popen[str], says: str, then: Callable[[], None
     process.wait()
 
 
+@pytest.mark.slow
 def test_step_by_step_backwards(
     spark: SparkSession, unaudited: Warehouse, configuration: Path, in_one_run: Contents
 ) -> None:
     assert audit(spark, unaudited, configuration, SECOND, FIRST) == in_one_run
 
 
+@pytest.mark.slow
 def test_killed_while_publishing_then_run_again(
     spark: SparkSession, unaudited: Warehouse, configuration: Path, in_one_run: Contents
 ) -> None:

@@ -73,6 +73,7 @@ def test_no_jvm_and_not_even_pyspark(twins_hour: Warehouse, tmp_path: Path, comm
     assert json.loads(done.stdout.splitlines()[-1]) == [0, []]
 
 
+@pytest.mark.slow
 def test_every_table_stays_readable(spark: SparkSession, copied: Warehouse) -> None:
     """After maintenance, which brings the sightings, and after more commits than a log should hold without a
     checkpoint: Spark makes that with the tenth.

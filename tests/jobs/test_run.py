@@ -140,6 +140,7 @@ def compiling(spark: SparkSession) -> Iterator[SparkSession]:
         spark.conf.set(name, value)
 
 
+@pytest.mark.slow
 def test_compiled_expressions_publish_the_same(compiling: SparkSession, copied: Warehouse) -> None:
     before = {table: stored(copied, table) for table in OUTPUTS}
     run(compiling, copied, REQUEST, Configuration())

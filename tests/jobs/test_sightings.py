@@ -187,6 +187,7 @@ def test_steps_are_late_if_what_was_seen_before_them_came_late(
     assert late_steps(spark, warehouse, Configuration(), everything) == []
 
 
+@pytest.mark.slow
 def test_maintain_brings_what_the_sources_tell(spark: SparkSession, warehouse: Warehouse) -> None:
     """Snapshots that no ingest has loaded, but for some. (`test_reading.py` sees that maintain makes the table, too;
     `test_run.py` that a run without it says so.)

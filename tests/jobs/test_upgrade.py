@@ -158,6 +158,7 @@ def _make(folder: Path, table: Table, lacking: tuple[str, ...]) -> None:
     DeltaTable.create(str(folder / table.name), Schema.from_json(json.dumps(schema)))
 
 
+@pytest.mark.slow
 def test_constraints_come_to_say_what_they_say_today(spark: SparkSession, warehouse: Warehouse) -> None:
     """As far as rows keep them; columns are no reason to lose what is known."""
     fields = [field for field in MEMBERSHIP_SNAPSHOTS.schema if field.name != "request_modes"]

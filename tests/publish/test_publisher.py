@@ -46,7 +46,7 @@ def in_catalog(spark: SparkSession) -> Iterator[Warehouse]:
     spark.sql("DROP SCHEMA spark_catalog.publish_test CASCADE")
 
 
-@pytest.mark.parametrize("where", ["warehouse", "in_catalog"])
+@pytest.mark.parametrize("where", ["warehouse", pytest.param("in_catalog", marks=pytest.mark.slow)])
 def test_what_was_written_is_counted_on_the_way(
     spark: SparkSession, where: str, request: pytest.FixtureRequest
 ) -> None:

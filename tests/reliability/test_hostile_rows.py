@@ -36,6 +36,7 @@ GOOD = {table: [good_row(table, n, s) for n in range(20) for s in range(5, 3600,
 _PART = 25_000
 
 
+@pytest.mark.slow
 def test_a_few_hundred_broken_rows(spark: SparkSession, tmp_path: Path) -> None:
     check(spark, tmp_path, list(broken_rows(1, len(BREAKS) + 100)), 300)
 
