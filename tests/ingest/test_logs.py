@@ -270,6 +270,20 @@ def test_rotated_compressed_and_overlapping_files_are_one_log(tmp_path: Path) ->
     assert members(tmp_path) == MEMBERS_OF_LIFE
 
 
+def test_a_broker_may_have_its_logs_in_several_folders(tmp_path: Path) -> None:
+    """Rotated files are in a folder below the newest one; a copy may be anywhere. It is alive between the first and
+    the last line of each.
+    """
+    lines = _log(*LIFE)
+    _file(tmp_path, "a/broker.log", lines[3:])
+    _file(tmp_path, "a/otherdays/broker.log", lines[:4])
+    assert members(tmp_path) == MEMBERS_OF_LIFE
+    _file(tmp_path, "b/broker.log", lines[5:])
+    assert members(f"b={tmp_path / 'a'}", f"b={tmp_path / 'b'}") == MEMBERS_OF_LIFE
+    (broker,) = recording_of_logs([LogFolder(tmp_path / "a", "b"), LogFolder(tmp_path / "b", "b")], "c").processes
+    assert [(_clock(first), _clock(last)) for first, last in broker.alive] == [("22:20:33", "22:26:33")]
+
+
 def test_a_log_that_begins_in_the_middle_is_known_back_from_the_moment_at_which_nobody_is_there(tmp_path: Path) -> None:
     last = [_closed("b"), "unregister consumer ok, no any connection, and remove consumer group, g"]
     _file(tmp_path, "broker.log", _log("register OK", *LIFE[3:6], *last))

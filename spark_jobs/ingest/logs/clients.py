@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from spark_jobs.domain.model.window import joined
 from spark_jobs.ingest.logs.events import Connected, Rebalanced, Registered, Subscription
 from spark_jobs.ingest.logs.members import Changed
 from spark_jobs.ingest.logs.sources import Process
@@ -69,26 +70,16 @@ def _add(states: list[tuple[int, KnownOfClient]], at: int, **known: object) -> N
 def _listed(
     groups: Mapping[str, Mapping[str, list[Changed]]], ends: Mapping[str, int]
 ) -> dict[Key, list[tuple[int, int]]]:
-    """The spans in which a broker or a proxy has a connection of the client, those that touch as one; `ends`: of the
-    log of each.
+    """The spans (both ends within) in which a broker or a proxy has a connection of the client; `ends`: of the log of
+    each.
     """
     spans: dict[Key, list[tuple[int, int]]] = defaultdict(list)
     for name, of_process in groups.items():
         for group, changes in of_process.items():
             for now, following in zip(changes, [*changes[1:], Changed(ends[name] + 1, None)], strict=True):
                 for connection in now.state.members if now.state else ():
-                    spans[group, connection.client_id].append((now.at, following.at - 1))
-    return {key: _united(of_client) for key, of_client in spans.items()}
-
-
-def _united(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    united: list[tuple[int, int]] = []
-    for first, last in sorted(spans):
-        if united and first <= united[-1][1] + 1:
-            united[-1] = united[-1][0], max(united[-1][1], last)
-        else:
-            united.append((first, last))
-    return united
+                    spans[group, connection.client_id].append((now.at, following.at))
+    return {key: [(start, end - 1) for start, end in joined(of_client)] for key, of_client in spans.items()}
 
 
 def _since(start: int, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -56,7 +56,7 @@ class LogZone:
 
 
 def entries(path: Path, zone: LogZone) -> Iterator[Entry]:
-    """The entries of a log file, plain or gzip, in the file's order; further lines of an entry, such as a stack trace,
+    """The entries of a log file, plain or gzip, in the file's order; more lines of an entry, such as a stack trace,
     are left out, and a file that ends in the middle of a line ends with the entry before.
 
     The zone is what the entry says, else what the file's own times of connections say, else that of RocketMQ's layout,

@@ -40,7 +40,7 @@ class Subscription(NamedTuple):
 
 
 class Booted(NamedTuple):
-    """A broker has started: nobody is connected to it."""
+    """A broker has started: no consumer is connected to it."""
 
     broker: str
     address: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -52,28 +53,31 @@ class Changed(NamedTuple):
 def groups_of(process: Process) -> dict[str, list[Changed]]:
     """Per group that the log of a broker or a proxy names, what was known of it from when on, in order of time.
 
-    A log begins in the middle: who was connected before is known from the moments at which nobody was (the broker
+    A log begins in the middle: who was connected before is known from the moments without any consumer (the broker
     started; it knows no consumer of the group; the group is new), and from there on and back through each connection
     that began and ended. Between two starts of the broker without such a moment it is unknown.
     """
     begins = process.alive[0][0] if process.alive else 0
-    lives: list[tuple[int, bool, list[Logged]]] = [(begins, False, [])]
+    lives: list[tuple[int, bool, dict[str, list[Logged]]]] = [(begins, False, defaultdict(list))]
     for logged in process.logged:
         if isinstance(logged.event, Booted):
-            lives.append((logged.at, True, []))
-        lives[-1][2].append(logged)
-    groups = dict.fromkeys(event.group for _, event in process.logged if isinstance(event, OF_GROUP))
-    return {group: [change for life in lives for change in _life(*life, group)] for group in groups}
+            lives.append((logged.at, True, defaultdict(list)))
+        elif isinstance(logged.event, OF_GROUP):
+            lives[-1][2][logged.event.group].append(logged)
+    groups = dict.fromkeys(group for _, _, of_groups in lives for group in of_groups)
+    return {
+        group: [change for at, booted, of_groups in lives for change in _life(at, booted, of_groups.get(group, []))]
+        for group in groups
+    }
 
 
-def _life(begins: int, booted: bool, logged: Sequence[Logged], group: str) -> Iterator[Changed]:
-    """The group from a start of the broker, or the beginning of the log, to the next start."""
-    own = [entry for entry in logged if isinstance(entry.event, OF_GROUP) and entry.event.group == group]
+def _life(begins: int, booted: bool, own: Sequence[Logged]) -> Iterator[Changed]:
+    """A group from a start of the broker, or the beginning of the log, to the next start; `own`: what is about it."""
     if not own and not booted:
         return  # what was before the broker's first start, or in another part of the log
-    states = [GroupState() if booted else _first_told([event for _, event in own])]
+    states = [GroupState() if booted else _first_known([event for _, event in own])]
     for _, event in own:
-        states.append(_told(states[-1], event))
+        states.append(_updated(states[-1], event))
     members = _members(own, booted)
     for at, state, known in zip([begins, *(at for at, _ in own)], states, members, strict=True):
         yield Changed(at, None if known is None else replace(state, members=tuple(known.values())))
@@ -89,7 +93,7 @@ def _members(own: Sequence[Logged], booted: bool) -> list[Members | None]:
     for place in range(known, len(own)):
         after[place + 1] = _after(after[place] or {}, own[place].event)
     for place in range(known - 1, -1, -1):
-        earlier = _before(after[place + 1] or {}, own[place].event, [event for _, event in own[:place]])
+        earlier = _before(after[place + 1] or {}, own, place)
         if earlier is None:
             break
         after[place] = earlier
@@ -97,16 +101,12 @@ def _members(own: Sequence[Logged], booted: bool) -> list[Members | None]:
 
 
 def _known_before(own: Sequence[Logged]) -> int | None:
-    """The place of an event before which the members are known: a recorder has them, or nobody was connected, as the
-    broker says so, or had no subscription of the group when the first line about it came (consumers behind a proxy
+    """The place of an event before which the members are known: a recorder has them, or no consumer was connected, as
+    the broker says so, or had no subscription of the group when the first line about it came (consumers behind a proxy
     have no retry topic that shows it).
     """
     for place, (at, event) in enumerate(own):
-        if isinstance(event, Listed):
-            return place
-        if isinstance(event, Empty) and not any(
-            isinstance(entry.event, Disconnected) and entry.at == at for entry in own[:place]
-        ):
+        if isinstance(event, Listed | Empty):
             return place
         if isinstance(event, Born) or (place == 1 and isinstance(event, Subscribed) and event.is_new):
             first = place
@@ -132,33 +132,38 @@ def _after(members: Mapping[str, LoggedConnection], event: Event) -> dict[str, L
     return changed
 
 
-def _before(members: Members, event: Event, earlier: Sequence[Event]) -> Members | None:
-    """Who was connected before the event; None: that is unknown, as an expired connection's line has no client id, and
-    its beginning is not among the `earlier` events.
+def _before(members: Members, own: Sequence[Logged], place: int) -> Members | None:
+    """Who was connected before the event at this place; None: that is unknown, as an expired connection's line has no
+    client id, and its beginning is not among the earlier events.
     """
-    match event:
+    match own[place].event:
         case Connected(connection=connection):
             return {address: member for address, member in members.items() if address != connection.address}
         case Disconnected(connection=connection):
             return {**members, connection.address: connection}
         case Expired(address=address):
-            began = {event.connection.address: event.connection for event in earlier if isinstance(event, Connected)}
-            return {**members, address: began[address]} if address in began else None
+            earlier = (event.connection for _, event in reversed(own[:place]) if isinstance(event, Connected))
+            began = next((connection for connection in earlier if connection.address == address), None)
+            return None if began is None else {**members, address: began}
     return members
 
 
 def _listed(event: Listed) -> GroupState:
-    told = (event.consume_type, event.message_model, event.consume_from_where)
-    return GroupState((), *told, subscriptions=event.subscriptions)
+    return GroupState(
+        consume_type=event.consume_type,
+        message_model=event.message_model,
+        consume_from_where=event.consume_from_where,
+        subscriptions=event.subscriptions,
+    )
 
 
-def _first_told(own: Sequence[Event]) -> GroupState:
+def _first_known(own: Sequence[Event]) -> GroupState:
     """Return what the broker knew of the group before the first line about it, by what its lines say first."""
     state, topics = GroupState(), set[str]()
     for event in own:
         if isinstance(event, Listed):
-            further = [entry for entry in event.subscriptions if entry.topic not in topics]
-            listed = replace(_listed(event), subscriptions=tuple(sorted([*state.subscriptions, *further])))
+            added = [entry for entry in event.subscriptions if entry.topic not in topics]
+            listed = replace(_listed(event), subscriptions=tuple(sorted([*state.subscriptions, *added])))
             return listed if event.members else state
         match event:
             case Connected(consume_type=consume_type, message_model=model) if state.message_model is None:
@@ -172,8 +177,8 @@ def _first_told(own: Sequence[Event]) -> GroupState:
     return state
 
 
-def _told(state: GroupState, event: Event) -> GroupState:
-    """Return what the broker knows of the group beside its members after the event; with the last member it forgets
+def _updated(state: GroupState, event: Event) -> GroupState:
+    """Return what the broker knows of the group after the event, apart from its members; with the last one it forgets
     all.
     """
     match event:

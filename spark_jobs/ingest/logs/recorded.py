@@ -7,6 +7,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -100,7 +101,7 @@ def _memberships(
     read: Sequence[Process], groups: Mapping[str, Mapping[str, list[Changed]]], at_all: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """The state of each group at each broker and proxy, at every change and every `CADENCE`. A group that a broker's
-    log does not name has nobody there since the broker started.
+    log does not name has no consumer there since the broker started.
     """
     for process in (process for process in read if process.name):
         name = str(process.name)
@@ -220,5 +221,5 @@ def _at_times(alive: Sequence[tuple[int, int]], changes: Sequence[tuple[int, Sta
 
 
 def _state_at(changes: Sequence[QueuesChanged], at: int) -> QueueCounts | None:
-    place = bisect_right([change.at for change in changes], at)
+    place = bisect_right(changes, at, key=attrgetter("at"))
     return changes[place - 1].queues if place else None

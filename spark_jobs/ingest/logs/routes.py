@@ -33,18 +33,18 @@ def topics_of(read: Sequence[Process]) -> dict[str, dict[str, list[QueuesChanged
         for topic in process.topics or ():
             changes[topic].setdefault(str(name), [])
     return {
-        topic: {broker: _of_broker(told, brokers.get(broker), topic) for broker, told in of_topic.items()}
+        topic: {broker: _of_broker(logged, brokers.get(broker), topic) for broker, logged in of_topic.items()}
         for topic, of_topic in changes.items()
     }
 
 
-def _of_broker(told: list[tuple[int, TopicChanged]], broker: Process | None, topic: str) -> list[QueuesChanged]:
+def _of_broker(logged: list[tuple[int, TopicChanged]], broker: Process | None, topic: str) -> list[QueuesChanged]:
     begins = broker.alive[0][0] if broker else 0
-    if not told:
+    if not logged:
         table = broker.topics if broker else None
         return [QueuesChanged(begins, (table or {}).get(topic))]
-    ordered = [change for _, change in sorted(told, key=itemgetter(0))]
-    times = sorted(at for at, _ in told)
+    ordered = [change for _, change in sorted(logged, key=itemgetter(0))]
+    times = sorted(at for at, _ in logged)
     first = QueuesChanged(begins, ordered[0].before)
     return [first, *(QueuesChanged(at, change.queues) for at, change in zip(times, ordered, strict=True))]
 

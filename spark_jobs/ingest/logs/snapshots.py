@@ -24,4 +24,5 @@ def recorded_spans(spark: SparkSession, warehouse: Warehouse, cluster: str) -> l
         .distinct()
         .collect()
     )
-    return [(first, last + 1000 * _STEP - 1) for first, last in spans_of(row.step * _STEP for row in steps)]
+    length = 1000 * _STEP
+    return spans_of((row.step * length, (row.step + 1) * length - 1) for row in steps)

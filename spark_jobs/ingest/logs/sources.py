@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from schemas import MEMBERSHIP_SNAPSHOTS
 from spark_jobs.domain.kernel.unseen import PROXY
-from spark_jobs.domain.model.window import to_micros
+from spark_jobs.domain.model.window import Time, joined, to_micros
 from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.logs.entries import LogZone, entries
@@ -30,10 +30,10 @@ from spark_jobs.ingest.logs.events import (
 from spark_jobs.ingest.recording import Row, outcomes
 
 #: A broker registers at the name servers every 30 s, and a proxy or client logs its counts every 60 s: longer without
-#: any line, and nobody knows what was.
+#: any line, and what happened is unknown.
 LONGEST_SILENCE: Final = 150_000
 #: Of recordings that name no cluster: their own is not asked for here.
-ANY_CLUSTER: Final = "*"
+_ANY_CLUSTER: Final = "*"
 #: Folders that every installation has.
 _ANY_LOGS: Final = ("logs", "rocketmqlogs")
 _NOT_LOGS: Final = (".json", ".bak", ".properties", ".conf", ".xml", ".yml", ".yaml")
@@ -97,7 +97,7 @@ def processes(folders: Sequence[LogFolder], zone: LogZone, report: LogReport) ->
             if path.name == "topics.json":
                 topics[path] = _topics(path)
             elif not path.name.endswith(_NOT_LOGS):
-                files[path.parent, folder.process].append(path)
+                files[_folder_of(path), folder.process].append(path)
     if not files:
         raise InputFileError(f"there is no log below {', '.join(str(folder.path) for folder in folders)}")
     read = [_process(name, paths, folder, zone, report) for (folder, name), paths in sorted(files.items(), key=str)]
@@ -111,7 +111,7 @@ def with_snapshots(read: Iterable[Process], recordings: Iterable[Path]) -> None:
     """
     named = {process.name: process for process in read if process.name}
     for path in recordings:
-        for outcome in outcomes(read_lines(path), ANY_CLUSTER):
+        for outcome in outcomes(read_lines(path), _ANY_CLUSTER):
             if isinstance(outcome, Row) and outcome.table is MEMBERSHIP_SNAPSHOTS:
                 row: dict[str, Any] = outcome.values
                 at = to_micros(row["captured_at"]) // 1000
@@ -128,8 +128,19 @@ def _listed(row: dict[str, Any]) -> Listed:
         for member in row["connections"]
     )
     subscriptions = (Subscription(*(entry[name] for name in Subscription._fields)) for entry in row["subscriptions"])
-    told = (row["consume_type"], row["message_model"], row["consume_from_where"])
-    return Listed(row["consumer_group"], *told, tuple(members), tuple(subscriptions))
+    return Listed(
+        group=row["consumer_group"],
+        consume_type=row["consume_type"],
+        message_model=row["message_model"],
+        consume_from_where=row["consume_from_where"],
+        members=tuple(members),
+        subscriptions=tuple(subscriptions),
+    )
+
+
+def _folder_of(path: Path) -> Path:
+    """The folder of a process that a file is of: RocketMQ rotates files into one below it."""
+    return path.parent.parent if path.parent.name == "otherdays" else path.parent
 
 
 def _files_below(path: Path) -> Iterator[Path]:
@@ -158,7 +169,7 @@ def _process(name: str | None, paths: Sequence[Path], folder: Path, zone: LogZon
             report.not_understood.append(str(path))
     ordered = sorted(logged.items(), key=lambda item: item[0][0])  # stable: as in the files within a second
     flat = [Logged(at, event) for (at, _), of_line in ordered for event in of_line]
-    return Process(_name_of(name, folder, flat), flat, spans_of(times))
+    return Process(_name_of(name, folder, flat), flat, spans_of((1000 * second, 1000 * second) for second in times))
 
 
 def _name_of(name: str | None, folder: Path, logged: Iterable[Logged]) -> str | None:
@@ -180,16 +191,10 @@ def _name_of(name: str | None, folder: Path, logged: Iterable[Logged]) -> str | 
     raise InputFileError(f"{folder} does not say whose logs it has: name the broker, --logs BROKER={folder}")
 
 
-def spans_of(seconds: Iterable[int]) -> list[tuple[int, int]]:
-    """Spans of milliseconds of these seconds, those together that are not further apart than `LONGEST_SILENCE`."""
-    spans: list[tuple[int, int]] = []
-    for second in sorted(seconds):
-        at = second * 1000
-        if spans and at - spans[-1][1] <= LONGEST_SILENCE:
-            spans[-1] = spans[-1][0], at
-        else:
-            spans.append((at, at))
-    return spans
+def spans_of(times: Iterable[Time]) -> list[Time]:
+    """These times (milliseconds, both ends within), those together between which is no more than `LONGEST_SILENCE`."""
+    lasting = joined((first, last + LONGEST_SILENCE) for first, last in times)
+    return [(first, last - LONGEST_SILENCE) for first, last in lasting]
 
 
 def _topics(path: Path) -> dict[str, QueueCounts]:
@@ -231,7 +236,7 @@ def _merged(read: Iterable[Process]) -> list[Process]:
         elif process.name in merged:
             first = merged[process.name]
             first.logged = sorted(first.logged + process.logged, key=attrgetter("at"))
-            first.alive = spans_of({at // 1000 for span in first.alive + process.alive for at in span})
+            first.alive = spans_of(first.alive + process.alive)
             first.topics = first.topics or process.topics
         else:
             merged[process.name] = process
