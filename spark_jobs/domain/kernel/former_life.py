@@ -98,9 +98,6 @@ def _explains(switch: Switch, queue: Place, start: int, settings: AuditSettings)
 
 def oldest_offset(topics: TopicReadings | None, offset: FormerOffset, window: StepWindow) -> int | None:
     """The oldest offset of its queue since the offset is beyond the end, by the topic's snapshots; None: unknown."""
-    if topics is None or offset.queue not in topics.columns:
+    if topics is None:
         return None
-    seen = topics.inside(offset.start, min(offset.end, window.end))
-    oldest = topics.min_offset[seen, topics.columns[offset.queue]]
-    known = oldest[oldest != UNKNOWN]
-    return int(known.min()) if len(known) else None
+    return min(topics.known_minimums(offset.queue, offset.start, min(offset.end, window.end)).tolist(), default=None)

@@ -35,10 +35,6 @@ class Unconsumed(NamedTuple):
     is_committed: bool
     others_commit: bool
 
-    def is_seen_for(self, seconds: float, since: int) -> bool:
-        """Return whether samples show it for so long after `since`."""
-        return self.seen_at - max(self.start, since) >= seconds * SECOND
-
 
 def unconsumed(readings: OffsetReadings, time: Time, settings: AuditSettings, seconds: float) -> list[Unconsumed]:
     """The spans of all queues of a topic that samples of a time show for so many seconds, by queue and time."""

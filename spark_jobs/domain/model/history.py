@@ -258,6 +258,13 @@ class TopicReadings(QueueReadings):
     max_offset: Matrix
     present: NDArray[np.bool_]
 
+    def known_minimums(self, queue: Place, start: int, end: int) -> Matrix:
+        """The oldest offsets of a queue in the snapshots of `[start, end)` (microseconds) that show it, in order."""
+        if queue not in self.columns:
+            return self.min_offset[:0, 0]
+        offsets: Matrix = self.min_offset[self.inside(start, end), self.columns[queue]]
+        return np.extract(offsets != UNKNOWN, offsets)
+
 
 @dataclass(frozen=True)
 class GroupHistory:

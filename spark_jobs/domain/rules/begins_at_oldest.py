@@ -9,7 +9,7 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.model.history import RETRY, UNKNOWN, Matrix, OffsetReadings, Place, TopicReadings
+from spark_jobs.domain.model.history import RETRY, UNKNOWN, Matrix, OffsetReadings, TopicReadings
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
@@ -75,12 +75,12 @@ def _beginning(
     if not len(known):
         return None
     first, last = int(known[0]), int(known[-1])
-    minimum = _minimum(oldest, place, int(times[first]))
+    minimums = oldest.known_minimums(place, step.window.read_from, int(times[first]) + 1).tolist()
     a_minute = max(_per_second(times, offsets, known) * _MINUTE, thresholds.rewind_tolerance)
     before = np.flatnonzero(ends[:first] != UNKNOWN)
     produced = int(ends[first] - ends[before[0]]) if len(before) else 0
     is_history = lag[first] > max(_FAR_ABOVE * produced, a_minute, thresholds.allowed_lag)
-    if minimum is None or offsets[first] - minimum > a_minute or not is_history:
+    if not minimums or offsets[first] - minimums[-1] > a_minute or not is_history:
         return None
     caught_up = np.flatnonzero((lag[first:] != UNKNOWN) & (lag[first:] <= a_minute))
     until = int(times[first + caught_up[0]]) if len(caught_up) else step.window.end
@@ -95,13 +95,6 @@ def _per_second(times: Matrix, offsets: Matrix, known: Matrix) -> float:
         return 0.0
     first, second = known[:2].tolist()
     return max(int(offsets[second] - offsets[first]), 0) / (int(times[second] - times[first]) / SECOND)
-
-
-def _minimum(oldest: TopicReadings, place: Place, at: int) -> int | None:
-    """The queue's oldest offset by the last snapshot up to then; None: unknown."""
-    offsets = oldest.min_offset[: int(oldest.times.searchsorted(at, side="right")), oldest.columns[place]]
-    known = offsets[offsets != UNKNOWN]
-    return int(known[-1]) if len(known) else None
 
 
 def _hits(step: AuditedStep, beginnings: Sequence[Beginning]) -> Iterator[RuleHit]:

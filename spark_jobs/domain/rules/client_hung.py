@@ -9,6 +9,7 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import HungCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN
@@ -131,7 +132,8 @@ RULE = Rule(
 PULLS_BY_HAND = "CONSUME_ACTIVELY"
 
 
-def pulling_by_hand(step: AuditedStep) -> list[Time]:
+@cached_with_value
+def pulling_by_hand(step: AuditedStep) -> Sequence[Time]:
     """The times in which a broker reports that the application decides when members pull (DefaultLitePullConsumer,
     DefaultMQPullConsumer).
     """

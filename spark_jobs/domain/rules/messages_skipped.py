@@ -13,7 +13,7 @@ from spark_jobs.domain.kernel.consume_statuses import status_readings
 from spark_jobs.domain.kernel.offset_jumps import Jump, offset_jumps
 from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
+from spark_jobs.domain.model.history import ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import MILLISECOND, SECOND
@@ -107,12 +107,11 @@ def _lost(step: AuditedStep, topic: str, jump: Jump, tolerance: int) -> int:
     Topics and offsets are read one after the other, so the next snapshot of the topic counts, too.
     """
     topics = step.history.topics.get(topic)
-    if topics is None or jump.queue not in topics.columns:
+    if topics is None:
         return 0
-    seen = topics.inside(step.window.read_from, min(jump.at + step.settings.cadence, step.window.end))
-    oldest = topics.min_offset[seen, topics.columns[jump.queue]]
-    known = oldest[oldest != UNKNOWN][-2:]
-    landed = [least for least in known.tolist() if jump.since < least <= jump.to <= least + tolerance + jump.usual]
+    end = min(jump.at + step.settings.cadence, step.window.end)
+    minimums = topics.known_minimums(jump.queue, step.window.read_from, end)[-2:].tolist()
+    landed = [least for least in minimums if jump.since < least <= jump.to <= least + tolerance + jump.usual]
     return max((least - jump.since for least in landed if least - jump.since > tolerance), default=0)
 
 

@@ -61,6 +61,7 @@ def held_back(step: AuditedStep) -> Sequence[HeldOffset]:
     return [each for interval in step.replayed for each in _in_interval(step, interval)]
 
 
+@cached_with_value
 def held_back_times(step: AuditedStep) -> Mapping[MessageQueue, Sequence[Time]]:
     """The same by queue, in order."""
     times: dict[MessageQueue, list[Time]] = defaultdict(list)

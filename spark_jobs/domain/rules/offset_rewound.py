@@ -118,11 +118,10 @@ def _lost_end(readings: OffsetReadings, before: int, row: int, column: int) -> b
 def _minimum(step: AuditedStep, topic: str, queue: Place, at: int) -> int | None:
     """The queue's oldest offset by the topic's last snapshot in the window, up to `at`, that shows it."""
     readings = step.history.topics.get(topic)
-    if readings is None or queue not in readings.columns:
+    if readings is None:
         return None
-    offsets = readings.min_offset[readings.inside(step.window.read_from, at + 1), readings.columns[queue]]
-    known = offsets[offsets != UNKNOWN]
-    return int(known[-1]) if len(known) else None
+    minimums = readings.known_minimums(queue, step.window.read_from, at + 1)
+    return int(minimums[-1]) if len(minimums) else None
 
 
 def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) -> Switch | None:
