@@ -123,7 +123,7 @@ def places(queues: dict[str, int]) -> list[Place]:
 
 
 def by_rule(course: Course, rule: Rule) -> Callable[[str, int], Collection[Place]]:
-    """What a client holds that follows every change at once."""
+    """Queues that a client holds that follows every change at once."""
 
     def holds(client_id: str, second: int) -> Collection[Place]:
         _, ids, queues = [one for one in course if one[0] <= second][-1]

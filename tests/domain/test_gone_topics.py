@@ -1,4 +1,4 @@
-"""Whether a topic is gone or a broker is dead, on spans written by hand."""
+"""Topics that are gone and brokers that are dead, on spans written by hand."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class PiledUp(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What waited at one reading; `without_rewinds`: less what offsets that went back have added; `moved`: the offset
+    """The backlog at one reading; `without_rewinds`: less what offsets that went back have added; `moved`: the offset
     moved on since the one before.
     """
 

@@ -35,7 +35,7 @@ class QueueReading(NamedTuple):
 
     @property
     def is_beyond_end(self) -> bool:
-        """Whether the next offset to consume is more than 64 messages above the next one to write."""
+        """Return whether the next offset to consume is more than 64 messages above the next one to write."""
         known = self.end_offset is not None and self.consumed_to is not None
         return known and (self.consumed_to or 0) - (self.end_offset or 0) > 64
 
@@ -70,7 +70,7 @@ class Log:
         }
 
     def produced(self, before: QueueReading, after: QueueReading) -> int | None:
-        """What came in; of the way back up only what is above the highest end offset before."""
+        """The messages that came; of the way back up only what is above the highest end offset before."""
         away = [(until, high) for since, until, high in self._away if since <= after.at <= until]
         if not away:
             return _produced(before, after)
@@ -93,7 +93,9 @@ def _jumped_back(readings: Sequence[QueueReading], high: int, fall: int) -> int 
 
 
 def _shows_old_message(readings: Sequence[QueueReading], before: QueueReading) -> bool | None:
-    """Whether the first offset behind the one before the fall is of a message a minute older; None: there is none."""
+    """Return whether the first offset behind the one before the fall is of a message a minute older; None: no such
+    offset.
+    """
     for reading in readings:
         known = reading.consumed_to and (reading.last_timestamp or 0) > 0 and before.consumed_to is not None
         if known and (reading.consumed_to or 0) < (before.consumed_to or 0) and (reading.consumed_to or 0) > 0:
