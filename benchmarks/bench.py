@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.errors import NotMeasuredError
 from benchmarks.fleet import Fleet
-from benchmarks.measure import NotMeasuredError
 from benchmarks.process import Outcome, perform
 from benchmarks.sides import Side
 from schemas import SOURCES

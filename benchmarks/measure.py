@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from benchmarks.bench import Bench
+from benchmarks.errors import NotMeasuredError
 from spark_jobs.errors import RebalanceAuditError
-
-if TYPE_CHECKING:
-    from benchmarks.bench import Bench
 
 #: By how much of itself a goal may be missed before the benchmark fails: two runs differ by as much.
 TOLERANCE = 0.1
-
-
-class NotMeasuredError(RebalanceAuditError):
-    """Something that a measure needs is not there; the text says what. That is no miss."""
 
 
 @dataclass(frozen=True)

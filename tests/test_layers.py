@@ -1,4 +1,6 @@
-"""Imports go only where the table of docs/architecture.md lets them go, and no two classes have one name."""
+"""Imports go only where the table of docs/architecture.md lets them go and never in a circle; files that a text names
+exist; no two classes have one name.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +19,16 @@ PAGE = ROOT / "docs" / "architecture.md"
 PACKAGES = ("rebalance_audit", "dags", "spark_jobs", "schemas", "expectations")
 #: What product code never imports, beside what its layer may not.
 NOT_PRODUCT = ("tests", "benchmarks")
+#: Files of the project in a text, with the folder that they are in.
+NAMED_FILE = re.compile(
+    rf"(?<![\w/.-])(?:{'|'.join((*PACKAGES, *NOT_PRODUCT, 'docs', 'deploy', 'examples'))})/[\w/.-]+\.\w+"
+)
+#: Files that a guide has its readers make, and what is so named inside a wheel.
+NOT_IN_CHECKOUT = {
+    "spark_jobs/domain/rules/single_member.py",
+    "tests/domain/rules/test_single_member.py",
+    "rebalance_audit/spark_jobs/submit/main.py",
+}
 
 
 class Layer(NamedTuple):
@@ -116,6 +129,39 @@ def test_the_table_points_down() -> None:
         if other != "domain.phrases" and other not in order[place + 1 :]
     ]
     assert up == []
+
+
+def test_no_modules_import_each_other() -> None:
+    trees = {
+        ".".join(path.with_suffix("").parts).removesuffix(".__init__"): ast.parse(path.read_text(encoding="utf-8"))
+        for package in (*PACKAGES, *NOT_PRODUCT)
+        for path in (file.relative_to(ROOT) for file in (ROOT / package).rglob("*.py"))
+    }
+    imports = {
+        module: {name if name in trees else name.rpartition(".")[0] for _, name in imported(tree)}
+        & trees.keys() - {module}
+        for module, tree in trees.items()
+    }
+    TopologicalSorter(imports).prepare()  # raises CycleError, which names the circle
+
+
+def texts() -> Iterator[Path]:
+    """Every text of the project but its history and its data."""
+    for folder in (*PACKAGES, *NOT_PRODUCT, "docs", "deploy", "examples", "."):
+        for file in (ROOT / folder).glob("*" if folder == "." else "**/*"):
+            if file.suffix in (".py", ".md", ".toml", ".cfg", ".yml", ".js", ".css", ".html", ".java", ".xml"):
+                yield file.relative_to(ROOT)
+
+
+def test_files_that_a_text_names_exist() -> None:
+    missing = [
+        f"{path}: {name}"
+        for path in texts()
+        if path.name not in ("CHANGELOG.md", "test_version.py")
+        for name in NAMED_FILE.findall((ROOT / path).read_text(encoding="utf-8"))
+        if name not in NOT_IN_CHECKOUT and not (ROOT / name).exists()
+    ]
+    assert missing == []
 
 
 def test_the_domain_asks_no_clock() -> None:

@@ -6,7 +6,8 @@ import re
 from statistics import median
 
 from benchmarks.bench import RECORDING, Bench
-from benchmarks.measure import CallResults, NotMeasuredError
+from benchmarks.errors import NotMeasuredError
+from benchmarks.measure import CallResults
 from benchmarks.sides import Side
 from spark_jobs.operate.demo import INTERVAL, RECORDED, example_files
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from benchmarks.bench import Bench
+from benchmarks.errors import NotMeasuredError
 from benchmarks.fleet import FLAP_MS, Fleet
-from benchmarks.measure import CallResults, NotMeasuredError
+from benchmarks.measure import CallResults
 from spark_jobs.domain.model.intervals import Interval
 
 

@@ -11,7 +11,8 @@ from statistics import median
 
 from benchmarks.bench import Bench
 from benchmarks.duckdb_replay import connect, export_states, load
-from benchmarks.measure import CallResults, NotMeasuredError
+from benchmarks.errors import NotMeasuredError
+from benchmarks.measure import CallResults
 from benchmarks.process import MeasurementError
 from spark_jobs.config import Configuration
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.measure import NotMeasuredError
+from benchmarks.errors import NotMeasuredError
 from benchmarks.measures.java import CLASS_PATH, class_path, run_loop
 
 

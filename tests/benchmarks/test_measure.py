@@ -9,8 +9,9 @@ import pytest
 
 from benchmarks import command
 from benchmarks.bench import Bench
+from benchmarks.errors import NotMeasuredError
 from benchmarks.fleet import Fleet
-from benchmarks.measure import CallResults, Measure, NotMeasuredError, measured
+from benchmarks.measure import CallResults, Measure, measured
 from benchmarks.process import MeasurementError
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bench import Bench
+from benchmarks.errors import NotMeasuredError
 from benchmarks.fleet import Fleet
-from benchmarks.measure import NotMeasuredError
 from benchmarks.measures.commands import test_suite as suite_minutes
 from benchmarks.process import Outcome
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bench import Bench
+from benchmarks.errors import NotMeasuredError
 from benchmarks.fleet import Fleet
-from benchmarks.measure import NotMeasuredError
 from benchmarks.measures import before
 from benchmarks.process import MeasurementError
 from benchmarks.sides import Side

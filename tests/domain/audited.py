@@ -9,14 +9,8 @@ from typing import Any
 import numpy as np
 
 from schemas import CLIENT_SNAPSHOTS
-from spark_jobs.domain.kernel.audited_step import (
-    Allocation,
-    AuditedStep,
-    IntervalProgress,
-    Member,
-    Moves,
-    RebalanceInterval,
-)
+from spark_jobs.domain.kernel.allocations import Allocation, Member
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, Moves, RebalanceInterval
 from spark_jobs.domain.model.finding import Counts, Evidence, Finding, Party, QueueEvidence
 from spark_jobs.domain.model.history import (
     UNKNOWN,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.kernel.audited_step import Allocation
-from spark_jobs.domain.kernel.audited_step import Member as Connection
+from spark_jobs.domain.kernel.allocations import Allocation
+from spark_jobs.domain.kernel.allocations import Member as Connection
 from spark_jobs.domain.kernel.ownership import Inputs, queues_of, replayed
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.message_queue import MessageQueue, RouteEntry, all_queues, sort_client_ids

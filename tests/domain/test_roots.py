@@ -11,7 +11,8 @@ from tests.domain.audited import finding
 
 
 def roots(*found: Finding) -> dict[str, str | None]:
-    return {finding.finding_id: finding.root_finding_id for finding in with_roots(found, RULES)}
+    links = {rule.name: rule.follows for rule in RULES}
+    return {finding.finding_id: finding.root_finding_id for finding in with_roots(found, links)}
 
 
 TWINS = finding("twins", "DUPLICATE_CLIENT_ID", 0, 600, client_id="c1", client_ids=["c1"])

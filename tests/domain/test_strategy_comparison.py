@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS
-from spark_jobs.domain.kernel.audited_step import Member, RebalanceInterval
+from spark_jobs.domain.kernel.allocations import Member
+from spark_jobs.domain.kernel.audited_step import RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Inputs, replayed
 from spark_jobs.domain.rocketmq.allocation import first_positions
 from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM_NEARBY, StrategySettings

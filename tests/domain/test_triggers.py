@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import pytest
 
-from spark_jobs.domain.kernel.audited_step import Member, RebalanceInterval
+from spark_jobs.domain.kernel.allocations import Member
+from spark_jobs.domain.kernel.audited_step import RebalanceInterval
 from spark_jobs.domain.kernel.triggers import Unanswered, has_expired, least_moves, with_moves
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.statuses import Reason

@@ -12,14 +12,8 @@ import pytest
 
 from schemas import OUTPUTS
 from spark_jobs.domain.judge import JudgedStep
-from spark_jobs.domain.kernel.audited_step import (
-    Allocation,
-    AuditedStep,
-    IntervalProgress,
-    Member,
-    Moves,
-    RebalanceInterval,
-)
+from spark_jobs.domain.kernel.allocations import Allocation, Member
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, Moves, RebalanceInterval
 from spark_jobs.domain.model.finding import Counts, Evidence, Finding, Party, QueueEvidence
 from spark_jobs.domain.model.history import UNKNOWN, Connection, GroupHistory
 from spark_jobs.domain.model.statuses import Reason, Trigger

@@ -9,7 +9,8 @@ import numpy as np
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.domain.judge import JudgedStep
-from spark_jobs.domain.kernel.audited_step import Allocation, IntervalProgress, Moves, RebalanceInterval
+from spark_jobs.domain.kernel.allocations import Allocation
+from spark_jobs.domain.kernel.audited_step import IntervalProgress, Moves, RebalanceInterval
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory
 from spark_jobs.domain.model.message_queue import topic_type
 from spark_jobs.domain.model.window import from_micros

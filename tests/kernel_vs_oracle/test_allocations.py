@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from spark_jobs.domain.kernel.audited_step import Member
+from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.kernel.ownership import Inputs, queues_of, replayed
 from spark_jobs.domain.model.message_queue import all_queues
 from tests.kernel_vs_oracle import by_kernel, by_oracle

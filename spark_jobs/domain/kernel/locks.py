@@ -12,7 +12,8 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby, pairwise
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Allocation, Member, Moves, RebalanceInterval
+from spark_jobs.domain.kernel.allocations import Allocation, Member
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Moves, RebalanceInterval
 from spark_jobs.domain.kernel.holdings import reported_series
 from spark_jobs.domain.kernel.ownership import is_harm
 from spark_jobs.domain.model.causes import UnassignedCause

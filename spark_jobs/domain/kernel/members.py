@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from spark_jobs.domain.kernel.audited_step import Allocation, Member
+from spark_jobs.domain.kernel.allocations import Allocation, Member
 from spark_jobs.domain.model.history import ClientState, Connection
 from spark_jobs.domain.model.message_queue import java_order
 from spark_jobs.domain.rocketmq.strategies import (

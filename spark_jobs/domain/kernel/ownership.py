@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
-from spark_jobs.domain.kernel.audited_step import Allocation, Member
+from spark_jobs.domain.kernel.allocations import Allocation, Member
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import Place

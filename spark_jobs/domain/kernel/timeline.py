@@ -6,14 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from spark_jobs.domain.kernel.audited_step import (
-    ALL_HOSTS,
-    Allocation,
-    Answer,
-    Disagreement,
-    Member,
-    RebalanceInterval,
-)
+from spark_jobs.domain.kernel.allocations import Allocation, Member
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Answer, Disagreement, RebalanceInterval
 from spark_jobs.domain.kernel.group_spans import ClientStates, ClientStateTimeline, GroupSpans
 from spark_jobs.domain.kernel.members import group_source, in_allocation_order, is_grpc, members_of
 from spark_jobs.domain.kernel.observation import Observation

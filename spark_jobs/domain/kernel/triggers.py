@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Allocation, Moves, RebalanceInterval, Switch
+from spark_jobs.domain.kernel.allocations import Allocation
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Moves, RebalanceInterval, Switch
 from spark_jobs.domain.model.history import ClientHistory, Place, Serving
 from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.statuses import Trigger

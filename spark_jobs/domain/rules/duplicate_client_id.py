@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import chain
 
-from spark_jobs.domain.kernel.audited_step import Allocation, AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.allocations import Allocation
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.finding import Condition, Party, RuleHit
 from spark_jobs.domain.model.grouped import by_key

@@ -31,7 +31,7 @@ def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
         for hits in of.conditions(_until_deleted(rule.hits(step), step), step.window, partial(stood, step))
         if of.lasted_long_enough(hits, step.settings.thresholds)
     ]
-    return with_roots(step_findings, rules)
+    return with_roots(step_findings, {rule.name: rule.follows for rule in rules})
 
 
 def _until_deleted(hits: Iterable[RuleHit], step: AuditedStep) -> Iterator[RuleHit]:

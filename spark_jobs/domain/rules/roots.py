@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.window import SECOND
-
-if TYPE_CHECKING:
-    from spark_jobs.domain.rules.rule import Rule
 
 #: A consequence may be seen before its cause: by another source, or over another window. What began longer before the
 #: cause is no consequence of it.
@@ -82,8 +79,9 @@ def hosts(finding: Finding) -> Iterable[Hashable]:
 _Index = Mapping[Hashable, Sequence[Finding]]
 
 
-def with_roots(findings: Sequence[Finding], rules: Iterable[Rule]) -> list[Finding]:
+def with_roots(findings: Sequence[Finding], links_of: Mapping[str, Sequence[Follows]]) -> list[Finding]:
     """The findings of one step of one group, in their order, each with the id of the root that it follows from, if any.
+    `links_of`: by rule, the likeliest root first.
 
     Of several roots, that of the first `Follows` counts, then one at the same time, then the earliest. A root's own
     root is the root, so that all consequences of one cause name one finding. The rules' links have no cycle; a test
@@ -91,7 +89,6 @@ def with_roots(findings: Sequence[Finding], rules: Iterable[Rule]) -> list[Findi
     """
     if len(findings) < 2:
         return list(findings)
-    links_of = {rule.name: rule.follows for rule in rules}
     links = {link for name in {finding.rule for finding in findings} for link in links_of.get(name, ())}
     indexes = {link: _index(findings, link) for link in links}
     causes = {finding.finding_id: _cause(finding, links_of.get(finding.rule, ()), indexes) for finding in findings}

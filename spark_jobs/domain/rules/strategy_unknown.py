@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep, Member
+from spark_jobs.domain.kernel.allocations import Member
+from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import Reason

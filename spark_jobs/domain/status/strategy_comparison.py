@@ -8,7 +8,8 @@ from functools import cached_property
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Allocation, AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.allocations import Allocation
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Inputs, allocated
 from spark_jobs.domain.kernel.triggers import Movement, moved_between
 from spark_jobs.domain.rocketmq.allocation import unresolvable_room

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Allocation, AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.allocations import Allocation
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress
 from spark_jobs.domain.model.history import UNKNOWN, Place
 from spark_jobs.domain.model.window import SECOND, Time, covered
 from spark_jobs.domain.rocketmq.strategies import is_popped

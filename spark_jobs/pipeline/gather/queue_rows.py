@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from schemas import ALLOCATIONS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from schemas.common import OF_INTERVAL, OF_QUEUE
-from spark_jobs.domain.kernel.audited_step import Allocation, AuditedStep, Member, RebalanceInterval
+from spark_jobs.domain.kernel.allocations import Allocation, Member
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.progress import lag_qualities
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.series import coded

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_jobs.domain.kernel.allocations import Allocation, Member
 from spark_jobs.domain.kernel.audited_step import (
     ALL_HOSTS,
-    Allocation,
     AuditedStep,
     Disagreement,
     IntervalProgress,
-    Member,
     Moves,
     Rebalance,
     RebalanceInterval,

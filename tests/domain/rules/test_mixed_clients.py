@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.kernel.audited_step import Disagreement, Member
+from spark_jobs.domain.kernel.allocations import Member
+from spark_jobs.domain.kernel.audited_step import Disagreement
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.domain.kernel.audited_step import Member
+from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.model.finding import Party, RuleHit
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.mixed_strategies import hits

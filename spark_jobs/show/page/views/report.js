@@ -1,7 +1,7 @@
 'use strict';
 (() => {
   const dark = matchMedia('(prefers-color-scheme: dark)');
-  // By scheme, the colours in the place of those that spark_jobs/show/page/colours.py names INK and the like.
+  // By scheme, the colours in the place of those that spark_jobs/show/page/style.py names INK and the like.
   const schemes = JSON.parse(document.currentScript.dataset.schemes);
   const pages = [...document.querySelectorAll('.page')], index = document.getElementById('index');
   // What has charts: the timeline of incidents, a group, or a group on the page of an incident.
