@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
-from spark_jobs.domain.rules import broker_not_readable
-from spark_jobs.domain.rules.member_loads import agreed_intervals, member_loads
+from spark_jobs.domain.rules import broker_not_readable, duplicate_client_id
+from spark_jobs.domain.rules.member_loads import MemberLoad, agreed_intervals, member_loads
 from spark_jobs.domain.rules.roots import Follows, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "IDLE_CONSUMER"
 MORE_MEMBERS_THAN_QUEUES = "MORE_MEMBERS_THAN_QUEUES"
+PUSHED_OUT_BY_DUPLICATES = "PUSHED_OUT_BY_DUPLICATES"
 LEFT_OUT_BY_STRATEGY = "LEFT_OUT_BY_STRATEGY"
 
 
@@ -25,17 +26,24 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         return
     for load in member_loads(agreed):
         if load.queues == 0:
-            more_members = load.member_count > load.queue_count
             yield RuleHit(
                 load.start,
                 load.end,
-                cause=MORE_MEMBERS_THAN_QUEUES if more_members else LEFT_OUT_BY_STRATEGY,
+                cause=_cause(load),
                 client_id=load.client_id,
                 implicated=load.client_id,
                 member_count=load.member_count,
                 queue_count=load.queue_count,
                 severity=WARN,
+                minimum_seconds=step.settings.thresholds.persistent_after_seconds,
             )
+
+
+def _cause(load: MemberLoad) -> str:
+    """Connections that share an id are one consumer too many in the list, not in the group."""
+    if load.id_count > load.queue_count:
+        return MORE_MEMBERS_THAN_QUEUES
+    return PUSHED_OUT_BY_DUPLICATES if load.member_count > load.queue_count else LEFT_OUT_BY_STRATEGY
 
 
 RULE = Rule(
@@ -43,13 +51,19 @@ RULE = Rule(
     headline="{subjects} of {groups} {subjects:owns|own} no queue",
     meaning="The member owns no queue of any topic that it subscribes to. Retry topics do not count (they usually have "
     "one queue per broker).",
-    decided_by="the replayed allocation, while all brokers of the topic list the same members. WARN: the member is "
-    "wasted, but nothing breaks.",
+    decided_by="the replayed allocation, while all brokers of the topic list the same members, for "
+    "`persistent_after_seconds` or longer: brokers list the connection of a process that died for up to 130 s. WARN: "
+    "the member is wasted, but nothing breaks.",
     causes={
         MORE_MEMBERS_THAN_QUEUES: Cause(
-            "the group has more connections than the topic has queues",
+            "the group has more client ids than the topic has queues",
             "The group has more members than queues, so more consumers cannot help. Stop the surplus consumers, or add "
             "queues.",
+        ),
+        PUSHED_OUT_BY_DUPLICATES: Cause(
+            "the group has more connections than the topic has queues, but no more client ids",
+            "Connections that share a client id fill the list of members, so that no queue is left for this member. Give "
+            "every consumer its own client id.",
         ),
         LEFT_OUT_BY_STRATEGY: Cause(
             "there are enough queues, but the strategy gives this member none",
@@ -59,5 +73,8 @@ RULE = Rule(
     },
     example="`inventory-service`: three members share two queues, so the third is idle for the whole recording.",
     hits=hits,
-    follows=(Follows(broker_not_readable.NAME, everything, (MORE_MEMBERS_THAN_QUEUES,)),),
+    follows=(
+        Follows(duplicate_client_id.NAME, everything, (PUSHED_OUT_BY_DUPLICATES,)),
+        Follows(broker_not_readable.NAME, everything, (MORE_MEMBERS_THAN_QUEUES,)),
+    ),
 )

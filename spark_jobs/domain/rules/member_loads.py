@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, IntervalProgress, RebalanceInterval
@@ -17,7 +18,8 @@ class MemberLoad(NamedTuple):
     """One client id in a span `[start, end)`, in microseconds, in which none of its shares began or ended.
 
     `topics` it is a member for, `even_topics` of them that are shared by AVG or AVG_BY_CIRCLE, `queues` it owns of
-    all. `member_count` and `queue_count` are those of the topic whose interval began last, of several the greatest.
+    all. `member_count`, of which `id_count` have different client ids, and `queue_count` are those of the topic whose
+    interval began last, of several the greatest.
     """
 
     client_id: str
@@ -27,11 +29,14 @@ class MemberLoad(NamedTuple):
     even_topics: int
     queues: int
     member_count: int
+    id_count: int
     queue_count: int
 
 
-#: At a moment: topics, even topics and queues that begin (less than 0: end); member and queue count of what begins.
-_Change = tuple[int, int, int, int, int, int]
+#: Of what begins: members, different client ids, queues; (0, 0, 0): something ends.
+_Sizes = tuple[int, int, int]
+#: At a moment: topics, even topics and queues that begin (less than 0: end), and of how many.
+_Change = tuple[int, int, int, int, _Sizes]
 
 
 def agreed_intervals(intervals: Iterable[RebalanceInterval]) -> list[RebalanceInterval]:
@@ -58,11 +63,12 @@ def member_loads(agreed: Iterable[RebalanceInterval]) -> Iterator[MemberLoad]:
     """
     changes: dict[str, list[_Change]] = defaultdict(list)
     for interval in agreed:
-        members, queue_count = interval.members or (), len(interval.queues or ())
+        members = interval.members or ()
+        sizes = (len(members), len({member.client_id for member in members}), len(interval.queues or ()))
         even = int(all(member.strategy in (AVG, AVG_BY_CIRCLE) for member in members))
         for client_id, queues in _queues_of_ids(interval).items():
-            begin = (interval.start, 1, even, queues, len(members), queue_count)
-            changes[client_id] += (begin, (interval.end, -1, -even, -queues, 0, 0))
+            begin = (interval.start, 1, even, queues, sizes)
+            changes[client_id] += (begin, (interval.end, -1, -even, -queues, (0, 0, 0)))
     for client_id, client_changes in changes.items():
         yield from _client_loads(client_id, client_changes)
 
@@ -76,20 +82,18 @@ def _queues_of_ids(interval: RebalanceInterval) -> dict[str, int]:
 
 
 def _client_loads(client_id: str, changes: list[_Change]) -> Iterator[MemberLoad]:
-    changes.sort()
-    since = changes[0][0]
-    topics = even_topics = queues = member_count = queue_count = 0
-    is_first = True
-    for at, more_topics, more_even, more_queues, members, readable in changes:
-        if at > since:
-            if topics > 0:
-                yield MemberLoad(client_id, since, at, topics, even_topics, queues, member_count, queue_count)
-            since, is_first = at, True
-        topics, even_topics, queues = topics + more_topics, even_topics + more_even, queues + more_queues
-        if members:
-            member_count = members if is_first else max(member_count, members)
-            queue_count = readable if is_first else max(queue_count, readable)
-            is_first = False
+    since, topics, even_topics, queues = min(changes)[0], 0, 0, 0
+    sizes = (0, 0, 0)
+    for at, together in groupby(sorted(changes), key=lambda change: change[0]):
+        if topics > 0:
+            yield MemberLoad(client_id, since, at, topics, even_topics, queues, *sizes)
+        since, begun = at, []
+        for _, more_topics, more_even, more_queues, of_topic in together:
+            topics, even_topics, queues = topics + more_topics, even_topics + more_even, queues + more_queues
+            begun.append(of_topic)
+        if any(map(any, begun)):
+            members, ids, readable = (max(each) for each in zip(*begun, strict=True))
+            sizes = members, ids, readable
 
 
 @dataclass(slots=True)

@@ -65,15 +65,19 @@ def flapping(
     spans: Sequence[Span[Membership]], answer: Callable[[Membership], Hashable], lasting: int = 0
 ) -> Iterator[Flapping]:
     """One per flap of a broker. Two kinds of clients are there until one of its clients is gone, or the answer has been
-    the same for twice as long as it usually is: a heartbeat that says nothing new changes nothing at the broker.
+    the same for twice as long as it usually is: a heartbeat that says nothing new changes nothing at the broker. They
+    are there until the next flap that begins no more than `lasting` later, too: one rolling change replaces clients.
     """
     flapped = list(flaps(spans, answer, lasting))
     if not flapped:
         return
     usual = int(median(now.end - now.start for _, now in flapped))
-    for before, now in flapped:
-        end = min(now.end + 2 * usual, _stays_until(spans, now))
-        yield Flapping(before.state, now.state, now.start, max(now.end, end), len(flapped) + 1)
+    starts = [*(now.start for _, now in flapped[1:]), None]
+    for (before, now), following in zip(flapped, starts, strict=True):
+        end = max(now.end, min(now.end + 2 * usual, _stays_until(spans, now)))
+        if following is not None and following - end <= lasting:
+            end = max(end, following)
+        yield Flapping(before.state, now.state, now.start, end, len(flapped) + 1)
 
 
 def _stays_until(spans: Sequence[Span[Membership]], now: Span[Membership]) -> int:

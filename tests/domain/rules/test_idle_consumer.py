@@ -34,14 +34,23 @@ def test_more_members_than_queues() -> None:
             member_count=3,
             queue_count=2,
             severity="WARN",
+            minimum_seconds=150,
         )
     ]
+
+
+def test_who_finds_no_queue_because_ids_repeat_is_not_surplus() -> None:
+    """Three consumers, one of which is listed twice, share three queues; a fourth one would be surplus."""
+    (pushed_out,) = hits(audited_step(_of("t", 0, 60, "c1 c1 c2 c3", "0+1 - 2")))
+    assert (pushed_out.client_id, pushed_out.cause) == ("c3", "PUSHED_OUT_BY_DUPLICATES")
+    c3, c4 = hits(audited_step(_of("t", 0, 60, "c1 c1 c2 c3 c4", "0+1 - 2")))
+    assert (c3.cause, c4.cause) == ("MORE_MEMBERS_THAN_QUEUES", "MORE_MEMBERS_THAN_QUEUES")
 
 
 def test_left_out_by_the_strategy_where_there_are_queues_enough() -> None:
     (found,) = hits(audited_step(_of("t", 0, 60, "c1 c2", "0 0")))
     assert (found.client_id, found.cause) == ("c2", "LEFT_OUT_BY_STRATEGY")
-    assert set(RULE.causes) == {"MORE_MEMBERS_THAN_QUEUES", "LEFT_OUT_BY_STRATEGY"}
+    assert set(RULE.causes) == {"MORE_MEMBERS_THAN_QUEUES", "PUSHED_OUT_BY_DUPLICATES", "LEFT_OUT_BY_STRATEGY"}
 
 
 def test_idle_in_one_topic_is_not_idle() -> None:

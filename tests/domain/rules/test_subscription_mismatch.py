@@ -162,8 +162,26 @@ def test_a_brief_change_back_counts_though_members_change_meanwhile() -> None:
         (120, 160, "DIFFERENT_TOPICS"),
         (140, 160, "DIFFERENT_TOPICS"),
     ]
+    assert _spans_of_a_change_of_three_nodes(gap=70) == [(60, 190), (190, 310), (250, 310)]
+    assert _spans_of_a_change_of_three_nodes(gap=90) == [(60, 120), (210, 330), (270, 330)]
     rolled_back = [broker_said(0, 100, "c1", old), broker_said(100, 300, "c2", new), broker_said(300, 400, "c3", old)]
     assert list(hits(audited_step(memberships={"b": rolled_back}))) == []
+
+
+def _spans_of_a_change_of_three_nodes(gap: int) -> list[tuple[int, int]]:
+    """Three nodes are replaced; `gap`: seconds after the second one in which only heartbeats of the old kind are seen."""
+    old, new = frozenset({("t", "*")}), frozenset({("t", "*"), ("u", "*")})
+    second = 120 + gap
+    said = [
+        broker_said(0, 60, "c1 c2 d3", old),
+        broker_said(60, 100, "c1 c2 d3", new),
+        broker_said(100, 120, "c1 c2 d3", old),
+        broker_said(120, second, "c1 d2 d3", old),
+        broker_said(second, second + 60, "c1 d2 d3", new),
+        broker_said(second + 60, second + 120, "c1 d2 d3", old),
+        broker_said(second + 120, 900, "d1 d2 d3", new),
+    ]
+    return [(hit.start // SECOND, hit.end // SECOND) for hit in hits(audited_step(memberships={"b": said}))]
 
 
 #: What a broker said of its clients from each second on, the last until 2000 s | two subscriptions in these times
