@@ -62,8 +62,8 @@ RULE = Rule(
         ),
         PUSHED_OUT_BY_DUPLICATES: Cause(
             "the group has more connections than the topic has queues, but no more client ids",
-            "Connections that share a client id fill the list of members, so that no queue is left for this member. Give "
-            "every consumer its own client id.",
+            "Connections that share a client id fill the list of members, so that no queue is left for this member. "
+            "Give every consumer its own client id.",
         ),
         LEFT_OUT_BY_STRATEGY: Cause(
             "there are enough queues, but the strategy gives this member none",

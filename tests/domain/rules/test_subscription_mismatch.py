@@ -169,7 +169,7 @@ def test_a_brief_change_back_counts_though_members_change_meanwhile() -> None:
 
 
 def _spans_of_a_change_of_three_nodes(gap: int) -> list[tuple[int, int]]:
-    """Three nodes are replaced; `gap`: seconds after the second one in which only heartbeats of the old kind are seen."""
+    """Three nodes are replaced; `gap`: seconds after the second in which only old ones send heartbeats."""
     old, new = frozenset({("t", "*")}), frozenset({("t", "*"), ("u", "*")})
     second = 120 + gap
     said = [
