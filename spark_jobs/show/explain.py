@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import itemgetter
@@ -25,6 +25,7 @@ from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.severities import INFO, WORST_FIRST
 from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.domain.phrases import did_you_mean
+from spark_jobs.domain.rules import messages_skipped
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.rows import Row
 from spark_jobs.show.text.backlog import backlog_of, with_growth
@@ -75,7 +76,7 @@ def _read(tables: PublishedTables, moment: Interval, request: ExplainRequest) ->
         intervals,
         allocations=read_group(ALLOCATIONS, at_starts),
         progress=read_group(QUEUE_PROGRESS, at_starts),
-        findings=read_group(FINDINGS, Filter("start", "<=", request.at), Filter("end", ">", request.at)),
+        findings=read_group(FINDINGS),
         status=next(iter(read_group(GROUP_STATUS)), None),
         settings=strategy_settings(configuration, *key),
         allowed_lag=audit_settings(configuration, *key).thresholds.allowed_lag,
@@ -127,8 +128,10 @@ def explain(group: GroupStep) -> GroupExplanation:
             hint = did_you_mean(group.topic, topics) or f"its topics are {', '.join(topics)}"
             raise NothingPublishedError(f"{group.consumer_group} has no topic {group.topic} in {group.step}: {hint}")
         topics = [group.topic]
-    with_problems = {row["topic"] for row in group.findings if row["severity"] != INFO}
+    with_problems = {row["topic"] for row in _at(group) if row["severity"] != INFO}
     shown = [topic for topic in topics if topic == group.topic or topic in with_problems or not topic.startswith(RETRY)]
+    findings = _findings(group)
+    missing = {row["root_finding_id"] for row in findings} - {row["finding_id"] for row in findings}
     return GroupExplanation(
         cluster=group.cluster,
         consumer_group=group.consumer_group,
@@ -136,7 +139,8 @@ def explain(group: GroupStep) -> GroupExplanation:
         step=group.step,
         topics=[_topic_explanation(group, topic) for topic in shown],
         quiet_topics=[topic for topic in topics if topic not in shown],
-        findings=_findings(group),
+        findings=findings,
+        roots=[_without_key(row) for row in group.findings if row["finding_id"] in missing and row["severity"] != INFO],
         status=_without_key(group.status) if group.status else None,
     )
 
@@ -164,12 +168,25 @@ def _topic_explanation(group: GroupStep, topic: str) -> TopicExplanation:
         interval_explanation(group, topic_intervals, row, [interval for interval in current if interval is not row])
         for row in current
     ]
-    return TopicExplanation(topic, topic.startswith(RETRY), views, backlog_of(progress))
+    skipped = sum(
+        int(measure["value"])
+        for row in group.findings
+        if (row["rule"], row["topic"]) == (messages_skipped.NAME, topic)
+        and any(view["interval_start"] <= row["start"] < view["interval_end"] for view in current)
+        for measure in row["evidence"]["measures"]
+        if measure["name"] == messages_skipped.TOGETHER
+    )
+    return TopicExplanation(topic, topic.startswith(RETRY), views, backlog_of(progress), skipped)
+
+
+def _at(group: GroupStep) -> Iterator[Row]:
+    """The findings that contain the moment."""
+    return (row for row in group.findings if row["start"] <= group.at < row["end"])
 
 
 def _findings(group: GroupStep) -> list[dict[str, Any]]:
     """The findings of the whole group and of the topic that is asked for (of all topics without one), worst first."""
-    shown = (row for row in group.findings if group.topic is None or row["topic"] in (None, group.topic))
+    shown = (row for row in _at(group) if group.topic is None or row["topic"] in (None, group.topic))
     return [*map(_without_key, sorted(shown, key=_rank))]
 
 

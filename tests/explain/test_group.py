@@ -338,6 +338,29 @@ def test_an_explanation_begins_with_the_causes() -> None:
     ] == [*("What was wrong", "CAUSE", "ORPHAN", "OTHER", "T", "What else was found", "CONSEQUENCE", "ASIDE")]
 
 
+def test_a_symptom_of_what_is_over_is_advised_as_its_root_cause() -> None:
+    """Findings of the step that do not hold the moment are not shown themselves; messages that one skipped are none
+    that were consumed.
+    """
+    skipped = {"measures": [{"name": "skipped", "value": 20.0}, {"name": "skipped_together", "value": 40.0}]}
+    findings = [
+        finding(rule="ROOT", finding_id="a", cause="RESET", end=at(20), advice="Reset it."),
+        finding(rule="SYMPTOM", finding_id="b", root_finding_id="a"),
+        finding(rule="MESSAGES_SKIPPED", topic="T", start=at(40), end=at(60), evidence=skipped),
+    ]
+    text = all_lines(group_step(30, interval(0, 60, C1), findings=findings))
+    assert text[3:8] == [
+        "What was wrong",
+        "  ERROR SYMPTOM (NOBODY_CONNECTED): G",
+        "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
+        "    Its root cause is ROOT (RESET), from 2026-03-01T10:00Z to 2026-03-01T10:00:20Z.",
+        "    What to do: Reset it.",
+    ]
+    assert "  Nobody consumed 40 of these: the offset jumped over them (MESSAGES_SKIPPED)." in text
+    later = all_lines(group_step(70, interval(60, 90, C1), findings=findings))
+    assert not any("jumped" in line for line in later)
+
+
 def test_a_topic_that_the_group_does_not_have() -> None:
     with pytest.raises(NothingPublishedError, match=r"^G has no topic order in .*: did you mean orders"):
         explain(group_step(30, interval(0, 60, topic="orders"), topic="order"))

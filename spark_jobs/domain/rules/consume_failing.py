@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -51,7 +51,29 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         )
 
 
+class _Counts(NamedTuple):
+    """Messages of a group in a step: `consumed` of its ordinary topics, `sent_back` to its retry topic; None: of no
+    queue it is known.
+    """
+
+    consumed: int | None
+    sent_back: int | None
+
+    @property
+    def measures(self) -> Mapping[str, float]:
+        """Both, if both are known."""
+        return {} if self.consumed is None or self.sent_back is None else self._asdict()
+
+
+def _counts(step: AuditedStep) -> _Counts:
+    return _Counts(
+        known_sum(known_total(each.consumed) for each in step.progress if each.interval.is_ordinary),
+        known_sum(known_total(each.produced) for each in step.progress if each.interval.topic.startswith(RETRY)),
+    )
+
+
 def _listener_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    came_back = _counts(step).measures
     for client_id, client in step.history.clients.items():
         for topic, failing in failing_listeners(client, step.window, step.settings):
             for start, end, _, rate in seen_twice(failing):
@@ -64,7 +86,7 @@ def _listener_hits(step: AuditedStep) -> Iterator[RuleHit]:
                     minimum_seconds=step.settings.thresholds.busy_after_seconds,
                     severity=ERROR if rate.failed_percent >= MOST_PERCENT else WARN,
                     weight=rate.failed_percent,
-                    measures=rate._asdict(),
+                    measures={**rate._asdict(), **came_back},
                 )
 
 
@@ -73,14 +95,13 @@ def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
     unknown queues count as 0, but without any that is known there are no hits. The time is that in which they did.
     """
     thresholds = step.settings.thresholds
-    retry_progress = [progress for progress in step.progress if progress.interval.topic.startswith(RETRY)]
-    ordinary_progress = [progress for progress in step.progress if progress.interval.is_ordinary]
-    consumed = known_sum(known_total(progress.consumed) for progress in ordinary_progress)
-    sent_back = sum(known_total(progress.produced) or 0 for progress in retry_progress)
-    if consumed is None or sent_back < thresholds.failing_messages:
+    consumed, sent_back = _counts(step)
+    if consumed is None or sent_back is None or sent_back < thresholds.failing_messages:
         return
     if sent_back * 100 < consumed * thresholds.failing_percent:
         return
+    retry_progress = [progress for progress in step.progress if progress.interval.topic.startswith(RETRY)]
+    ordinary_progress = [progress for progress in step.progress if progress.interval.is_ordinary]
     retry_topics, topics = ({each.interval.topic for each in of} for of in (retry_progress, ordinary_progress))
     clients = reported(step)
     start, end, severity = _sent_back_time(step, retry_topics, topics)
@@ -113,15 +134,18 @@ def _hint(clients: Reported) -> str:
 
 
 def _detail(finding: Finding) -> str:
-    """How many messages came back, and how long they may take; empty for other causes than those of retry topics."""
+    """What fails, how many messages came back, and how long they may take; empty for what was given up."""
     measures = {name: int(value) for name, value in finding.evidence.measures or () if value is not None}
-    if finding.cause not in (SENT_BACK, TIMED_OUT):
-        return ""
-    came_back = f"{count(measures['sent_back'], 'message')} came back while {measures['consumed']:,} were consumed"
-    if finding.cause == SENT_BACK:
-        return came_back
-    minutes = measures["consume_rt_ms"] // 60_000
-    return f"one takes {minutes:,} min, consumeTimeout is {measures['consume_timeout_minutes']:,} min, and {came_back}"
+    texts = []
+    if finding.cause == LISTENER_FAILS:
+        texts = [f"{measures['failed_percent']:,} % of the messages of a consumer"]
+    elif finding.cause == TIMED_OUT:
+        minutes = measures["consume_rt_ms"] // 60_000
+        texts = [f"one takes {minutes:,} min, consumeTimeout is {measures['consume_timeout_minutes']:,} min"]
+    if "sent_back" in measures:
+        came_back = f"{count(measures['sent_back'], 'message')} came back"
+        texts.append(f"{came_back} while {measures['consumed']:,} were consumed")
+    return ", and ".join(texts)
 
 
 def _sent_back_time(step: AuditedStep, retry_topics: Iterable[str], topics: Iterable[str]) -> tuple[int, int, str]:
@@ -148,7 +172,8 @@ RULE = Rule(
     "and is delivered again after 10 s, 30 s, 1 min … 2 h, 16 times by default, and then goes to the "
     "dead-letter topic (`%DLQ%` + group). This is the most common reason for a backlog that more consumers "
     "cannot reduce. `LISTENER_FAILS`: one finding per topic; measures: `failed_per_second`, "
-    "`consumed_per_second` (successfully or not) and `failed_percent` of the client that fails most. "
+    "`consumed_per_second` (successfully or not) and `failed_percent` of the client that fails most, and, if they are "
+    "known, the two of `SENT_BACK`. "
     "`SENT_BACK`: where no client reports failures; measures: messages `sent_back` to the retry topic, and "
     "`consumed` from the other topics in the step. `TIMED_OUT`: the same, and the longest `consume_rt_ms` with the "
     "`consume_timeout_minutes` of its client. `GIVEN_UP`: `dead_letters` in the step.",

@@ -23,6 +23,8 @@ from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "MESSAGES_SKIPPED"
 SKIPPED = "SKIPPED"
+#: The measure of all messages that were skipped at one reading.
+TOGETHER = "skipped_together"
 #: Clients report what they consumed in the minute before a snapshot; so much more than that is no inaccuracy.
 _MINUTE, _SLACK = 60 * SECOND, 1.5
 
@@ -162,7 +164,7 @@ def _hit(step: AuditedStep, progress: IntervalProgress, skip: _Skip, together: i
         minimum_seconds=0.0,
         severity=_SEVERITIES[skip.cause],
         weight=skip.messages,
-        measures={"skipped": skip.messages, "skipped_together": together, "consumer_offset": jump.to},
+        measures={"skipped": skip.messages, TOGETHER: together, "consumer_offset": jump.to},
         hint=f"The offset of {name} jumped from {jump.since} to {jump.to}: about {skip.messages:,} messages"
         + (f", {together:,} in all queues." if together > skip.messages else "."),
     )

@@ -23,7 +23,7 @@ class GroupStep:
     """One group, one moment and the published rows of the step that contains it.
 
     `intervals`: all of the step; `allocations` and `progress`: at least those of the intervals that contain the moment
-    and, where one is unobserved, of the last observed one before it; `findings`: those that contain the moment;
+    and, where one is unobserved, of the last observed one before it; `findings`: all of the step;
     `status`: the row of `group_status`. `settings`, `allowed_lag`: as configured in the run that published the step.
     `topic`: explain only this one. `proxies`: by proxy the client ids that it listed last, of a group without members
     at brokers.
@@ -162,18 +162,22 @@ class IntervalExplanation:
 
 @dataclass(frozen=True)
 class TopicExplanation:
-    """One topic: one view if its hosts agree, else one per broker. `backlog`: of the whole topic in the interval."""
+    """One topic: one view if its hosts agree, else one per broker. `backlog`: of the whole topic in the interval;
+    `skipped`: messages that count as consumed there, although nobody consumed them.
+    """
 
     topic: str
     is_retry: bool
     views: list[IntervalExplanation]
     backlog: ViewBacklog | None
+    skipped: int = 0
 
 
 @dataclass(frozen=True)
 class GroupExplanation:
-    """One group at one moment. `quiet_topics`: retry topics without problems; `findings` (worst first) and `status`
-    (None: the group has none in this step) are rows as published.
+    """One group at one moment. `quiet_topics`: retry topics without problems; `findings` (worst first), `roots` (their
+    root causes that do not contain the moment) and `status` (None: the group has none in this step) are rows as
+    published.
     """
 
     cluster: str
@@ -184,3 +188,4 @@ class GroupExplanation:
     quiet_topics: list[str]
     findings: list[dict[str, Any]]
     status: dict[str, Any] | None
+    roots: list[dict[str, Any]] = field(default_factory=list)

@@ -25,14 +25,14 @@ def lines(story: GroupExplanation, zone: str = "UTC") -> Iterator[TextLine]:
     """
     yield TextLine(f"{story.consumer_group} (cluster {story.cluster}) at {format_utc(story.at)}", 0, "title")
     yield TextLine(f"{_verdict(story)} All times are {zone}; the audited step is {story.step}.", 0)
-    causes = _causes(story.findings)
-    yield from _after_blank_line(_findings("What was wrong", causes) if causes else _no_finding(story))
+    causes, roots = _causes(story.findings), {row["finding_id"]: row for row in story.roots}
+    yield from _after_blank_line(_findings("What was wrong", causes, roots) if causes else _no_finding(story))
     for topic in story.topics:
         yield from _after_blank_line(_topic(topic))
     if story.quiet_topics:
         yield from _after_blank_line([TextLine(_quiet(story.quiet_topics), 0)])
     if other_findings := [row for row in story.findings if row not in causes]:
-        yield from _after_blank_line(_findings("What else was found", other_findings))
+        yield from _after_blank_line(_findings("What else was found", other_findings, roots))
     if story.status:
         yield from _after_blank_line(_step(story.status))
 
@@ -73,6 +73,10 @@ def _topic(topic: TopicExplanation) -> Iterator[TextLine]:
     if topic.backlog or has_owners:
         backlog = backlog_text(topic.backlog, owned=not has_owners)
         yield TextLine(f"Whole topic: {backlog[:1].lower()}{backlog[1:]}", 1)
+    if topic.skipped:
+        yield TextLine(
+            f"Nobody consumed {topic.skipped:,} of these: the offset jumped over them (MESSAGES_SKIPPED).", 1
+        )
     if topic.backlog and topic.backlog.is_unfiltered:
         yield TextLine(UNFILTERED, 1)
 
@@ -93,10 +97,12 @@ def _no_finding(story: GroupExplanation) -> Iterator[TextLine]:
             yield TextLine(f"{topic.topic} {text}.", 1)
 
 
-def _findings(title: str, findings: Iterable[Mapping[str, Any]]) -> Iterator[TextLine]:
+def _findings(
+    title: str, findings: Iterable[Mapping[str, Any]], roots: Mapping[str, Mapping[str, Any]]
+) -> Iterator[TextLine]:
     yield TextLine(title, 0, "title")
     for finding in findings:
-        yield from _finding(finding)
+        yield from _finding(finding, roots.get(finding["root_finding_id"]))
 
 
 def unknowns(story: GroupExplanation) -> list[str]:
@@ -114,7 +120,8 @@ def unknowns(story: GroupExplanation) -> list[str]:
     return texts
 
 
-def _finding(finding: Mapping[str, Any]) -> Iterator[TextLine]:
+def _finding(finding: Mapping[str, Any], root: Mapping[str, Any] | None) -> Iterator[TextLine]:
+    """The finding; what to do is that of its root cause, where that does not contain the moment."""
     evidence = finding["evidence"]
     cause = f" ({finding['cause']})" if finding["cause"] else ""
     about = f"{cause} in {finding['topic']}" if finding["topic"] else cause
@@ -128,7 +135,10 @@ def _finding(finding: Mapping[str, Any]) -> Iterator[TextLine]:
         yield TextLine(f"Measured: {', '.join(measures)}.", 2)
     for party in evidence["parties"] or ():
         yield TextLine(party_text(party["name"], party["client_ids"]), 2)
-    yield TextLine(f"What to do: {finding['advice']}", 2, "advice")
+    if root:
+        time = f"from {format_utc(root['start'])} to {format_utc(root['end'])}"
+        yield TextLine(f"Its root cause is {root['rule']} ({root['cause']}), {time}.", 2)
+    yield TextLine(f"What to do: {(root or finding)['advice']}", 2, "advice")
     if finding["muted"]:
         yield TextLine(f"Muted: {finding['muted']}", 2)
 

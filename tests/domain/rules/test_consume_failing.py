@@ -14,6 +14,7 @@ import pytest
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.window import SECOND, to_micros
+from spark_jobs.domain.rules.consume_failing import RULE
 from tests.kernel import judged
 from tests.snapshots import HOUR, at, client, healthy_group, membership, offsets, route
 
@@ -57,6 +58,8 @@ def test_a_listener_that_rejects_a_third_is_a_warning_of_its_topic() -> None:
         ("failed_per_second", 3.0),
         ("failed_percent", 300 / 9),
     ]
+    assert RULE.detail
+    assert RULE.detail(finding) == "33 % of the messages of a consumer"
 
 
 @pytest.mark.parametrize(
@@ -109,7 +112,12 @@ def test_where_no_client_tells_the_retry_topic_does() -> None:
     assert sent_back(50, 9) == []
     # Clients that say how much fails are enough.
     told = [said(second, well=1.0, failed=1.0) for second in TIMES]
-    assert [finding.cause for finding in sent_back(100, 10, *told)] == ["LISTENER_FAILS"]
+    (finding,) = sent_back(100, 10, *told)
+    assert finding.cause == "LISTENER_FAILS"
+    assert RULE.detail
+    assert (
+        RULE.detail(finding) == "50 % of the messages of a consumer, and 10 messages came back while 100 were consumed"
+    )
 
 
 @pytest.mark.parametrize(("retried", "severity"), [(49, "WARN"), (50, "ERROR")])
