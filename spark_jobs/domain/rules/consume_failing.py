@@ -134,7 +134,7 @@ def _hint(clients: Reported) -> str:
 
 
 def _detail(finding: Finding) -> str:
-    """What fails, how many messages came back, and how long they may take; empty for what was given up."""
+    """Return what fails, how many messages came back, and how long they may take; empty for what was given up."""
     measures = {name: int(value) for name, value in finding.evidence.measures or () if value is not None}
     texts = []
     if finding.cause == LISTENER_FAILS:
