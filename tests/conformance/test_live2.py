@@ -5,18 +5,18 @@ against what the clients themselves wrote. No configuration, no Spark. `tests/da
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
 import pytest
 
 from spark_jobs.domain.judge import JudgedStep
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, RebalanceInterval
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.message_queue import number_ranges
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings, from_micros
+from spark_jobs.pipeline.gather.rows import tables
+from tests.agreement import SPLIT, Holder, agreement, held, owned
 from tests.kernel import judged, recorded_rows
 from tests.test_layers import ROOT
 
@@ -55,18 +55,6 @@ def steps() -> Mapping[str, JudgedStep]:
     return {step.step.history.consumer_group: step for step in found}
 
 
-class Holder(NamedTuple):
-    """What one process held, in the order of time: (seconds, topic or `*`, its queues); `suspended`: when it was."""
-
-    client_id: str
-    changes: Sequence[tuple[float, str, frozenset[str]]]
-    suspended: Sequence[tuple[float, float]]
-
-    def holds(self, topic: str, queue: str, second: int) -> bool:
-        until_then = [queues for at, of_topic, queues in self.changes if at <= second and of_topic in ("*", topic)]
-        return bool(until_then) and queue in until_then[-1]
-
-
 def holders(group: str) -> list[Holder]:
     """Every process of a group, by its own log."""
     lines = [line.split() for line in (FOLDER / "holdings.txt").read_text("utf-8").splitlines()]
@@ -90,60 +78,17 @@ def _holder(lines: Sequence[Sequence[str]]) -> Holder:
     return Holder(lines[0][0], changes, suspended)
 
 
-def compared(group: str, step: JudgedStep) -> Iterator[bool]:
-    """One per queue and second: whether its owners are those that hold it, but for the time around changes. What a
-    suspended process holds is not known to anybody, so it does not count then.
-    """
+def compared(group: str, step: JudgedStep) -> Counter[bool | None]:
+    """How many seconds of its queues have the owners that hold them, but for the time around changes."""
+    owners, seconds = owned(tables([step])["allocations"].to_pylist()), range(FIRST, END)
+    assert SPLIT not in {ids for of_queue in owners.values() for ids in of_queue.values()}
     processes = holders(group)
-    for topic in sorted({interval.topic for interval in step.step.intervals if interval.is_ordinary}):
-        of_topic = [interval for interval in step.step.replayed if interval.topic == topic]
-        queues = sorted({f"{broker}:{number}" for interval in of_topic for broker, number in interval.queues or ()})
-        pairs = {
-            (queue, second): (owners[second], _holding(processes, topic, queue, second))
-            for queue in queues
-            for owners in [_owners(of_topic, queue)]
-            for second in range(FIRST, END)
-        }
-        near = _near_changes(pairs, queues)
-        for (_, second), (owners, holding) in pairs.items():
-            if second not in near:
-                stopped = {one.client_id for one in processes for since, to in one.suspended if since <= second <= to}
-                yield owners - stopped == holding - stopped
-
-
-def _owners(intervals: Sequence[RebalanceInterval], queue: str) -> Mapping[int, frozenset[str]]:
-    """The owners of a queue by second, while all brokers list the same members."""
-    broker, number = queue.rsplit(":", 1)
-    owners: dict[int, frozenset[str]] = {}
-    for interval in intervals:
-        assert interval.allocation is not None
-        assert interval.view == ALL_HOSTS
-        of_queue = dict(zip(interval.allocation.queues, interval.allocation.owner_ids, strict=True))
-        ids = frozenset(of_queue.get((broker, int(number)), ()))
-        owners |= dict.fromkeys(range(-(-interval.start // SECOND), -(-interval.end // SECOND)), ids)
-    return owners
-
-
-def _holding(processes: Sequence[Holder], topic: str, queue: str, second: int) -> frozenset[str]:
-    return frozenset(process.client_id for process in processes if process.holds(topic, queue, second))
-
-
-def _near_changes(
-    pairs: Mapping[tuple[str, int], tuple[frozenset[str], frozenset[str]]], queues: Sequence[str]
-) -> set[int]:
-    changed = {
-        second
-        for queue in queues
-        for second in range(FIRST + 1, END)
-        for before, now in zip(pairs[queue, second - 1], pairs[queue, second], strict=True)
-        if before != now
-    }
-    return {near for second in changed for near in range(second - CADENCE, second + CADENCE + 1)}
+    return agreement(owners, held(processes, owners, seconds), seconds, CADENCE, processes)
 
 
 @pytest.mark.parametrize("group", REPORTING)
 def test_owners_are_those_that_hold_the_queues(group: str, steps: Mapping[str, JudgedStep]) -> None:
-    right = Counter(compared(group, steps[group]))
+    right = compared(group, steps[group])
     assert right[True] >= 0.99 * right.total() > 5000
 
 
