@@ -32,7 +32,7 @@ fuzz: .venv/installed ## the kernel against a brute-force oracle on 20,000 rando
 slow: .venv/installed ## tests of whole runs that would make `make test` too long
 	@$(BIN)/python -m pytest -m slow
 
-reliability: .venv/installed ## hostile lines and rows, no network, old warehouses, S3, a catalog (docs/reliability.md; Maven)
+reliability: .venv/installed ## hostile lines and rows, no network, old warehouses, S3, a catalog (tests/reliability/README.md; Maven)
 	@$(BIN)/rebalance-audit setup --s3
 	@$(BIN)/python -m pytest -m reliability tests/reliability -s
 
@@ -40,7 +40,7 @@ live: .venv/installed ## a real cluster on loopback, recorded, ingested, audited
 	@$(BIN)/rebalance-audit setup --capture $(or $(filter-out 4.% 5.0.% 5.1.%,$(ROCKETMQ)),5.4.0)
 	@ROCKETMQ=$(or $(ROCKETMQ),5.4.0) $(BIN)/python -m pytest -m live tests/live
 
-test-airflow: .venv/installed ## a real Airflow: a backfill with kills, a closed gate, a cleared run, a cluster (docs/reliability.md)
+test-airflow: .venv/installed ## a real Airflow: a backfill with kills, a closed gate, a cleared run, a cluster (tests/reliability/README.md)
 	@$(BIN)/python -m pytest -m airflow tests/dags
 
 bench: .venv/installed ## made fleets: what auditing them costs, beside its goals (hours; BEFORE=checkout, LOG=of make test)
@@ -49,7 +49,8 @@ bench: .venv/installed ## made fleets: what auditing them costs, beside its goal
 bench-quick: .venv/installed ## the same, small: the fixed costs (3 minutes)
 	@$(BIN)/python -m benchmarks --quick
 
-SITE := $(BIN)/uv tool run --quiet --with mkdocs-material==9.8.1 --from mkdocs==1.6.1 mkdocs
+SITE := $(BIN)/uv tool run --quiet --with mkdocs-material==9.8.1 --with mkdocs-redirects==1.2.2 \
+  --from mkdocs==1.6.1 mkdocs
 
 site: .venv/installed ## the documentation as a site, in build/site (fetches MkDocs)
 	@NO_MKDOCS_2_WARNING=1 $(SITE) build --quiet
@@ -72,7 +73,7 @@ lock: .venv/bin/uv ## pin what setup.cfg asks for; UPGRADE=1 takes the newest ve
 	  --no-emit-index-url --constraint requirements.lock --custom-compile-command "make lock" --no-annotate \
 	  --output-file deploy/requirements.lock
 
-licences: .venv/installed ## make docs/licences.md from the lock and the installed packages
+licences: .venv/installed ## make THIRD_PARTY_LICENSES.md from the lock and the installed packages
 	@$(BIN)/python -m tests.supply_chain.licences
 
 advisories: .venv/bin/uv ## known vulnerabilities of the lock (asks a vulnerability service; fails where one cannot be asked)

@@ -14,7 +14,7 @@ _FRAME = """<!-- Made by python -m schemas.handbook: change the tables, not this
 # Tables and columns
 
 Every table of a warehouse, and what its columns mean, as `DESCRIBE` shows it. All times are UTC, unknown is null, and
-a column in **bold** is never null. In a catalog the tables have the same names. [architecture.md](architecture.md) says
+a column in **bold** is never null. In a catalog the tables have the same names. [Consistency](reliability.md) says
 how they are written, and [object-stores.md](object-stores.md) how others read them.
 """
 _PARTS = {

@@ -1,1 +1,1 @@
-"""The audit: from recorded snapshots to published findings. `docs/architecture.md` is the map."""
+"""The audit: from recorded snapshots to published findings. `CONTRIBUTING.md` is the map."""

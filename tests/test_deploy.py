@@ -42,7 +42,7 @@ def test_late_and_maintain_are_daily() -> None:
 
 
 def test_memory_is_what_the_pages_say() -> None:
-    (documented,) = set(re.findall(r"The documented limit is (\d+) GiB", text("docs/reliability.md")))
+    (documented,) = set(re.findall(r"The documented limit is (\d+) GiB", text("docs/performance.md")))
     for name in ("audit", "capture"):
         assert re.findall(r"limits: {memory: (\d+)Gi}", text(f"deploy/kubernetes/{name}.yaml")) == [documented]
     for page in ("README.md", "docs/install.md"):

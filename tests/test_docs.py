@@ -22,6 +22,7 @@ from spark_jobs.setup.java import VERSIONS
 DOCS = Path(__file__).parents[1] / "docs"
 INCIDENT = Path(__file__).with_name("recording") / "explained"
 FIRST = (DOCS / "README.md").read_text(encoding="utf-8")
+QUESTIONS = (DOCS / "triage.md").read_text(encoding="utf-8")
 README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
 PAGES = [*DOCS.glob("*.md"), *DOCS.parent.glob("*.md")]
 
@@ -46,13 +47,13 @@ def test_the_first_page_leads_to_every_page() -> None:
     assert "(docs/README.md)" in README
 
 
-def test_the_commands_of_the_first_page_exist_with_their_options() -> None:
-    told = [shlex.split(text) for text in re.findall(r"`([a-z][^`]*)`", FIRST)]
+def test_the_commands_that_answer_questions_exist_with_their_options() -> None:
+    told = [shlex.split(text) for text in re.findall(r"`([a-z][^`]*)`", QUESTIONS)]
     commands = [words for words in told if words[0] in COMMANDS]
     assert {words[0] for words in commands} >= {"status", "incidents", "clients", "compare", "runs", "verify", "trends"}
     for first, *words in commands:
         assert {word for word in words if word.startswith("--")} <= set(COMMANDS[first].options), first
-    for option in re.findall(r"(--[a-z]+)", FIRST):
+    for option in re.findall(r"(--[a-z]+)", QUESTIONS):
         assert option in OPTIONS
 
 

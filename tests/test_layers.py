@@ -1,4 +1,4 @@
-"""Imports go only where the table of docs/architecture.md lets them go and never in a circle; files that a text names
+"""Imports go only where the table of CONTRIBUTING.md lets them go and never in a circle; files that a text names
 exist; no two classes have one name.
 """
 
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "architecture.md"
+PAGE = ROOT / "CONTRIBUTING.md"
 PACKAGES = ("rebalance_audit", "dags", "spark_jobs", "schemas", "expectations")
 #: What product code never imports, beside what its layer may not.
 NOT_PRODUCT = ("tests", "benchmarks")

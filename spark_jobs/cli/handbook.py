@@ -31,8 +31,8 @@ stderr), `--quiet` (no progress there) and `--debug` (show the traceback of an u
 - A warehouse is a path, a URI, or `catalog.schema` ([S3 and catalogs](object-stores.md)).
 - Times are UTC, and intervals exclude their end. `--tz ZONE` shows times of another zone.
 - The answer is on stdout; progress, warnings and the next command to type are on stderr.
-- Commands that only read [start no Java](architecture.md#reading). Others start it
-  [for small or for large work](architecture.md#starting-spark), which `--scale` overrules.
+- Commands that only read [start no Java](performance.md#reading-without-java). Others start it
+  [for small or for large work](performance.md#small-and-large-work), which `--scale` overrules.
 
 ## Exit codes
 

@@ -1,6 +1,6 @@
 """What tests of RocketMQ and of other clients expect of allocations, and the sweeps of RocketMQ's own.
 
-`docs/fidelity.md` says where they differ, and why Java is right.
+`tests/data/other_projects/README.md` says where they differ, and why Java is right.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ def test_a_ring_with_a_hash_of_its_own() -> None:
 
 
 def test_the_page_counts_the_cases() -> None:
-    """`docs/fidelity.md`: per file, how many cases there are, how many agree with Java, how many do not."""
-    page = (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8")
+    """`tests/data/other_projects/README.md`: per file the cases, those that agree with Java, those that do not."""
+    page = (ROOT / "tests" / "data" / "other_projects" / "README.md").read_text(encoding="utf-8")
     agree, all_of = Counter(case.table for case in CASES if case.expected == case.java), Counter(c.table for c in CASES)
     for name, table in TABLES.items():
         numbers = f"{all_of[name]} | {agree[name]} | {all_of[name] - agree[name]}"

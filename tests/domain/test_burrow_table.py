@@ -1,4 +1,4 @@
-"""The table by which Burrow tests its rules, and what is said here of the same histories: `docs/fidelity.md`."""
+"""The table by which Burrow tests its rules: `tests/data/other_projects/README.md` names the two differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes docs/licences.md: the licence of everything that the lock installs and that set-up fetches, by `make licences`.
+"""Makes THIRD_PARTY_LICENSES.md: the licence of everything that the lock installs and that set-up fetches, by `make licences`.
 
 From the metadata of what is installed; of what is not (other systems, jars), by the tables below.
 """
@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from spark_jobs.capture.jars import ROCKETMQ
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "licences.md"
+PAGE = ROOT / "THIRD_PARTY_LICENSES.md"
 #: Of other systems or versions of Python only.
 _ELSEWHERE = {"colorama": "BSD-3-Clause", "pyyaml-ft": "MIT"}
 #: Their `License` is a text, or says less than is so.
