@@ -47,9 +47,32 @@ def test_nothing_is_fetched_elsewhere_and_no_page_is_wider_than_its_window(page:
     assert {url for url in asked if not url.startswith((f"http://{address}/", "data:", "blob:"))} == set()
 
 
-def test_the_search_finds_a_rule(page: Page, address: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("UNASSIGNED_QUEUE", "findings.html"),
+        ("exit code", "cli.html"),
+        ("silence", "tune.html"),
+        ("uninstall", "install.html"),
+        ("troubleshooting", "faq.html"),
+    ],
+)
+def test_the_search_finds(page: Page, address: str, words: str, name: str) -> None:
     page.goto(f"http://{address}/index.html")
     page.keyboard.press("/")
-    page.keyboard.type("UNASSIGNED_QUEUE")
+    page.keyboard.type(words)
     page.wait_for_selector(".md-search-result__link")
-    assert "findings.html" in (page.locator(".md-search-result__link").first.get_attribute("href") or "")
+    assert name in (page.locator(".md-search-result__link").first.get_attribute("href") or "")
+
+
+def test_a_wide_table_scrolls_and_its_names_stay_whole(page: Page, address: str) -> None:
+    page.goto(f"http://{address}/metrics.html")
+    name = page.locator("td code").first
+    assert name.evaluate("it => it.getClientRects().length") == 1
+    assert page.locator(".md-typeset__scrollwrap").first.evaluate("it => getComputedStyle(it).overflowX") == "auto"
+
+
+@pytest.mark.parametrize(("old", "new"), [("architecture", "replay"), ("report", "triage"), ("backfill", "schedule")])
+def test_an_old_address_leads_to_the_new_page(page: Page, address: str, old: str, new: str) -> None:
+    page.goto(f"http://{address}/{old}.html")
+    page.wait_for_url(f"**/{new}.html")
