@@ -1,4 +1,4 @@
-"""Makes THIRD_PARTY_LICENSES.md: the licence of everything that the lock installs and that set-up fetches, by `make licences`.
+"""Makes THIRD_PARTY_LICENSES.md, by `make licences`: what the lock installs and set-up fetches, with licences.
 
 From the metadata of what is installed; of what is not (other systems, jars), by the tables below.
 """
