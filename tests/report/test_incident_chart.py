@@ -17,13 +17,14 @@ def ms(seconds: float) -> float:
 
 def drawn(*incidents: Incident, renderer: str = "spans") -> list[dict[str, Any]]:
     """What the chart of the hour draws, a dict per mark."""
-    chart = incident_chart(lanes(incidents)[0], HOUR)
-    (data,) = [drawing.data_source.data for drawing in chart.renderers if vars(drawing).get("name") == renderer]
+    chart: Any = incident_chart(lanes(incidents)[0], HOUR)
+    (data,) = [drawing.data_source.data for drawing in chart.renderers if drawing.name == renderer]
     return [dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True)]
 
 
 def labels(*incidents: Incident) -> dict[float, str]:
-    return dict(incident_chart(lanes(incidents)[0], HOUR).yaxis.major_label_overrides)
+    chart: Any = incident_chart(lanes(incidents)[0], HOUR)
+    return dict(chart.yaxis.major_label_overrides)
 
 
 def test_lanes_are_of_the_same_groups_and_what_needs_attention_comes_first() -> None:

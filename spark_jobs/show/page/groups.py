@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+from bokeh.models import Range1d
+
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.phrases import number_text
+from spark_jobs.show.page.charts import packed
 from spark_jobs.show.page.lines import backlog_chart, is_known, rates_chart
-from spark_jobs.show.page.models import Model, packed
 from spark_jobs.show.page.style import clock, milliseconds, time_range
 from spark_jobs.show.page.timelines import ROWS, Numbers, members_timeline, numbers_of, ownership_timeline
 from spark_jobs.show.rows import Row
@@ -114,7 +116,7 @@ def _topics(rows: GroupRows) -> tuple[list[str], list[str]]:
 _CHARTS = ("ownership", "backlog", "rates")
 
 
-def _topic(name: str, rows: GroupRows, numbers: Numbers, interval: Interval, time: Model) -> dict[str, Any]:
+def _topic(name: str, rows: GroupRows, numbers: Numbers, interval: Interval, time: Range1d) -> dict[str, Any]:
     spans, states, backlog = (
         [row for row in section if row["topic"] == name] for section in (rows.ownership, rows.states, rows.backlog)
     )

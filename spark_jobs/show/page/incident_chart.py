@@ -8,12 +8,16 @@ from math import pi
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from bokeh.core.properties import field
+from bokeh.models import ColumnDataSource, HBar, HoverTool, HSpan, OpenURL, Range1d, Scatter, TapTool, Text, VSpan
+from bokeh.plotting import figure
+
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import names_text, number_text
-from spark_jobs.show.page.models import Figure, Model, field, hover, marks, source_of, source_of_rows
+from spark_jobs.show.page.charts import source_of_rows
 from spark_jobs.show.page.style import GRID, INK, PAPER, SEVERITY, clock, ink_on, milliseconds, rows_figure, shortened
 from spark_jobs.show.rows import Row
 from spark_jobs.show.text.incident_text import attention, time_text
@@ -75,19 +79,19 @@ def incident_id(incident: Incident) -> str:
     return f"incident-{incident.incident_id}"
 
 
-def incident_chart(lanes: Sequence[Lane], interval: Interval) -> Figure:
+def incident_chart(lanes: Sequence[Lane], interval: Interval) -> figure:
     """The chart: a row per lane, or several where its incidents overlap. A click on a bar opens the incident's page."""
     start, end = milliseconds(interval.start), milliseconds(interval.end)
     margin = (end - start) * _MARGIN
     until = end + margin
-    time = Model("Range1d", start=start, end=until, bounds=(start, until), min_interval=1000, name="time")
+    time = Range1d(start=start, end=until, bounds=(start, until), min_interval=1000, name="time")
     rows = [row for lane in lanes for row in lane.rows]
     bar_rows = [
         [_bar(incident, interval) | {"y": number} for incident in row] for number, row in enumerate(rows, start=1)
     ]
     bars = [bar for row in bar_rows for bar in row]
     chart = _figure(lanes, len(rows), time)
-    chart.draw(source_of({"x": [end]}), marks("VSpan", x=field("x"), line_color=INK, line_dash="dotted"), name="end")
+    chart.add_glyph(ColumnDataSource({"x": [end]}), VSpan(line_color=INK, line_dash="dotted"), name="end")
     _draw_bars(chart, bars)
     _draw_labels(chart, [label for row in bar_rows for label in _labels(row, start, end)])
     _draw_ends(chart, bars, start, end)
@@ -122,13 +126,13 @@ def _ms(micros: int) -> float:
     return milliseconds(from_micros(micros))
 
 
-def _figure(lanes: Sequence[Lane], rows: int, time: Model) -> Figure:
+def _figure(lanes: Sequence[Lane], rows: int, time: Range1d) -> figure:
     is_fleet = len({lane.cluster for lane in lanes}) > 1
     first_rows = accumulate((len(lane.rows) for lane in lanes[:-1]), initial=1)
     labels = {row: _lane_label(lane, is_fleet) for row, lane in zip(first_rows, lanes, strict=True)}
     chart = rows_figure(time, "Incidents", labels, rows, _ROW_PIXELS)
-    borders = source_of({"y": [first_row - 0.5 for first_row in [*labels][1:]]})
-    chart.draw(borders, marks("HSpan", y=field("y"), line_color=GRID), name="lanes")
+    borders = ColumnDataSource({"y": [first_row - 0.5 for first_row in [*labels][1:]]})
+    chart.add_glyph(borders, HSpan(line_color=GRID), name="lanes")
     return chart
 
 
@@ -137,19 +141,19 @@ def _lane_label(lane: Lane, several_clusters: bool) -> str:
     return names_text((shortened(first_group, 20 if lane.groups[1:] else 30), *lane.groups[1:]), 1)
 
 
-def _draw_bars(chart: Figure, bars: Sequence[Row]) -> None:
+def _draw_bars(chart: figure, bars: Sequence[Row]) -> None:
     """A bar is solid while the incident was seen, pale where it is unknown, and never thinner than its border."""
     source = source_of_rows(bars, _COLUMNS)
-    colours = dict.fromkeys(("line_color", "fill_color"), field("colour"))
-    style: dict[str, Any] = {"y": field("y"), "left": field("left"), "height": 0.78, "line_width": 2, **colours}
-    pale = marks("HBar", right=field("right"), fill_alpha=0.35, line_alpha=0.6, **style)
+    colours = dict.fromkeys(("line_color", "fill_color"), "colour")
+    style: dict[str, Any] = {"y": "y", "left": "left", "height": 0.78, "line_width": 2, **colours}
     a_click_only_follows_the_link = {"selection_glyph": None, "nonselection_glyph": None}
-    full_bars = chart.draw(source, pale, name="spans", **a_click_only_follows_the_link)
-    chart.draw(source, marks("HBar", right=field("seen"), **style), name="seen", **a_click_only_follows_the_link)
-    link = Model("OpenURL", url="#@id", same_tab=True)
+    pale = HBar(right="right", fill_alpha=0.35, line_alpha=0.6, **style)
+    full_bars = chart.add_glyph(source, pale, name="spans", **a_click_only_follows_the_link)
+    chart.add_glyph(source, HBar(right="seen", **style), name="seen", **a_click_only_follows_the_link)
+    link = OpenURL(url="#@id", same_tab=True)
     chart.add_tools(
-        hover([full_bars], _TIPS, point_policy="follow_mouse"),
-        Model("TapTool", renderers=[full_bars], callback=link, mode="replace"),
+        HoverTool(renderers=[full_bars], tooltips=[*_TIPS.items()], point_policy="follow_mouse"),
+        TapTool(renderers=[full_bars], callback=link, mode="replace"),
     )
 
 
@@ -176,26 +180,26 @@ def _labels(row: Sequence[Row], start: float, end: float) -> Iterator[Row]:
                 break
 
 
-def _draw_labels(chart: Figure, labels: Sequence[Row]) -> None:
-    texts = marks(
-        "Text", x=field("x"), y=field("y"), text=field("label"), text_color=field("ink"), text_align=field("align"),
-        x_offset=field("offset"), text_baseline="middle", text_font_size="11px",
+def _draw_labels(chart: figure, labels: Sequence[Row]) -> None:
+    texts = Text(
+        text="label", text_color="ink", text_align=field("align"), x_offset=field("offset"), text_baseline="middle",
+        text_font_size="11px",
     )  # fmt: skip
-    chart.draw(source_of_rows(labels, ("x", "y", "label", "ink", "align", "offset")), texts, name="labels")
+    chart.add_glyph(source_of_rows(labels, ("x", "y", "label", "ink", "align", "offset")), texts, name="labels")
 
 
-def _draw_ends(chart: Figure, bars: Sequence[Row], start: float, end: float) -> None:
+def _draw_ends(chart: figure, bars: Sequence[Row], start: float, end: float) -> None:
     """An arrow and a word behind incidents that continue, and an arrow before those that began earlier."""
     lasting = [{**bar, "x": end} for bar in bars if bar["goes_on"]]
     source = source_of_rows(lasting, ("x", "y", "colour", "goes_on"))
-    position = {"x": field("x"), "y": field("y")}
-    style = {"marker": "triangle", "size": 15, "line_color": PAPER, "line_width": 1, "fill_color": field("colour")}
-    arrow = position | style
-    chart.draw(source, marks("Scatter", angle=-pi / 2, **arrow), name="open")
-    words = marks(
-        "Text", text=field("goes_on"), text_color=INK, x_offset=12, text_baseline="middle", text_font_size="12px",
-        text_font_style="bold", **position,
+    arrow: dict[str, Any] = {"marker": "triangle", "size": 15, "line_color": PAPER, "fill_color": "colour"}
+    chart.add_glyph(source, Scatter(angle=-pi / 2, **arrow), name="open")
+    words = Text(
+        text="goes_on", text_color=INK, x_offset=12, text_baseline="middle", text_font_size="12px",
+        text_font_style="bold",
     )  # fmt: skip
-    chart.draw(source, words, name="words")
-    earlier = [{**bar, "x": start + (end - start) * 0.005} for bar in bars if bar["earlier"]]
-    chart.draw(source_of_rows(earlier, ("x", "y", "colour")), marks("Scatter", angle=pi / 2, **arrow), name="earlier")
+    chart.add_glyph(source, words, name="words")
+    earlier = source_of_rows(
+        [{**bar, "x": start + (end - start) * 0.005} for bar in bars if bar["earlier"]], ("x", "y", "colour")
+    )
+    chart.add_glyph(earlier, Scatter(angle=pi / 2, **arrow), name="earlier")

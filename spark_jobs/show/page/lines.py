@@ -8,13 +8,19 @@ from math import isnan, nan
 from operator import itemgetter
 from typing import Any
 
+from bokeh.core.properties import value
+from bokeh.models import ColumnDataSource, HoverTool, Line, MultiLine, Range1d, Scatter
+from bokeh.models.annotations import LegendItem
+from bokeh.models.renderers import GlyphRenderer
+from bokeh.plotting import figure
+
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import MILLISECOND
 from spark_jobs.domain.phrases import count, known_sum, number_text
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison
-from spark_jobs.show.page.models import Figure, Model, dots, field, hover, line, marks, packed, source_of
-from spark_jobs.show.page.style import DIM, INK, LINES, clock, lines_figure, milliseconds, time_range, with_legend
+from spark_jobs.show.page.charts import packed
+from spark_jobs.show.page.style import DIM, INK, LINES, clock, lines_figure, milliseconds, time_range
 from spark_jobs.show.page.templates import rendered
 from spark_jobs.show.rows import Row
 
@@ -29,7 +35,7 @@ def is_known(rows: Iterable[Row]) -> bool:
     return any(row["lag_first"] is not None or row["lag_last"] is not None for row in rows)
 
 
-def backlog_chart(rows: Sequence[Row], time: Model) -> Figure:
+def backlog_chart(rows: Sequence[Row], time: Range1d) -> figure:
     """The backlog over time, in messages: a line per queue, the largest first, and a thick one for the whole topic.
 
     A line joins the first and last reading of each interval, and is broken where the lag is unknown. The topic's line
@@ -40,19 +46,18 @@ def backlog_chart(rows: Sequence[Row], time: Model) -> Figure:
     worst = sorted(queues, key=lambda queue: -max((row["lag_max"] or 0 for row in queues[queue]), default=0))
     other_lines = [_coordinates(_points(queues[queue])) for queue in worst[_NAMED:]]
     if other_lines:
-        source = source_of({f"{axis}s": [other_line[axis] for other_line in other_lines] for axis in ("x", "y")})
-        thin = marks("MultiLine", xs=field("xs"), ys=field("ys"), line_color=DIM, line_width=1)
-        chart.draw(source, thin, legend_label="other queues")
+        source = ColumnDataSource({f"{axis}s": [line[axis] for line in other_lines] for axis in ("x", "y")})
+        _named(chart, chart.add_glyph(source, MultiLine(line_color=DIM)), "other queues")
     _draw_lines(chart, {f"{queue[0]}:{queue[1]}": _points(queues[queue]) for queue in worst[:_NAMED]}, 1.5)
     _draw_total(chart, rows)
-    return _finished(chart)
+    return chart
 
 
-def rates_chart(rows: Sequence[Row], time: Model) -> Figure:
+def rates_chart(rows: Sequence[Row], time: Range1d) -> figure:
     """Messages per second produced (solid) and consumed (dashed), of the whole topic, interval by interval."""
     chart = lines_figure(time, 80, "Rates", "messages/s", "0,0.[0]")
     _draw_lines(chart, {column: list(_steps(rows, column)) for column in ("produced", "consumed")}, 2)
-    return _finished(chart)
+    return chart
 
 
 def _points(rows: Iterable[Row]) -> list[tuple[float, float]]:
@@ -92,9 +97,9 @@ def _totals(rows: Iterable[Row]) -> Iterable[tuple[datetime, list[int | None]]]:
             before = at, known
 
 
-def _draw_total(chart: Figure, rows: Iterable[Row]) -> None:
+def _draw_total(chart: figure, rows: Iterable[Row]) -> None:
     points = list(_totals(rows))
-    source = source_of(
+    source = ColumnDataSource(
         {
             "x": [milliseconds(moment) for moment, _ in points],
             "y": [_number(known_sum(lags)) for _, lags in points],
@@ -102,8 +107,9 @@ def _draw_total(chart: Figure, rows: Iterable[Row]) -> None:
             "told": [_total_text(lags) for _, lags in points],
         }
     )
-    chart.draw(source, line(INK, 3), name="total", legend_label="all queues")
-    chart.add_tools(hover([chart.draw(source, dots(INK))], {"time": "@at", "all queues": "@told"}))
+    _named(chart, chart.add_glyph(source, Line(line_color=INK, line_width=3), name="total"), "all queues")
+    dots = chart.add_glyph(source, _dots(INK))
+    chart.add_tools(HoverTool(renderers=[dots], tooltips=[("time", "@at"), ("all queues", "@told")]))
 
 
 def _total_text(lags: Sequence[int | None]) -> str:
@@ -111,18 +117,20 @@ def _total_text(lags: Sequence[int | None]) -> str:
     return f"{total}, and {count(unknown, 'queue')} unknown" if unknown else total
 
 
-def _draw_lines(chart: Figure, lines: Mapping[str, Sequence[tuple[float, float]]], width: float) -> None:
+def _draw_lines(chart: figure, lines: Mapping[str, Sequence[tuple[float, float]]], width: float) -> None:
     """A line per label, each with its own colour and dashes."""
-    drawn = []
+    drawn: list[Any] = []
     for place, (label, points) in enumerate(lines.items()):
-        source = source_of(_coordinates(points) | {"label": [label] * len(points)})
-        drawn.append(chart.draw(source, line(LINES[place], width, _DASHES[place]), name=label, legend_label=label))
+        source = ColumnDataSource(_coordinates(points) | {"label": [label] * len(points)})
+        line = Line(line_color=LINES[place], line_width=width, line_dash=_DASHES[place])
+        drawn.append(_named(chart, chart.add_glyph(source, line, name=label), label))
         if isolated := _isolated(points):
-            chart.draw(source_of(_coordinates(isolated)), dots(LINES[place]), name=f"{label} alone")
-    chart.add_tools(hover(drawn, {"line": "@label", "value": "@y{0,0.[0]}"}))
+            alone = ColumnDataSource(_coordinates(isolated))
+            chart.add_glyph(alone, _dots(LINES[place]), name=f"{label} alone")
+    chart.add_tools(HoverTool(renderers=drawn, tooltips=[("line", "@label"), ("value", "@y{0,0.[0]}")]))
 
 
-def _coordinates(points: Sequence[tuple[float, float]]) -> dict[str, list[Any]]:
+def _coordinates(points: Sequence[tuple[float, float]]) -> dict[str, Any]:
     """The points as columns `x` and `y`."""
     return {axis: [point[place] for point in points] for place, axis in enumerate(("x", "y"))}
 
@@ -137,10 +145,15 @@ def _number(value: float | None) -> float:
     return nan if value is None else value
 
 
-def _finished(chart: Figure) -> Figure:
-    chart.legend.location = "top_left"
-    chart.legend.background_fill_alpha = 0.7
-    return with_legend(chart)
+def _dots(colour: str) -> Scatter:
+    return Scatter(line_color=colour, fill_color=colour, size=5)
+
+
+def _named(chart: figure, lines: GlyphRenderer[Any], label: str) -> GlyphRenderer[Any]:
+    """The lines, with this label in the legend."""
+    legend: Any = chart.legend[0]
+    legend.items.append(LegendItem(label=value(label), renderers=[lines]))
+    return lines
 
 
 #: Of the cases; the recorded backlog is solid.
@@ -153,8 +166,7 @@ def what_if_page(consumer_group: str, interval: Interval, compared: Comparison) 
     shown = (known[0], known[-1]) if known else (compared.times[0], compared.times[-1])
     time = time_range(interval, interval)
     time.start, time.end = (moment / MILLISECOND for moment in shown)
-    chart = lines_figure(time, 480, "Backlog", "backlog (messages)", "0,0")
-    chart.above = [Model("Legend", location="top_left", items=[])]
+    chart = lines_figure(time, 480, "Backlog", "backlog (messages)", "0,0", legend="above")
     _draw(chart, compared, compared.recorded, INK, "solid", 3)
     for place, outcome in enumerate(compared.cases):
         _draw(chart, compared, outcome, LINES[place % len(LINES)], _CASE_DASHES[place % len(_CASE_DASHES)], 2)
@@ -163,19 +175,20 @@ def what_if_page(consumer_group: str, interval: Interval, compared: Comparison) 
         title=f"Backlog of {consumer_group}: what really happened, and what would have happened",
         subtitle=f"{interval} (UTC)",
         root=chart.id,
-        chart=packed([with_legend(chart)]),
+        chart=packed([chart]),
     )
 
 
-def _draw(chart: Figure, compared: Comparison, outcome: CaseOutcome, colour: str, dash: str, width: int) -> None:
+def _draw(chart: figure, compared: Comparison, outcome: CaseOutcome, colour: str, dash: str, width: int) -> None:
     """One line; a case of unknown backlog has none."""
     if outcome.curve is None:
         return
     label = f"{outcome.label} (at most)" if outcome.at_most else outcome.label
     times = [moment / MILLISECOND for moment in compared.times]
-    source = source_of({"x": times, "y": _curve(outcome), "label": [label] * len(times)})
-    drawn = chart.draw(source, line(colour, width, dash), legend_label=label)
-    chart.add_tools(hover([drawn], {"case": "@label", "backlog": "@y{0,0}"}))
+    source = ColumnDataSource({"x": times, "y": _curve(outcome), "label": [label] * len(times)})
+    line = Line(line_color=colour, line_width=width, line_dash=dash)
+    drawn = _named(chart, chart.add_glyph(source, line), label)
+    chart.add_tools(HoverTool(renderers=[drawn], tooltips=[("case", "@label"), ("backlog", "@y{0,0}")]))
 
 
 def _curve(outcome: CaseOutcome) -> list[float]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import bokeh
 import numpy as np
 
 from spark_jobs.domain.glossary import TERMS
@@ -18,7 +19,6 @@ from spark_jobs.domain.phrases import rate_text
 from spark_jobs.show.fleet import PARTS
 from spark_jobs.show.page.groups import GroupRows, group_page
 from spark_jobs.show.page.incident_pages import INCIDENTS, incident_section
-from spark_jobs.show.page.models import BOKEH_VERSION
 from spark_jobs.show.page.style import clock
 from spark_jobs.show.page.templates import rendered
 from spark_jobs.show.rows import Row, group_of
@@ -72,7 +72,7 @@ def page(content: PageContent) -> str:
         trends_left_out=max(0, len(content.trends) - TRENDS),
         terms=TERMS,
         most_runs=RUNS,
-        bokeh_version=BOKEH_VERSION,
+        bokeh_version=bokeh.__version__,
     )  # fmt: skip
 
 

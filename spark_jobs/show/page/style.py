@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
+
+from bokeh.models import BoxZoomTool, DataRange1d, NumeralTickFormatter, Range1d, WheelZoomTool
+from bokeh.models.annotations import BoxAnnotation, Legend
+from bokeh.plotting import figure
 
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
-from spark_jobs.show.page.models import Figure, Model
 
 #: Owners, in order of their numbers: Okabe and Ito's palette without its red, and Tol's muted one behind it.
 OWNERS = (
@@ -74,47 +77,13 @@ def shortened(name: str, length: int = 26) -> str:
 _LEFT, _RIGHT = 210, 12
 
 
-#: Times as Bokeh labels an axis of time: the day and the year stand once, below.
-_TIMES = Model(
-    "DatetimeTickFormatter",
-    seconds="%T",
-    minsec="%T",
-    minutes="%H:%M",
-    hours="%H:%M",
-    days="%b %d",
-    months="%b %Y",
-    strip_leading_zeros=["microseconds", "milliseconds", "seconds"],
-    boundary_scaling=False,
-    context_which="all",
-    context=Model(
-        "DatetimeTickFormatter",
-        **dict.fromkeys(("microseconds", "milliseconds"), "%T"),
-        **dict.fromkeys(("seconds", "minsec", "minutes", "hourmin", "hours"), "%b %d, %Y"),
-        days="%Y",
-        months="",
-        years="",
-        boundary_scaling=False,
-        hide_repeats=True,
-        context_which="all",
-        context=Model(
-            "DatetimeTickFormatter",
-            **dict.fromkeys(("microseconds", "milliseconds"), "%b %d, %Y"),
-            **dict.fromkeys(("seconds", "minsec", "minutes", "hourmin", "hours", "days", "months", "years"), ""),
-            boundary_scaling=False,
-            hide_repeats=True,
-        ),
-    ),
-)
-
-
-def time_range(interval: Interval, requested: Interval) -> Model:
+def time_range(interval: Interval, requested: Interval) -> Range1d:
     """The x axis that all charts of a group share, in milliseconds since 1970.
 
     It shows the requested time, and can be moved inside the whole steps around it.
     """
     bounds = (milliseconds(interval.start), milliseconds(interval.end))
-    return Model(
-        "Range1d",
+    return Range1d(
         start=milliseconds(requested.start),
         end=milliseconds(requested.end),
         bounds=bounds,
@@ -123,79 +92,71 @@ def time_range(interval: Interval, requested: Interval) -> Model:
     )
 
 
-def time_figure(time: Model, frame_height: int, name: str, y_range: Model) -> Figure:
+def time_figure(time: Range1d, frame_height: int, name: str, y_range: Range1d | DataRange1d) -> figure:
     """An empty chart over time: drag to zoom, Ctrl and wheel too; the page has keys and buttons for it."""
-    below = _axis("DatetimeAxis", axis_label="time (UTC)", ticker=Model("DatetimeTicker", num_minor_ticks=5))
-    below.formatter = _TIMES
-    left = _axis("LinearAxis")
-    zooms = (
-        Model("BoxZoomTool", dimensions="width"),
-        Model("WheelZoomTool", dimensions="width", modifiers={"ctrl": True}),
-    )
-    grids = (
-        Model("Grid", axis=axis, dimension=number, grid_line_color=GRID) for number, axis in enumerate((below, left))
-    )
-    mark = Model(
-        "BoxAnnotation", left=0, right=0, visible=False, fill_alpha=0.12, fill_color=INK, line_color=INK, name="mark"
-    )
-    return Figure(
-        "Figure",
+    chart = figure(
         name=name,
+        x_axis_type="datetime",
+        x_axis_label="time (UTC)",
         x_range=time,
         y_range=y_range,
         frame_height=frame_height,
         sizing_mode="stretch_width",
-        toolbar=Model("Toolbar", tools=[*zooms]),
+        tools=[BoxZoomTool(dimensions="width"), WheelZoomTool(dimensions="width", modifiers={"ctrl": True})],
         toolbar_location=None,
         min_border_left=_LEFT,
         min_border_right=_RIGHT,
         background_fill_color=PAPER,
         border_fill_color=PAPER,
         outline_line_color=GRID,
-        below=[below],
-        left=[left],
-        center=[*grids, mark],
-        renderers=[],
     )
+    for axis in chart.axis:
+        axis.update(**_AXIS)
+    chart.grid.grid_line_color = GRID
+    chart.add_layout(
+        BoxAnnotation(left=0, right=0, visible=False, fill_alpha=0.12, fill_color=INK, line_color=INK, name="mark")
+    )
+    return chart
 
 
-def rows_figure(time: Model, name: str, labels: Mapping[int, str], rows: int, pixels: int) -> Figure:
+def rows_figure(time: Range1d, name: str, labels: Mapping[int, str], rows: int, pixels: int) -> figure:
     """A chart of rows from 1, the first on top, each so many pixels high; `labels` are those of some rows."""
-    y_range = Model("Range1d", start=rows + 0.5, end=0.5)
+    y_range = Range1d(start=rows + 0.5, end=0.5)
     chart = time_figure(time, frame_height=pixels * rows, name=name, y_range=y_range)
-    chart.yaxis.ticker = Model("FixedTicker", ticks=[*labels])
-    chart.yaxis.major_label_overrides = dict(labels)
+    chart.yaxis.ticker = [*labels]
+    chart.yaxis.major_label_overrides = dict(labels.items())
     chart.ygrid.visible = False
     return chart
 
 
-def lines_figure(time: Model, frame_height: int, name: str, label: str, numbers: str) -> Figure:
-    """An empty chart of lines from 0 up; `numbers` is the format in which the y axis writes them."""
-    chart = time_figure(time, frame_height, name, y_range=Model("DataRange1d", start=0))
+def lines_figure(
+    time: Range1d, frame_height: int, name: str, label: str, numbers: str, legend: Literal["center", "above"] = "center"
+) -> figure:
+    """An empty chart of lines from 0 up: `numbers` is the format of the y axis, `legend` the place of the legend."""
+    chart = time_figure(time, frame_height, name, y_range=DataRange1d(start=0))
     chart.yaxis.axis_label = label
-    chart.yaxis.formatter = Model("NumeralTickFormatter", format=numbers)
+    chart.yaxis.formatter = NumeralTickFormatter(format=numbers)
+    chart.add_layout(Legend(**_LEGEND), legend)
     return chart
 
 
-def _axis(type: str, **properties: Any) -> Model:
-    """An axis in the style of all charts."""
-    texts = dict.fromkeys(("axis_label_text_color", "major_label_text_color"), INK)
-    lines = dict.fromkeys(("axis_line_color", "major_tick_line_color", "minor_tick_line_color"), DIM)
-    sizes = dict.fromkeys(("axis_label_text_font_size", "major_label_text_font_size"), "11px")
-    style = {"axis_label_standoff": 2, "axis_label_text_font_style": "normal"}
-    return Model(type, **texts, **lines, **sizes, **style, **properties)
-
-
-def with_legend(chart: Figure) -> Figure:
-    """The chart, its legend in the style of all; a click on a name hides its line."""
-    style = {
-        "label_text_color": INK,
-        "label_text_font_size": "11px",
-        "background_fill_color": PAPER,
-        "border_line_color": GRID,
-        "spacing": 0,
-        "glyph_height": 14,
-        "click_policy": "hide",
-    }
-    vars(chart.legend).update(style)
-    return chart
+#: Every axis.
+_AXIS: dict[str, Any] = {
+    **dict.fromkeys(("axis_label_text_color", "major_label_text_color"), INK),
+    **dict.fromkeys(("axis_line_color", "major_tick_line_color", "minor_tick_line_color"), DIM),
+    **dict.fromkeys(("axis_label_text_font_size", "major_label_text_font_size"), "11px"),
+    "axis_label_standoff": 2,
+    "axis_label_text_font_style": "normal",
+}
+#: Every legend; a click on a name hides its line.
+_LEGEND: dict[str, Any] = {
+    "label_text_color": INK,
+    "label_text_font_size": "11px",
+    "background_fill_color": PAPER,
+    "background_fill_alpha": 0.7,
+    "border_line_color": GRID,
+    "spacing": 0,
+    "glyph_height": 14,
+    "click_policy": "hide",
+    "location": "top_left",
+}

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from bokeh.models import HBar, HoverTool, Range1d, Text, VSpan
+from bokeh.plotting import figure
+
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.phrases import UNKNOWN, number_text
-from spark_jobs.show.page.models import Figure, Model, field, hover, marks, source_of_rows
+from spark_jobs.show.page.charts import source_of_rows
 from spark_jobs.show.page.style import (
     INK,
     NOBODY,
@@ -48,7 +51,7 @@ def numbers_of(members: Iterable[Row]) -> dict[tuple[str, str], int]:
     }
 
 
-def members_timeline(members: Sequence[Row], numbers: Numbers, interval: Interval, time: Model) -> Figure:
+def members_timeline(members: Sequence[Row], numbers: Numbers, interval: Interval, time: Range1d) -> figure:
     """A row per connection: when it was in the group; hatched while another had its client id."""
     rows = [_member_span(row, numbers) for row in members if numbers[_key(row)] <= ROWS]
     labels = {number: f"{number}  {shortened(key[0], 24)}" for key, number in numbers.items() if number <= ROWS}
@@ -59,8 +62,8 @@ def members_timeline(members: Sequence[Row], numbers: Numbers, interval: Interva
 
 
 def ownership_timeline(
-    spans: Sequence[Row], states: Sequence[Row], numbers: Numbers, interval: Interval, time: Model
-) -> tuple[Figure, int]:
+    spans: Sequence[Row], states: Sequence[Row], numbers: Numbers, interval: Interval, time: Range1d
+) -> tuple[figure, int]:
     """The chart, a row per queue and membership view: who owned it when; and how many rows were left out."""
     keys = sorted({_row_key(span) for span in spans}, key=_problems_first(spans))
     places = {key: place for place, key in enumerate(sorted(keys[:ROWS]), start=1)}
@@ -154,29 +157,29 @@ def _unreplayed_spans(state: Row, places: Mapping[tuple[str, str, int], int]) ->
             yield _span(state["start"], state["end"], place, colour, "") | facts
 
 
-def _draw_spans(chart: Figure, rows: Sequence[Row], interval: Interval, tips: Mapping[str, str]) -> None:
+def _draw_spans(chart: figure, rows: Sequence[Row], interval: Interval, tips: Mapping[str, str]) -> None:
     place = ("y", "left", "right")
-    style: dict[str, Any] = {name: field(name) for name in place} | {"height": 0.86, "line_color": PAPER}
+    style: dict[str, Any] = {name: name for name in place} | {"height": 0.86, "line_color": PAPER}
     source = source_of_rows(rows, (*place, "colour", *_fields(tips)))
-    bars = chart.draw(source, marks("HBar", fill_color=field("colour"), **style), name="spans")
+    bars = chart.add_glyph(source, HBar(fill_color="colour", **style), name="spans")
     # Apart from the others: where the pattern is a column, a browser makes one for every span.
-    hatched = source_of_rows([row for row in rows if row["several"]], (*place, *_fields(tips)))
-    pattern = marks(
-        "HBar", fill_color=None, hatch_pattern="right_diagonal_line", hatch_color="#000000", hatch_alpha=0.6,
-        hatch_scale=9, hatch_weight=1.5, **style,
+    pattern = HBar(
+        fill_color=None, hatch_pattern="right_diagonal_line", hatch_color="#000000", hatch_alpha=0.6, hatch_scale=9,
+        hatch_weight=1.5, **style,
     )  # fmt: skip
-    chart.draw(hatched, pattern, name="several")
-    chart.add_tools(hover([bars], tips, point_policy="follow_mouse"))
+    hatched = source_of_rows([row for row in rows if row["several"]], (*place, *_fields(tips)))
+    chart.add_glyph(hatched, pattern, name="several")
+    chart.add_tools(HoverTool(renderers=[bars], tooltips=[*tips.items()], point_policy="follow_mouse"))
     length = (interval.end - interval.start).total_seconds() * 1000
     labelled = [row for row in rows if row["label"] and row["right"] - row["left"] > _LABELLED * length]
-    texts = marks(
-        "Text", x=field("left"), y=field("y"), text=field("label"), text_color=field("ink"), x_offset=4,
-        text_baseline="middle", text_font_size="11px", text_font_style="bold", background_fill_color=field("colour"),
+    labels = Text(
+        x="left", y="y", text="label", text_color="ink", x_offset=4, text_baseline="middle", text_font_size="11px",
+        text_font_style="bold", background_fill_color="colour",
     )  # fmt: skip
-    chart.draw(source_of_rows(labelled, ("left", "y", "label", "ink", "colour")), texts, name="labels")
+    chart.add_glyph(source_of_rows(labelled, ("left", "y", "label", "ink", "colour")), labels, name="labels")
 
 
-def _draw_rebalances(chart: Figure, states: Sequence[Row]) -> None:
+def _draw_rebalances(chart: figure, states: Sequence[Row]) -> None:
     rows = [
         {
             "x": milliseconds(state["start"]),
@@ -191,13 +194,11 @@ def _draw_rebalances(chart: Figure, states: Sequence[Row]) -> None:
         for state in states
         if state["trigger"] and state["status"] == Status.REPLAYED
     ]
-    lines = chart.draw(
-        source_of_rows(rows, ("x", "at", "trigger", "subject", "moved")),
-        marks("VSpan", x=field("x"), line_color=INK, line_width=1.5, line_dash="dashed"),
-        name="rebalances",
-    )
-    tips = {"rebalance": "@at", "trigger": "@trigger", "of": "@subject", "moved": "@moved"}
-    chart.add_tools(hover([lines], tips))
+    source = source_of_rows(rows, ("x", "at", "trigger", "subject", "moved"))
+    dashed = VSpan(x="x", line_color=INK, line_width=1.5, line_dash="dashed")
+    lines = chart.add_glyph(source, dashed, name="rebalances")
+    tips = [("rebalance", "@at"), ("trigger", "@trigger"), ("of", "@subject"), ("moved", "@moved")]
+    chart.add_tools(HoverTool(renderers=[lines], tooltips=tips))
 
 
 def _fields(tips: Mapping[str, str]) -> list[str]:
