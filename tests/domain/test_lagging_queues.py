@@ -152,6 +152,11 @@ def test_what_an_offset_adds_that_goes_back_is_no_growth() -> None:
     assert grown(found) == [(0, 100)]
 
 
+def test_an_offset_that_goes_back_does_not_stand() -> None:
+    """For three minutes no offset is known; then all 900 are consumed again."""
+    assert one_queue({0: "900/900", 180: "900/20", 200: "900/900"}, lag_max=880) == []
+
+
 def test_who_never_committed_has_what_came_in_waiting() -> None:
     read = {-30: "100/?", 0: "120/?", 60: "?/?", 100: "200/?", 200: "50/?", 300: "60/?"}
     found = one_queue(read, produced=110)

@@ -71,6 +71,9 @@ def test_a_group_has_caught_up_when_its_last_queue_has() -> None:
     assert caught_up_in({0: [fast[0], new[0]], 300: [fast[1], new[1]]}) == (None, None)
     assert caught_up_in({0: [stands[0], new[0]], 300: [stands[1], new[1]]}) == (False, None)
     assert caught_up_in({0: [fast[0], "9/?"], 300: [fast[1], "9/?"]}) == (True, 100.0)
+    # Messages came to the other queue, and nobody knows whether they wait.
+    assert caught_up_in({0: [fast[0], "9/?"], 300: [fast[1], "10/?"]}) == (None, None)
+    assert caught_up_in({0: [stands[0], "9/?"], 300: [stands[1], "10/?"]}) == (False, None)
 
 
 def test_the_pace_is_that_of_the_last_interval() -> None:

@@ -117,7 +117,9 @@ RULE = Rule(
         ),
         HungCause.NO_PULL: Cause(
             "the client answers, but does not pull",
-            "The client's pull thread (PullMessageService) is stuck. Take a thread dump and restart the client.",
+            "The client's pull thread (PullMessageService) is stuck, or, if the client pulls its other queues, the "
+            "pull requests of these queues are lost. Take a thread dump and restart the client.",
+            headline="{subjects} in {groups} {subjects:does|do} not pull {queues}",
         ),
     },
     example="`audit-service`: the process of `10.31.82.5@7179…`, frozen at 02:10:54, does not answer from 02:10:59 "

@@ -45,7 +45,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     which a queue stands and has no verdict, owner), with what their queues have in common.
     """
     stalled = (*verdict_hits(step, Verdict.STALL, ERROR, NO_PROGRESS), *_without_verdict(step))
-    yield from with_what_they_share(step, stalled)
+    yield from with_what_they_share(step, stalled, NO_PROGRESS)
     yield from refused_hits(step, BEHIND)
 
 
@@ -166,8 +166,8 @@ RULE = Rule(
         NO_PROGRESS: Cause(
             "the consumer offset is the same in all readings of the window, and the lag is always above `allowed_lag`; "
             "or it has not moved since the queue got its owner, for `stalled_after_seconds`, and the lag is above it",
-            "Check the queue's owner: one message that is never acknowledged holds back the offset (a listener that "
-            "hangs, or an orderly one that suspends forever).",
+            "Check whether the queue's owner pulls, and whether one message that is never acknowledged holds back the "
+            "offset (a listener that hangs, or an orderly one that suspends forever).",
         ),
         NEVER_COMMITTED: Cause(
             "the group never committed an offset for the queue, or it is 0, although messages come since "

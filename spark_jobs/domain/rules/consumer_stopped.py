@@ -28,7 +28,7 @@ NO_COMMITS = "NO_COMMITS"
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """Those of the verdict STOP, with what their queues have in common."""
-    return with_what_they_share(step, verdict_hits(step, Verdict.STOP, ERROR, NO_COMMITS))
+    return with_what_they_share(step, verdict_hits(step, Verdict.STOP, ERROR, NO_COMMITS), NO_COMMITS)
 
 
 RULE = Rule(

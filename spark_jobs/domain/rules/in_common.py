@@ -11,25 +11,35 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.window import islands
 
+_ALL = (
+    "They are all queues of the topic, and one message cannot hold back all of them. Look whether the members pull "
+    "(`mqadmin consumerStatus`), and at what their listeners call. Restart the members if neither shows why."
+)
 
-def with_what_they_share(step: AuditedStep, hits: Iterable[RuleHit]) -> Iterator[RuleHit]:
-    """The hits of queues; those of one condition say as their hint what its queues have in common, if that is known."""
+
+def with_what_they_share(step: AuditedStep, hits: Iterable[RuleHit], by_owner: str) -> Iterator[RuleHit]:
+    """The hits of queues; those of one condition say as their hint what its queues have in common, if that is known.
+    `by_owner`: the cause of those that stand because of an owner: these also say that all queues of the topic stand.
+    """
     of_condition: dict[tuple[str | None, str | None], list[RuleHit]] = defaultdict(list)
     for hit in hits:
         of_condition[hit.topic, hit.cause].append(hit)
     for together in of_condition.values():
         for island in islands(sorted(together, key=lambda hit: (hit.start, hit.end))):
-            hint = _hint(step, island)
+            hint = _hint(step, island, by_owner)
             yield from (replace(hit, hint=" ".join(filter(None, (hit.hint, hint)))) if hint else hit for hit in island)
 
 
-def _hint(step: AuditedStep, island: Collection[RuleHit]) -> str | None:
+def _hint(step: AuditedStep, island: Collection[RuleHit], by_owner: str) -> str | None:
     """The hint by the last interval that begins before the last of the hits ends, and has queues."""
     first, end = next(iter(island)), max(hit.end for hit in island)
     known = (each for each in step.intervals if each.topic == first.topic and each.queues and each.start < end)
     interval = max(known, key=lambda each: each.start, default=None)
     places = {(hit.queue.broker_name, hit.queue.queue_id) for hit in island if hit.queue}
-    return shared_by(places, interval) if interval else None
+    if interval is None:
+        return None
+    is_all = len(places) > 1 and places == set(interval.queues or ())
+    return _ALL if is_all and first.cause == by_owner else shared_by(places, interval)
 
 
 def shared_by(standing: Collection[Place], interval: RebalanceInterval) -> str | None:

@@ -12,11 +12,12 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.consume_statuses import status_readings
 from spark_jobs.domain.kernel.offset_jumps import Jump, offset_jumps
 from spark_jobs.domain.kernel.process_queues import process_queue
-from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.history import ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import MILLISECOND, SECOND
+from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.client_hung import pulling_by_hand
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -35,13 +36,17 @@ class SkipCause(StrEnum):
     LOST = "LOST"
     RESET_FORWARD = "RESET_FORWARD"
     COMMITTED_UNREAD = "COMMITTED_UNREAD"
+    SKIPPED_OR_CONSUMED = "SKIPPED_OR_CONSUMED"
 
 
 _SEVERITIES = {
     SkipCause.LOST: ERROR,
     SkipCause.RESET_FORWARD: WARN,
     SkipCause.COMMITTED_UNREAD: ERROR,
+    SkipCause.SKIPPED_OR_CONSUMED: WARN,
 }
+#: So many times the pace of the queue before is more than a listener is likely to become faster.
+_VERY_FAST = 100
 
 
 class _Skip(NamedTuple):
@@ -90,7 +95,9 @@ def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
 
 
 def _with_resets(skips: Sequence[_Skip], jumps: Sequence[Jump]) -> Sequence[_Skip]:
-    """The same, with those as resets that all queues with a backlog have at one reading: two at least."""
+    """The same, with those as resets that all queues with a backlog have at one reading: two at least. Of those that no
+    client reports to have consumed or not, only these are left.
+    """
     resets = {
         skip.jump.at
         for skip in skips
@@ -101,6 +108,7 @@ def _with_resets(skips: Sequence[_Skip], jumps: Sequence[Jump]) -> Sequence[_Ski
         if skip.jump.at in resets and skip.cause is SkipCause.COMMITTED_UNREAD
         else skip
         for skip in skips
+        if skip.jump.at in resets or skip.cause is not SkipCause.SKIPPED_OR_CONSUMED
     ]
 
 
@@ -128,7 +136,12 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, jump: Jump
         return SkipCause.RESET_FORWARD if alone else None
     queue = MessageQueue(interval.topic, *jump.queue)
     could = [_could_consume(step.history.clients.get(owner), queue, jump, step.settings.max_gap) for owner in owners]
-    return SkipCause.COMMITTED_UNREAD if all(consumed is False for consumed in could) else None
+    if all(consumed is False for consumed in could):
+        return SkipCause.COMMITTED_UNREAD
+    # A commit that comes late jumps, too, but from an offset that stood.
+    moved = jump.before - jump.stood_since < 2 * step.settings.cadence
+    is_likely = True not in could and moved and jump.messages >= _VERY_FAST * jump.usual
+    return SkipCause.SKIPPED_OR_CONSUMED if is_likely else None
 
 
 def _could_consume(client: ClientHistory | None, queue: MessageQueue, jump: Jump, max_gap: int) -> bool | None:
@@ -170,9 +183,16 @@ def _hit(step: AuditedStep, progress: IntervalProgress, skip: _Skip, together: i
     )
 
 
+def _detail(finding: Finding) -> str:
+    """Return how many messages that is at one reading."""
+    together = dict(finding.evidence.measures or ()).get(TOGETHER)
+    return f"about {count(int(together), 'message')}" if together else ""
+
+
 RULE = Rule(
     name=NAME,
     headline="Consumer offsets of {groups} jumped over messages that nobody consumed in {queues}",
+    detail=_detail,
     meaning="The consumer offset of a queue went forward over messages that the group's listeners did not get. The "
     "backlog is gone, but its messages were not processed. The measures are those of the queue with most of them: "
     "`skipped` messages, `skipped_together` in all queues at that reading, and the new `consumer_offset`.",
@@ -180,7 +200,9 @@ RULE = Rule(
     "`rewind_tolerance` than any before. LOST: it is the broker's oldest offset, and the offset before is below that. "
     "Else it is ten times the mean of the queue's other readings or more, and the owner's client snapshots show that "
     "it did not consume the queue while the offset was the same, and fewer messages of the topic than the jump in the "
-    "minute around it; or the group had no member. A client without snapshots may have consumed them. "
+    "minute around it; or the group had no member. A client without snapshots may have consumed them, unless all "
+    "queues with a backlog, two at least, jump at one reading, from offsets that moved, by a hundred times their pace: "
+    "then both are possible. "
     "The rule does not apply to groups with a filter, whose offsets jump over messages of others, to POP, or while a "
     "broker reports CONSUME_ACTIVELY.",
     causes={
@@ -200,6 +222,14 @@ RULE = Rule(
             "Look for lost messages: the client committed an offset behind messages that its listener did not finish "
             "(an orderly Go listener that suspends the queue, for example), or somebody reset the queue. Compare with "
             "what the listener processed, and reset the group to the time before to get them again.",
+        ),
+        SkipCause.SKIPPED_OR_CONSUMED: Cause(
+            "all queues with a backlog jumped at one reading by a hundred times their pace, and clients do not report "
+            "whether they consumed these messages (WARN)",
+            "Either somebody reset the offset to a later time, or skipped the backlog (`resetOffsetByTime`, "
+            "`skipAccumulatedMessage`), or the consumers suddenly became that fast. Ask who operated the group, and "
+            "compare with what the listeners processed. Record the clients' running info: it tells which.",
+            headline="Consumer offsets of {groups} jumped in {queues}: messages were skipped, or consumed very fast",
         ),
     },
     example="none",

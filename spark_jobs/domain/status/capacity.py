@@ -184,10 +184,10 @@ ADVICE: dict[Limit, str] = {
     Limit.POP_MEMBERS: f"Yes, any number more, {_CAN_HANDLE}: {{members}} popped from {{queues}}, and "
     "{piled}.{threads}",
 }
-#: By rule, what is said of a group without a backlog instead of that it kept up.
+#: By rule, what is said under these limits of a group whose backlog did not grow.
 _DID_NOT_KEEP_UP = {
-    "MESSAGES_SKIPPED": "No: messages were skipped, not consumed.",
-    "CONSUMER_STALLED": "No: few messages waited, in queues of which none was consumed.",
+    "MESSAGES_SKIPPED": ("No: the backlog went with a jump of the consumer offsets.", _NOTHING_GREW),
+    "CONSUMER_STALLED": ("No: few messages waited, in queues of which none was consumed.", (Limit.NO_BACKLOG,)),
 }
 _NOTHING_WAITED = "No: nobody was connected, but no messages waited in {queues}."
 _SOMEBODY_KEPT_UP = "No: the members kept up, though the owners of the queues are not known."
@@ -230,16 +230,22 @@ def advice(group: GroupInStep) -> str:
     if group_limit is Limit.UNKNOWN_BACKLOG:
         unknown = count(group.unknown_queues, "queue") if group.unknown_queues else "the group"
         return ADVICE[group_limit].format(unknown=unknown)
-    answer = _kept_up(group) if group_limit is Limit.NO_BACKLOG else _held_back(group, worst(group.held_back))
+    answer = _did_not_keep_up(group, group_limit) or (
+        _kept_up(group) if group_limit is Limit.NO_BACKLOG else _held_back(group, worst(group.held_back))
+    )
     other = group_limit in _NOTHING_GREW and group.wrong
     wrong = f"What was wrong is of another kind: {names_text(group.wrong, 3)}." if other else None
     return " ".join(filter(None, (answer, wrong, _unknown(group))))
 
 
+def _did_not_keep_up(group: GroupInStep, group_limit: Limit) -> str | None:
+    texts = _DID_NOT_KEEP_UP.items()
+    return next((text for rule, (text, limits) in texts if rule in group.wrong and group_limit in limits), None)
+
+
 def _kept_up(group: GroupInStep) -> str:
     kept_up = _SOMEBODY_KEPT_UP if group.members is None else _NOTHING_WAITED
-    instead = (text for rule, text in _DID_NOT_KEEP_UP.items() if rule in group.wrong)
-    answer = next(instead, ADVICE[Limit.NO_BACKLOG] if group.members else kept_up)
+    answer = ADVICE[Limit.NO_BACKLOG] if group.members else kept_up
     return answer.format(members=count(group.members or 0, "member"), queues=count(group.queues, "queue"))
 
 

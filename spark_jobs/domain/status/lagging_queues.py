@@ -57,7 +57,7 @@ class LaggingQueue(NamedTuple):
 
 class BacklogReadings(NamedTuple):
     """One queue at each of its readings: microseconds, the messages that waited, and the same without rewinds; whether
-    the consumer offset moved since the reading before.
+    the consumer offset moved since the reading before, forward or back.
 
     An offset that goes back adds to what waits, and no consumer could have kept that away: `without_rewinds` leaves it
     out. So does an end offset that falls and comes back: a slave served for a moment.
@@ -238,7 +238,7 @@ def _waiting(readings: OffsetReadings, queue: Place, window: StepWindow, max_gap
     growth = np.diff(readings.consumed_to[seen, column][known])
     went_back = np.append(0, np.maximum(-growth, 0).cumsum())
     return BacklogReadings(
-        times, lag[known], lag[known] - went_back + _missing(end[known]), np.append(False, growth > 0)
+        times, lag[known], lag[known] - went_back + _missing(end[known]), np.append(False, growth != 0)
     )
 
 

@@ -24,9 +24,10 @@ Seconds = NDArray[np.float64]
 class TimeLeft(NamedTuple):
     """At the last readings of a step; the columns of `group_status`, None is unknown.
 
-    `catches_up`: whether the lag of every queue that is behind shrinks. `catch_up_seconds`: until the last of them has
-    no lag, None also where it never does. `retention_left_seconds`: until the oldest message that waits in such a queue
-    may be deleted, None also where none waits.
+    `catches_up`: whether the lag of every queue that is behind shrinks, None also if messages came to a queue of which
+    it is unknown. `catch_up_seconds`: until the last of them has no lag, None also where it never does.
+    `retention_left_seconds`: until the oldest message that waits in such a queue may be deleted, None also where none
+    waits.
     """
 
     catches_up: bool | None = None
@@ -44,7 +45,8 @@ def time_left(step: AuditedStep) -> TimeLeft:
     until_deleted = None if deleted is None else round(deleted, 1)
     if np.isinf(waits).any():
         return TimeLeft(False, None, until_deleted)
-    if not waits.size or np.isnan(waits).any():
+    nothing_is_known_of_some = any(((row.lag_last == UNKNOWN) & (row.produced > 0)).any() for row in rows.values())
+    if not waits.size or np.isnan(waits).any() or nothing_is_known_of_some:
         return TimeLeft(None, None, until_deleted)
     return TimeLeft(True, round(float(waits.max()), 1), until_deleted)
 

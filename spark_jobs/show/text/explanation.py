@@ -163,7 +163,7 @@ class IntervalExplanation:
 @dataclass(frozen=True)
 class TopicExplanation:
     """One topic: one view if its hosts agree, else one per broker. `backlog`: of the whole topic in the interval;
-    `skipped`: messages that count as consumed there, although nobody consumed them.
+    `skipped`: messages that count as consumed there, although offsets jumped over them.
     """
 
     topic: str

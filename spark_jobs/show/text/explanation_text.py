@@ -74,9 +74,7 @@ def _topic(topic: TopicExplanation) -> Iterator[TextLine]:
         backlog = backlog_text(topic.backlog, owned=not has_owners)
         yield TextLine(f"Whole topic: {backlog[:1].lower()}{backlog[1:]}", 1)
     if topic.skipped:
-        yield TextLine(
-            f"Nobody consumed {topic.skipped:,} of these: the offset jumped over them (MESSAGES_SKIPPED).", 1
-        )
+        yield TextLine(f"Of these, {topic.skipped:,} are a jump of consumer offsets (MESSAGES_SKIPPED).", 1)
     if topic.backlog and topic.backlog.is_unfiltered:
         yield TextLine(UNFILTERED, 1)
 

@@ -55,6 +55,17 @@ def test_hits_of_one_condition_are_looked_at_together() -> None:
         RuleHit(start * SECOND, end * SECOND, "NO_PROGRESS", topic, queue=FindingQueue(topic, "b", queue_id, ""))
         for topic, start, end, queue_id in (("t", 0, 100, 0), ("t", 50, 150, 1), ("t", 300, 400, 1), ("u", 0, 100, 0))
     ]
-    found = list(with_what_they_share(step, hits))
+    found = list(with_what_they_share(step, hits, "NO_PROGRESS"))
     assert [hit.hint for hit in found] == [OF_C1, OF_C1, None, None]
     assert [replace(hit, hint=None) for hit in found] == hits
+
+
+def test_one_message_does_not_hold_back_all_queues() -> None:
+    """Nor does it where the owners are not to blame, or where there is one queue only."""
+    listed = members("c1 c2")
+    step = audited_step(interval(0, 600, listed, allocation(listed, "0 1")), interval(0, 600, listed, topic="u"))
+    hits = [RuleHit(0, 100, "NO_PROGRESS", "t", queue=FindingQueue("t", "b", number, "")) for number in (0, 1)]
+    for hit in with_what_they_share(step, hits, "NO_PROGRESS"):
+        assert (hit.hint or "").startswith("They are all queues of the topic, and one message cannot hold back all")
+    assert {hit.hint for hit in with_what_they_share(step, hits, "NO_COMMITS")} == {None}
+    assert [hit.hint for hit in with_what_they_share(step, hits[:1], "NO_PROGRESS")] == [None]

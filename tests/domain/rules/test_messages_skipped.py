@@ -108,6 +108,22 @@ def test_an_offset_that_moves_without_members_was_reset() -> None:
     assert found(hits(STANDS_AND_JUMPS, {0: 1000}, owner=None)) == [("RESET_FORWARD", "WARN", 500, 800)]
 
 
+def test_a_jump_of_all_queues_that_no_client_reports_is_a_skip_or_very_fast() -> None:
+    """5 messages in 20 s, and then 1,055, of all queues with a backlog; no client reports whether it consumed them.
+
+    A commit that comes late jumps from an offset that stood; 455 are less than a hundred times the pace of before.
+    """
+    slow = {second: 1000 + second // 4 for second in range(0, 600, 20)}
+    fast = slow | {600: 2200}
+    together = hits(fast, fast, {0: 1000}, tps=None)
+    assert found(together) == [("SKIPPED_OR_CONSUMED", "WARN", 600, 1055)] * 2
+    assert {hit.measures["skipped_together"] for hit in together if hit.measures} == {2110}
+    assert hits(fast, {0: 1000}, {0: 1000}, tps=None) == []
+    assert hits(STANDS_AND_JUMPS, STANDS_AND_JUMPS, tps=None) == []
+    nearer = slow | {600: 1600, 620: 2240}
+    assert hits(nearer, nearer, tps=None) == []
+
+
 def test_an_offset_that_lands_at_the_oldest_message_shows_what_is_lost() -> None:
     """Also of clients that report nothing; a broker that deletes what was consumed loses nothing."""
     expected = [("LOST", "ERROR", 500, 790)]
