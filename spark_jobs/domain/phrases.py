@@ -30,6 +30,11 @@ def names_text(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
+def joined_names(names: Sequence[str]) -> str:
+    """All names: `a`, `a and b`, `a, b and c`."""
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
+
+
 def party_text(name: str, client_ids: Sequence[str] | None, most: int | None = None) -> str:
     """One party of a finding, with its client ids; only its name if it is not known whose it is."""
     return name if client_ids is None else f"{name}: {names_text(client_ids, most or len(client_ids)) or 'no member'}"

@@ -8,9 +8,8 @@ from datetime import timedelta
 
 from schemas import CAPTURE_CALLS
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.domain.phrases import count
+from spark_jobs.domain.phrases import count, joined_names
 from spark_jobs.show.text.interval_text import TextLine
-from spark_jobs.show.text.phrases import joined
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
 #: Fates of calls that brought no answer, in words.
@@ -30,10 +29,10 @@ def recorder_lines(calls: Mapping[tuple[str, str], int] | None) -> Iterator[Text
         fates_per_target[target][fate] += number
     silent = {target: fates for target, fates in sorted(fates_per_target.items()) if fates.keys() & _SILENT.keys()}
     for target, fates in silent.items():
-        unanswered = joined([f"{fates[fate]:,} {words}" for fate, words in _SILENT.items() if fates[fate]])
+        unanswered = joined_names([f"{fates[fate]:,} {words}" for fate, words in _SILENT.items() if fates[fate]])
         yield TextLine(f"{target} did not answer: of {count(fates.total(), 'call')} {unanswered}.", 1)
     if answered := sorted(fates_per_target.keys() - silent.keys()):
-        yield TextLine(f"{joined(answered)} answered.", 1)
+        yield TextLine(f"{joined_names(answered)} answered.", 1)
 
 
 #: How much of a gap is read: who was silent when it began says why, and a fleet makes many calls in a day.

@@ -8,9 +8,10 @@ import pytest
 
 from spark_jobs.domain.model.message_queue import queue_ranges
 from spark_jobs.domain.model.statuses import Reason, Status
+from spark_jobs.domain.phrases import joined_names
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.explain import explain, wanted_intervals
-from spark_jobs.show.text.phrases import joined, positions_text
+from spark_jobs.show.text.phrases import positions_text
 from tests.explain.rows import (
     all_lines,
     allocation,
@@ -374,7 +375,7 @@ def test_a_member_computes_by_the_rules_of_its_language() -> None:
 
 
 def test_words() -> None:
-    assert [joined(list(text)) for text in ("", "a", "ab", "abc")] == ["", "a", "a and b", "a, b and c"]
+    assert [joined_names(list(text)) for text in ("", "a", "ab", "abc")] == ["", "a", "a and b", "a, b and c"]
     assert positions_text([3]) == "position 3"
     assert positions_text([0, 2]) == "positions 0 and 2"
     assert positions_text([0, 1, 4, 5, 6]) == "positions 0, 1 and 4 to 6"

@@ -12,7 +12,7 @@ from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.message_queue import queues_by_topic
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import SECOND, covered, from_micros
-from spark_jobs.domain.phrases import count, known_sum
+from spark_jobs.domain.phrases import count, joined_names, known_sum
 from spark_jobs.domain.rules.evidence import highest_backlog
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 from spark_jobs.domain.rules.rule import Rule
@@ -170,4 +170,4 @@ class Names:
         if forms:
             singular, _, plural = forms.partition("|")
             return singular if len(self._names) == 1 else plural
-        return count(len(self._names), self._thing) if len(self._names) > _NAMED else " and ".join(self._names)
+        return count(len(self._names), self._thing) if len(self._names) > _NAMED else joined_names(self._names)

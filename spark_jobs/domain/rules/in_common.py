@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Set
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Place
-from spark_jobs.domain.model.window import islands
+from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.window import SECOND, from_micros, islands
 
 _ALL = (
     "They are all queues of the topic, and one message cannot hold back all of them. Look whether the members pull "
     "(`mqadmin consumerStatus`), and at what their listeners call. Restart the members if neither shows why."
 )
+
+_NOT_REPORTED = (
+    "The running info of the owner is not recorded, so that another client may hold the queue, or none: members whose "
+    "name servers know other brokers share the queues differently. Record it, and compare the name servers' routes."
+)
+#: What begins so soon after a change of the route is likely to come from it.
+_SHORTLY = 120 * SECOND
 
 
 def with_what_they_share(step: AuditedStep, hits: Iterable[RuleHit], by_owner: str) -> Iterator[RuleHit]:
@@ -33,13 +41,35 @@ def with_what_they_share(step: AuditedStep, hits: Iterable[RuleHit], by_owner: s
 def _hint(step: AuditedStep, island: Collection[RuleHit], by_owner: str) -> str | None:
     """The hint by the last interval that begins before the last of the hits ends, and has queues."""
     first, end = next(iter(island)), max(hit.end for hit in island)
-    known = (each for each in step.intervals if each.topic == first.topic and each.queues and each.start < end)
+    known = [each for each in step.intervals if each.topic == first.topic and each.queues and each.start < end]
     interval = max(known, key=lambda each: each.start, default=None)
     places = {(hit.queue.broker_name, hit.queue.queue_id) for hit in island if hit.queue}
     if interval is None:
         return None
+    if first.cause != by_owner:
+        return shared_by(places, interval)
     is_all = len(places) > 1 and places == set(interval.queues or ())
-    return _ALL if is_all and first.cause == by_owner else shared_by(places, interval)
+    owners = {hit.implicated for hit in island if hit.implicated}
+    sentences = (
+        _ALL if is_all else shared_by(places, interval),
+        _since_in_route(step, places, known, first.start),
+        None if is_all or owners & step.history.clients.keys() else _NOT_REPORTED,
+    )
+    return " ".join(filter(None, sentences)) or None
+
+
+def _since_in_route(
+    step: AuditedStep, places: Set[Place], known: Iterable[RebalanceInterval], start: int
+) -> str | None:
+    """A sentence, if the route names these queues since shortly before the start, and named none of them before."""
+    latest = start + step.settings.cadence
+    before = [each for each in known if each.start <= latest and not places & set(each.queues or ())]
+    with_them = [each.start for each in known if places & set(each.queues or ())]
+    since = next((at for at in sorted(with_them) if any(each.end == at for each in before)), None)
+    if since is None or not latest - _SHORTLY <= since <= latest:
+        return None
+    at = format_utc(from_micros(since))
+    return f"The route names them since {at}: the members may not have taken them. Restart the members."
 
 
 def shared_by(standing: Collection[Place], interval: RebalanceInterval) -> str | None:

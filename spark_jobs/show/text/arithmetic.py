@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from spark_jobs.domain.model.message_queue import MessageQueue, queue_ranges, sort_client_ids
-from spark_jobs.domain.phrases import count
+from spark_jobs.domain.phrases import count, joined_names
 from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, by_room, queues_in_rooms, shares
 from spark_jobs.domain.rocketmq.pop import parts, shares_of
 from spark_jobs.domain.rocketmq.strategies import (
@@ -29,7 +29,7 @@ from spark_jobs.domain.rocketmq.strategies import (
     is_popped,
 )
 from spark_jobs.errors import StrategyError
-from spark_jobs.show.text.phrases import VARIANTS, joined, positions_text, shares_text
+from spark_jobs.show.text.phrases import VARIANTS, positions_text, shares_text
 
 Queues = Sequence[MessageQueue]
 ClientIds = Sequence[str]
@@ -83,7 +83,7 @@ def _config(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterat
     ]
     if more := listed_positions[_MOST_LISTS:]:
         listed_positions[_MOST_LISTS:] = [f"{len(more):,} more positions have lists"]
-    yield f"Of this topic, {joined(listed_positions)}."
+    yield f"Of this topic, {joined_names(listed_positions)}."
     list_counts = Counter(queue for queues_listed in lists.values() for queue in queues_listed)
     in_several = [queue for queue, times in list_counts.items() if times > 1]
     in_none = [(queue.broker_name, queue.queue_id) for queue in queues if queue[1:] not in list_counts]

@@ -8,11 +8,11 @@ from typing import Any
 from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import IS_DELETED, Reason, Status
-from spark_jobs.domain.phrases import UNFILTERED, count, number_text, party_text, rate_text
+from spark_jobs.domain.phrases import UNFILTERED, count, joined_names, number_text, party_text, rate_text
 from spark_jobs.show.text.backlog import backlog_text
 from spark_jobs.show.text.explanation import GroupExplanation, TopicExplanation
 from spark_jobs.show.text.interval_text import TextLine, interval_lines
-from spark_jobs.show.text.phrases import joined, severity_counts
+from spark_jobs.show.text.phrases import severity_counts
 
 _UNKNOWN = (Status.UNOBSERVED, Status.NOT_REPLAYABLE)
 #: Somebody owns the queues then, but who is not recorded.
@@ -53,13 +53,13 @@ def _verdict(story: GroupExplanation) -> str:
     if not severities:
         return "No finding covers this moment."
     covers = "covers" if len(story.findings) == 1 else "cover"
-    return f"{count(len(story.findings), 'finding')} {covers} this moment: {joined(severities)}."
+    return f"{count(len(story.findings), 'finding')} {covers} this moment: {joined_names(severities)}."
 
 
 def _topic(topic: TopicExplanation) -> Iterator[TextLine]:
     yield TextLine(topic.topic, 0, "title")
     if len(topic.views) > 1:
-        names = joined([view.membership_view for view in topic.views])
+        names = joined_names([view.membership_view for view in topic.views])
         yield TextLine(
             f"The brokers disagreed: {names} listed different members. Each client asks a random one of them.", 1
         )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, IS_DELETED, Status, Trigger
-from spark_jobs.domain.phrases import count
+from spark_jobs.domain.phrases import count, joined_names
 from spark_jobs.domain.rocketmq.strategies import StrategySource
 from spark_jobs.show.text.backlog import backlog_text
 from spark_jobs.show.text.explanation import (
@@ -18,7 +18,7 @@ from spark_jobs.show.text.explanation import (
     ObservedNeighbour,
     UnhealthyQueues,
 )
-from spark_jobs.show.text.phrases import REASONS, joined, positions_text
+from spark_jobs.show.text.phrases import REASONS, positions_text
 
 _SOURCES: Mapping[str, str] = {
     StrategySource.CLIENT: "as reported by the clients",
@@ -64,11 +64,11 @@ def _began(began: IntervalStart) -> str:
         return "Its trigger is unknown: the interval began before this step."
     if not began.triggers:
         return "Nothing differs from the interval before it."
-    return f"It began because {joined(began.triggers)}. {_moved(began)}".strip()
+    return f"It began because {joined_names(began.triggers)}. {_moved(began)}".strip()
 
 
 def _not_replayed(view: IntervalExplanation) -> str:
-    began = f" It began because {joined(view.began.triggers)}." if view.began.triggers else ""
+    began = f" It began because {joined_names(view.began.triggers)}." if view.began.triggers else ""
     return f"{REASONS[view.reason or '']}{began}"
 
 
@@ -124,7 +124,7 @@ def _cut(view: IntervalExplanation) -> Iterator[TextLine]:
     name = "Different strategies" if view.strategy == "MIXED" else f"Strategy {view.strategy}"
     yield TextLine(f"{_named(name, view.strategy_source)}:", 1)
     if view.strategy_alternatives:
-        yield TextLine(f"That is ambiguous: {joined(view.strategy_alternatives)} would explain them, too.", 2)
+        yield TextLine(f"That is ambiguous: {joined_names(view.strategy_alternatives)} would explain them, too.", 2)
     for sentence in view.arithmetic:
         yield TextLine(sentence, 2)
 

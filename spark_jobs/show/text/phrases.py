@@ -9,6 +9,7 @@ from itertools import groupby
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.model.statuses import Reason, Trigger
+from spark_jobs.domain.phrases import joined_names
 from spark_jobs.domain.rocketmq.strategies import Variant
 
 #: Different shares that are listed, at most; of more only the smallest and largest are given.
@@ -93,11 +94,6 @@ REASONS: Mapping[str, str] = {
 }
 
 
-def joined(parts: Sequence[str]) -> str:
-    """Parts of a sentence: `a`, `a and b`, `a, b and c`."""
-    return " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)
-
-
 def severity_counts(severities: Iterable[str] | Mapping[str, int]) -> list[str]:
     """How often each severity occurs, the worst first: `1 ERROR`, `2 WARN`; a mapping says how often."""
     counts = Counter(severities)
@@ -115,7 +111,7 @@ def positions_text(positions: Sequence[int]) -> str:
         for run in runs
         for text in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else [str(position) for position in run])
     ]
-    return f"position{'' if len(positions) == 1 else 's'} {joined(parts)}"
+    return f"position{'' if len(positions) == 1 else 's'} {joined_names(parts)}"
 
 
 def shares_text(sizes: Mapping[int, int], member_count: int | None = None) -> str:

@@ -17,6 +17,12 @@ OF_C1 = "They are all queues of c1, and no queue of another member stands."
 FROM_2 = "They are all queues from index 2 on, and no queue below stands."
 
 
+NOT_REPORTED = (
+    "The running info of the owner is not recorded, so that another client may hold the queue, or none: members whose "
+    "name servers know other brokers share the queues differently. Record it, and compare the name servers' routes."
+)
+
+
 def places(text: str) -> list[Place]:
     return [(broker, int(number)) for word in text.split() for broker, number in [word.split(":")]]
 
@@ -56,8 +62,23 @@ def test_hits_of_one_condition_are_looked_at_together() -> None:
         for topic, start, end, queue_id in (("t", 0, 100, 0), ("t", 50, 150, 1), ("t", 300, 400, 1), ("u", 0, 100, 0))
     ]
     found = list(with_what_they_share(step, hits, "NO_PROGRESS"))
-    assert [hit.hint for hit in found] == [OF_C1, OF_C1, None, None]
+    assert [hit.hint for hit in found] == [f"{OF_C1} {NOT_REPORTED}"] * 2 + [NOT_REPORTED, None]
     assert [replace(hit, hint=None) for hit in found] == hits
+
+
+@pytest.mark.parametrize(("start", "is_shortly"), [(100, True), (80, True), (79, False), (200, True), (201, False)])
+def test_queues_that_stand_since_the_route_names_them_may_not_have_been_taken(start: int, is_shortly: bool) -> None:
+    """The route names them since 100 s; offsets are read up to a collection interval before."""
+    without, listed = (("b", 0),), members("c1")
+    both = interval(100, 600, listed, allocation(listed, "0 0 0"))
+    step = audited_step(replace(interval(0, 100, listed, allocation(listed, "0")), queues=without), both)
+    hits = [
+        RuleHit(start * SECOND, 500 * SECOND, "NO_PROGRESS", "t", queue=FindingQueue("t", "b", number, ""))
+        for number in (1, 2)
+    ]
+    says = "The route names them since 1970-01-01T00:01:40Z: the members may not have taken them. Restart the members."
+    for hit in with_what_they_share(step, hits, "NO_PROGRESS"):
+        assert (says in (hit.hint or "")) is is_shortly
 
 
 def test_one_message_does_not_hold_back_all_queues() -> None:
@@ -68,4 +89,4 @@ def test_one_message_does_not_hold_back_all_queues() -> None:
     for hit in with_what_they_share(step, hits, "NO_PROGRESS"):
         assert (hit.hint or "").startswith("They are all queues of the topic, and one message cannot hold back all")
     assert {hit.hint for hit in with_what_they_share(step, hits, "NO_COMMITS")} == {None}
-    assert [hit.hint for hit in with_what_they_share(step, hits[:1], "NO_PROGRESS")] == [None]
+    assert [hit.hint for hit in with_what_they_share(step, hits[:1], "NO_PROGRESS")] == [NOT_REPORTED]
