@@ -23,7 +23,7 @@ class PiledUp(NamedTuple):
 
 class Look(NamedTuple):
     """The backlog at one reading; `without_rewinds`: less what offsets that went back have added; `moved`: the offset
-    moved on since the one before.
+    is another one than before.
     """
 
     at: int
@@ -130,9 +130,9 @@ def _looks(readings: Sequence[QueueReading], window: StepWindow) -> Iterator[Loo
             back += max(last.consumed_to - reading.consumed_to, 0)
         waits = reading.lag if committed else came
         assert waits is not None
-        went_on = committed and last is not None and (reading.consumed_to or 0) > (last.consumed_to or 0)
+        moved = committed and last is not None and reading.consumed_to != last.consumed_to
         without_rewinds = waits - back + _missing(every_end, len(ends) - 1) if committed else came
-        yield Look(reading.at, waits, without_rewinds, went_on)
+        yield Look(reading.at, waits, without_rewinds, moved)
 
 
 def _missing(ends: Sequence[int], number: int) -> int:
