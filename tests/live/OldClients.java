@@ -1,23 +1,28 @@
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueConsistentHash;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.TopicConfig;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
 
 /**
  * Clients of a cluster of any version, by what 4.3.0 and later ones have in common.
  *
  * topics NAMESRV BROKER_ADDRESS TOPIC:READ_QUEUES:WRITE_QUEUES…; reset NAMESRV TOPIC GROUP MILLISECONDS;
- * produce NAMESRV TOPIC…; consume NAMESRV GROUP,TOPIC,CLIENT_IP,INSTANCE,KIND,TAGS,MS_PER_MESSAGE…, KIND one of
- * avg, orderly.
+ * produce NAMESRV MS_PER_ROUND TOPIC…; consume NAMESRV GROUP,TOPIC,CLIENT_IP,INSTANCE,KIND,TAGS,MS_PER_MESSAGE…, KIND
+ * one of avg, hash, orderly. Consumers print a line for every change of the queues that they hold.
  */
 public class OldClients {
     public static void main(String[] args) throws Exception {
@@ -56,21 +61,21 @@ public class OldClients {
         System.exit(0);
     }
 
-    private static void produce(String namesrv, List<String> topics) throws Exception {
+    private static void produce(String namesrv, List<String> told) throws Exception {
         DefaultMQProducer producer = new DefaultMQProducer("live-producer");
         producer.setNamesrvAddr(namesrv);
         producer.setSendMsgTimeout(1000);
         producer.start();
         byte[] body = "message".getBytes(StandardCharsets.UTF_8);
         while (true) {
-            for (String topic : topics) {
+            for (String topic : told.subList(1, told.size())) {
                 try {
                     producer.send(new Message(topic, "A", body));
                 } catch (Exception unsent) {
                     unsent.printStackTrace();
                 }
             }
-            Thread.sleep(50);
+            Thread.sleep(Long.parseLong(told.get(0)));
         }
     }
 
@@ -79,9 +84,40 @@ public class OldClients {
         for (String member : members) {
             consumers.add(started(namesrv, member.split(",")));
         }
-        Runtime.getRuntime().addShutdownHook(new Thread(() -> consumers.forEach(DefaultMQPushConsumer::shutdown)));
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> consumers.forEach(OldClients::shutdown)));
         System.out.println("started " + consumers.size());
-        Thread.currentThread().join();
+        Map<DefaultMQPushConsumer, String> before = new HashMap<>();
+        while (true) {
+            for (DefaultMQPushConsumer consumer : consumers) {
+                String held = queues(consumer);
+                if (!held.equals(before.put(consumer, held))) {
+                    print("holds", consumer, "* " + held);
+                }
+            }
+            Thread.sleep(250);
+        }
+    }
+
+    private static void shutdown(DefaultMQPushConsumer consumer) {
+        consumer.shutdown();
+        print("gone", consumer, "");
+    }
+
+    private static void print(String word, DefaultMQPushConsumer consumer, String rest) {
+        String id = consumer.getDefaultMQPushConsumerImpl().getmQClientFactory().getClientId();
+        String line = word + " " + System.currentTimeMillis() + " " + consumer.getConsumerGroup() + " " + id;
+        System.out.println((line + " " + rest).trim());
+    }
+
+    /** Its process queues, but those of topics that it did not name. */
+    private static String queues(DefaultMQPushConsumer consumer) {
+        TreeSet<String> held = new TreeSet<>();
+        for (MessageQueue queue : consumer.getDefaultMQPushConsumerImpl().getRebalanceImpl().getProcessQueueTable().keySet()) {
+            if (!queue.getTopic().startsWith("%")) {
+                held.add(queue.getBrokerName() + ":" + queue.getQueueId());
+            }
+        }
+        return held.isEmpty() ? "-" : String.join(",", held);
     }
 
     private static DefaultMQPushConsumer started(String namesrv, String[] told) throws Exception {
@@ -93,6 +129,9 @@ public class OldClients {
         consumer.setConsumeThreadMin(1);
         consumer.setConsumeThreadMax(1);
         consumer.subscribe(told[1], told[5]);
+        if (told[4].equals("hash")) {
+            consumer.setAllocateMessageQueueStrategy(new AllocateMessageQueueConsistentHash());
+        }
         long millis = Long.parseLong(told[6]);
         if (told[4].equals("orderly")) {
             consumer.registerMessageListener(

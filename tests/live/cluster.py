@@ -1,4 +1,4 @@
-"""A name server, two brokers, and a cluster-mode proxy, all on loopback."""
+"""Name servers, brokers, and a cluster-mode proxy, all on loopback."""
 
 from __future__ import annotations
 
@@ -35,15 +35,23 @@ class Cluster:
     """Its processes by name; `stop` and `start` of a broker keep what it has stored."""
 
     def __init__(
-        self, folder: Path, settings: str, options: Sequence[str], version: str, brokers: Mapping[str, str]
+        self,
+        folder: Path,
+        settings: str,
+        options: Sequence[str],
+        version: str,
+        brokers: Mapping[str, str],
+        namesrvs: int,
     ) -> None:
         """`settings`: further lines of the brokers' configuration; `options`: of all JVMs but those of gRPC clients;
-        `version`: of the name server and the clients; `brokers`: name → version.
+        `version`: of the name servers and the clients; `brokers`: name → version; `namesrvs`: how many.
         """
         self.folder, self._settings, self._options = folder, settings, options
         self.jars = processes.servers(version)
         self._broker_jars = {name: processes.servers(of_broker) for name, of_broker in brokers.items()}
-        self.namesrv = f"127.0.0.1:{processes.free_port()}"
+        addresses = [f"127.0.0.1:{processes.free_port()}" for _ in range(namesrvs)]
+        self.namesrv = ";".join(addresses)
+        self.namesrvs = dict(zip(("namesrv", "namesrv-2", "namesrv-3"), addresses, strict=False))
         self.brokers = {name: processes.free_port() for name in brokers}
         self.proxy, self.grpc = processes.free_port(), processes.free_port()
         self.running: dict[str, subprocess.Popen[bytes]] = {}
@@ -53,22 +61,23 @@ class Cluster:
         for server in ("namesrv", "broker"):
             # Servers of 4.x do not start without their configuration of logging.
             self._file(f"conf/logback_{server}.xml", "<configuration/>")
-        self.start_namesrv()
-        processes.wait_listening(_port(self.namesrv))
+        for name, address in self.namesrvs.items():
+            self.start_namesrv(name)
+            processes.wait_listening(_port(address))
         for name in self.brokers:
             self.start_broker(name)
         for port in self.brokers.values():
             processes.wait_listening(port)
         time.sleep(3)
 
-    def start_namesrv(self) -> None:
+    def start_namesrv(self, name: str = "namesrv") -> None:
         """Starts the name server; brokers register with it again within 30 s."""
-        config = self._file("namesrv.conf", f"listenPort={_port(self.namesrv)}\nbindAddress=127.0.0.1\n")
+        config = self._file(f"{name}.conf", f"listenPort={_port(self.namesrvs[name])}\nbindAddress=127.0.0.1\n")
         main, home = "org.apache.rocketmq.namesrv.NamesrvStartup", f"-Drocketmq.home.dir={self.folder}"
-        self.running["namesrv"] = self._java("namesrv", main, ["-c", config], 96, home)
+        self.running[name] = self._java(name, main, ["-c", config], 96, home)
 
-    def start_slave(self, name: str, settings: str) -> None:
-        """A further broker, whose settings say whose slave it is; returns when it answers."""
+    def start_further(self, name: str, settings: str) -> None:
+        """A further broker with settings of its own, such as whose slave it is; returns when it answers."""
         self.brokers[name] = processes.free_port()
         self.start_broker(name, settings)
         processes.wait_listening(self.brokers[name])
@@ -101,10 +110,17 @@ class Cluster:
         processes.wait_listening(self.grpc)
 
     def clients(
-        self, name: str, role: str, arguments: Sequence[str], program: str = "Clients.java"
+        self,
+        name: str,
+        role: str,
+        arguments: Sequence[str],
+        program: str = "Clients.java",
+        jars: Path | None = None,
+        namesrv: str = "",
     ) -> subprocess.Popen[bytes]:
-        """A JVM of `Clients.java`, or of `OldClients.java`, which all versions can run."""
-        self.running[name] = self._java(name, program, [role, self.namesrv, *arguments], 256)
+        """A JVM of `Clients.java`, or of `OldClients.java`, which all versions can run; `jars`: another version's."""
+        told = [role, namesrv or self.namesrv, *arguments]
+        self.running[name] = self._java(name, program, told, 256, jars=jars)
         return self.running[name]
 
     def consumers(self, name: str, members: Sequence[str]) -> None:
@@ -141,6 +157,10 @@ class Cluster:
         self.running["grpc"] = processes.java(class_path, "GrpcConsumers", arguments, self.folder / "grpc.log")
         self.wait_started("grpc")
 
+    def program(self, name: str, command: Sequence[str]) -> None:
+        """Starts a client that is no JVM."""
+        self.running[name] = processes.program(command, self.folder / f"{name}.log")
+
     def stop(self, name: str) -> None:
         """Kills the process."""
         processes.kill(self.running.pop(name))
@@ -155,9 +175,10 @@ class Cluster:
         jars: Path | None = None,
     ) -> subprocess.Popen[bytes]:
         """`main`: a class of RocketMQ's, or a source of this folder."""
-        log, class_path = self.folder / f"{name}.log", f"{jars or self.jars}/*"
+        jars = jars or self.jars
+        log, class_path = self.folder / f"{name}.log", f"{jars}/*"
         if main.endswith(".java"):
-            class_path, main = processes.compiled(self.jars, main, self.folder), main.removesuffix(".java")
+            class_path, main = processes.compiled(jars, main, self.folder), main.removesuffix(".java")
         return processes.java(class_path, main, arguments, log, heap, *self._options, *options)
 
     def _file(self, name: str, content: str) -> str:
@@ -173,9 +194,11 @@ def cluster(
     options: Sequence[str] = (),
     version: str = VERSION,
     brokers: Mapping[str, str] | None = None,
+    namesrvs: int = 1,
 ) -> Iterator[Cluster]:
     """A cluster that is gone afterwards, with its clients. `brokers`: their versions, if others than `version`."""
-    made = Cluster(folder, settings, options, version, brokers or dict.fromkeys(("broker-a", "broker-b"), version))
+    of_brokers = brokers or dict.fromkeys(("broker-a", "broker-b"), version)
+    made = Cluster(folder, settings, options, version, of_brokers, namesrvs)
     try:
         made.start()
         yield made

@@ -31,7 +31,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 def servers(version: str) -> Path:
     """The folder with RocketMQ of that version and its clients."""
     pom = "pom.xml" if has_proxy(version) else "old/pom.xml"
-    return _fetched(HERE / pom, f"rocketmq-live-{version}", f"-Drocketmq={version}")
+    return fetched(HERE / pom, f"rocketmq-live-{version}", f"-Drocketmq={version}")
 
 
 def has_proxy(version: str) -> bool:
@@ -41,10 +41,10 @@ def has_proxy(version: str) -> bool:
 
 def grpc_client() -> Path:
     """The folder with RocketMQ's gRPC client."""
-    return _fetched(HERE / "grpc" / "pom.xml", "rocketmq-live-grpc")
+    return fetched(HERE / "grpc" / "pom.xml", "rocketmq-live-grpc")
 
 
-def _fetched(pom: Path, name: str, *options: str) -> Path:
+def fetched(pom: Path, name: str, *options: str) -> Path:
     """What the pom asks for, fetched by Maven if it is not there: all of it or nothing."""
     folder = JARS / name
     if folder.is_dir():
@@ -60,7 +60,7 @@ def _fetched(pom: Path, name: str, *options: str) -> Path:
 
 def compiled(jars: Path, source: str, folder: Path) -> str:
     """The class path with the program of this folder, compiled once: every JVM would do it again."""
-    classes = folder / "classes"
+    classes = folder / "classes" / jars.name
     if not (classes / source).with_suffix(".class").is_file():
         command = ["javac", "-nowarn", "-d", str(classes), "-cp", f"{jars}/*", str(HERE / source)]
         subprocess.run(command, check=True, capture_output=True)
@@ -70,11 +70,19 @@ def compiled(jars: Path, source: str, folder: Path) -> str:
 def java(
     class_path: str, main: str, arguments: Sequence[str], log: Path, heap_mb: int = 128, *options: str
 ) -> subprocess.Popen[bytes]:
-    """A JVM whose output goes to the log; it is killed when this process ends."""
-    command = ["java", f"-Xmx{heap_mb}m", *_OPTIONS, *_MODULES, f"-Duser.home={log.parent}", *options]
+    """A JVM whose output goes to the log, what RocketMQ logs to the folder of the same name; it is killed when this
+    process ends.
+    """
+    command = ["java", f"-Xmx{heap_mb}m", *_OPTIONS, *_MODULES, f"-Duser.home={log.with_suffix('')}", *options]
     command += ["-cp", class_path, main, *arguments]
+    return program(command, log)
+
+
+def program(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    """A process whose output goes to the log, and its home is beside it; it is killed when this process ends."""
+    environment = {**os.environ, "HOME": str(log.with_suffix(""))}
     with log.open("ab") as output:
-        return subprocess.Popen(command, stdout=output, stderr=output, preexec_fn=die_with_parent)  # noqa: PLW1509
+        return subprocess.Popen(command, stdout=output, stderr=output, env=environment, preexec_fn=die_with_parent)  # noqa: PLW1509
 
 
 def die_with_parent() -> None:
@@ -99,7 +107,7 @@ def _is_free(port: int) -> bool:
 
 def wait_listening(port: int) -> None:
     """Returns when somebody listens there."""
-    wait_until(lambda: not _is_free(port), 60, lambda: f"nobody listens at port {port}")
+    wait_until(lambda: not _is_free(port), 180, lambda: f"nobody listens at port {port}")
 
 
 def wait_until(

@@ -55,7 +55,7 @@ class Recorded(NamedTuple):
         for outcome in self.outcomes:
             if isinstance(outcome, Row):
                 rows[outcome.table].append(outcome.values)
-        times = sorted(row["captured_at"] for row in rows[CAPTURE_CALLS])
+        times = sorted(row["captured_at"] for of_table in rows.values() for row in of_table)
         hour = {"minute": 0, "second": 0, "microsecond": 0}
         interval = Interval(times[0].replace(**hour), times[-1].replace(**hour) + timedelta(hours=1))
         settings = AuditSettings(3600 * SECOND, cadence * SECOND, 3 * cadence * SECOND, Thresholds())

@@ -27,7 +27,7 @@ BESIDE_A = "brokerName=broker-a\nbrokerId=1\nbrokerRole=SLAVE\n"
 def test_a_master_that_returns_with_old_offsets_is_no_reset(tmp_path: Path) -> None:
     """Async replication; the slave gets consumer offsets from its master, and gives none back."""
     with cluster(tmp_path, "brokerIP2=127.0.0.1\n") as made:
-        made.start_slave(SLAVE, BESIDE_A)
+        made.start_further(SLAVE, BESIDE_A)
         begun = time.monotonic()
         made.admin("topics", "orders:4", brokers=["broker-a"])
         made.admin("topics", "singles:4", brokers=["broker-b"])

@@ -51,7 +51,7 @@ def begin(cluster: Cluster) -> None:
     """Topics, a producer, consumers: all of them are at work when it returns."""
     for name in cluster.brokers:
         _topics(cluster, name, *(f"{topic}:{queues}:{queues}" for topic, queues in TOPICS.items()))
-    cluster.clients("producer", "produce", list(TOPICS), _PROGRAM)
+    cluster.clients("producer", "produce", ["50", *TOPICS], _PROGRAM)
     for name, members in JVMS.items():
         _consumers(cluster, name, members)
     time.sleep(25)
