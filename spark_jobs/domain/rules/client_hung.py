@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -62,13 +63,13 @@ def _hang_hits(
     seconds = step.settings.thresholds.silent_after_seconds
     for hang, start, end in overlaps(interval.start, interval.end, hangs):
         for queue in owned_queues(interval, client_id, HUNG):
-            since = start
+            since, until = start, end
             if hang.stale is not None:
-                since = _unmoved_since(step, queue, hang, start) if queue[:3] in hang.stale else end
-            if since < end:
+                since, until = _unmoved(step, queue, hang, (start, end)) if queue[:3] in hang.stale else (end, end)
+            if since < until:
                 yield RuleHit(
                     since,
-                    end,
+                    until,
                     cause=hang.cause.value,
                     client_id=client_id,
                     queue=queue,
@@ -77,21 +78,26 @@ def _hang_hits(
                 )
 
 
-def _unmoved_since(step: AuditedStep, queue: FindingQueue, hang: Hung, start: int) -> int:
-    """The first time from `start` on after which the queue's offset does not move while it is not pulled; the hang's
-    end, if it is a pause between two pulls: shorter than `pull_idle_seconds`, and the next one moved the offset.
+def _unmoved(step: AuditedStep, queue: FindingQueue, hang: Hung, time: Time) -> Time:
+    """The longest part of the time in which the queue's offset does not move while it is not pulled; empty, if the hang
+    is a pause between two pulls: shorter than `pull_idle_seconds`, and the next one moved the offset. Offsets may show
+    before the next client snapshot that the client pulls again.
     """
+    start, end = time
     readings, settings = step.history.offsets.get(queue.topic), step.settings
     column = readings.columns.get((queue.broker_name, queue.queue_id)) if readings else None
     if readings is None or column is None:
-        return start
+        return time
     seen = readings.inside(hang.start - settings.max_gap, hang.end + 2 * settings.cadence)
     offsets = readings.consumed_to[seen, column]
     times, offsets = readings.times[seen][offsets != UNKNOWN], offsets[offsets != UNKNOWN]
     moved = times[1:][np.diff(offsets) != 0]
     is_pause = hang.end - hang.start < settings.thresholds.pull_idle_seconds * SECOND and (moved >= hang.end).any()
-    inside = moved[(moved > start) & (moved < hang.end)]
-    return hang.end if is_pause else int(inside[-1]) if len(inside) else start
+    if is_pause:
+        return end, end
+    inside = moved[(moved > start) & (moved < end)].tolist()
+    parts = pairwise([start, *inside, end])
+    return max(parts, key=lambda part: (part[1] - part[0], part))
 
 
 RULE = Rule(

@@ -62,11 +62,11 @@ class Flapping(NamedTuple):
 
 
 def flapping(
-    spans: Sequence[Span[Membership]], answer: Callable[[Membership], Hashable], lasting: int = 0
+    spans: Sequence[Span[Membership]], answer: Callable[[Membership], Hashable], lasting: int, together: int
 ) -> Iterator[Flapping]:
     """One per flap of a broker. Two kinds of clients are there until one of its clients is gone, or the answer has been
     the same for twice as long as it usually is: a heartbeat that says nothing new changes nothing at the broker. They
-    are there until the next flap that begins no more than `lasting` later, too: one rolling change replaces clients.
+    are there until the next flap that begins no more than `together` later, too: one rolling change replaces clients.
     """
     flapped = list(flaps(spans, answer, lasting))
     if not flapped:
@@ -75,7 +75,7 @@ def flapping(
     starts = [*(now.start for _, now in flapped[1:]), None]
     for (before, now), following in zip(flapped, starts, strict=True):
         end = max(now.end, min(now.end + 2 * usual, _stays_until(spans, now)))
-        if following is not None and following - end <= lasting:
+        if following is not None and following - end <= together:
             end = max(end, following)
         yield Flapping(before.state, now.state, now.start, end, len(flapped) + 1)
 

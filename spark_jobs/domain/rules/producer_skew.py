@@ -39,6 +39,11 @@ class Production(NamedTuple):
     produced: Matrix
     is_complete: NDArray[np.bool_]
 
+    @property
+    def paces(self) -> NDArray[np.float64]:
+        """Messages a microsecond of each queue in its own time, short for a queue that was added; 0: unknown."""
+        return np.asarray(np.maximum(self.produced, 0) / np.maximum(self.end - self.start, 1))
+
 
 class Skew(NamedTuple):
     """Messages per queue on average over the queues that count, and those of the busiest queue ÷ this mean."""
@@ -114,11 +119,13 @@ def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]
     if not topic_skew:
         return
     is_shared_out = any(progress.interval.is_shared_out for progress in parts)
-    unwritten = _unwritten(step, topic, per_queue)
+    unwritten, paces = _unwritten(step, topic, per_queue), per_queue.paces
+    # Queues that were added late lower the mean; by their pace, the others are then not even half as far above it.
+    is_fast = paces >= paces.mean() * (1 + thresholds.skew_ratio) / 2
     for place, produced in enumerate(per_queue.produced.tolist()):
         if per_queue.queues[place] in unwritten:
             yield _hit(topic, per_queue, place, BROKER_WITHOUT_MESSAGES, WITHOUT_MESSAGES, {"mean": topic_skew.mean})
-        elif produced >= topic_skew.mean * thresholds.skew_ratio and not is_shared_out:
+        elif produced >= topic_skew.mean * thresholds.skew_ratio and is_fast[place] and not is_shared_out:
             measures = {"max_over_mean": topic_skew.ratio, "mean": topic_skew.mean, "produced_max": produced}
             hit = _hit(topic, per_queue, place, HOT_QUEUES, HOT, measures)
             start, end = _hot_time(step, topic, per_queue, place, produced / topic_skew.mean)

@@ -10,6 +10,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import Finding, Party, RuleHit
 from spark_jobs.domain.model.history import Subscriptions
 from spark_jobs.domain.model.severities import ERROR
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules.parties import changing_within, flapping, parties
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -49,7 +50,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 parties=parties(answers, _text),
             )
     for spans in step.memberships.values():
-        for flap in flapping(spans, lambda membership: membership.subscriptions, changing_within(step.settings)):
+        together = step.settings.thresholds.verdict_window_seconds * SECOND
+        changing = changing_within(step.settings)
+        for flap in flapping(spans, lambda membership: membership.subscriptions, changing, together):
             # Whose they are, the broker does not show.
             variants = sorted(_sorted(state.subscriptions) for state in (flap.first, flap.second))
             yield RuleHit(

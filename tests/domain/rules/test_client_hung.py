@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from schemas import CLIENT_SNAPSHOTS
+from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.client_hung import RULE
 from tests.domain.rules.client_groups import audited, held
 from tests.domain.rules.client_steps import micros, replayed, second_of, step_with
 from tests.kernel import group_histories
-from tests.snapshots import client
+from tests.snapshots import client, offsets
 
 
 def test_a_hit_is_an_interval_and_a_queue() -> None:
@@ -53,6 +54,16 @@ def test_who_does_not_pull_hangs_on_those_queues_that_it_owns(stale: tuple[int, 
     assert {(second_of(hit.start), second_of(hit.end), hit.cause, hit.minimum_seconds) for hit in hits} <= {
         (200, 260, "NO_PULL", 0.0)
     }
+
+
+def test_offsets_that_move_again_before_the_next_answer_end_the_time_in_which_it_does_not_pull() -> None:
+    """It is asked at 200 s, which holds until 260 s, and its offset moves from 240 s on."""
+    reads = [offsets(second, (1000, 100 + max(second - 220, 0), 1)) for second in range(0, 300, 20)]
+    answers = [client(200, owned_queues=[held("t", 0, 60, {})])]
+    (history,) = group_histories({CLIENT_SNAPSHOTS: answers, OFFSET_SNAPSHOTS: reads})
+    step = step_with(history, [replayed("t", 0, 660, {"c1": [0]}, 1)])
+    step = replace(step, settings=replace(step.settings, thresholds=Thresholds(pull_idle_seconds=30)))
+    assert [(second_of(hit.start), second_of(hit.end)) for hit in RULE.hits(step)] == [(200, 240)]
 
 
 @pytest.mark.parametrize(

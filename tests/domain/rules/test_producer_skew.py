@@ -59,6 +59,12 @@ def hot(*parts: IntervalProgress) -> list[tuple[int, str, float | None]]:
     return [(hit.queue.queue_id, span(hit), hit.weight) for hit in found if hit.queue]
 
 
+def test_queues_that_were_added_late_make_the_others_no_hot_ones() -> None:
+    """One message a second comes into each; the mean of the step is 1,300."""
+    before, after = produced(0, 3400, 3400), produced(3400, *(200,) * 6)
+    assert hot(before, after) == []
+
+
 def test_queues_that_get_more_than_others() -> None:
     assert hot(produced(200, 400, 0, 0, 0)) == [(0, "200-3600", 400)]
     assert hot(produced(200, 396, 0, 0, 0)) == []

@@ -162,8 +162,8 @@ def test_a_brief_change_back_counts_though_members_change_meanwhile() -> None:
         (120, 160, "DIFFERENT_TOPICS"),
         (140, 160, "DIFFERENT_TOPICS"),
     ]
-    assert _spans_of_a_change_of_three_nodes(gap=70) == [(60, 190), (190, 310), (250, 310)]
-    assert _spans_of_a_change_of_three_nodes(gap=90) == [(60, 120), (210, 330), (270, 330)]
+    assert _spans_of_a_change_of_three_nodes(gap=300) == [(60, 420), (420, 540), (480, 540)]
+    assert _spans_of_a_change_of_three_nodes(gap=301) == [(60, 120), (421, 541), (481, 541)]
     rolled_back = [broker_said(0, 100, "c1", old), broker_said(100, 300, "c2", new), broker_said(300, 400, "c3", old)]
     assert list(hits(audited_step(memberships={"b": rolled_back}))) == []
 
