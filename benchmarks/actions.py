@@ -24,13 +24,14 @@ from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.strategy_comparison import OtherStrategies, strategy_comparison
 from spark_jobs.pipeline.audit_run import AuditRun
+from spark_jobs.pipeline.exchange import RESULTS
 from spark_jobs.pipeline.gather.fold import Sources
+from spark_jobs.pipeline.gather.gather import Gathered, over_groups
 from spark_jobs.pipeline.gather.histories import histories
-from spark_jobs.pipeline.gather.judged import Gathered, over_groups
-from spark_jobs.pipeline.gather.packed import PACKED
-from spark_jobs.pipeline.gather.rows import packed, tables
+from spark_jobs.pipeline.gather.rows import results, tables
 from spark_jobs.pipeline.run import RunRequest, run
 from spark_jobs.pipeline.sources import read_sources
+from spark_jobs.store.spark_types import struct_type
 from spark_jobs.store.warehouse import Warehouse
 
 #: What no audit can do without, and therefore what the scan that it is compared with reads.
@@ -117,8 +118,8 @@ def strategies(spark: SparkSession, target: Target) -> Act:
     """What every strategy would have done, step by step: plain Python, in processor time of all workers together."""
     gathered = Gathered.of(target.sources(spark))
 
-    def timed(states: pa.Table, readings: pa.Table) -> pa.Table:
-        seconds = [_compared(*of_group) for of_group in _steps(states, readings, target)]
+    def timed(states: pa.Table, samples: pa.Table) -> pa.Table:
+        seconds = [_compared(*of_group) for of_group in _steps(states, samples, target)]
         return pa.table({"seconds": pa.array(seconds, pa.float64())})
 
     def act() -> Mapping[str, float]:
@@ -141,11 +142,11 @@ def replay(spark: SparkSession, target: Target) -> Act:
 def replayed_rows(spark: SparkSession, target: Target) -> DataFrame:
     """The rows of intervals, allocations and progress, packed as the audit packs them, without findings and status."""
 
-    def replayed(states: pa.Table, readings: pa.Table) -> pa.Table:
-        judged = [JudgedStep(step, [], None) for _, steps in _steps(states, readings, target) for step in steps]
-        return packed(judged, tables(judged))
+    def replayed(states: pa.Table, samples: pa.Table) -> pa.Table:
+        judged = [JudgedStep(step, [], None) for _, steps in _steps(states, samples, target) for step in steps]
+        return results(tables(judged))
 
-    return over_groups(Gathered.of(target.sources(spark)), replayed, PACKED)
+    return over_groups(Gathered.of(target.sources(spark)), replayed, struct_type(RESULTS))
 
 
 def _compared(configured: StrategySettings, steps: Sequence[AuditedStep]) -> float:
@@ -156,16 +157,14 @@ def _compared(configured: StrategySettings, steps: Sequence[AuditedStep]) -> flo
     return time.process_time() - began
 
 
-def _steps(
-    states: pa.Table, readings: pa.Table, target: Target
-) -> Iterator[tuple[StrategySettings, list[AuditedStep]]]:
+def _steps(states: pa.Table, samples: pa.Table, target: Target) -> Iterator[tuple[StrategySettings, list[AuditedStep]]]:
     """Every step of a group, replayed and measured, but neither checked nor judged: topics by themselves are only
     there to be checked.
     """
     settings = target.configuration.audit_settings
     states = states.filter(states["consumer_group"].is_valid())
     starts = range(to_micros(target.interval.start), to_micros(target.interval.end), settings.step)
-    for history in histories(states, readings):
+    for history in histories(states, samples):
         configured = strategy_settings(target.configuration, history.cluster, history.consumer_group)
         replays = Replays(configured)
         yield configured, [audited_step(history, replays, settings, start) for start in starts]

@@ -77,7 +77,7 @@ def _load(spark: SparkSession, warehouse: Warehouse, chunk: Sequence[Outcome], r
         rejected += map(conflicting, conflicts)
         lines = {id(row.line) for row in conflicts}
         taken += (row for row in same_table if id(row.line) not in lines)
-    _load_sightings(spark, warehouse, sightings(taken))
+    _load_sightings(spark, warehouse, sightings((row.table, row.values) for row in taken))
     _load_rejected(spark, warehouse, rejected)
     report.quarantined.update(line.reason.value for line in rejected)
     if report.accounted_for != report.lines:

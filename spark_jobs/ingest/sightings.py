@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS
+from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS, Table
 from spark_jobs.domain.model.message_queue import PERM_READ
-from spark_jobs.ingest.recording import Row
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.spark_types import same_key
 from spark_jobs.store.warehouse import Warehouse
@@ -20,13 +19,12 @@ from spark_jobs.store.warehouse import Warehouse
 _Thing = tuple[str, str | None, str | None, str | None, bool | None]
 
 
-def sightings(rows: Iterable[Row]) -> list[dict[str, object]]:
-    """One row of `sightings` per thing and hour, of rows of any source."""
+def sightings(rows: Iterable[tuple[Table, Mapping[str, Any]]]) -> list[dict[str, object]]:
+    """One row of `sightings` per thing and hour, of rows of any source, each with its table."""
     spans: dict[tuple[_Thing, datetime], tuple[datetime, datetime]] = {}
-    for row in rows:
-        values: dict[str, Any] = row.values
+    for table, values in rows:
         at = values["captured_at"]
-        for thing in _shown(row):
+        for thing in _shown(table, values):
             key = thing, at.replace(minute=0, second=0, microsecond=0)
             first, last = spans.get(key, (at, at))
             spans[key] = min(first, at), max(last, at)
@@ -36,11 +34,10 @@ def sightings(rows: Iterable[Row]) -> list[dict[str, object]]:
     ]
 
 
-def _shown(row: Row) -> Iterator[_Thing]:
-    values: dict[str, Any] = row.values
-    if row.table is MEMBERSHIP_SNAPSHOTS:
+def _shown(table: Table, values: Mapping[str, Any]) -> Iterator[_Thing]:
+    if table is MEMBERSHIP_SNAPSHOTS:
         yield values["cluster"], values["consumer_group"], None, None, True if values["listed"] is False else None
-    elif row.table is ROUTE_SNAPSHOTS:
+    elif table is ROUTE_SNAPSHOTS:
         for entry in values["queues"]:
             if entry["broker_name"] is not None and (entry["perm"] or 0) & PERM_READ:
                 yield values["cluster"], None, values["topic"], entry["broker_name"], None

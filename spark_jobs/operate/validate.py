@@ -21,7 +21,8 @@ from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid
 from spark_jobs.errors import ConfigurationError, PublishConflictError
 from spark_jobs.pipeline.audit_run import Progress
 from spark_jobs.pipeline.check import record_results, validated
-from spark_jobs.pipeline.gather.judged import IN_PART, Gathered, checked_outputs, checked_snapshots
+from spark_jobs.pipeline.gather.gather import Gathered
+from spark_jobs.pipeline.gather.judged import IN_PART, checked_outputs, checked_snapshots
 from spark_jobs.pipeline.gather.packed import counted_in
 from spark_jobs.pipeline.publish.claims import check_free
 from spark_jobs.pipeline.publish.content import NOTHING, Content, content_of_run, content_of_steps

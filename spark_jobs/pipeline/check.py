@@ -7,17 +7,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from expectations import BY_TABLE
-from schemas import QUALITY_RESULTS, SOURCES, Table
+from schemas import QUALITY_RESULTS, QUARANTINE, SOURCES, Table
 from spark_jobs.errors import QualityError
 from spark_jobs.pipeline.audit_run import AuditRun, write_rejected
-from spark_jobs.pipeline.gather.fold import Sources
-from spark_jobs.pipeline.gather.gather import content_hash, rejected_snapshots
+from spark_jobs.pipeline.gather.packed import rejected
 from spark_jobs.pipeline.quality.checks import Check, Result, checks_of, raise_if_critical
 from spark_jobs.pipeline.quality.drift import Usual, usual_values
 from spark_jobs.pipeline.quality.facts import LEFT_OUT, ROWS, Facts
-from spark_jobs.pipeline.quality.quarantine import quarantined, set_aside, with_reasons
+from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.parallel import run_in_parallel
 from spark_jobs.store.read.through_spark import SparkTables, stored_in
 from spark_jobs.store.warehouse import Warehouse
@@ -47,17 +46,17 @@ def validated(warehouse: Warehouse | None, run_id: str, checks: Sequence[Check],
     return validate(checks, facts, run_id, _site(warehouse) if warehouse else None)
 
 
-def set_rejected_aside(run: AuditRun, sources: Sources, packed: DataFrame, facts: Facts) -> dict[str, int]:
-    """Puts the snapshots into quarantine that `packed` names as not used; how many, by source table that has any."""
-    left_out = {table: sum(step[LEFT_OUT] for step in facts[table]) for table in SOURCES}
-    for table in () if run.only_looks else filter(left_out.get, SOURCES):
-        rows = rejected_snapshots(packed, table, sources[table])
-        judged = with_reasons(BY_TABLE[table], rows, content_hash(table), run.check_settings)
-        rejected = quarantined(BY_TABLE[table], judged, run.run_id).localCheckpoint()
-        set_aside(run.spark, run.warehouse, rejected)
-        if (count := rejected.count()) != left_out[table]:
-            raise AssertionError(f"{table.name}: {left_out[table]} rows were not used, and {count} quarantined")
-    return {table.name: count for table, count in left_out.items() if count}
+def set_rejected_aside(run: AuditRun, packed: DataFrame, facts: Facts) -> dict[str, int]:
+    """Inserts the snapshots into quarantine that were not used, unless they are there; how many, by source table."""
+    left_out = {table.name: sum(step[LEFT_OUT] for step in facts[table]) for table in SOURCES}
+    if any(left_out.values()) and not run.only_looks:
+        run.warehouse.create(run.spark, [QUARANTINE])
+        rows = rejected(packed).withColumn("run_id", F.lit(run.run_id))
+        same = F.col("t.quarantine_id") == F.col("s.quarantine_id")
+        target = run.warehouse.delta_table(run.spark, QUARANTINE).alias("t")
+        merge = target.merge(rows.alias("s"), same).whenNotMatchedInsertAll()
+        retry_on_conflict(merge.execute, f"insert into {QUARANTINE.name}")
+    return {name: count for name, count in left_out.items() if count}
 
 
 def unused_sources(facts: Facts) -> set[str]:

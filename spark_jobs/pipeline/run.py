@@ -27,7 +27,8 @@ from spark_jobs.pipeline.check import (
     unused_sources,
     usual_of,
 )
-from spark_jobs.pipeline.gather.judged import Gathered, judged_steps
+from spark_jobs.pipeline.gather.gather import Gathered
+from spark_jobs.pipeline.gather.judged import judged_steps
 from spark_jobs.pipeline.gather.packed import Counted, counted_in, unpacked
 from spark_jobs.pipeline.publish.claims import Claimed, claim
 from spark_jobs.pipeline.publish.publisher import publish
@@ -35,9 +36,8 @@ from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.publish.turns import publishing
 from spark_jobs.pipeline.quality.checks import Result, failures
 from spark_jobs.pipeline.quality.drift import Usual
-from spark_jobs.pipeline.sightings import with_sightings
+from spark_jobs.pipeline.sightings import with_sightings, with_unanswered
 from spark_jobs.pipeline.sources import read_sources
-from spark_jobs.pipeline.unanswered import with_unanswered
 from spark_jobs.store.parallel import run_in_parallel
 from spark_jobs.store.warehouse import Warehouse
 
@@ -115,26 +115,20 @@ def judge(this: AuditRun, usual: Usual | None, keep: Keep = in_memory) -> Judged
     a rule. `keep` makes the judged rows stay.
     """
     this.progress("reading the snapshots")
-    sources = read_sources(this)
-    gathered = with_unanswered(this, with_sightings(this, Gathered.of(sources)))
+    gathered = with_unanswered(this, with_sightings(this, Gathered.of(read_sources(this))))
     this.progress("checking and judging every group")
     packed = keep(judged_steps(gathered, this.request, this.configuration, this.check_settings))
     _LOG.info("%s: judged", this.request.interval)
     this.progress("checking what was counted")
     counted = counted_in(packed)
     results = check(this, SOURCES, counted.facts, usual)
-    quarantined = set_rejected_aside(this, sources, packed, counted.facts)
+    quarantined = set_rejected_aside(this, packed, counted.facts)
     unused = unused_sources(counted.facts)
-    if len(unused) == len(SOURCES) and gathered.unanswered is None and not _was_captured_before(gathered):
+    if len(unused) == len(SOURCES) and not len(gathered.beside["consumer_group"].drop_null()):
         counted = counted.without_outputs()
     not_evaluated = sorted(rule.name for rule in RULES if not unused.isdisjoint(rule.needs))
     aside = [f"{count} rows of {name} are in quarantine" for name, count in quarantined.items()]
     return JudgedRun(packed, counted, not_evaluated, results, aside + failures(results, Severity.WARNING))
-
-
-def _was_captured_before(gathered: Gathered) -> bool:
-    """Return whether any group was captured in the days before."""
-    return gathered.sightings is not None and not gathered.sightings.where("consumer_group IS NOT NULL").isEmpty()
 
 
 def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None, claimed: Claimed) -> RunResult:

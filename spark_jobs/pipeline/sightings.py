@@ -1,4 +1,6 @@
-"""Knowledge of the time before a run's snapshots: the table `sightings`, and the offsets of what is gone."""
+"""What a run knows beside its snapshots: the table `sightings`, the offsets of what is gone, and calls of the table
+`capture_calls` that no broker answered.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +12,27 @@ from operator import or_
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
-from schemas import OFFSET_SNAPSHOTS, SIGHTINGS
+from schemas import CAPTURE_CALLS, OFFSET_SNAPSHOTS, SIGHTINGS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import HOUR, from_micros, to_micros
 from spark_jobs.pipeline.audit_run import AuditRun
+from spark_jobs.pipeline.exchange import OFFSETS, ROUTE
 from spark_jobs.pipeline.gather.fold import folded, with_state
-from spark_jobs.pipeline.gather.judged import Gathered
-from spark_jobs.pipeline.gather.kinds import OFFSET_QUEUES
-from spark_jobs.pipeline.gather.sightings import lost_brokers, offsets_of_lost, route_brokers, sighted
+from spark_jobs.pipeline.gather.gather import Gathered
+from spark_jobs.pipeline.gather.sightings import lost_brokers, sighted, sighted_states, unanswered_states
 from spark_jobs.pipeline.sources import during
 from spark_jobs.store.read.stored import Filter, StoredTables
 from spark_jobs.store.read.through_spark import stored_in
 
 _LOG = logging.getLogger(__name__)
+#: The request for a group's members, and what it may end with if no broker answers.
+_REQUEST = "connection"
+_UNANSWERED = ("FAILED", "TIMED_OUT", "REFUSED", "NOT_ASKED")
+_COLUMNS = ("cluster", "called", "subject", "fate", "error", "captured_at")
 _LOST = "cluster string, topic string, brokers array<string>, hours array<bigint>"
 
 
@@ -48,28 +55,45 @@ def with_sightings(run: AuditRun, gathered: Gathered) -> Gathered:
     if not rows.num_rows:
         return gathered
     seen = sighted(rows, run.read_window.start)
-    gathered = replace(gathered, sightings=run.spark.createDataFrame(seen))
+    gathered = replace(gathered, beside=pa.concat_tables([gathered.beside, sighted_states(seen)]))
     lost = lost_brokers(seen, _routes(gathered), run.read_window.start)
     if not lost:
         return gathered
     _LOG.info("%d topics lack a broker that their route named before: reading what it held", len(lost))
     near = _offsets_around(run, {hour for broker in lost for hour in broker.hours})
-    queues = offsets_of_lost(near, run.spark.createDataFrame(lost, _LOST), run.configuration.audit_settings.max_gap)
-    return _with_queues(gathered, with_state(OFFSET_SNAPSHOTS, queues))
+    queues = _offsets_of_lost(near, run.spark.createDataFrame(lost, _LOST), run.configuration.audit_settings.max_gap)
+    return _with_queues(gathered, with_state(OFFSETS, queues))
+
+
+def with_unanswered(run: AuditRun, gathered: Gathered) -> Gathered:
+    """Return what was gathered, with the calls for members of the read window that were not answered."""
+    if CAPTURE_CALLS.name not in run.versions:
+        return gathered
+    request, stored = run.request, stored_in(run.spark, run.warehouse)
+    conditions = [
+        Filter("captured_at", ">=", run.read_window.start),
+        Filter("captured_at", "<", run.read_window.end),
+        Filter("request", "=", _REQUEST),
+        Filter("fate", "IN", _UNANSWERED),
+    ]
+    named = (("cluster", request.cluster), ("subject", request.consumer_group))
+    conditions += [Filter(column, "=", name) for column, name in named if name is not None]
+    calls = stored.read(CAPTURE_CALLS, _COLUMNS, conditions, run.versions[CAPTURE_CALLS.name])
+    return replace(gathered, beside=pa.concat_tables([gathered.beside, unanswered_states(calls)]))
 
 
 def _routes(gathered: Gathered) -> Iterator[tuple[str, str, list[str]]]:
     """Collected only if somebody iterates: a Spark action."""
-    yield from route_brokers(gathered.folded).collect()
+    routes = gathered.folded.where(F.col("kind") == ROUTE.name)
+    yield from routes.select("cluster", "name", F.col(f"{ROUTE.name}.queues")["broker_name"]).collect()
 
 
 def _with_queues(gathered: Gathered, queues: DataFrame) -> Gathered:
     """Return what was gathered, and further rows of queues' offsets."""
-    known = gathered.snapshots[OFFSET_QUEUES]
     return replace(
         gathered,
-        snapshots={**gathered.snapshots, OFFSET_QUEUES: known.unionByName(queues, allowMissingColumns=True)},
-        folded=gathered.folded.unionByName(folded({OFFSET_QUEUES: queues}), allowMissingColumns=True),
+        snapshots={**gathered.snapshots, OFFSETS: gathered.snapshots[OFFSETS].unionByName(queues)},
+        folded=gathered.folded.unionByName(folded({OFFSETS: queues}), allowMissingColumns=True),
     )
 
 
@@ -105,3 +129,12 @@ def _offsets_around(run: AuditRun, hours: Iterable[int]) -> DataFrame:
     )
     frame = run.warehouse.read(run.spark, OFFSET_SNAPSHOTS, run.versions[OFFSET_SNAPSHOTS.name]).where(is_near)
     return reduce(DataFrame.where, run.request.filters(), frame)
+
+
+def _offsets_of_lost(offsets: DataFrame, lost: DataFrame, max_gap: int) -> DataFrame:
+    """The rows of `offset_snapshots` around the hours of `lost` (`LostBrokers`): queues of these brokers only."""
+    is_lost: Column = F.filter("offsets", lambda column: F.array_contains("brokers", column["broker_name"]))
+    at = F.unix_micros("captured_at")
+    is_near = F.exists("hours", lambda hour: (at >= hour - max_gap) & (at < hour + HOUR + max_gap))
+    around = offsets.join(F.broadcast(lost), on=["cluster", "topic"], how="inner").where(is_near)
+    return around.withColumn("offsets", is_lost).where(F.size("offsets") > 0).select(*offsets.columns)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from operator import itemgetter
 from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from expectations.rows import CheckSettings
 from schemas import CLIENT_SNAPSHOTS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.domain.judge import audited_step
@@ -28,9 +28,10 @@ from spark_jobs.domain.what_if.outcome import Comparison, compare
 from spark_jobs.domain.what_if.plan import Plan, plan
 from spark_jobs.domain.what_if.size import Goals, Size, size
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.pipeline.gather.one_group import one_group
+from spark_jobs.pipeline.gather.checked import checked
+from spark_jobs.pipeline.gather.histories import histories
+from spark_jobs.pipeline.gather.without_spark import gathered
 from spark_jobs.pipeline.quality.checks import settings_of
-from spark_jobs.pipeline.quality.facts import keeping_rules
 from spark_jobs.show.rows import GROUP
 from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.published import check_cluster, check_group, published_tables, run_of_step
@@ -138,9 +139,13 @@ def group_steps(stored: StoredTables, request: GroupRequest, say: Say) -> GroupS
     settings = audit_settings(configuration, cluster, request.consumer_group)
     configured = strategy_settings(configuration, cluster, request.consumer_group)
     say("reading its snapshots")
-    checked = settings_of(interval, configuration, whole_groups=True)
-    window, usable = Interval(checked.read_start, checked.read_end), partial(keeping_rules, settings=checked)
-    snapshots = _Snapshots(stored, run["source_versions"], cluster, request.consumer_group, window, usable)
+    snapshots = _Snapshots(
+        stored,
+        run["source_versions"],
+        cluster,
+        request.consumer_group,
+        settings_of(interval, configuration, whole_groups=True),
+    )
     history, replays = snapshots.history(), Replays(configured)
     starts = range(to_micros(interval.start), to_micros(interval.end), settings.step)
     steps = [audited_step(history, replays, settings, start) for start in starts]
@@ -149,14 +154,13 @@ def group_steps(stored: StoredTables, request: GroupRequest, say: Say) -> GroupS
 
 @dataclass(frozen=True)
 class _Snapshots:
-    """The source rows of one group that the gate would not quarantine; rows of one key that differ it would."""
+    """The source rows of one group that an audit would use."""
 
     stored: StoredTables
     versions: Mapping[str, int]
     cluster: str
     consumer_group: str
-    window: Interval
-    usable: Callable[[Table, pa.Table], pa.Table]
+    settings: CheckSettings
 
     def history(self) -> GroupHistory:
         """The group's history, of all its topics except retry topics."""
@@ -176,15 +180,18 @@ class _Snapshots:
             OFFSET_SNAPSHOTS: offsets,
             ROUTE_SNAPSHOTS: routes,
         }
-        return one_group(self.cluster, self.consumer_group, snapshots)
+        usable = checked(*gathered(snapshots), self.settings)
+        by_group = {history.consumer_group: history for history in histories(usable.states, usable.samples)}
+        return by_group.get(self.consumer_group, GroupHistory(self.cluster, self.consumer_group))
 
     def _read(self, table: Table, condition: Filter) -> pa.Table:
         """The table's rows of the window that meet the condition; none where the run did not read the table."""
         if table.name not in self.versions:
             return arrow_schema(table).empty_table()
-        time = (Filter("captured_at", ">=", self.window.start), Filter("captured_at", "<", self.window.end))
+        start, end = self.settings.read_start, self.settings.read_end
+        time = (Filter("captured_at", ">=", start), Filter("captured_at", "<", end))
         conditions = (Filter("cluster", "=", self.cluster), condition, *time)
-        return self.usable(table, self.stored.read(table, table.columns, conditions, self.versions[table.name]))
+        return self.stored.read(table, table.columns, conditions, self.versions[table.name])
 
 
 def _subscribed(snapshots: pa.Table) -> set[str]:

@@ -48,6 +48,11 @@ def spark_schema(table: Table) -> StructType:
     return StructType.fromJson(as_json(table.schema))
 
 
+def struct_type(columns: Struct) -> StructType:
+    """These columns, without their comments."""
+    return StructType([StructField(field.name, spark_type(field.type), field.nullable) for field in columns])
+
+
 def spark_type(type: Type) -> DataType:
     """The type of one column."""
     return StructType.fromJson(as_json(Struct(Field("it", type))))["it"].dataType

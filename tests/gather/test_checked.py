@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -72,7 +73,7 @@ def test_what_breaks_a_rule_is_left_out_and_the_rest_is_judged() -> None:
         *[broken(80, queue_id=65536)] * 2,
     ]
     found = look({OFFSET_SNAPSHOTS: rows})
-    (history,) = histories(found.states, found.readings)
+    (history,) = histories(found.states, found.samples)
     seconds = [(one - int(at(0).timestamp() * 1_000_000)) // 1_000_000 for one in history.offsets["t"].times.tolist()]
     assert seconds == [0, 40, 80]
     (fact,) = facts(found, OFFSET_SNAPSHOTS)
@@ -89,18 +90,27 @@ def test_what_breaks_a_rule_is_left_out_and_the_rest_is_judged() -> None:
         "consumer_is_not_ahead_of_broker": 1,
         "keys_are_unique": 2,
     }
-    keys = {(one.table_name, one.cluster, one.consumer_group, one.name) for one in found.rejected}
-    assert keys == {("offset_snapshots", "c", "g", "t")}
-    assert len(found.rejected) == 4
+    reasons = [
+        (one["source_table"], json.loads(one["key"])["captured_at"][14:19], one["reasons"]) for one in found.rejected
+    ]
+    assert sorted(reasons) == [
+        ("offset_snapshots", "00:20", ["OFFSETS_ARE_POSSIBLE", "CONSUMER_IS_NOT_AHEAD_OF_BROKER"]),
+        ("offset_snapshots", "00:40", ["KEYS_ARE_UNIQUE"]),
+        ("offset_snapshots", "01:00", ["KEYS_ARE_UNIQUE"]),
+        ("offset_snapshots", "01:00", ["KEYS_ARE_UNIQUE"]),
+        ("offset_snapshots", "01:20", ["QUEUES_ARE_NAMED"]),
+        ("offset_snapshots", "01:20", ["QUEUES_ARE_NAMED"]),
+    ]
+    assert len({one["quarantine_id"] for one in found.rejected}) == 6
 
 
 def test_a_state_stays_as_long_as_a_snapshot_of_it_does_and_goes_with_the_last() -> None:
     good, bad = membership(0, "c1"), membership(20, "")
     found = look({MEMBERSHIP_SNAPSHOTS: [good, bad]})
-    (history,) = histories(found.states, found.readings)
+    (history,) = histories(found.states, found.samples)
     assert [len(one.states) for one in history.memberships.values()] == [1]
     of_bad = look({MEMBERSHIP_SNAPSHOTS: [bad]})
-    assert [one.memberships for one in histories(of_bad.states, of_bad.readings)] == [{}]
+    assert [one.memberships for one in histories(of_bad.states, of_bad.samples)] == [{}]
 
 
 def test_the_copies_of_a_topic_are_left_out_like_the_topic_and_not_counted() -> None:
@@ -113,11 +123,11 @@ def test_the_copies_of_a_topic_are_left_out_like_the_topic_and_not_counted() -> 
     for table in (ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS):
         (fact,) = facts(found, table)
         assert (fact[ROWS], fact[REJECTED], fact[LEFT_OUT]) == (2, 1, 1)
-    assert [(one.table_name, one.consumer_group) for one in found.rejected] == [
-        ("route_snapshots", None),
-        ("topic_snapshots", None),
+    assert [(one["source_table"], json.loads(one["key"])) for one in found.rejected] == [
+        (table, {"cluster": "c", "topic": "t", "captured_at": "2026-03-01T10:00:20.000Z"})
+        for table in ("route_snapshots", "topic_snapshots")
     ]
-    one, other = histories(found.states, found.readings)
+    one, other = histories(found.states, found.samples)
     for history in (one, other):
         assert len(history.routes["t"].times) == len(history.topics["t"].times) == 1
 
@@ -130,11 +140,11 @@ def test_of_two_lists_of_a_topic_at_one_time_no_group_is_given_either() -> None:
     states, readings = gathered({MEMBERSHIP_SNAPSHOTS: members, TOPIC_SNAPSHOTS: rows})
     # The first copy of one list is of one group, that of the other list of the other.
     is_of_first = [group == "g1" for group in states["consumer_group"].to_pylist()]
-    is_odd = [fingerprint % 2 == 1 for fingerprint in states["fingerprint"].to_pylist()]
+    is_odd = [(fingerprint or 0) % 2 == 1 for fingerprint in states["fingerprint"].to_pylist()]
     order = sorted(range(len(states)), key=lambda place: is_of_first[place] == is_odd[place])
     for one in (states, states.take(order), states.take(order[::-1])):
         found = checked(one, readings, SETTINGS)
-        for history in histories(found.states, found.readings):
+        for history in histories(found.states, found.samples):
             assert [len(history.topics["t"].times), history.topics["t"].queues] == [1, [("b", 0)]]
 
 
@@ -153,7 +163,7 @@ def test_what_was_read_of_the_time_before_the_window_is_neither_counted_nor_left
     found = checked(*gathered({OFFSET_SNAPSHOTS: [early, offsets(0, GOOD)]}), replace(SETTINGS, read_start=at(-300)))
     (fact,) = facts(found, OFFSET_SNAPSHOTS)
     assert (fact[ROWS], fact[REJECTED]) == (1, 0)
-    (history,) = histories(found.states, found.readings)
+    (history,) = histories(found.states, found.samples)
     assert len(history.offsets["t"].times) == 2
 
 

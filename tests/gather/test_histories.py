@@ -188,12 +188,12 @@ def test_the_readings_of_topics_and_clients_are_kept_apart_from_those_of_the_gro
     assert [(one.answered, one.owned) for one in states] == [
         (True, ()),
         (False, None),
-        (True, (OwnedQueue("t", "b", 0, True, None), OwnedQueue("t", "b", 1, None, None))),
+        (True, (OwnedQueue("t", "b", 1, None, None), OwnedQueue("t", "b", 0, True, None))),
     ]
     assert measured.offsets.tolist() == [0, 0, 0, 2]
     numbers = (measured.cached_count, measured.cached_mib, measured.cached_min_offset, measured.cached_max_offset)
     times = (measured.last_pull, measured.last_consume, measured.last_lock)
-    assert [one.tolist() for one in (*numbers, *times)] == [[value, UNKNOWN] for value in (1, 2, 3, 4, 5, 6, 7)]
+    assert [one.tolist() for one in (*numbers, *times)] == [[UNKNOWN, value] for value in (1, 2, 3, 4, 5, 6, 7)]
     assert measured.statuses == [(), None, (ConsumeStatus("t", 1.5, None, 0.0, 2.0, 3.0),)]
 
 

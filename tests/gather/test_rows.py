@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from schemas import OUTPUTS
 from spark_jobs.domain.judge import JudgedStep
@@ -22,8 +21,7 @@ from spark_jobs.domain.model.window import SECOND, AuditSettings, from_micros, t
 from spark_jobs.domain.status.attribution import TopicGrowth
 from spark_jobs.domain.status.group_status import DeletedTopic, GroupStatus
 from spark_jobs.domain.status.strategy_comparison import StrategyComparison
-from spark_jobs.pipeline.gather.packed import STEP_KEY
-from spark_jobs.pipeline.gather.rows import packed, tables
+from spark_jobs.pipeline.gather.rows import results, tables, tables_of
 
 START = to_micros(datetime(2026, 3, 1, 10, tzinfo=UTC))
 SETTINGS = AuditSettings(3600 * SECOND, 20 * SECOND, 60 * SECOND, Thresholds())
@@ -355,17 +353,15 @@ def test_what_other_strategies_would_have_done() -> None:
     assert row == STEP | COMPARED._asdict()
 
 
-@pytest.mark.parametrize("part", [1, 2, 50_000])
-def test_the_packed_rows_hold_the_same_in_parts_no_longer_than_asked_for(part: int) -> None:
-    found = packed(JUDGED, tables(JUDGED), part).to_pylist()
-    whole = tables(JUDGED)
-    for table in OUTPUTS:
-        rows = [{name: one[name] for name in STEP_KEY} | row for one in found for row in one[table.name]]
-        assert sorted(rows, key=repr) == sorted(whole[table.name].to_pylist(), key=repr)
-        assert max(len(one[table.name]) for one in found) <= part
+def test_the_rows_of_all_tables_are_found_again_in_the_results() -> None:
+    written = tables(JUDGED)
+    found = tables_of(results(written, seen=[{"observed": True}]))
+    assert {name: rows.to_pylist() for name, rows in found.items()} == {
+        name: rows.to_pylist() for name, rows in written.items()
+    }
 
 
 def test_nothing_judged_is_no_rows() -> None:
-    assert packed([], tables([])).num_rows == 0
+    assert results(tables([])).num_rows == 0
     assert {name: found.num_rows for name, found in tables([]).items()} == {table.name: 0 for table in OUTPUTS}
     assert all(isinstance(found, pa.Table) for found in tables([]).values())

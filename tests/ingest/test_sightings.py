@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS, Table
-from spark_jobs.ingest.files import Line
-from spark_jobs.ingest.recording import Row
+from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS
 from spark_jobs.ingest.sightings import sightings
 from tests.snapshots import at, membership, offsets, route
-
-
-def row(table: Table, values: dict[str, Any]) -> Row:
-    return Row(Line(1, b""), table, values)
 
 
 def test_a_row_per_thing_and_hour() -> None:
@@ -21,15 +13,15 @@ def test_a_row_per_thing_and_hour() -> None:
     unreadable["queues"][0]["perm"] = 2
     rows = sightings(
         [
-            row(MEMBERSHIP_SNAPSHOTS, membership(40, "c1", broker="x")),
-            row(MEMBERSHIP_SNAPSHOTS, membership(20, broker="y")),
-            row(MEMBERSHIP_SNAPSHOTS, membership(3600, "c1")),
-            row(MEMBERSHIP_SNAPSHOTS, membership(3620, listed=False)),
-            row(MEMBERSHIP_SNAPSHOTS, membership(3680, listed=False)),
-            row(ROUTE_SNAPSHOTS, route(3599, 4)),
-            row(ROUTE_SNAPSHOTS, route(0, 4)),
-            row(ROUTE_SNAPSHOTS, unreadable),
-            row(OFFSET_SNAPSHOTS, offsets(7200, (1, 1, 1))),
+            (MEMBERSHIP_SNAPSHOTS, membership(40, "c1", broker="x")),
+            (MEMBERSHIP_SNAPSHOTS, membership(20, broker="y")),
+            (MEMBERSHIP_SNAPSHOTS, membership(3600, "c1")),
+            (MEMBERSHIP_SNAPSHOTS, membership(3620, listed=False)),
+            (MEMBERSHIP_SNAPSHOTS, membership(3680, listed=False)),
+            (ROUTE_SNAPSHOTS, route(3599, 4)),
+            (ROUTE_SNAPSHOTS, route(0, 4)),
+            (ROUTE_SNAPSHOTS, unreadable),
+            (OFFSET_SNAPSHOTS, offsets(7200, (1, 1, 1))),
         ]
     )
     assert [tuple(row[name] for name in SIGHTINGS.columns) for row in rows] == [

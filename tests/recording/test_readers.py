@@ -1,67 +1,78 @@
-"""What Spark gathers of the recording's clients is what the reader of one group has of them."""
+"""What Spark gathers of the recording is what is gathered without Spark."""
 
 from __future__ import annotations
 
-import pyarrow.compute as pc
+import pickle
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, StructField, StructType
 
-from schemas import CLIENT_SNAPSHOTS, SOURCES
-from spark_jobs.domain.model.history import ClientHistory, ClientState
-from spark_jobs.pipeline.gather.gather import Partitioning, group_topics, readings_per_group, states_per_group
+from schemas import SOURCES
+from spark_jobs.domain.model.history import GroupHistory
+from spark_jobs.domain.model.series import Series
+from spark_jobs.pipeline.gather.gather import Gathered, over_groups
 from spark_jobs.pipeline.gather.histories import histories
-from spark_jobs.pipeline.gather.judged import Gathered
-from spark_jobs.pipeline.gather.kinds import CLIENT, READABLE
-from spark_jobs.pipeline.gather.one_group import one_group
-from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.pipeline.gather.without_spark import gathered
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.warehouse import Warehouse
 from tests.recording.conftest import EXAMPLE, RECORDING
 
 pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="the numbers are those of the recording of the project")
 
-Clients = dict[tuple[str, str], ClientHistory]
+Histories = dict[str, GroupHistory]
 
 
 @pytest.fixture(scope="module")
-def by_spark(spark: SparkSession, recorded: Warehouse) -> Clients:
-    gathered = Gathered.of({table: recorded.read(spark, table) for table in SOURCES})
-    topics, parts = group_topics(gathered.folded), Partitioning(1)
-    states = states_per_group(gathered.folded.withColumn(READABLE, F.lit(None).cast("string")), topics, parts)
-    key = ("cluster", "consumer_group", "kind", "name", "fingerprint", "times")
-    of_clients = states.where(F.col("kind") == CLIENT).select(*key, CLIENT).toArrow()
-    found = histories(of_clients, readings_per_group(gathered.snapshots, topics, parts).toArrow())
-    return {(one.consumer_group, name): client for one in found for name, client in one.clients.items()}
+def by_spark(spark: SparkSession, recorded: Warehouse) -> Histories:
+    found = Gathered.of({table: recorded.read(spark, table) for table in SOURCES})
+
+    def of_part(states: pa.Table, samples: pa.Table) -> pa.Table:
+        of_groups = states.filter(states["consumer_group"].is_valid())
+        return pa.table({"history": pa.array(map(pickle.dumps, histories(of_groups, samples)), pa.binary())})
+
+    rows = over_groups(found, of_part, StructType([StructField("history", BinaryType())])).collect()
+    return {history.consumer_group: history for history in (pickle.loads(row.history) for row in rows)}
 
 
 @pytest.fixture(scope="module")
-def by_one_group(recorded: Warehouse) -> Clients:
+def without_spark(recorded: Warehouse) -> Histories:
     tables = DeltaTables(recorded)
-    every = tables.read(CLIENT_SNAPSHOTS, CLIENT_SNAPSHOTS.columns)
-    nothing = {table: arrow_schema(table).empty_table() for table in SOURCES}
-    found: Clients = {}
-    for group in sorted(set(every["consumer_group"].to_pylist())):
-        own = every.filter(pc.equal(every["consumer_group"], group))
-        history = one_group("demo", group, {**nothing, CLIENT_SNAPSHOTS: own})
-        found |= {(group, name): client for name, client in history.clients.items()}
-    return found
+    found = histories(*gathered({table: tables.read(table, table.columns) for table in SOURCES}))
+    return {history.consumer_group: history for history in found}
 
 
-def told(client: ClientHistory) -> list[tuple[int, ClientState, object]]:
-    states = (client.series.states[code] for code in client.series.codes)
-    return [*zip(client.series.times.tolist(), states, client.readings.statuses, strict=True)]
+def plain(value: Any) -> Any:
+    """As lists and dicts; of a series the state at each time."""
+    if isinstance(value, Series):
+        return [(at, value.states[code]) for at, code in zip(value.times.tolist(), value.codes, strict=True)]
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def test_both_say_the_same_of_every_client(by_spark: Clients, by_one_group: Clients) -> None:
-    assert by_spark.keys() == by_one_group.keys()
-    assert {key: told(one) for key, one in by_spark.items()} == {key: told(one) for key, one in by_one_group.items()}
+def test_both_are_the_same_history_of_every_group(by_spark: Histories, without_spark: Histories) -> None:
+    assert by_spark.keys() == without_spark.keys()
+    for group, history in by_spark.items():
+        assert plain(history) == plain(without_spark[group]), group
 
 
-def test_it_is_what_the_clients_said(by_one_group: Clients) -> None:
+def test_it_is_what_the_clients_said(without_spark: Histories) -> None:
     """As zcat and grep show it: 11 of 5915 snapshots are of clients that did not answer."""
-    every = [one for client in by_one_group.values() for one in told(client)]
-    answered = [(state, statuses) for _, state, statuses in every if state.answered]
+    clients = [client for history in without_spark.values() for client in history.clients.values()]
+    every = [
+        (client.series.states[code], statuses)
+        for client in clients
+        for code, statuses in zip(client.series.codes, client.readings.statuses, strict=True)
+    ]
+    answered = [(state, statuses) for state, statuses in every if state.answered]
     assert (len(every), len(answered)) == (5915, 5904)
     assert {
         (one.consume_threads, one.consume_batch_size, one.pull_batch_size, one.pull_interval_ms) for one, _ in answered

@@ -116,7 +116,7 @@ def reported_state(state: ClientState) -> ReportedState:
         state.answered,
         tuple(sorted(state.topics or ())),
         None if state.owned is None else tuple(sorted(map(queue_of, live))),
-        tuple(queue_of(queue) for queue in live if lacks_lock(queue, state)),
+        tuple(sorted(queue_of(queue) for queue in live if lacks_lock(queue, state))),
         state.in_group is not False,
         needs_locks(state),
         state.pull_interval_ms,

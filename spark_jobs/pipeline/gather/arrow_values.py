@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,12 +73,26 @@ def sizes_of(lists: pa.ListArray) -> NDArray[np.int64]:
     return sizes
 
 
-def structs_of(lists: Sequence[pa.ListArray], names: Sequence[str]) -> pa.ListArray:
-    """Lists of equal sizes as one of structs with these fields; null where the first is."""
-    values = pa.StructArray.from_arrays([of_field.flatten() for of_field in lists], names=list(names))
-    return pa.ListArray.from_arrays(list_offsets(sizes_of(lists[0]), pc.is_null(lists[0])), values)
+def elements_of(lists: Mapping[str, pa.ListArray], missing: pa.ListArray | None = None) -> pa.ListArray:
+    """Lists of equal sizes, one per field, as one of structs; null where the first is. `missing`: which elements are
+    null; where that is null, none is.
+    """
+    first, *_ = lists.values()
+    sizes, mask = sizes_of(first), None
+    if missing is not None and missing.null_count < len(missing):
+        is_missing = np.zeros(sizes.sum(), bool)
+        is_missing[np.repeat(missing.is_valid().to_numpy(zero_copy_only=False), sizes)] = missing.flatten()
+        mask = pa.array(is_missing)
+    values = pa.StructArray.from_arrays([of_field.flatten() for of_field in lists.values()], [*lists], mask=mask)
+    return pa.ListArray.from_arrays(list_offsets(sizes, pc.is_null(first)), values)
 
 
-def lists_of(structs: pa.ListArray, name: str) -> pa.ListArray:
-    """Lists of one field, of lists of structs; empty where the list is null."""
-    return pa.ListArray.from_arrays(structs.offsets, pc.struct_field(structs.values, name))
+def lists_of(structs: pa.ListArray, part: Callable[[pa.StructArray], pa.Array]) -> pa.ListArray:
+    """Lists of what is computed of the elements of lists of structs; null where the list is."""
+    return pa.ListArray.from_arrays(list_offsets(sizes_of(structs), pc.is_null(structs)), part(structs.flatten()))
+
+
+def completed(columns: Mapping[str, Any], schema: pa.Schema, size: int) -> pa.Table:
+    """A table of this schema, of so many rows; null in the columns that are not given."""
+    every = [columns.get(field.name, pa.nulls(size, field.type)) for field in schema]
+    return pa.Table.from_arrays(every, schema=schema)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -27,30 +28,29 @@ from spark_jobs.domain.model.history import (
 )
 from spark_jobs.domain.model.message_queue import STATIC, RouteEntry, java_order
 from spark_jobs.domain.model.series import NEVER, Series, Sightings, State, coded
-from spark_jobs.pipeline.gather.kinds import (
+from spark_jobs.pipeline.exchange import (
     CAPTURED,
     CLIENT,
     DELETED,
     MEMBERSHIP,
-    OFFSET_QUEUES,
+    OFFSETS,
     PROXY,
     READABLE,
     ROUTE,
-    SETTINGS,
-    TOPIC_QUEUES,
+    STATE_OF,
+    TOPIC,
     UNANSWERED,
+    Kind,
 )
 from spark_jobs.pipeline.gather.readings import Layout, Numbers, Readings
 
-#: Kinds whose states are in the column of another one.
-_COLUMN_OF = {PROXY: MEMBERSHIP, CAPTURED: READABLE, DELETED: READABLE, UNANSWERED: READABLE}
-Value = TypeVar("Value", Connection, OwnedQueue, RequestMode)
+Value = TypeVar("Value", Connection, RequestMode)
 
 
 class Folded(NamedTuple):
-    """One state of one key, and when it was seen: `times`, or the readings of that `fingerprint`."""
+    """One state of one key, and when it was seen: `times`, or the samples of that `fingerprint`."""
 
-    fingerprint: int
+    fingerprint: int | None
     state: Any
     times: Numbers
 
@@ -59,9 +59,11 @@ class Folded(NamedTuple):
 _Group = Mapping[str, Mapping[str, Sequence[Folded]]]
 
 
-def histories(states: pa.Table, readings: pa.Table) -> list[GroupHistory]:
-    """One per (cluster, consumer group) that the states name. A reading belongs to the states of its fingerprint."""
-    measured = Readings(readings)
+def histories(states: pa.Table, samples: pa.Table) -> list[GroupHistory]:
+    """One per (cluster, consumer group) that `exchange.STATES` names. A sample belongs to the states of its
+    fingerprint.
+    """
+    measured = Readings(samples)
     return [_history(*key, by_kind, measured) for key, by_kind in sorted(_by_group(states).items())]
 
 
@@ -72,8 +74,9 @@ def _by_group(states: pa.Table) -> dict[tuple[str, str], _Group]:
         lambda: defaultdict(lambda: defaultdict(list))
     )
     for place, row in enumerate(states.drop_columns(["times"]).to_pylist()):
-        column = _COLUMN_OF.get(row["kind"], row["kind"])
-        folded = Folded(row["fingerprint"], row[column], every_time[offsets[place] : offsets[place + 1]])
+        column = STATE_OF.get(row["kind"])
+        state = None if column is None else row[column]
+        folded = Folded(row["fingerprint"], state, every_time[offsets[place] : offsets[place + 1]])
         groups[row["cluster"], row["consumer_group"]][row["kind"]][row["name"]].append(folded)
     return dict(groups)
 
@@ -82,38 +85,42 @@ def _history(cluster: str, group: str, by_kind: _Group, measured: Readings) -> G
     def by_name(kind: str, value: Callable[[Sequence[Folded]], Any]) -> dict[str, Any]:
         return {name: value(folded) for name, folded in sorted(by_kind.get(kind, {}).items())}
 
-    def layouts(folded: Iterable[Folded]) -> list[Layout]:
-        return [
-            ([*zip(queues["broker_name"], queues["queue_id"], strict=True)], measured.of(fingerprint))
-            for fingerprint, queues, _ in folded
-        ]
+    def layouts(kind: Kind) -> dict[str, list[Layout]]:
+        return by_name(kind.name, partial(_layouts, kind, measured))
 
     return GroupHistory(
         cluster,
         group,
-        memberships=by_name(MEMBERSHIP, lambda folded: _series(folded, membership)),
-        routes=by_name(ROUTE, lambda folded: _series(folded, route)),
-        serving=by_name(ROUTE, lambda folded: _series(folded, lambda state: serving(state["addresses"]))),
-        masterless=by_name(ROUTE, lambda folded: _series(folded, lambda state: masterless(state["addresses"]))),
+        memberships=by_name(MEMBERSHIP.name, lambda folded: _series(folded, membership)),
+        routes=by_name(ROUTE.name, lambda folded: _series(folded, route)),
+        serving=by_name(ROUTE.name, lambda folded: _series(folded, lambda state: serving(state["addresses"]))),
+        masterless=by_name(ROUTE.name, lambda folded: _series(folded, lambda state: masterless(state["addresses"]))),
         server_routes={
             topic: _series(folded, server_routes)
-            for topic, folded in by_kind.get(ROUTE, {}).items()
+            for topic, folded in by_kind.get(ROUTE.name, {}).items()
             if any(state["name_servers"] for _, state, _ in folded)
         },
         topics_listed={
             topic: _series(folded, is_listed)
-            for topic, folded in by_kind.get(ROUTE, {}).items()
+            for topic, folded in by_kind.get(ROUTE.name, {}).items()
             if any(is_listed(state) is False for _, state, _ in folded)
         },
-        clients=by_name(CLIENT, lambda folded: _client(folded, measured)),
-        offsets=by_name(OFFSET_QUEUES, lambda folded: measured.offsets(layouts(folded))),
-        topics=by_name(TOPIC_QUEUES, lambda folded: measured.topics(layouts(folded))),
+        clients=by_name(CLIENT.name, lambda folded: _client(folded, measured)),
+        offsets={topic: measured.offsets(listed) for topic, listed in layouts(OFFSETS).items()},
+        topics={topic: measured.topics(listed) for topic, listed in layouts(TOPIC).items()},
         proxies=by_name(PROXY, lambda folded: _series(folded, membership)),
         unanswered=by_name(UNANSWERED, lambda folded: _series(folded, str)),
         captured=by_name(CAPTURED, lambda folded: Sightings.of(folded[0].times)).get(group, NEVER),
         deleted=by_name(DELETED, lambda folded: Sightings.of(folded[0].times)).get(group, NEVER),
         readable=by_name(READABLE, lambda folded: {broker: Sightings.of(times) for _, broker, times in folded}),
     )
+
+
+def _layouts(kind: Kind, measured: Readings, folded: Iterable[Folded]) -> list[Layout]:
+    return [
+        ([*zip(*(state[kind.array][name] for name in kind.listed), strict=True)], measured.of(fingerprint))
+        for fingerprint, state, _ in folded
+    ]
 
 
 def _series(folded: Sequence[Folded], value: Callable[[Any], State]) -> Series[State]:
@@ -195,14 +202,13 @@ def masterless(addresses: Sequence[Struct] | None) -> frozenset[str]:
 
 def client_state(row: Struct) -> ClientState:
     """Return what one client said; its queues stay in their order, which is that of its readings."""
-    subscribed, owned = row["subscriptions"], row["owned_queues"]
+    shown = {name: row[name] for name in CLIENT.shared}
+    subscribed, owned = shown.pop("subscriptions"), [row["owned_queues"][name] for name in OwnedQueue._fields]
     return ClientState(
-        row["answered"],
-        in_group=row["in_group"],
-        **{name: row[name] for name in SETTINGS},
+        **shown,
         topics=None if subscribed is None else _topics(subscribed),
         subscriptions=None if subscribed is None else _normal(subscribed),
-        owned=None if owned is None else _values(OwnedQueue, owned),
+        owned=None if None in owned else tuple(map(OwnedQueue, *owned)),
     )
 
 

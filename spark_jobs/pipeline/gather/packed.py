@@ -1,84 +1,35 @@
-"""The frame in which the Arrow function gives back what it judged, all output tables in one; read apart again, and what
-its checks have counted added up.
+"""What the Arrow function gave back (`exchange.RESULTS`), taken apart again: the rows of each table, and what its
+checks have counted added up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import ArrayType, StructField, StructType
 
 from expectations import SUITES
-from schemas import FINDINGS, OUTPUTS, Table
-from schemas.common import OF_GROUP
-from schemas.types import BOOLEAN, LONG, STRING, Array, Field, Struct, Type, array_of
+from schemas import FINDINGS, OUTPUTS, QUARANTINE, Table
+from spark_jobs.pipeline.exchange import STEP_KEY
 from spark_jobs.pipeline.quality.facts import Fact, Facts, by_name, counted
-from spark_jobs.store.spark_types import spark_type, union_of
-
-#: What all rows of a step of a group share.
-STEP_KEY = OF_GROUP.names
-
-
-def own_columns(table: Table) -> tuple[str, ...]:
-    """The columns of an output table that are not of `STEP_KEY`."""
-    return tuple(name for name in table.columns if name not in STEP_KEY)
-
-
-def _struct(table: Table, names: tuple[str, ...]) -> StructType:
-    """Columns of a table, nullable and without comments: Arrow compares those too."""
-    return StructType([StructField(name, spark_type(table.schema[name].type)) for name in names])
-
-
-#: What the checks of some groups and topics have counted (`quality.facts.Fact`), and what they have left out
-#: (`checked.Rejected`); whether any group was observed, for how many a strategy was assumed, and what
-#: was not replayed.
-FACTS, REJECTED, SEEN = "facts", "rejected", "seen"
-_CHECKED: Mapping[str, Type] = {
-    FACTS: array_of(
-        Field("table_name", STRING),
-        Field("step_start", LONG),
-        Field("counts", Array(LONG)),
-        Field("examples", array_of(Field("name", STRING), Field("key", STRING))),
-    ),
-    REJECTED: array_of(
-        *(Field(name, STRING) for name in ("table_name", "cluster", "consumer_group", "name")),
-        Field("captured_at", LONG),
-    ),
-    SEEN: Struct(
-        Field("observed", BOOLEAN),
-        Field("assumed", LONG),
-        Field(
-            "skipped",
-            array_of(
-                *(Field(name, STRING) for name in ("cluster", "consumer_group", "reason")),
-                Field("topics", Array(STRING)),
-            ),
-        ),
-    ),
-}
-#: One row per (group, step), or several with a part of its rows each: an array of rows per output table; and one per
-#: part of the groups and topics with what their checks have to say.
-PACKED = StructType(
-    [
-        *_struct(OUTPUTS[0], STEP_KEY),
-        *(StructField(table.name, ArrayType(_struct(table, own_columns(table)))) for table in OUTPUTS),
-        *(StructField(name, spark_type(type)) for name, type in _CHECKED.items()),
-    ]
-)
-PACKED_ARROW: pa.Schema = to_arrow_schema(PACKED)
-#: Each output table on its own, with all its columns in its order.
-TABLES_ARROW: dict[str, pa.Schema] = {table.name: to_arrow_schema(_struct(table, table.columns)) for table in OUTPUTS}
+from spark_jobs.store.spark_types import union_of
 
 
 def unpacked(packed: DataFrame, table: Table) -> DataFrame:
-    """The rows of one output table."""
-    return packed.select(*STEP_KEY, F.inline(table.name)).select(*table.columns)
+    """The rows of one output table, of `exchange.RESULTS`."""
+    return _only(packed, table.name).select(*STEP_KEY, f"{table.name}.*").select(*table.columns)
+
+
+def rejected(packed: DataFrame) -> DataFrame:
+    """The rows of `quarantine`, without their run."""
+    return _only(packed, QUARANTINE.name).select(f"{QUARANTINE.name}.*")
+
+
+def _only(packed: DataFrame, column: str) -> DataFrame:
+    return packed.where(F.col(column).isNotNull())
 
 
 _FINDING = "finding"
@@ -106,7 +57,7 @@ class Counted:
 
 
 def counted_in(packed: DataFrame) -> Counted:
-    """Adds up what is in the frame (`packed.PACKED`); one Spark action."""
+    """Adds up what is in the frame (`exchange.RESULTS`); one Spark action."""
     findings = unpacked(packed, FINDINGS).select(F.struct("*").alias(_FINDING))
     rows = union_of((_facts(packed), _seen(packed), findings)).collect()
     steps = sorted((row for row in rows if row.table_name is not None), key=lambda row: int(row.step_start))
@@ -118,7 +69,7 @@ def counted_in(packed: DataFrame) -> Counted:
         ]
         for suite in SUITES
     }
-    (groups,) = (row[SEEN] for row in rows if row[SEEN] is not None)
+    (groups,) = (row["seen"] for row in rows if row["seen"] is not None)
     reported = [row[_FINDING].asDict(recursive=True) for row in rows if row[_FINDING] is not None]
     reported.sort(key=lambda finding: (finding["start"], finding["finding_id"]))
     return Counted(facts, bool(groups.observed), groups.assumed or 0, groups.skipped, reported)
@@ -129,7 +80,8 @@ def _facts(packed: DataFrame) -> DataFrame:
     most = max(len(counted(suite)) for suite in SUITES)
     sums = ", ".join(f"sum(get(counts, {place}))" for place in range(most))
     return (
-        packed.select(F.inline(FACTS))
+        _only(packed, "fact")
+        .select("fact.*")
         .groupBy("table_name", "step_start")
         .agg(F.expr(f"array({sums})").alias("counts"), F.flatten(F.collect_list("examples")).alias("examples"))
     )
@@ -137,11 +89,11 @@ def _facts(packed: DataFrame) -> DataFrame:
 
 def _seen(packed: DataFrame) -> DataFrame:
     """One row, of all groups together."""
-    skipped = F.sort_array(F.flatten(F.collect_list(f"{SEEN}.skipped")))
+    skipped = F.sort_array(F.flatten(F.collect_list("seen.skipped")))
     return packed.agg(
         F.struct(
-            F.max(f"{SEEN}.observed").alias("observed"),
-            F.sum(f"{SEEN}.assumed").alias("assumed"),
+            F.max("seen.observed").alias("observed"),
+            F.sum("seen.assumed").alias("assumed"),
             F.slice(skipped, 1, _MOST_NAMED).alias("skipped"),
-        ).alias(SEEN)
+        ).alias("seen")
     )

@@ -21,8 +21,8 @@ from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.series import coded
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.rocketmq.strategies import UNKNOWN_STRATEGY
+from spark_jobs.pipeline.exchange import TABLES_ARROW
 from spark_jobs.pipeline.gather.arrow_values import columns_of, from_numbers, from_values, offsets_of, ranges
-from spark_jobs.pipeline.gather.packed import TABLES_ARROW
 
 _INTERVALS, _ALLOCATIONS, _PROGRESS = (
     TABLES_ARROW[table.name] for table in (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS)
@@ -59,7 +59,7 @@ class IntervalSpan(NamedTuple):
 
 
 def step_key(step: AuditedStep) -> dict[str, Any]:
-    """The columns that all rows of a step share: `packed.STEP_KEY`."""
+    """The columns that all rows of a step share: `exchange.STEP_KEY`."""
     history = step.history
     return {"step_start": step.window.start, "cluster": history.cluster, "consumer_group": history.consumer_group}
 

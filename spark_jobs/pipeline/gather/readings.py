@@ -1,4 +1,4 @@
-"""The many readings of a group, from Arrow lists of numbers to matrices of snapshots × queues: NumPy all the way."""
+"""The many samples of a group, from Arrow lists of numbers to matrices of snapshots × queues: NumPy all the way."""
 
 from __future__ import annotations
 
@@ -11,74 +11,73 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spark_jobs.domain.model.history import UNKNOWN, ClientReadings, ConsumeStatus, OffsetReadings, Place, TopicReadings
+from spark_jobs.pipeline.exchange import CLIENT, MEASURED, OFFSETS, TOPIC, Kind
 from spark_jobs.pipeline.gather.arrow_values import offsets_of, sizes_of
-from spark_jobs.pipeline.gather.kinds import VALUES
 
 Numbers = NDArray[np.int64]
-#: The queues of a snapshot, as it lists them, and the places of the readings that list the same.
+#: The queues of a snapshot, as it lists them, and the places of the samples that list the same.
 Layout = tuple[Sequence[tuple[str | None, int | None]], Numbers]
 
 
 class Readings:
-    """The readings of one shuffled group, by the fingerprint of the state that each belongs to."""
+    """The samples of one shuffled group (`exchange.SAMPLES`), by the fingerprint of the state that each belongs to."""
 
-    def __init__(self, table: pa.Table) -> None:
-        self.times: Numbers = table["at"].to_numpy()
-        self._statuses = table["statuses"].combine_chunks()
-        self._numbers = [table[name].combine_chunks() for name in VALUES]
-        fingerprints = table["fingerprint"].to_numpy()
-        self._by_state = np.argsort(fingerprints, kind="stable")
-        self._fingerprints = fingerprints[self._by_state]
+    def __init__(self, samples: pa.Table) -> None:
+        self.times: Numbers = samples["at"].to_numpy()
+        self._samples = {kind: samples[kind.name].combine_chunks() for kind in MEASURED}
+        order = np.argsort(fingerprints := samples["fingerprint"].to_numpy(), kind="stable")
+        states, first = np.unique(fingerprints[order], return_index=True)
+        self._places: dict[int | None, Numbers] = dict(zip(states.tolist(), np.split(order, first)[1:], strict=True))
 
-    def of(self, fingerprint: int) -> Numbers:
-        """Places of the readings of a state, in any order."""
-        first = np.searchsorted(self._fingerprints, fingerprint, side="left")
-        end = np.searchsorted(self._fingerprints, fingerprint, side="right")
-        return self._by_state[first:end]
+    def of(self, fingerprint: int | None) -> Numbers:
+        """Places of the samples of a state, in any order."""
+        return self._places.get(fingerprint, np.empty(0, np.int64))
 
     def in_order(self, places: Numbers) -> Numbers:
-        """Which of the readings at these places comes first, second, … in time; the gate let one through of each."""
+        """Which of the samples at these places comes first, second, … in time; the gate let one through of each."""
         return np.unique(self.times[places], return_index=True)[1]
 
     def offsets(self, layouts: Sequence[Layout]) -> OffsetReadings:
-        """One topic's readings of a group, from those of each of its lists of queues."""
-        times, queues, (end, consumer, pull, last), present = self._matrices(layouts, 4)
+        """One topic's samples of a group, from those of each of its lists of queues."""
+        times, queues, numbers, present = self._matrices(OFFSETS, layouts)
+        end, consumer, pull, last = (numbers[name] for name in OFFSETS.numbers)
         return OffsetReadings(times, queues, end, consumer, pull, last, present)
 
     def topics(self, layouts: Sequence[Layout]) -> TopicReadings:
-        """The readings of one topic's own offsets, in the same way."""
-        times, queues, (smallest, following), present = self._matrices(layouts, 2)
-        return TopicReadings(times, queues, smallest, following, present)
+        """The samples of one topic's own offsets, in the same way."""
+        times, queues, numbers, present = self._matrices(TOPIC, layouts)
+        return TopicReadings(times, queues, numbers["min_offset"], numbers["max_offset"], present)
 
     def clients(self, places: Numbers) -> ClientReadings:
-        """Return what a client measured in the readings at these places, in their order."""
-        lists = [numbers.take(pa.array(places)) for numbers in self._numbers]
-        statuses = _statuses(self._statuses.take(pa.array(places)))
-        count, mib, smallest, largest, pulled, consumed, locked = map(_flat, lists)
-        starts = offsets_of(sizes_of(lists[0]))
-        return ClientReadings(starts, count, mib, smallest, largest, pulled, consumed, locked, statuses)
+        """Return what a client measured in the samples at these places, in their order."""
+        taken = self._samples[CLIENT].take(pa.array(places))
+        starts = offsets_of(sizes_of(taken.field(CLIENT.numbers[0])))
+        numbers = {name: _flat(taken.field(name)) for name in CLIENT.numbers if name in ClientReadings.__annotations__}
+        return ClientReadings(starts, statuses=_statuses(taken.field("consume_status")), **numbers)
 
     def _matrices(
-        self, layouts: Sequence[Layout], count: int
-    ) -> tuple[Numbers, list[Place], list[Numbers], NDArray[np.bool_]]:
-        """The readings in the order of time and the queues of all layouts; the first `count` of `VALUES` and whether
-        the reading has the queue at all, as matrices.
+        self, kind: Kind, layouts: Sequence[Layout]
+    ) -> tuple[Numbers, list[Place], dict[str, Numbers], NDArray[np.bool_]]:
+        """The samples in the order of time and the queues of all layouts; each of the kind's numbers and whether the
+        sample has the queue at all, as matrices.
         """
         known = [_first_columns(listed) for listed, _ in layouts]
         queues = sorted({queue for columns in known for queue in columns})
         column_of = {queue: column for column, queue in enumerate(queues)}
         places = np.concatenate([at for _, at in layouts])
-        matrices = [np.full((len(places), len(queues)), UNKNOWN) for _ in range(count)]
+        matrices = {name: np.full((len(places), len(queues)), UNKNOWN) for name in kind.numbers}
         present = np.zeros((len(places), len(queues)), dtype=bool)
         row = 0
         for columns, (listed, at) in zip(known, layouts, strict=True):
             rows, to = slice(row, row := row + len(at)), [column_of[queue] for queue in columns]
             present[rows, to] = True
-            for matrix, lists in zip(matrices, self._numbers[:count], strict=True):
-                as_listed = _flat(lists.take(pa.array(at))).reshape(len(at), len(listed))
+            taken = self._samples[kind].take(pa.array(at))
+            for name, matrix in matrices.items():
+                as_listed = _flat(taken.field(name)).reshape(len(at), len(listed))
                 matrix[rows, to] = as_listed[:, [*columns.values()]]
         order = self.in_order(places)
-        return self.times[places[order]], queues, [matrix[order] for matrix in matrices], present[order]
+        ordered = {name: matrix[order] for name, matrix in matrices.items()}
+        return self.times[places[order]], queues, ordered, present[order]
 
 
 def _first_columns(listed: Sequence[tuple[str | None, int | None]]) -> dict[Place, int]:

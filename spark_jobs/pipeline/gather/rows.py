@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from schemas import (
     ALLOCATIONS,
     FINDINGS,
     GROUP_STATUS,
     OUTPUTS,
+    QUARANTINE,
     QUEUE_PROGRESS,
     REBALANCE_INTERVALS,
     STRATEGY_COMPARISON,
@@ -23,13 +23,9 @@ from schemas import (
 from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.statuses import Status
-from spark_jobs.domain.model.window import to_micros
-from spark_jobs.pipeline.gather.arrow_values import columns_of, from_values, offsets_of
-from spark_jobs.pipeline.gather.packed import FACTS, PACKED_ARROW, REJECTED, SEEN, STEP_KEY, TABLES_ARROW, own_columns
+from spark_jobs.pipeline.exchange import RESULTS_ARROW, STEP_KEY, TABLES_ARROW, own_columns
+from spark_jobs.pipeline.gather.arrow_values import columns_of, completed, from_values
 from spark_jobs.pipeline.gather.queue_rows import IntervalSpan, allocation_rows, interval_rows, progress_rows, step_key
-
-#: Rows of one table that one packed row holds at most: Spark keeps a row in one piece of memory.
-PART = 50_000
 
 
 def tables(judged: Sequence[JudgedStep], topic: str | None = None) -> dict[str, pa.Table]:
@@ -70,34 +66,28 @@ def tables_of(rows: pa.Table) -> dict[str, pa.Table]:
     return tables
 
 
-def packed(judged: Sequence[JudgedStep], written: Mapping[str, pa.Table], part: int = PART) -> pa.Table:
-    """The shape of `packed.PACKED`: per step as many rows as it takes for none to hold more than `part` of a table."""
-    keys = [step_key(judged_step.step) for judged_step in judged]
-    counts = {name: _counts(rows, keys) for name, rows in written.items()}
-    most = np.max([*counts.values()], axis=0, initial=0)
-    parts = np.maximum(1, -(-most // part))
-    steps = np.repeat(np.arange(len(judged)), parts)
-    number = np.arange(len(steps)) - np.repeat(np.cumsum(parts) - parts, parts)
-    columns = columns_of([keys[step] for step in steps], [PACKED_ARROW.field(name) for name in STEP_KEY])
-    for name, rows in written.items():
-        columns[name] = _lists(name, rows, np.clip(counts[name][steps] - number * part, 0, part))
-    return _packed(columns, len(steps))
+def results(
+    written: Mapping[str, pa.Table] = MappingProxyType({}),
+    facts: Sequence[object] = (),
+    rejected: Sequence[object] = (),
+    seen: Sequence[object] = (),
+) -> pa.Table:
+    """`exchange.RESULTS`: the rows of output tables, and what the checks have to say."""
+    parts = [completed(_of_table(name, rows), RESULTS_ARROW, len(rows)) for name, rows in written.items()]
+    for name, values in (("fact", facts), (QUARANTINE.name, rejected), ("seen", seen)):
+        column = from_values(values, RESULTS_ARROW.field(name).type)
+        parts.append(completed({name: column}, RESULTS_ARROW, len(values)))
+    return pa.concat_tables(parts)
 
 
-def _counts(rows: pa.Table, keys: Sequence[Mapping[str, Any]]) -> NDArray[np.int64]:
-    """How many of the rows are of each step."""
-    counted = rows.group_by(STEP_KEY, use_threads=False).aggregate([([], "count_all")]).to_pylist()
-    count = {(to_micros(row["step_start"]), row["cluster"], row["consumer_group"]): row["count_all"] for row in counted}
-    return np.array([count.get(tuple(key.values()), 0) for key in keys], dtype=np.int64)
+def _of_table(name: str, rows: pa.Table) -> dict[str, pa.Array]:
+    of_row = RESULTS_ARROW.field(name).type
+    columns = [rows[field.name].combine_chunks() for field in of_row]
+    return {**{key: rows[key] for key in STEP_KEY}, name: pa.StructArray.from_arrays(columns, fields=list(of_row))}
 
 
-def packed_facts(facts: Sequence[object], rejected: Sequence[object], intervals: pa.Table | None = None) -> pa.Table:
-    """One row of the same shape, with what the checks have to say, and of groups what was seen of their intervals."""
-    checked = {FACTS: facts, REJECTED: rejected, SEEN: None if intervals is None else _seen(intervals)}
-    return _packed({name: from_values([values], PACKED_ARROW.field(name).type) for name, values in checked.items()}, 1)
-
-
-def _seen(intervals: pa.Table) -> dict[str, Any]:
+def seen(intervals: pa.Table) -> dict[str, Any]:
+    """The `seen` of `exchange.RESULTS`, from rows of `rebalance_intervals`."""
     names = ("cluster", "consumer_group", "topic", "status", "reason", "strategy_source", "member_count")
     rows = intervals.select(names).to_pylist()
     observed = [row for row in rows if row["status"] != Status.UNOBSERVED]
@@ -117,11 +107,6 @@ def _seen(intervals: pa.Table) -> dict[str, Any]:
     }
 
 
-def _packed(columns: Mapping[str, pa.Array], size: int) -> pa.Table:
-    every = [columns.get(field.name, pa.nulls(size, field.type)) for field in PACKED_ARROW]
-    return pa.Table.from_arrays(every, schema=PACKED_ARROW)
-
-
 def _of_topic(table: Table, rows: pa.Table, topic: str) -> pa.Table:
     """Return whether `RunRequest.replaces` holds for the rows."""
     if "topic" not in rows.column_names:
@@ -135,11 +120,3 @@ def _few(table: Table, values: Iterable[tuple[AuditedStep, object]]) -> pa.Table
     rows = [step_key(step) | {name: getattr(value, name) for name in names} for step, value in values]
     schema = TABLES_ARROW[table.name]
     return pa.Table.from_pydict(columns_of(rows, schema), schema)
-
-
-def _lists(name: str, rows: pa.Table, sizes: NDArray[np.int64]) -> pa.Array:
-    """The rows as lists of these sizes, one after the other."""
-    data_type = PACKED_ARROW.field(name).type
-    item = data_type.value_type
-    structs = pa.StructArray.from_arrays([rows[field.name].combine_chunks() for field in item], fields=list(item))
-    return pa.ListArray.from_arrays(pa.array(offsets_of(sizes), type=pa.int32()), structs, type=data_type)

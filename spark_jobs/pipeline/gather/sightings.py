@@ -1,4 +1,6 @@
-"""Sightings from before a run's read window, brought to the groups; and the readings of what is gone since."""
+"""What is known of groups and topics beside the snapshots of a read window, as states: sightings from before it, and
+calls that no broker answered.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +11,15 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
+from spark_jobs.domain.kernel.unseen import PROXY
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.series import NEVER, Sightings, last_hour_before
 from spark_jobs.domain.model.window import HOUR, AuditSettings, to_micros
-from spark_jobs.pipeline.gather.fold import GROUP
-from spark_jobs.pipeline.gather.kinds import CAPTURED, DELETED, READABLE, ROUTE
+from spark_jobs.pipeline.exchange import CAPTURED, DELETED, READABLE, STATES_ARROW, UNANSWERED
+from spark_jobs.pipeline.gather.arrow_values import completed
 
-_THING = (*GROUP, "topic", "broker_name", "deleted")
+_THING = ("cluster", "consumer_group", "topic", "broker_name", "deleted")
 #: A group that was there before a step's window, as (cluster, group); or a broker that was readable then, as (cluster,
 #: topic, broker, start of the last hour in which it was, microseconds).
 Known = tuple[str, str] | tuple[str, str, str, int]
@@ -40,22 +41,34 @@ def sighted(sightings: pa.Table, read_from: datetime) -> pa.Table:
     return grouped.set_column(len(_THING), "times", grouped["times"].cast(pa.list_(pa.int64())))
 
 
-def sighted_states(sighted: DataFrame) -> DataFrame:
-    """The same as states: of a group as kind `CAPTURED` or `DELETED`, of a topic as `READABLE` with the broker in that
-    column.
+def sighted_states(sighted: pa.Table) -> pa.Table:
+    """The same as `exchange.STATES`: of a group as kind `CAPTURED` or `DELETED`, of a topic as `READABLE`."""
+    of_group = pc.if_else(pc.fill_null(sighted["deleted"], False), DELETED, CAPTURED)
+    columns = {
+        "kind": pc.if_else(pc.is_null(sighted["topic"]), of_group, READABLE),
+        "name": pc.coalesce(sighted["topic"], sighted["consumer_group"]),
+        "broker": sighted["broker_name"],
+    }
+    named = {name: sighted[name] for name in ("cluster", "consumer_group", "times")}
+    return completed(named | columns, STATES_ARROW, len(sighted))
+
+
+def unanswered_states(calls: pa.Table) -> pa.Table:
+    """One row per (group, broker, error) of rows of `capture_calls` that are calls for members without an answer, as
+    `exchange.STATES`. The fate stands for an error that is null. Calls to proxies are left out: they are no brokers.
     """
-    of_group = F.when(F.col("deleted"), F.lit(DELETED)).otherwise(F.lit(CAPTURED))
-    kind = F.when(F.col("topic").isNull(), of_group).otherwise(F.lit(READABLE))
-    name = F.coalesce("topic", "consumer_group")
-    fingerprint = F.lit(0).cast("bigint")  # it has no readings
-    return sighted.select(
-        kind.alias("kind"),
-        *GROUP,
-        name.alias("name"),
-        fingerprint.alias("fingerprint"),
-        "times",
-        F.col("broker_name").alias(READABLE),
-    )
+    calls = calls.filter(pc.invert(pc.starts_with(calls["called"], PROXY)))
+    columns = {
+        "cluster": calls["cluster"],
+        "consumer_group": calls["subject"],
+        "name": calls["called"],
+        "error": pc.coalesce(calls["error"], calls["fate"]),
+        "times": calls["captured_at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()),
+    }
+    names = [*columns][:-1]
+    states = pa.table(columns).group_by(names).aggregate([("times", "list")]).rename_columns([*columns])
+    kind = pa.repeat(UNANSWERED, len(states))
+    return completed({"kind": kind, **{name: states[name] for name in columns}}, STATES_ARROW, len(states))
 
 
 def known_before(sighted: pa.Table, settings: AuditSettings, steps: Iterable[int]) -> dict[int, set[Known]]:
@@ -117,17 +130,3 @@ def _last_hours(sighted: pa.Table, until: int) -> dict[tuple[str, str, str], int
         for row in of_brokers
     }
     return {thing: at - at % HOUR for thing, at in last.items() if at is not None}
-
-
-def route_brokers(folded: DataFrame) -> DataFrame:
-    """One row per (cluster, topic, state of its route): the brokers that it names."""
-    return folded.where(F.col("kind") == ROUTE).select("cluster", "name", F.col(f"{ROUTE}.queues")["broker_name"])
-
-
-def offsets_of_lost(offsets: DataFrame, lost: DataFrame, max_gap: int) -> DataFrame:
-    """The rows of `offset_snapshots` around the hours of `lost` (`LostBrokers`): queues of these brokers only."""
-    is_lost: Column = F.filter("offsets", lambda column: F.array_contains("brokers", column["broker_name"]))
-    at = F.unix_micros("captured_at")
-    is_near = F.exists("hours", lambda hour: (at >= hour - max_gap) & (at < hour + HOUR + max_gap))
-    around = offsets.join(F.broadcast(lost), on=["cluster", "topic"], how="inner").where(is_near)
-    return around.withColumn("offsets", is_lost).where(F.size("offsets") > 0).select(*offsets.columns)

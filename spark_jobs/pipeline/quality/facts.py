@@ -148,13 +148,6 @@ def any_of(broken: Mapping[str, Flags], expectations: Iterable[Expectation], siz
     return flags
 
 
-def keeping_rules(table: Table, rows: pa.Table, settings: CheckSettings) -> pa.Table:
-    """The rows of a source that break no rule by themselves; of equal keys all stay."""
-    rejecting = BY_TABLE[table].rejecting
-    broken = broken_by(Rows.of(rows, settings), rejecting)
-    return rows.filter(pa.array(~any_of(broken, rejecting, len(rows))))
-
-
 def unknown_in(rows: Rows, columns: Iterable[str]) -> dict[str, Flags]:
     """By column, in which rows it is null."""
     return {name: rows[name].is_unknown().flags() for name in columns}
@@ -176,12 +169,13 @@ def shown_key(key: Mapping[str, Any]) -> str:
     """Return what a stranger named a group is shown on pages: no novels, and what could be markup, or turn the writing
     around, as escapes.
     """
-    known = {name: _shown(value) for name, value in key.items() if value is not None}
+    known = {name: shown_value(value) for name, value in key.items() if value is not None}
     text = json.dumps(known, ensure_ascii=False, separators=(",", ":"))
     return (text if len(text) <= _LONGEST_KEY else f"{text[:_LONGEST_KEY]}…").translate(_ESCAPED)
 
 
-def _shown(value: Any) -> Any:
+def shown_value(value: Any) -> Any:
+    """The value, a time as ISO 8601 with milliseconds."""
     is_time = isinstance(value, datetime)
     return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z") if is_time else value
 
