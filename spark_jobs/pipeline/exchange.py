@@ -1,4 +1,4 @@
-"""What Spark hands to the Arrow function over groups, and what it gets back: columns with names, types and comments.
+"""Columns, with their types and meaning, that Spark hands to the Arrow function over groups, and gets back.
 
 `STATES` and `SAMPLES` go there, `RESULTS` come back. Whoever gathers makes them from a `Kind`'s description of its
 source, and `source_columns` is the way back.
@@ -68,8 +68,8 @@ class Kind:
     @cached_property
     def shared(self) -> tuple[str, ...]:
         """The source's columns that are in the state as they are."""
-        others = (*self.table.key, self.array, *self.measured)
-        return tuple(name for name in self.table.columns if name not in others)
+        elsewhere = (*self.table.key, self.array, *self.measured)
+        return tuple(name for name in self.table.columns if name not in elsewhere)
 
     @cached_property
     def state(self) -> Struct:

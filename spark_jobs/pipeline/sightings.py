@@ -1,4 +1,4 @@
-"""What a run knows beside its snapshots: the table `sightings`, the offsets of what is gone, and calls of the table
+"""Knowledge of a run beside its snapshots: the table `sightings`, the offsets of what is gone, and calls of the table
 `capture_calls` that no broker answered.
 """
 

@@ -1,5 +1,5 @@
-"""What the Arrow function gave back (`exchange.RESULTS`), taken apart again: the rows of each table, and what its
-checks have counted added up.
+"""The results of the Arrow function (`exchange.RESULTS`) taken apart again: the rows of each table, and what its checks
+have counted added up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is known of groups and topics beside the snapshots of a read window, as states: sightings from before it, and
+"""Knowledge of groups and topics beside the snapshots of a read window, as states: sightings from before it, and
 calls that no broker answered.
 """
 
