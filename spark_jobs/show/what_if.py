@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expectations.rows import CheckSettings
 from schemas import CLIENT_SNAPSHOTS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.domain.judge import audited_step
@@ -28,7 +28,7 @@ from spark_jobs.domain.what_if.outcome import Comparison, compare
 from spark_jobs.domain.what_if.plan import Plan, plan
 from spark_jobs.domain.what_if.size import Goals, Size, size
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.pipeline.gather.checked import checked
+from spark_jobs.pipeline.gather.checked import Checked, checked
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.without_spark import gathered
 from spark_jobs.pipeline.quality.checks import settings_of
@@ -139,13 +139,9 @@ def group_steps(stored: StoredTables, request: GroupRequest, say: Say) -> GroupS
     settings = audit_settings(configuration, cluster, request.consumer_group)
     configured = strategy_settings(configuration, cluster, request.consumer_group)
     say("reading its snapshots")
-    snapshots = _Snapshots(
-        stored,
-        run["source_versions"],
-        cluster,
-        request.consumer_group,
-        settings_of(interval, configuration, whole_groups=True),
-    )
+    checks = settings_of(interval, configuration, whole_groups=True)
+    window, usable = Interval(checks.read_start, checks.read_end), partial(checked, settings=checks)
+    snapshots = _Snapshots(stored, run["source_versions"], cluster, request.consumer_group, window, usable)
     history, replays = snapshots.history(), Replays(configured)
     starts = range(to_micros(interval.start), to_micros(interval.end), settings.step)
     steps = [audited_step(history, replays, settings, start) for start in starts]
@@ -160,7 +156,8 @@ class _Snapshots:
     versions: Mapping[str, int]
     cluster: str
     consumer_group: str
-    settings: CheckSettings
+    window: Interval
+    usable: Callable[[pa.Table, pa.Table], Checked]
 
     def history(self) -> GroupHistory:
         """The group's history, of all its topics except retry topics."""
@@ -180,7 +177,7 @@ class _Snapshots:
             OFFSET_SNAPSHOTS: offsets,
             ROUTE_SNAPSHOTS: routes,
         }
-        usable = checked(*gathered(snapshots), self.settings)
+        usable = self.usable(*gathered(snapshots))
         by_group = {history.consumer_group: history for history in histories(usable.states, usable.samples)}
         return by_group.get(self.consumer_group, GroupHistory(self.cluster, self.consumer_group))
 
@@ -188,8 +185,7 @@ class _Snapshots:
         """The table's rows of the window that meet the condition; none where the run did not read the table."""
         if table.name not in self.versions:
             return arrow_schema(table).empty_table()
-        start, end = self.settings.read_start, self.settings.read_end
-        time = (Filter("captured_at", ">=", start), Filter("captured_at", "<", end))
+        time = (Filter("captured_at", ">=", self.window.start), Filter("captured_at", "<", self.window.end))
         conditions = (Filter("cluster", "=", self.cluster), condition, *time)
         return self.stored.read(table, table.columns, conditions, self.versions[table.name])
 
