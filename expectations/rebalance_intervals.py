@@ -12,13 +12,17 @@ from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.statuses import Reason, Status, Trigger
 from spark_jobs.domain.rocketmq.strategies import StrategySource
 
+#: Causes of queues whose owner shows that it does not have them.
+_AS_SHOWN = (UnassignedCause.WAITS_FOR_LOCK, UnassignedCause.ROUTE_OUTDATED)
+
 
 def with_neighbours_and_allocations(intervals: Rows, tables: Tables) -> Rows:
     """Adds `covered_until`, where the topic's intervals before end (null: it is the first); `topic_end`, where its
     last one ends; `view_end`, where the one before in its view ends; `common_end`, where those before of all brokers
     together end; and, of its allocations, `allocated`, readable queues; `without`, those without an owner; `twice`,
-    those with more, but those shared by POP; `owned`, owners of all queues together; `waiting`, those whose owner waits
-    for a lock (null: it has no allocations).
+    those with more, but those shared by POP; `owned`, owners of all queues together; `waiting`, those whose owner shows
+    that it does not have them; `following`, those whose owners may have the route of before (null: it has no
+    allocations).
     """
     (topic,), (view,) = codes(OF_TOPIC.names, intervals), codes((*OF_TOPIC.names, "membership_view"), intervals)
     start, end = intervals["interval_start"].numbers(), intervals["interval_end"].numbers()
@@ -48,7 +52,8 @@ def _allocated(intervals: Rows, allocations: Rows) -> dict[str, Values]:
         "without": readable & (owners == 0),
         "twice": (owners > 1) & ~is_shared,
         "owned": owners,
-        "waiting": (allocations["unassigned_cause"] == UnassignedCause.WAITS_FOR_LOCK).or_else(False).flags(),
+        "waiting": allocations["unassigned_cause"].is_in(_AS_SHOWN).or_else(False).flags(),
+        "following": allocations["settled_at"].is_known().flags(),
     }
     has_none = ~np.isin(own, of_allocations)
     size = max(own.max(initial=-1), of_allocations.max(initial=-1)) + 1
@@ -100,17 +105,18 @@ def _reason_is_known(rows: Rows) -> Values:
 def _shares_add_up(rows: Rows) -> Values:
     count = rows["member_count"]
     adds_up = rows["owned"].between(count * rows["min_queues_per_member"], count * rows["max_queues_per_member"])
-    return _waits(rows) | adds_up
+    return _as_shown(rows) | adds_up
 
 
-def _waits(rows: Rows) -> Values:
-    return rows["waiting"].or_else(0) > 0
+def _as_shown(rows: Rows) -> Values:
+    """Owners may be what clients show, not what the strategy gives."""
+    return (rows["waiting"].or_else(0) > 0) | (rows["following"].or_else(0) > 0)
 
 
 def _duplicate_ids_leave_queues(rows: Rows) -> Values:
     has_duplicate_ids = _is_replayed(rows) & (rows["distinct_members"] < rows["member_count"])
     is_lost = has_duplicate_ids & (rows["queue_count"] >= rows["member_count"]) & _is_even(rows) & _all_subscribe(rows)
-    return _waits(rows) | ~is_lost | ((rows["double_owned_queues"] > 0) & (rows["unassigned_queues"] > 0))
+    return _as_shown(rows) | ~is_lost | ((rows["double_owned_queues"] > 0) & (rows["unassigned_queues"] > 0))
 
 
 def _in_order(array: str, *fields: str) -> Holds:
@@ -187,8 +193,8 @@ SUITE = Suite(
         ),
         Expectation(
             "even_strategies_leave_nothing",
-            "AVG and AVG_BY_CIRCLE: every queue has an owner, or one that waits for its lock, if ids are distinct and "
-            "all members subscribe.",
+            "AVG and AVG_BY_CIRCLE: every queue has an owner, or one that waits for its lock or has the route of "
+            "before, if ids are distinct and all members subscribe.",
             lambda rows: (
                 ~(_ids_differ(rows) & (rows["member_count"] > 0) & _is_even(rows) & _all_subscribe(rows))
                 | (rows["unassigned_queues"] == rows["waiting"].or_else(0))
@@ -196,11 +202,12 @@ SUITE = Suite(
         ),
         Expectation(
             "nothing_is_owned_twice_without_a_reason",
-            "Without duplicate ids, mixed strategies or configured lists no queue has two owners; with CONSISTENT_HASH "
-            "and MACHINE_ROOM this holds if all clients have one language and version.",
+            "Without duplicate ids, mixed strategies, configured lists or a change of the route no queue has two "
+            "owners; with CONSISTENT_HASH and MACHINE_ROOM this holds if all clients have one language and version.",
             lambda rows: (
                 ~(_ids_differ(rows) & ~rows["strategy"].is_in(("MIXED", "CONFIG")) & _compute_alike(rows))
                 | (rows["double_owned_queues"] == 0)
+                | (rows["following"].or_else(0) > 0)
             ),
         ),
         Expectation(

@@ -78,7 +78,7 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
         for topic, of_topic in groupby(all_intervals, key=lambda interval: interval.topic)
         for near in [_near(switched.get(topic, ()), settings)]
         for moved in [with_moves(list(of_topic), window.observed_from, expired, near)]
-        for of_topic_with_moves in [with_settling(moved, settings)]
+        for of_topic_with_moves in [with_settling(moved, history.clients, settings)]
     }
     intervals = [interval for of_topic in by_topic.values() for interval in of_topic]
     unread = unread_topics(history.topics, spans.subscribed - spans.offset_topics, window)

@@ -71,6 +71,11 @@ UP_TO_TWO = {"min_queues_per_member": 1, "max_queues_per_member": 2}
 BOTH_OR_NONE = {"min_queues_per_member": 0, "max_queues_per_member": 2}
 NOT_ALL_SUBSCRIBE = {"members": members("a") + members("b", subscribes=False)}
 
+#: Queue 0 is both members', and queue 1 nobody's, until they have heard of the route.
+FOLLOWING = [
+    ONE_TWICE[0] | {"settled_at": at(50)},
+    ONE_LEFT[1] | {"settled_at": at(50), "unassigned_cause": "ROUTE_OUTDATED"},
+]
 OF_TWO_LANGUAGES = [row | {"language": one} for row, one in zip(members("a", "b"), ("GO", "JAVA"), strict=True)]
 OF_TWO_VERSIONS = [row | {"version": version} for row, version in zip(members("a", "b"), (355, 493), strict=True)]
 
@@ -170,6 +175,8 @@ CASES = Cases(
         good(*ONE_TWICE, double_owned_queues=1, **UP_TO_TWO, strategy="MIXED"),
         good(*ONE_TWICE, double_owned_queues=1, **UP_TO_TWO, **BY_HASH, members=OF_TWO_LANGUAGES),
         good(*ONE_TWICE, double_owned_queues=1, **UP_TO_TWO, strategy="MACHINE_ROOM", members=OF_TWO_VERSIONS),
+        # Clients have the queues of the route before.
+        good(*FOLLOWING, double_owned_queues=1, unassigned_queues=1),
         # Both pop queue 0.
         good(ONE_TWICE[0] | {"double_owned_cause": "POP_SHARED"}, ONE_TWICE[1], **UP_TO_TWO, strategy="POP-AVG+1"),
         # Twins a and a: both have queue 0, and nobody queue 1; of one queue nothing is left over.

@@ -86,7 +86,8 @@ class RebalanceInterval:
     `members` (None: unobserved) and `queues` (readable, None: no route was seen) as every client sorts them. Of the
     members, addresses and versions are those at its start, and, where it is not replayed, all but the ids; `seen_at`:
     the last snapshot inside that showed them. `strategy_alternatives`: others that explain what was observed, too.
-    `settled_at`: the route has changed, and until then clients may have the queues of before.
+    `settled_at`: the route has changed, and until then clients may have the queues of before; `by_strategy`: the
+    allocation that they follow to, where they report other queues meanwhile.
     `allocation` only where REPLAYED; `moves` None: it began with the window or before, or its members are unknown.
     """
 
@@ -105,6 +106,12 @@ class RebalanceInterval:
     moves: Moves | None = None
     strategy_alternatives: tuple[str, ...] = ()
     settled_at: int | None = None
+    by_strategy: Allocation | None = None
+
+    @property
+    def shares(self) -> Allocation | None:
+        """What the strategy gives to the members, also while they still have the queues of the route before."""
+        return self.by_strategy or self.allocation
 
     @property
     def status(self) -> Status:

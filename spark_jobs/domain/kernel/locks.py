@@ -7,28 +7,22 @@ lock expires, 60 s after its last renewal (`RebalanceLockManager`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby, pairwise
 
-from spark_jobs.domain.kernel.allocations import Allocation, Member
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Moves, RebalanceInterval
-from spark_jobs.domain.kernel.holdings import reported_series
-from spark_jobs.domain.kernel.ownership import is_harm
+from spark_jobs.domain.kernel.as_shown import Queues, Shown, per_queue, shown, with_owners_shown
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, RebalanceInterval
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.clients import ReportedState
-from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import ClientHistory, Place
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Trigger
-from spark_jobs.domain.model.window import SECOND, AuditSettings, islands, joined, without
+from spark_jobs.domain.model.window import SECOND, AuditSettings, joined, without
 
 #: Clients hear of these when they ask for the route again.
 _NEW_QUEUES = {Trigger.BROKER_BACK, Trigger.QUEUES_ADDED}
 #: How long the broker keeps a lock that nobody renews (`RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME`).
 _LOCK_LASTS = 60 * SECOND
-Queues = frozenset[Place]
 #: Topic, share, what a client reports → which queues of its share it lacks.
 _Lacks = Callable[[str, Queues, ReportedState], Queues]
 
@@ -45,12 +39,12 @@ def with_locks(
     """
     for interval in intervals:
         waits = list(_waits(interval, clients, settings))
-        yield from _cut(interval, waits) if waits else (interval,)
+        yield from with_owners_shown(interval, waits, UnassignedCause.WAITS_FOR_LOCK)
 
 
 def _waits(
     interval: RebalanceInterval, clients: Mapping[str, ClientHistory], settings: AuditSettings
-) -> Iterator[Span[tuple[str, Place]]]:
+) -> Iterator[Span[Shown]]:
     """One per (client, queue of its share, time in which it waits for the queue's lock)."""
     if interval.view != ALL_HOSTS or interval.allocation is None:
         return
@@ -60,7 +54,7 @@ def _waits(
         for start, end, seen_at, wait in _lacking(interval, clients, lacks):
             waited = seen_at - max(start, began)
             if waited >= minimum and (longest is None or waited <= longest):
-                yield Span(start, end, seen_at, wait)
+                yield Span(start, end, seen_at, Shown(*wait))
 
 
 def _lacking(
@@ -72,7 +66,7 @@ def _lacking(
         Span(*span[:3], (client_id, span.state))
         for client_id in sorted(shares.keys() & clients.keys())
         if any(state.consume_orderly for state in clients[client_id].series.states)
-        for span in _per_queue(_shown(interval, clients[client_id], partial(lacks, interval.topic, shares[client_id])))
+        for span in per_queue(shown(interval, clients[client_id], partial(lacks, interval.topic, shares[client_id])))
     ]
     holders = _holders(interval, clients, frozenset(queue for *_, (_, queue) in lacking))
     for start, end, seen_at, (client_id, queue) in lacking:
@@ -88,41 +82,13 @@ def _began(interval: RebalanceInterval, settings: AuditSettings) -> int:
     return interval.start + (settings.thresholds.route_poll_seconds * SECOND if has_new_queues else 0)
 
 
-def _shown(
-    interval: RebalanceInterval, client: ClientHistory, shows: Callable[[ReportedState], Queues]
-) -> list[Span[Queues]]:
-    """The queues that the client's snapshots show in the interval, each until the next one, the first from its start.
-    `seen_at`: the last one that does before the members were listed for the last time: they may have changed since.
-    """
-    series = reported_series(client)
-    inside = series.inside(interval.start, interval.end)
-    times, codes = series.times[inside].tolist(), series.codes[inside].tolist()
-    queues_of_code = {code: shows(series.states[code]) for code in set(codes)}
-    spans: list[Span[Queues]] = []
-    for queues, snapshots in groupby(zip(times, codes, strict=True), key=lambda snapshot: queues_of_code[snapshot[1]]):
-        seen = [at for at, _ in snapshots]
-        start = seen[0] if spans else interval.start
-        if spans:
-            spans[-1] = spans[-1]._replace(end=start)
-        seen_at = max((at for at in seen if at <= (interval.seen_at or 0)), default=start)
-        spans.append(Span(start, interval.end, seen_at, queues))
-    return spans
-
-
-def _per_queue(spans: Sequence[Span[Queues]]) -> Iterator[Span[Place]]:
-    """One per queue and time in which successive spans have it."""
-    for queue in sorted(frozenset().union(*(span.state for span in spans))):
-        for island in islands([span for span in spans if queue in span.state]):
-            yield Span(island[0].start, island[-1].end, max(span.seen_at for span in island), queue)
-
-
 def _holders(
     interval: RebalanceInterval, clients: Mapping[str, ClientHistory], queues: Queues
 ) -> Mapping[Place, Sequence[Span[str]]]:
     """By queue, the times in which a member lists it."""
     holders: dict[Place, list[Span[str]]] = {queue: [] for queue in queues}
     for client_id in {member.client_id for member in interval.members or () if queues} & clients.keys():
-        for span in _shown(interval, clients[client_id], partial(_listed, interval.topic, queues)):
+        for span in shown(interval, clients[client_id], partial(_listed, interval.topic, queues)):
             for queue in span.state:
                 holders[queue].append(Span(*span[:3], client_id))
     return holders
@@ -139,52 +105,3 @@ def _not_taken(topic: str, share: Queues, reported: ReportedState) -> Queues:
 def _without_lock(topic: str, share: Queues, reported: ReportedState) -> Queues:
     unlocked = {(broker, queue_id) for of_topic, broker, queue_id in reported.unlocked if of_topic == topic}
     return share & unlocked
-
-
-def _cut(interval: RebalanceInterval, waits: Sequence[Span[tuple[str, Place]]]) -> Iterator[RebalanceInterval]:
-    cuts = sorted({interval.start, interval.end, *(at for wait in waits for at in wait[:2])})
-    for start, end in pairwise(cuts):
-        piece = replace(interval, start=start, end=end, seen_at=min(interval.seen_at or end, end))
-        if start > interval.start:
-            piece = replace(piece, subscription_conflicts=(), model_conflicts=(), moves=_no_moves(interval))
-        waiting = {wait.state for wait in waits if wait.start <= start < wait.end}
-        if waiting and interval.allocation and interval.members:
-            piece = replace(piece, allocation=_without_locks(interval.allocation, interval.members, waiting))
-        yield piece
-
-
-def _no_moves(interval: RebalanceInterval) -> Moves:
-    return Moves((), moved=0, preserved=len(interval.queues or ()), least=0, before_seen_at=interval.seen_at)
-
-
-def _without_locks(
-    allocation: Allocation, members: Sequence[Member], waiting: Collection[tuple[str, Place]]
-) -> Allocation:
-    """The allocation without the owners that wait for a queue's lock."""
-    owners = [
-        tuple(place for place in places if (members[place].client_id, queue) not in waiting)
-        for queue, places in zip(allocation.queues, allocation.owners, strict=True)
-    ]
-    is_lost = [bool(before) and not now for before, now in zip(allocation.owners, owners, strict=True)]
-    causes = [
-        UnassignedCause.WAITS_FOR_LOCK if lost else cause
-        for lost, cause in zip(is_lost, allocation.unassigned_causes, strict=True)
-    ]
-    client_ids = [
-        members[places[0]].client_id if lost else client_id
-        for lost, places, client_id in zip(is_lost, allocation.owners, allocation.unassigned_client_ids, strict=True)
-    ]
-    double_owned = [
-        cause if len(places) > 1 else None for places, cause in zip(owners, allocation.double_owned_causes, strict=True)
-    ]
-    return replace(
-        allocation,
-        owners=owners,
-        owner_ids=[tuple(sorted({members[place].client_id for place in places})) for places in owners],
-        unassigned_causes=causes,
-        unassigned_client_ids=client_ids,
-        double_owned_causes=double_owned,
-        counts=Counts(
-            sum(not places for places in owners[: allocation.readable_count]), sum(map(is_harm, double_owned))
-        ),
-    )

@@ -91,7 +91,7 @@ class Observation:
             reports = [report for times in self._unchanged for report in self._reports(times, client_ids)]
             named = known if name is None else [name]
             shown = strategies_observed(reports, self._connections, named, self.replays.settings, only=name)
-            if not self._holders and any(each.is_not_recognized for each in shown.values()):
+            if any(each.is_not_recognized for each in shown.values()) and not self._holders:
                 continue
             if name is None:
                 observed |= shown

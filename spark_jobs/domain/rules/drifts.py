@@ -107,24 +107,26 @@ def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
     """By topic, in intervals with the same members on all hosts: otherwise a share depends on which host is asked."""
     agree = step.settings.thresholds.convergence_seconds * SECOND
     shares_of_topic: dict[str, list[Shares]] = defaultdict(list)
-    route_since: dict[str, tuple[tuple[Place, ...] | None, int]] = {}
+    before: dict[str, tuple[RebalanceInterval, int, int]] = {}
     listed_at = cache(partial(_listed_at, step.history.memberships))
     for interval in step.replayed:
-        if interval.view != ALL_HOSTS or interval.allocation is None or interval.members is None:
+        given = interval.shares
+        if interval.view != ALL_HOSTS or given is None or interval.members is None:
             continue
         if interval.strategy_source == StrategySource.DEFAULT:
             continue
-        queues, route_at = route_since.get(interval.topic, (None, interval.start))
-        if interval.queues != queues:
+        last, shares_at, route_at = before.get(interval.topic, (None, interval.start, interval.start))
+        if last is None or interval.queues != last.queues:
             route_at = interval.start
-        route_since[interval.topic] = interval.queues, route_at
+        if last is None or last.end != interval.start or last.shares is not given:
+            shares_at = interval.start
+        before[interval.topic] = interval, shares_at, route_at
         # What a client pops is not among the queues that it lists.
         client_ids = frozenset(member.client_id for member in interval.members if not is_popped(member.strategy))
         end = interval.end if interval.seen_at is None else min(interval.end, interval.seen_at)
         lists = listed_at(frozenset(broker for broker, _ in interval.queues or ()))
-        own_queues = interval.allocation.queues_of_client
-        settled = settled_at(interval.start, route_at, step.settings)
-        shares = Shares(interval.start, end, settled, client_ids, own_queues, lists, agree, interval)
+        settled = settled_at(shares_at, route_at, step.settings)
+        shares = Shares(interval.start, end, settled, client_ids, given.queues_of_client, lists, agree, interval)
         shares_of_topic[interval.topic].append(shares)
     return shares_of_topic
 

@@ -15,7 +15,7 @@ def unassigned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQueu
     """One per queue without an owner: the queue, the cause, and the client id in whose share it lies (None: in none).
     Queues that nobody may read are among them.
     """
-    allocation = interval.allocation
+    allocation = interval.shares
     if allocation is None:
         return
     if not allocation.counts.unassigned_queues and allocation.readable_count == len(allocation.queues):
@@ -30,7 +30,7 @@ def double_owned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQu
     """One per queue that several connections own: the queue, the cause, and their different client ids; without queues
     that are shared by design (POP).
     """
-    allocation = interval.allocation
+    allocation = interval.shares
     if allocation is None or not allocation.counts.double_owned_queues:
         return
     causes = allocation.double_owned_causes

@@ -101,7 +101,7 @@ def strategy_comparison(step: AuditedStep, other_strategies: OtherStrategies) ->
 def _topic_comparisons(
     topic: str, intervals: Sequence[RebalanceInterval], start: int, other_strategies: OtherStrategies
 ) -> Iterator[StrategyComparison]:
-    states = list({id(interval.allocation): interval for interval in intervals if interval.end > start}.values())
+    states = list({id(interval.shares): interval for interval in intervals if interval.end > start}.values())
     changes = [(before, after) for before, after in pairwise(intervals) if after.start >= start]
     for strategy in other_strategies.names if states else ():
         allocations = [other_strategies.allocation(interval, strategy) for interval in states]

@@ -30,6 +30,7 @@ UNASSIGNED: Mapping[str, str] = {
     UnassignedCause.CONFIG_HOLE: "no configured list contains this",
     UnassignedCause.WAITS_FOR_LOCK: "{} waits for the broker's lock on this, which a broker frees 60 s after the last "
     "renewal",
+    UnassignedCause.ROUTE_OUTDATED: "{} does not list this yet: it still has the route of before",
     UnassignedCause.NO_VIRTUAL_NODES: "no member is on the hash ring (virtualNodeCnt is 0)",
     UnassignedCause.NOT_LISTED: "all members report their queues, and none of them lists this",
 }
@@ -40,6 +41,7 @@ DOUBLE_OWNED: Mapping[str, str] = {
     DoubleOwnedCause.MIXED_STRATEGIES: "the owners use different strategies",
     DoubleOwnedCause.MIXED_CLIENTS: "the owners' languages or versions compute the same strategy differently",
     DoubleOwnedCause.CONFIG_OVERLAP: "several configured lists contain this",
+    DoubleOwnedCause.ROUTE_OUTDATED: "some of the owners still have the route of before",
 }
 #: Whose rules a member computes its strategy by.
 VARIANTS: Mapping[Variant, str] = {
