@@ -25,8 +25,8 @@ ALLOCATIONS = Table(
         Field(
             "settled_at",
             TIMESTAMP,
-            "the route has changed, and until then clients may have the queues of before: owners are those that list the "
-            "queue, of the clients that report their queues; null: it has not",
+            "the route has changed, and until then clients may have the queues of before: owners are those that list "
+            "the queue, of the clients that report their queues; null: it has not",
         ),
     ),
     key=(*OF_INTERVAL.names, *OF_QUEUE.names),
