@@ -112,11 +112,12 @@ BY_HAND = {
 #: Queue-minutes without an owner, by hand: a rebalance interval begins with the snapshot that shows the change.
 #:
 #: - `mixed-service`: broker-b:3 and 4 from 02:02:28.910 to 02:26:55.977, but for 02:21:55.942 to 02:23:45.931, when no
-#:   route had broker-b: nobody could have read them. In that time, with six queues left, nobody owned broker-a:4.
+#:   route had broker-b: nobody could have read them. In that time, with six queues left, nobody owned broker-a:4
+#:   from 02:22:06.069 on: until then ….87.2 listed it, and consumed 6 messages of it, as before.
 #: - `config-service`: queue 3 from 02:02:29.174 to 02:26:55.982. `batch-export`: 16 queues from 02:05:56.034 to
 #:   02:13:56.085. Their retry queues, which nobody owned either, are missed by nobody.
 UNOWNED = {
-    "mixed-service": 2 * (24 * 60 + 27.067 - 109.989) / 60 + 109.989 / 60,
+    "mixed-service": 2 * (24 * 60 + 27.067 - 109.989) / 60 + 99.862 / 60,
     "config-service": (24 * 60 + 26.808) / 60,
     "batch-export": 16 * (8 * 60 + 0.051) / 60,
 }
@@ -256,7 +257,7 @@ def test_incidents_and_sql_say_how_long_queues_had_no_owner(recording: AuditedRe
           FROM allocations a
           JOIN queue_progress p USING (step_start, cluster, consumer_group, topic, membership_view, interval_start,
                                        broker_name, queue_id)
-          WHERE len(owners) = 0
+          WHERE len(owners) = 0 AND unassigned_cause <> 'ROUTE_OUTDATED'
           GROUP BY consumer_group, topic, broker_name, queue_id
           HAVING coalesce(max(lag_max) > 0 OR sum(produced) > 0, true)
         )

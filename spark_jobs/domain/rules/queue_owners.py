@@ -55,7 +55,9 @@ def owned_queues(interval: RebalanceInterval, client_id: str, role: str) -> list
 
 
 def queue_hit(interval: RebalanceInterval, queue: FindingQueue, cause: str, implicated: str | None = None) -> RuleHit:
-    """The hit of a queue for a whole interval of its topic."""
+    """The hit of a queue for a whole interval of its topic; without the queue where clients show other owners of it
+    until they have followed the route.
+    """
     return RuleHit(
         interval.start,
         interval.end,
@@ -63,9 +65,17 @@ def queue_hit(interval: RebalanceInterval, queue: FindingQueue, cause: str, impl
         topic=interval.topic,
         view=interval.view,
         seen_at=interval.seen_at,
-        queue=queue,
+        queue=queue if _is_shown(interval, queue) else None,
         implicated=implicated,
     )
+
+
+def _is_shown(interval: RebalanceInterval, queue: FindingQueue) -> bool:
+    if interval.by_strategy is None or interval.allocation is None:
+        return True
+    owners_of = dict(zip(interval.allocation.queues, interval.allocation.owners, strict=True))
+    count = len(owners_of[queue.broker_name, queue.queue_id])
+    return count == 0 if queue.role == UNASSIGNED else count > 1
 
 
 def queue_at(progress: IntervalProgress, place: int, role: str) -> FindingQueue:
