@@ -1,4 +1,4 @@
-"""The owners that clients show in parts of an interval, where they are others than those of the replay."""
+"""The owners that clients show in parts of an interval, where they are differences than those of the replay."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def with_owners_shown(
         piece = replace(interval, start=start, end=end, seen_at=min(interval.seen_at or end, end))
         if start > interval.start:
             piece = replace(piece, subscription_conflicts=(), model_conflicts=(), moves=_no_moves(interval))
-        others = {span.state for span in spans if span.start <= start < span.end}
-        if others and interval.allocation and interval.members:
-            allocation = _with_others(interval.allocation, interval.members, others, unassigned)
+        differences = {span.state for span in spans if span.start <= start < span.end}
+        if differences and interval.allocation and interval.members:
+            allocation = _with_differences(interval.allocation, interval.members, differences, unassigned)
             piece = replace(piece, allocation=allocation)
         yield piece
 
@@ -83,11 +83,11 @@ def _no_moves(interval: RebalanceInterval) -> Moves:
     return Moves((), moved=0, preserved=len(interval.queues or ()), least=0, before_seen_at=interval.seen_at)
 
 
-def _with_others(
-    allocation: Allocation, members: Sequence[Member], others: Collection[Shown], unassigned: UnassignedCause
+def _with_differences(
+    allocation: Allocation, members: Sequence[Member], differences: Collection[Shown], unassigned: UnassignedCause
 ) -> Allocation:
-    """The allocation with the owners that clients show. `queues_per_member` are the shares all the same."""
-    owners = list(map(tuple, _owners(allocation, members, others)))
+    """The allocation with the owners that clients show. `queues_per_member` stay those of the shares."""
+    owners = list(map(tuple, _owners(allocation, members, differences)))
     is_lost = [bool(before) and not now for before, now in zip(allocation.owners, owners, strict=True)]
     return replace(
         allocation,
@@ -113,10 +113,12 @@ def _with_others(
     )
 
 
-def _owners(allocation: Allocation, members: Sequence[Member], others: Collection[Shown]) -> Iterator[Sequence[int]]:
+def _owners(
+    allocation: Allocation, members: Sequence[Member], differences: Collection[Shown]
+) -> Iterator[Sequence[int]]:
     """By queue, the positions of its owners."""
     shown_of: dict[Place, dict[str, bool]] = defaultdict(dict)
-    for client_id, queue, owns in others:
+    for client_id, queue, owns in differences:
         shown_of[queue][client_id] = owns
     for queue, by_replay in zip(allocation.queues, allocation.owners, strict=True):
         if queue not in shown_of:

@@ -110,7 +110,7 @@ class RebalanceInterval:
 
     @property
     def shares(self) -> Allocation | None:
-        """What the strategy gives to the members, also while they still have the queues of the route before."""
+        """The allocation by the strategy, also while members still have the queues of the route before."""
         return self.by_strategy or self.allocation
 
     @property

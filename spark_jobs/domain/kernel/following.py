@@ -34,14 +34,16 @@ def with_settling(
         triggers = interval.moves.triggers if interval.moves else ()
         if any(trigger in _OF_THE_ROUTE for trigger, _ in triggers):
             until = settled_at(interval.start, interval.start, settings)
-        others = list(_others(interval, until, clients)) if interval.start < until else []
-        in_rounds = _in_rounds(others, interval.end, settings.cadence // 2)
+        differences = list(_differences(interval, until, clients)) if interval.start < until else []
+        in_rounds = _in_rounds(differences, interval.end, settings.cadence // 2)
         for piece in with_owners_shown(interval, in_rounds, UnassignedCause.ROUTE_OUTDATED):
             by_strategy = None if piece.allocation is interval.allocation else interval.allocation
             yield replace(piece, settled_at=until, by_strategy=by_strategy) if piece.start < until else piece
 
 
-def _others(interval: RebalanceInterval, until: int, clients: Mapping[str, ClientHistory]) -> Iterator[Span[Shown]]:
+def _differences(
+    interval: RebalanceInterval, until: int, clients: Mapping[str, ClientHistory]
+) -> Iterator[Span[Shown]]:
     """One per (client, queue, time) in which the client's list is not its share, while all brokers list the same."""
     if interval.view != ALL_HOSTS or interval.allocation is None:
         return
