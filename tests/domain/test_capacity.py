@@ -169,6 +169,16 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
             "MESSAGES_SKIPPED.",
         ),
         (
+            replace(group(), wrong=["OFFSET_REWOUND"]),
+            "No: consumer offsets went back, and the group worked off what it had to consume again. What was wrong "
+            "is of another kind: OFFSET_REWOUND.",
+        ),
+        (
+            replace(group(), wrong=["MEMBERSHIP_VIEW_SPLIT"]),
+            "No: brokers listed different members, and the group worked off what waited meanwhile. What was wrong is "
+            "of another kind: MEMBERSHIP_VIEW_SPLIT.",
+        ),
+        (
             replace(group(), unknown_at_first=2),
             "No: 2 members kept up with 8 queues. The backlog of 2 queues was unknown at first: the group had not "
             "committed an offset there.",

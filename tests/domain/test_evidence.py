@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from spark_jobs.domain.model.finding import FindingQueue, Measured, QueueEvidence
 from spark_jobs.domain.model.history import GroupHistory, OffsetReadings, TopicReadings
+from spark_jobs.domain.model.window import StepWindow
 from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
 from tests.domain.audited import at, offsets, topic_offsets
 
@@ -74,6 +77,23 @@ def test_who_never_committed_has_an_unknown_backlog() -> None:
     assert total == Measured(backlog_start=None, backlog_end=None, backlog_max=4, produced=10, consumed=None)
 
 
+def test_what_came_to_a_queue_without_an_offset_that_nobody_consumes_waits() -> None:
+    """1,000 messages at least; its backlog at the end is unknown all the same. With an offset later in the step, the
+    messages from before may be none of the group's.
+    """
+    never = {0: ["100/?", "5/1"], 30: ["600/?", "9/1"], 60: ["1100/?", "9/1"]}
+    step = StepWindow(at(-60), at(-60), at(0), at(120))
+
+    def highest(role: str, rows: Mapping[int, list[str]]) -> tuple[Measured, int | None]:
+        history = GroupHistory("c", "g", offsets={"t": offsets(PLACES, {**rows})})
+        queues, total = queue_evidence(history, None, [span(0, 0, 90, role), span(1, 0, 90)], window=step)
+        return Measured(*queues[0][6:]), total.backlog_max
+
+    assert highest("UNASSIGNED", never) == (Measured(None, None, 1000, produced=1000, consumed=None), 1008)
+    assert highest("BEHIND", never) == (Measured(None, None, None, produced=1000, consumed=None), 8)
+    assert highest("UNASSIGNED", {**never, 100: ["1200/1190", "9/1"]})[1] == 8
+
+
 def test_a_backlog_that_is_unknown_at_first_did_not_grow_from_that_of_the_other_queues() -> None:
     rows = {0: ["9/?", "5/1"], 30: ["9/2", "5/1"], 60: ["10/2", "6/1"]}
     queues, total = measure(span(0, 0, 90), span(1, 0, 90), of_group=offsets(PLACES, rows))
@@ -117,6 +137,15 @@ def test_what_lies_in_queues_that_nobody_may_read_is_what_the_topic_holds() -> N
     )
     assert queues == [Measured(20, 55, 55, produced=40, consumed=None), Measured(0, None, 0, 3, None)]
     assert total == Measured(20, 55, 55, 43, None)
+
+
+def test_what_the_group_consumed_before_a_queue_became_unreadable_does_not_wait_in_it() -> None:
+    """Offset 100 at -30 s is the last one before: of 160 messages 60 wait."""
+    read = topic_offsets(PLACES, {0: ["10/130", "9/50"], 60: ["10/160", "9/60"]})
+    history = GroupHistory("c", "g", offsets={"t": offsets(PLACES, ROWS)}, topics={"t": read})
+    window = StepWindow(at(-60), at(-60), at(0), at(120))
+    (queue,), _ = queue_evidence(history, "BEYOND_READ_QUEUES", [span(0, 0, 90)], window=window)
+    assert Measured(*queue[6:]) == Measured(30, 60, 60, produced=30, consumed=None)
 
 
 def test_topics_are_added_up_and_queues_are_in_order() -> None:

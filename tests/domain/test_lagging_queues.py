@@ -45,15 +45,22 @@ def test_the_greatest_rise(messages: list[int], rise: tuple[int, int]) -> None:
 
 
 def test_what_was_worked_off_before_the_end_counts() -> None:
-    found = one_queue({0: "10/10", 100: "910/10", 200: "950/50", 300: "960/960"}, 100, 250, lag_max=900)
+    found = one_queue({20: "10/10", 100: "910/10", 200: "950/50", 300: "960/960"}, 100, 250, lag_max=900)
     # 900 messages waited for 200 s: 180,000 message-seconds.
     assert [(queue.topic, queue.queue, queue.messages, queue.waited) for queue in found] == [
         ("t", QUEUE, 900, 180_000_000)
     ]
-    # The reading at 100 s is the first of the second interval: what came since 0 s belongs to it.
+    # The reading at 100 s is the first of the second interval: what came since 20 s belongs to it.
     assert grown(found) == [(100, 900)]
     (growth,) = found[0].growths
     assert (growth.start, growth.end) == (at(100), at(100))
+
+
+def test_what_came_while_nobody_could_read_the_queue_grew_in_that_time() -> None:
+    """It is no longer readable after 20 s, and is again at 600 s: what was wrong meanwhile is about its growth."""
+    (queue,) = one_queue({20: "10/10", 610: "910/10", 700: "960/960"}, 600, lag_max=900)
+    (growth,) = queue.growths
+    assert (growth.start, growth.end, growth.messages) == (at(20), at(610), 900)
 
 
 def test_growth_is_shared_by_the_intervals_in_which_it_came() -> None:

@@ -76,6 +76,8 @@ def held(
         (finding("BROKER_NOT_READABLE", "LEFT_ROUTE", queue=0), "UNREADABLE_QUEUES"),
         (finding("ALLOCATION_DRIFT", "HOLDS_LESS", queue=0), "ALLOCATION_DRIFT"),
         (finding("ALLOCATION_DRIFT", "HOLDS_MORE", queue=0), "MEMBERS"),
+        (finding("ORDERLY_LOCK_MISSING", "NOT_LOCKED", queue=0), "ORDERLY_LOCKS"),
+        (finding("ORDERLY_LOCK_MISSING", "NO_MASTER", queue=0), "NO_MASTER"),
         (finding("MEMBERSHIP_VIEW_SPLIT", topic="t"), "VIEWS_DISAGREE"),
         (finding("MEMBERSHIP_VIEW_SPLIT", topic="u"), "MEMBERS"),
         # Its queues are those of the retry topic, but its clients consume all of theirs more than once.
@@ -116,6 +118,13 @@ def test_where_owners_are_not_known(reason: Reason, found: tuple[str, ...], limi
     owned = replayed(0, 3600, dict.fromkeys(PLACES, ()))
     unknown = replace(owned, allocation=None, queues=tuple(PLACES), reason=reason)
     assert list(held(*(finding(rule, queue=0) for rule in found), intervals=[unknown])) == [limit]
+
+
+@pytest.mark.parametrize(("cause", "limit"), [("NO_MASTER", "NO_MASTER"), ("NOT_LOCKED", "ORDERLY_LOCKS")])
+def test_who_waits_for_a_lock_is_not_stuck(cause: str, limit: str) -> None:
+    lock = finding("ORDERLY_LOCK_MISSING", cause, queue=0)._replace(finding_id="lock")
+    stopped = finding("CONSUMER_STOPPED", queue=0)._replace(root_finding_id="lock")
+    assert (list(held(lock, stopped)), list(held(stopped))) == ([limit], ["STUCK_CONSUMER"])
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,21 @@ def test_what_stood_long_before_is_no_consequence(began: int, root: str | None) 
     assert roots(uneven, later)["l"] == root
 
 
+@pytest.mark.parametrize(("cause", "begins", "root"), [("ALL_THREADS_BUSY", 419, "r"), ("ALL_THREADS_BUSY", 420, None)])
+def test_who_consumes_again_what_went_back_is_busy_because_of_it(cause: str, begins: int, root: str | None) -> None:
+    rewind = finding("r", "OFFSET_REWOUND", 280, 300, "RESET", client_ids=["c1"])
+    busy = finding("s", "SLOW_LISTENER", begins, 900, cause, client_id="c1", client_ids=["c1"])
+    other = finding("o", "SLOW_LISTENER", begins, 900, cause, client_id="c2", client_ids=["c2"])
+    assert roots(rewind, busy, other) == {"r": None, "s": root, "o": None}
+
+
+def test_who_begins_with_the_history_of_a_topic_is_busy_with_it() -> None:
+    begins = finding("b", "BEGINS_AT_OLDEST", 100, 900, "FIRST_COMMIT")
+    busy = finding("s", "SLOW_LISTENER", 160, 900, "ALL_THREADS_BUSY", client_id="c1", client_ids=["c1"])
+    slower = finding("t", "SLOW_LISTENER", 160, 900, "RESPONSE_TIME_ROSE", client_id="c1", client_ids=["c1"])
+    assert roots(begins, busy, slower) == {"b": None, "s": "b", "t": None}
+
+
 def test_a_consequence_of_a_consequence_names_the_root() -> None:
     slow = finding("s", "SLOW_LISTENER", 0, 900, client_id="c1", client_ids=["c1"])
     behind = finding("l", "CONSUMER_LAGGING", 60, 900, client_ids=["c1"], queues=[("t", "b", 0, "BEHIND")])

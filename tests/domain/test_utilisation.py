@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS
@@ -118,6 +119,14 @@ def test_what_came_in_is_a_part_of_what_can_be_consumed(
 def test_unknown_is_all_of_it(told: list[str], lines: list[str]) -> None:
     found = step(clients(*told) if told else {}, *map(row, lines))
     assert utilisation(found, 10.0) == UNKNOWN
+
+
+@pytest.mark.parametrize(("rewound", "utilisation_then"), [(4500, 0.5), (4501, None)])
+def test_messages_that_an_offset_that_went_back_brings_again_are_received_by_nobody_knows_whom(
+    rewound: int, utilisation_then: float | None
+) -> None:
+    of_step = replace(row("0-3600 A 4500"), rewound=np.array([rewound]))
+    assert utilisation(step(clients("A 1 400"), of_step), 1.25).utilisation == utilisation_then
 
 
 def test_without_a_rate_it_is_unknown() -> None:

@@ -304,6 +304,20 @@ def new_group(random: Random, hours: int) -> Life:
     return replace(life, members=members, begins=(random.randrange(60, 3000), -1), base=random.choice((0, 20_000)))
 
 
+def batch(random: Random, hours: int) -> Life:
+    """A backlog is there at the beginning, and only falls."""
+    members = [(ALWAYS, _ids(random, 2))]
+    return Life(routes_of({"broker-a": 8}), members, rate=0, batch=9000, hours=hours)
+
+
+def pops_after_a_pause(random: Random, hours: int) -> Life:
+    """For a minute nobody pops the queues of one of two brokers."""
+    second = random.randrange(600, 3600 * hours - 600)
+    pause = [Standing("topic", range(4, 8), Time(second, second + 60))]
+    life = Life(ON_TWO_BROKERS, [(ALWAYS, _ids(random, 3))], client_rebalance=False, owns=False, hours=hours)
+    return replace(life, standing=pause)
+
+
 HEALTHY: tuple[Kind, ...] = (
     *(push, push, push, one_alone, one_broker_keeps_a_stale_connection, much_in_flight, circle, hash_ring, orderly),
     *(
@@ -323,5 +337,5 @@ HEALTHY: tuple[Kind, ...] = (
         clocks_behind,
     ),
     *(born, trickle, broker_reconnects, broker_drops_a_connection, slow_start, new_group, fewer_queues),
-    *(of_a_framework, few_fail, a_queue_is_taken_late, slave_serves),
+    *(of_a_framework, few_fail, a_queue_is_taken_late, slave_serves, batch, pops_after_a_pause),
 )

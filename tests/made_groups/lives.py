@@ -50,17 +50,18 @@ class Life:
 
     `rate`: messages a second that come into each queue, but for `rates`, by its place; `commits`: whether the brokers
     know of any offset; `uncommitted`: the places of queues without an offset; `standing`: queues whose offset stands;
-    `slowed`: when half of the messages are left; `waiting`: messages of each queue that wait all the time; `bursts`:
-    when a backlog comes and goes; `rewound`: when all offsets go back; `by_slave`: because a slave serves, whose
-    messages end earlier; `redelivers`: when popped messages come again; `sends_back`: when others do; `returned`: the
-    part of all messages that then does; `made_again`: when the topic is deleted and created again, `faster`: times as
-    many messages come then, `former`: seconds for which the offsets stay as they were; `keeps`: messages of each queue
-    that the broker does not delete, None: all. `unread`: no client consumed for as long as is known; `expression`: what
-    of the topic the group subscribes to; `clocks_behind`: seconds; `no_pull`: when nobody pulls;
-    `slave_only`: when broker-b has no master. `sources_lost`: when nothing at all was recorded. `connects`: whether
-    brokers list the members; `has_proxy`: whether the cluster has one. `fault`: when something is wrong; None: nothing
-    is. `hours`: how many. `base`: messages that came before. `begins`: until when nobody has heard of the group, and at
-    which offset it begins then (less than 0: at the end); `consume_from_where`: where it says to.
+    `slowed`: when half of the messages are left; `waiting`: messages of each queue that wait all the time; `batch`:
+    those that wait at first and are consumed in `WORKED_OFF_IN` seconds; `bursts`: when a backlog comes and goes;
+    `rewound`: when all offsets go back; `by_slave`: because a slave serves, whose messages end earlier; `redelivers`:
+    when popped messages come again; `sends_back`: when others do; `returned`: the part of all messages that then
+    does; `made_again`: when the topic is deleted and created again, `faster`: times as many messages come then,
+    `former`: seconds for which the offsets stay as they were; `keeps`: messages of each queue that the broker does
+    not delete, None: all. `unread`: no client consumed for as long as is known; `expression`: what of the topic the
+    group subscribes to; `clocks_behind`: seconds; `no_pull`: when nobody pulls; `slave_only`: when broker-b has no
+    master. `sources_lost`: when nothing at all was recorded. `connects`: whether brokers list the members;
+    `has_proxy`: whether the cluster has one. `fault`: when something is wrong; None: nothing is. `hours`: how many.
+    `base`: messages that came before. `begins`: until when nobody has heard of the group, and at which offset it
+    begins then (less than 0: at the end); `consume_from_where`: where it says to.
     """
 
     routes: Mapping[str, Course[Hosts]]
@@ -90,6 +91,7 @@ class Life:
     standing: Sequence[Standing] = ()
     slowed: Time | None = None
     waiting: int = 0
+    batch: int = 0
     base: int = 0
     rewound: int | None = None
     redelivers: Time | None = None

@@ -12,6 +12,7 @@ from spark_jobs.domain.model.message_queue import PERM_WRITE, RouteEntry
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP
 from tests.made_groups.kinds import Kind
 from tests.made_groups.lives import ALWAYS, ON_TWO_BROKERS, Course, Life, Standing, Time, routes_of
+from tests.made_groups.readings import REWOUND
 
 #: Before the first hour, and after the last.
 _EVER = Time(ALWAYS, -ALWAYS)
@@ -481,3 +482,32 @@ def orderly_without_master(life: Life, fault: Time, random: Random) -> Life:
     """The master of broker-b is away, and its queues, 4 to 7 of 8, stand when their locks are no longer good."""
     nobody = Standing("topic", range(4, 8), Time(fault.start + 20, fault.end))
     return replace(life, routes=ON_TWO_BROKERS, orderly=True, slave_only=fault, standing=[nobody])
+
+
+@planted("CONSUMER_STOPPED/NO_COMMITS")
+def stands_while_a_batch_is_worked_off(life: Life, fault: Time, random: Random) -> Life:
+    """No messages come. Of those that are there at the beginning, some of one queue wait until the fault is over."""
+    fault = Time(200, 1400)
+    return replace(life, rate=0, batch=9000, standing=[Standing("topic", (2,), fault)], fault=fault)
+
+
+@planted("CONSUMER_STOPPED/NOBODY_ASKS")
+def nobody_pops_one_broker(life: Life, fault: Time, random: Random) -> Life:
+    """Members pop the queues of one of two brokers only."""
+    nobody = Standing("topic", range(4, 8), fault)
+    return replace(life, routes=ON_TWO_BROKERS, client_rebalance=False, owns=False, standing=[nobody])
+
+
+@planted("OFFSET_REWOUND/TO_MINIMUM")
+def begins_again_at_the_oldest(life: Life, fault: Time, random: Random) -> Life:
+    """All queues go back to their oldest message, and some of it is consumed until the next round."""
+    return replace(life, rewound=fault.start, keeps=REWOUND, fault=Time(fault.start, fault.start + 60))
+
+
+@planted("OFFSET_REWOUND/HAND_OVER")
+def goes_back_when_a_member_leaves(life: Life, fault: Time, random: Random) -> Life:
+    """The oldest message is as far below as the offsets went back."""
+    ((_, ids),) = life.members
+    members = [(ALWAYS, ids), (fault.start - 20, ids[:1])]
+    moment = Time(fault.start, fault.start + 60)
+    return replace(life, members=members, rewound=fault.start, keeps=3 * REWOUND, fault=moment)

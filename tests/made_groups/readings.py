@@ -20,6 +20,8 @@ CACHED = 1000
 REDELIVERED = "%RETRY%group_topic"
 #: Messages by which an offset goes back, and the seconds in which the group is where it was again.
 REWOUND, CAUGHT_UP = 3000, 120
+#: Seconds in which a batch is consumed, from the first one that is recorded.
+WORKED_OFF_IN = 3000
 Numbers = NDArray[np.int64]
 Times = NDArray[np.float64]
 
@@ -128,6 +130,8 @@ def _left(life: Life, times: Times) -> Numbers:
     waiting = np.full(len(times), float(life.waiting))
     for start, end in life.bursts:
         waiting += np.maximum(30 * life.rate * (1 - np.abs(2 * (times - start) / (end - start) - 1)), 0)
+    if life.batch:
+        waiting += np.maximum(life.batch * (1 - (times - FIRST) / WORKED_OFF_IN), 0)
     if life.slowed:
         start, end = life.slowed
         waiting += np.where((times >= start) & (times < end), (times - start) * life.rate / 2, 0)

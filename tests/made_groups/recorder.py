@@ -58,7 +58,7 @@ class _Recorder:
     def __init__(self, life: Life, random: Random, cadence: int, *, is_slow: bool) -> None:
         self._life, self._random, self._cadence, self._is_slow = life, random, cadence, is_slow
         self._base, self._numbers = (
-            random.randrange(1, 10_000) + life.waiting + life.base,
+            random.randrange(1, 10_000) + life.waiting + life.batch + life.base,
             np.random.default_rng(random.randrange(2**32)),
         )
         self._down: set[int] = set()

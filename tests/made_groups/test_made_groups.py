@@ -83,9 +83,20 @@ def test_more_consumers_are_advised_only_where_they_are_too_few(groups: list[Gro
     assert advised - MIGHT_BE == TOO_FEW
 
 
+#: What limited the groups whose backlog is there at the beginning, and only falls.
+LIMITS = {"batch": "WORKED_OFF", "stands_while_a_batch_is_worked_off": "STUCK_CONSUMER"}
+
+
+@pytest.mark.parametrize("kind", LIMITS)
+def test_a_queue_that_stands_in_a_backlog_that_falls_is_the_limit(groups: list[Group], kind: str) -> None:
+    statuses = [one.judged.status for one in groups if one.kind.__name__ == kind]
+    assert {status.limit for status in statuses if status} == {LIMITS[kind]}
+
+
 #: What becomes of the intervals of each kind, retry topics, time that was not recorded and topics that are gone aside.
 STATUSES = {
     "pop": {("NOT_APPLICABLE", "BROKER_REBALANCE")},
+    "pops_after_a_pause": {("NOT_APPLICABLE", "BROKER_REBALANCE")},
     "grpc_on_a_broker": {("NOT_APPLICABLE", "BROKER_REBALANCE")},
     "behind_a_proxy": {("NOT_APPLICABLE", "CONSUMED_THROUGH_PROXY")},
     "broadcasting": {("NOT_APPLICABLE", "BROADCASTING")},

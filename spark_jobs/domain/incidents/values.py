@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from spark_jobs.domain.model.finding import Finding, Party
 from spark_jobs.domain.model.window import Time, joined
-from spark_jobs.domain.rules.evidence import NEVER_COMMITTED
-from spark_jobs.domain.rules.refused import REFUSED
 
 #: Topic, broker name, queue id.
 Queue = tuple[str, str, int]
@@ -101,6 +99,7 @@ class Incident:
     `severity`: the worst of all its findings. `causes`: every one that its roots had, the first first; `cause` and
     `advice` are those of the worst root, the latest of equals. `members`: client ids that its roots name; `topics` and
     `queues` also of consequences. `piled_up`: messages, the highest backlog of each group, None: not known.
+    `backlog_is_minimum`: more may have, as those of queues without an offset count since they are watched.
     `unowned_queue_minutes`: how long queues had no owner, added up. `costs`: both of each group, in their order.
     `resolution`: why it is over, None while it is not.
     """
@@ -126,13 +125,7 @@ class Incident:
     consequences: tuple[IncidentPart, ...]
     costs: tuple[GroupCost, ...]
     resolution: str | None = None
-
-    @property
-    def backlog_is_minimum(self) -> bool:
-        """Return whether more messages may have piled up: those of queues without an offset count since they are
-        watched.
-        """
-        return any(part.cause in (NEVER_COMMITTED, REFUSED) for part in (*self.roots, *self.consequences))
+    backlog_is_minimum: bool = False
 
     @property
     def teams(self) -> tuple[str, ...]:

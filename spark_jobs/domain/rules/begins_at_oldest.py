@@ -53,14 +53,21 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _is_new(step: AuditedStep, readings: OffsetReadings, oldest: TopicReadings) -> bool:
-    """Return whether no queue of the topic had an offset in the look-back: its samples say so, or there are none of the
-    group although the topic was recorded.
+    """Return whether the group had no offset of the topic before: earlier samples in the window say so, or there are
+    none, and nobody is listed for it, in a time in which the topic was recorded.
     """
     window = step.window
-    before, recorded = (each.inside(window.read_from, window.start) for each in (readings, oldest))
-    if before.start < before.stop:
-        return not bool((readings.consumed_to[before] != UNKNOWN).any())
-    return recorded.start < recorded.stop and not step.history.was_there_before(window, step.settings)
+    seen = readings.inside(window.read_from, window.end)
+    known = np.flatnonzero((readings.consumed_to[seen] != UNKNOWN).any(axis=1))
+    if not len(known):
+        return False
+    if known[0]:
+        return bool((readings.end_offset[seen][: known[0]] != UNKNOWN).any())
+    before = int(readings.times[seen][0]) - step.settings.max_gap
+    recorded = oldest.inside(window.read_from, before)
+    states = [span for spans in step.memberships.values() for span in spans if span.start < before]
+    is_listed = any(span.state.connections for span in states)
+    return recorded.start < recorded.stop and not is_listed and not step.history.was_there_before(window, step.settings)
 
 
 def _beginning(
@@ -134,16 +141,18 @@ RULE = Rule(
     meaning="A group that never committed an offset begins at the oldest message that the broker has. It consumes the "
     "history of the topic before it gets to what is new. One finding per topic; measures: `history`, the messages "
     "that waited in its queues when they began, and `left`, those that wait at the end of the step.",
-    decided_by="the samples of the look-back show no offset of the group in the topic, or show the topic and not the "
-    "group. The first known offset of a queue is no further above its oldest one than the group consumes in a minute, "
-    "or `rewind_tolerance`. More messages wait then than it consumes in a minute, and more than twice of what came "
-    "since the first sample. It ends when no more wait than it consumes in a minute. INFO; WARN for NOT_AT_THE_END.",
+    decided_by="the samples before show no offset of the group in the topic, or show the topic and not the group for "
+    "longer than `max_gap`. The first known offset of a queue is no further above its oldest one than the group "
+    "consumes in a minute, or `rewind_tolerance`. More messages wait then than it consumes in a minute, and more than "
+    "twice of what came since the first sample. It ends when no more wait than it consumes in a minute. INFO; WARN for "
+    "NOT_AT_THE_END.",
     causes={
         FIRST_COMMIT: Cause("the group's first offsets are at the oldest messages", _RESET),
         NOT_AT_THE_END: Cause(
             "the same, and the group is to begin at the end (`CONSUME_FROM_LAST_OFFSET`, the default)",
-            f"{_RESET} A broker lets a new group begin at 0 while the first messages of the queue are still in memory, "
-            "whatever consumeFromWhere says (RocketMQ: ConsumerManageProcessor.queryConsumerOffset).",
+            f"{_RESET} A broker lets a new group begin at 0 if the queue's oldest offset is 0 and its first message is "
+            "still in memory, whatever consumeFromWhere says (RocketMQ: ConsumerManageProcessor.queryConsumerOffset). "
+            "If the oldest offset is above 0, look who reset the group to the earliest offset.",
         ),
     },
     example="none: no group is new.",

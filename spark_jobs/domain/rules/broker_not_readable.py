@@ -27,6 +27,8 @@ from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "BROKER_NOT_READABLE"
 NOT_READABLE = "NOT_READABLE"
+#: The measure of the messages that its queues held at the last sample.
+LAST_KNOWN = "last_known_backlog"
 #: Spans of a topic's route.
 Route = Sequence[Span[tuple[RouteEntry, ...]]]
 
@@ -144,7 +146,7 @@ def _broker_hits(
                     queue=FindingQueue(topic, broker, queue_id, NOT_READABLE),
                     severity=_severity(step, span),
                     weight=total,
-                    measures={"last_known_backlog": total},
+                    measures={LAST_KNOWN: total},
                 )
 
 
@@ -170,7 +172,7 @@ def _removed_hits(step: AuditedStep) -> Iterator[RuleHit]:
                     queue=FindingQueue(topic, *queue.queue, NOT_READABLE),
                     severity=ERROR,
                     weight=total,
-                    measures={"last_known_backlog": total},
+                    measures={LAST_KNOWN: total},
                 )
 
 
@@ -181,7 +183,7 @@ def _detail(finding: Finding) -> str:
     if finding.cause != NotReadableCause.QUEUES_REMOVED:
         return ""
     names = queue_ranges({(queue.broker_name, queue.queue_id) for queue in finding.evidence.queues})
-    backlog = int(dict(finding.evidence.measures or ()).get("last_known_backlog") or 0)
+    backlog = int(dict(finding.evidence.measures or ()).get(LAST_KNOWN) or 0)
     return f"{names} are beyond readQueueNums, {count(backlog, 'message')} wait in them"
 
 
@@ -215,7 +217,7 @@ def _standing_hits(
             minimum_seen_seconds=2 * step.settings.thresholds.heartbeat_seconds,
             severity=ERROR,
             weight=sum(waiting.values()),
-            measures={"last_known_backlog": sum(waiting.values())},
+            measures={LAST_KNOWN: sum(waiting.values())},
             parties=(Party(broker, ()), Party("other brokers", client_ids)),
         )
 

@@ -127,7 +127,11 @@ def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
 def _hint(clients: Reported) -> str:
     """Return what running info says of failures, or that it is not recorded."""
     if not clients.answered:
-        return "Record the clients' running info too: it says which clients fail, and how often."
+        return (
+            "If there are none, a listener may take longer than consumeTimeout (15 min by default): the client then "
+            "sends the message back, too. "
+            "Record the clients' running info: it says which clients fail, how often, and how long they take."
+        )
     if clients.slow:
         return "The listener takes longer than consumeTimeout, too: the client sends such messages back."
     return "" if clients.fails else "No client reports failures: look at those whose running info is not recorded, too."

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.client_spans import busy_spans, client_spans
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.statuses import Verdict
+from spark_jobs.domain.model.window import common
 from spark_jobs.domain.rules import pop_redelivering
 from spark_jobs.domain.rules.behind import DECIDED_BY, FOLLOWS, verdict_hits
 from spark_jobs.domain.rules.roots import Follows, topics
@@ -17,12 +20,28 @@ NAME = "CONSUMER_LAGGING"
 FALLING_BEHIND = "FALLING_BEHIND"
 
 
-def hits(step: AuditedStep) -> Iterable[RuleHit]:
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """Hits begin when the lag last fell or was allowed, or with the interval. What a consumer has in flight goes up and
-    down by a few messages, and by chance only up: the lag must grow by more than the allowed lag.
+    down by a few messages, and by chance only up: the lag must grow by more than the allowed lag. A hit of a queue that
+    all members may pop names them, if all are busy then.
     """
     least_growth = step.settings.thresholds.allowed_lag + 1
-    return verdict_hits(step, Verdict.WARN, WARN, FALLING_BEHIND, least_growth)
+    for hit in verdict_hits(step, Verdict.WARN, WARN, FALLING_BEHIND, least_growth):
+        members = _busy_members(step, hit) if hit.implicated is None else ()
+        yield from (replace(hit, implicated=client_id) for client_id in members) if members else (hit,)
+
+
+def _busy_members(step: AuditedStep, hit: RuleHit) -> Sequence[str]:
+    """The members that may pop the topic of a hit in its time, if all of them report that their threads are busy."""
+    of_topic = [each for each in step.intervals if each.topic == hit.topic and each.is_shared_out]
+    in_time = [each for each in of_topic if each.start < hit.end and hit.start < each.end]
+    client_ids = sorted({member.client_id for each in in_time for member in each.members or ()})
+    reports = client_spans(step)
+    busy = {client_id: busy_spans(reports.get(client_id, ())) for client_id in client_ids}
+    all_busy = all(
+        any(common((span.start, span.end), (hit.start, hit.end)) for span in spans) for spans in busy.values()
+    )
+    return client_ids if all_busy else ()
 
 
 RULE = Rule(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple
@@ -13,10 +14,13 @@ from numpy.typing import NDArray
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import FindingQueue, Measured, QueueEvidence
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, OffsetReadings, TopicReadings
+from spark_jobs.domain.model.window import StepWindow, Time
 from spark_jobs.domain.phrases import known_sum, sum_before
 
 #: The cause of queues whose backlog is at least what was produced since the group was watched.
 NEVER_COMMITTED = "NEVER_COMMITTED"
+#: Roles of queues that nobody consumes: all that comes to one without an offset waits.
+NOBODY_CONSUMES = ("UNASSIGNED", "NOT_READABLE")
 
 
 class QueueSpan(NamedTuple):
@@ -41,14 +45,16 @@ def queue_evidence(
     cause: str | None,
     spans: Iterable[QueueSpan],
     unread: Mapping[str, OffsetReadings] = MappingProxyType({}),
+    window: StepWindow | None = None,
 ) -> tuple[list[QueueEvidence], Measured]:
     """Return what the readings show for each queue of a finding, sorted by queue and role, and for all of them
     together.
 
     Queues that nobody may read have no consumer offsets: what the broker holds there is read from the topic's own
-    snapshots. Of `unread` topics (`AuditedStep`), the backlog is at least what was produced. Topics are read at
-    different moments: their totals are added up afterwards, without topics that never had messages, as these show
-    nothing about the others.
+    snapshots, without what the group consumed before, as far as the `window` shows that. Of `unread` topics
+    (`AuditedStep`), the backlog is at least what was produced. So is the highest one of a queue that nobody consumes,
+    and that has no offset in the `window`; its last one is unknown. Topics are read at different moments: their totals
+    are added up afterwards, without topics that never had messages, as these show nothing about the others.
     """
     queues: list[QueueEvidence] = []
     backlogs: dict[str, Measured] = {}
@@ -59,9 +65,12 @@ def queue_evidence(
         is_unread = not stranded and topic in unread
         readings = (history.topics if stranded else unread if is_unread else history.offsets).get(topic)
         measured, backlog, has_messages = [Measured()] * len(spans_of_topic), Measured(), True
+        if stranded and isinstance(readings, TopicReadings) and window and topic in history.offsets:
+            before = window.read_from, min(span.start for span in spans_of_topic)
+            readings = _without_consumed(readings, history.offsets[topic], before)
         if readings:
             measured, backlog, has_messages = _measured(
-                readings, spans_of_topic, is_produced=is_unread or cause == NEVER_COMMITTED
+                readings, spans_of_topic, window, is_produced=is_unread or cause == NEVER_COMMITTED
             )
         pairs = zip(spans_of_topic, measured, strict=True)
         queues += [QueueEvidence(*span.queue, span.start, span.end, *numbers) for span, numbers in pairs]
@@ -93,7 +102,11 @@ def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | 
 
 
 def _measured(
-    read: OffsetReadings | TopicReadings, spans: Sequence[QueueSpan], *, is_produced: bool
+    read: OffsetReadings | TopicReadings,
+    spans: Sequence[QueueSpan],
+    window: StepWindow | None,
+    *,
+    is_produced: bool,
 ) -> tuple[list[Measured], Measured, bool]:
     """Return what a topic's readings show per span, the backlog of its queues together, and whether they ever had
     messages.
@@ -109,10 +122,42 @@ def _measured(
     readings = _readings(read, time, columns, [spans[number] for number in read_spans])
     if is_produced:
         readings = readings._replace(backlog=_produced_since_first(readings))
-    for number, span_measured in zip(read_spans, _per_queue(readings), strict=True):
-        measured[number] = span_measured
+    highest = readings
+    if isinstance(read, OffsetReadings) and window:
+        unconsumed = [spans[number].queue.role in NOBODY_CONSUMES for number in read_spans]
+        without_offset = unconsumed & ~_is_committed(read, window)[columns]
+        produced = _produced_since_first(readings)
+        backlog = np.where(without_offset, np.where(produced > 0, produced, UNKNOWN), readings.backlog)
+        highest = readings._replace(backlog=backlog)
+    for number, *pair in zip(read_spans, _per_queue(readings), _per_queue(highest), strict=True):
+        measured[number] = _with_highest(*pair)
     has_messages = bool((readings.end_offset[readings.inside] != 0).any()) or not readings.inside.any()
-    return measured, _backlog_together(readings, columns), has_messages
+    together = _with_highest(_backlog_together(readings, columns), _backlog_together(highest, columns))
+    return measured, together, has_messages
+
+
+def _is_committed(read: OffsetReadings, window: StepWindow) -> NDArray[np.bool_]:
+    """Per queue whether the step shows an offset of it."""
+    seen = read.inside(window.start, window.end)
+    return np.asarray(((read.consumed_to[seen] != UNKNOWN) & (read.end_offset[seen] != 0)).any(axis=0))
+
+
+def _with_highest(measured: Measured, counted: Measured) -> Measured:
+    """The same with the highest backlog of another count."""
+    return measured._replace(backlog_max=counted.backlog_max)
+
+
+def _without_consumed(topics: TopicReadings, offsets: OffsetReadings, time: Time) -> TopicReadings:
+    """The same; its queues begin at the group's last offset in the time, if that is above the oldest message."""
+    seen = offsets.inside(*time)
+    oldest = topics.min_offset.copy()
+    for place, column in topics.columns.items():
+        consumed = offsets.consumed_to[seen, offsets.columns[place]] if place in offsets.columns else oldest[:0, 0]
+        known = consumed[consumed != UNKNOWN]
+        if len(known):
+            is_known = oldest[:, column] != UNKNOWN
+            oldest[is_known, column] = np.maximum(oldest[is_known, column], known[-1])
+    return replace(topics, min_offset=oldest)
 
 
 def _readings(

@@ -48,7 +48,8 @@ def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
     """The finding of one condition."""
     first, worst, began = hits[0], of.worst(hits), of.began(hits)
     start = max(began, step.window.start)
-    queues, measured = queue_evidence(step.history, first.cause, of.queue_spans(hits, step.window), step.unread)
+    spans = of.queue_spans(hits, step.window)
+    queues, measured = queue_evidence(step.history, first.cause, spans, step.unread, step.window)
     condition = Condition(
         client_id=first.client_id,
         cause=first.cause,

@@ -49,7 +49,7 @@ def _queues(step: AuditedStep, start: int, end: int) -> list[QueueEvidence]:
     """Return what the readings in `[start, end)` (microseconds) show of every queue of the group."""
     offsets = step.history.offsets.items()
     queues = (FindingQueue(topic, *place, NOBODY_CONNECTED) for topic, readings in offsets for place in readings.queues)
-    return queue_evidence(step.history, None, (QueueSpan(queue, start, end) for queue in queues))[0]
+    return queue_evidence(step.history, None, (QueueSpan(queue, start, end) for queue in queues), window=step.window)[0]
 
 
 RULE = Rule(

@@ -11,6 +11,7 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.window import SECOND, from_micros, islands
+from spark_jobs.domain.phrases import names_text
 
 _ALL = (
     "They are all queues of the topic, and one message cannot hold back all of them. Look whether the members pull "
@@ -23,6 +24,11 @@ _NOT_REPORTED = (
 )
 #: What begins so soon after a change of the route is likely to come from it.
 _SHORTLY = 120 * SECOND
+
+#: The sentence on queues that are all of one broker's, and the only ones.
+ALL_OF_BROKER = "They are all queues of {broker}, and no queue of another broker stands: look at {broker}."
+#: Names in a sentence, at most.
+_NAMED = 3
 
 
 def with_what_they_share(step: AuditedStep, hits: Iterable[RuleHit], by_owner: str) -> Iterator[RuleHit]:
@@ -44,15 +50,17 @@ def _hint(step: AuditedStep, island: Collection[RuleHit], by_owner: str) -> str 
     known = [each for each in step.intervals if each.topic == first.topic and each.queues and each.start < end]
     interval = max(known, key=lambda each: each.start, default=None)
     places = {(hit.queue.broker_name, hit.queue.queue_id) for hit in island if hit.queue}
+    master = _without_master(step, island)
     if interval is None:
-        return None
+        return master
     if first.cause != by_owner:
-        return shared_by(places, interval)
+        return " ".join(filter(None, (shared_by(places, interval), master))) or None
     is_all = len(places) > 1 and places == set(interval.queues or ())
     owners = {hit.implicated for hit in island if hit.implicated}
     sentences = (
         _ALL if is_all else shared_by(places, interval),
         _since_in_route(step, places, known, first.start),
+        master,
         None if is_all or owners & step.history.clients.keys() else _NOT_REPORTED,
     )
     return " ".join(filter(None, sentences)) or None
@@ -72,6 +80,23 @@ def _since_in_route(
     return f"The route names them since {at}: the members may not have taken them. Restart the members."
 
 
+def _without_master(step: AuditedStep, island: Collection[RuleHit]) -> str | None:
+    """A sentence: brokers of the queues that only slaves serve meanwhile, unless an owner reports that it does not
+    consume in order.
+    """
+    first, end = next(iter(island)), max(hit.end for hit in island)
+    series = step.history.masterless.get(first.topic or "")
+    spans = series.spans(step.window, step.settings.max_gap) if series else ()
+    absent = {broker for span in spans if span.start < end and first.start < span.end for broker in span.state}
+    names = sorted(absent.intersection(hit.queue.broker_name for hit in island if hit.queue))
+    clients = [step.history.clients.get(hit.implicated or "") for hit in island]
+    if not names or any(
+        state.consume_orderly is False for client in clients if client for state in client.series.states
+    ):
+        return None
+    return f"{names_text(names, _NAMED)} had no master meanwhile: an owner that consumes in order waits for its locks."
+
+
 def shared_by(standing: Collection[Place], interval: RebalanceInterval) -> str | None:
     """Sentences on what two or more of a topic's readable queues have in common, and no other has; None: nothing."""
     readable, places = frozenset(interval.queues or ()), frozenset(standing)
@@ -80,7 +105,7 @@ def shared_by(standing: Collection[Place], interval: RebalanceInterval) -> str |
     sentences = []
     (broker, *more), least = sorted({name for name, _ in places}), min(queue_id for _, queue_id in places)
     if not more and places == {place for place in readable if place[0] == broker}:
-        sentences.append(f"They are all queues of {broker}, and no queue of another broker stands: look at {broker}.")
+        sentences.append(ALL_OF_BROKER.format(broker=broker))
     owned = interval.allocation.queues_of_client if interval.allocation else {}
     owners = [client_id for client_id, own in owned.items() if places == own & readable]
     sentences += [f"They are all queues of {owner}, and no queue of another member stands." for owner in owners]

@@ -11,13 +11,16 @@ from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
-from spark_jobs.domain.rules import consume_failing, load_imbalance, producer_skew
-from spark_jobs.domain.rules.roots import Follows, clients, named_clients
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules import begins_at_oldest, consume_failing, load_imbalance, offset_rewound, producer_skew
+from spark_jobs.domain.rules.roots import Follows, clients, everything, named_clients
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "SLOW_LISTENER"
 ALL_THREADS_BUSY = "ALL_THREADS_BUSY"
 RESPONSE_TIME_ROSE = "RESPONSE_TIME_ROSE"
+#: Clients report what they consumed in their last minute.
+_MINUTE = 60 * SECOND
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -96,5 +99,7 @@ RULE = Rule(
         Follows(consume_failing.NAME, clients, (ALL_THREADS_BUSY,), (consume_failing.TIMED_OUT,)),
         Follows(producer_skew.NAME, clients, (ALL_THREADS_BUSY,)),
         Follows(load_imbalance.NAME, named_clients, (ALL_THREADS_BUSY,)),
+        Follows(begins_at_oldest.NAME, everything, (ALL_THREADS_BUSY,)),
+        Follows(offset_rewound.NAME, clients, (ALL_THREADS_BUSY,), within=2 * _MINUTE),
     ),
 )

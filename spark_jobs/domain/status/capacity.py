@@ -30,6 +30,7 @@ class Limit(StrEnum):
     STUCK_CONSUMER = "STUCK_CONSUMER"
     FILTERED = "FILTERED"
     PRODUCER_SKEW = "PRODUCER_SKEW"
+    NO_MASTER = "NO_MASTER"
     ORDERLY_LOCKS = "ORDERLY_LOCKS"
     FAILURES = "FAILURES"
     TIMED_OUT = "TIMED_OUT"
@@ -128,6 +129,7 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.HELD_BACK: ("OFFSET_HELD_BACK", "FLOW_CONTROLLED/CACHED_SPAN"),
     Limit.FILTERED: ("CONSUMER_STOPPED/FILTERED", "CONSUMER_STALLED/FILTERED"),
     Limit.PRODUCER_SKEW: ("PRODUCER_SKEW/HOT_QUEUES",),
+    Limit.NO_MASTER: ("ORDERLY_LOCK_MISSING/NO_MASTER",),
     Limit.ORDERLY_LOCKS: ("ORDERLY_LOCK_MISSING", "UNASSIGNED_QUEUE/WAITS_FOR_LOCK"),
     Limit.FAILURES: ("CONSUME_FAILING/SENT_BACK",),
     Limit.TIMED_OUT: ("CONSUME_FAILING/TIMED_OUT",),
@@ -165,6 +167,8 @@ ADVICE: dict[Limit, str] = {
     "owner.",
     Limit.FILTERED: "Unknown: the group subscribes to some messages only, and {piled}, which may all be other ones.",
     Limit.PRODUCER_SKEW: "No: few of the queues received the messages, and {piled}. Spread the keys over more queues.",
+    Limit.NO_MASTER: "No: a broker had no master, orderly consumers got no locks on its queues, and {piled}. Bring the "
+    "master back.",
     Limit.ORDERLY_LOCKS: "No: an orderly consumer waited for the broker's lock on its queues, and {piled}.",
     Limit.FAILURES: "No: listeners failed, what they sent back came again, and {piled}. "
     "Look for the listener's failures.",
@@ -188,6 +192,14 @@ ADVICE: dict[Limit, str] = {
 _DID_NOT_KEEP_UP = {
     "MESSAGES_SKIPPED": ("No: the backlog went with a jump of the consumer offsets.", _NOTHING_GREW),
     "CONSUMER_STALLED": ("No: few messages waited, in queues of which none was consumed.", (Limit.NO_BACKLOG,)),
+    "OFFSET_REWOUND": (
+        "No: consumer offsets went back, and the group worked off what it had to consume again.",
+        (Limit.NO_BACKLOG,),
+    ),
+    "MEMBERSHIP_VIEW_SPLIT": (
+        "No: brokers listed different members, and the group worked off what waited meanwhile.",
+        (Limit.NO_BACKLOG,),
+    ),
 }
 _NOTHING_WAITED = "No: nobody was connected, but no messages waited in {queues}."
 _SOMEBODY_KEPT_UP = "No: the members kept up, though the owners of the queues are not known."

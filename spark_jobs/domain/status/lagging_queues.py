@@ -110,7 +110,7 @@ def lagging_queues(
         waiting = _waiting(offsets[topic], queue, window, settings.max_gap)
         entries_of_queue, minimum = list(zip(rows, places, strict=True)), settings.thresholds.stalled_after_seconds
         lagging = (
-            _piled_up(topic, queue, waiting, entries_of_queue, int(enough[number]))
+            _piled_up(topic, queue, waiting, entries_of_queue, int(enough[number]), settings.max_gap)
             or _stood(topic, queue, waiting, entries_of_queue, int(enough[number]), minimum * SECOND)
             or _worked_off(topic, queue, waiting, entries_of_queue, int(enough[number]))
         )
@@ -119,7 +119,12 @@ def lagging_queues(
 
 
 def _piled_up(
-    topic: str, queue: Place, waiting: BacklogReadings, entries: list[tuple[IntervalProgress, int]], enough: int
+    topic: str,
+    queue: Place,
+    waiting: BacklogReadings,
+    entries: list[tuple[IntervalProgress, int]],
+    enough: int,
+    max_gap: int,
 ) -> LaggingQueue | None:
     """The backlog rose, or is no smaller at the end than at the start."""
     times, messages, without_rewinds, _ = waiting
@@ -129,7 +134,7 @@ def _piled_up(
         return None
     waited = waiting.waited(0, len(times) - 1)
     row, place = entries[-1]
-    growths = _growths(waiting, bottom, top, entries) if rose else []
+    growths = _growths(waiting, bottom, top, entries, max_gap) if rose else []
     is_rewound = bool(messages[-1] - without_rewinds[-1] > enough)
     growths = growths or [Growth(row, place, 0, row.start, row.end, waiting.pause(0, len(times) - 1), is_rewound)]
     most = int(messages[top if rose else -1])
@@ -197,9 +202,11 @@ def greatest_rise(messages: Numbers) -> tuple[int, int]:
 
 
 def _growths(
-    waiting: BacklogReadings, bottom: int, top: int, entries: list[tuple[IntervalProgress, int]]
+    waiting: BacklogReadings, bottom: int, top: int, entries: list[tuple[IntervalProgress, int]], max_gap: int
 ) -> list[Growth]:
-    """The growth in each interval of the rise; messages between two readings belong to the later one's interval."""
+    """The growth in each interval of the rise; messages between two readings belong to the later one's interval. It
+    begins with the reading before if that is more than `max_gap` ago: meanwhile nobody could read the queue.
+    """
     times = waiting.times
     # The last reading before each interval begins, and before it ends.
     first_rows, last_rows = (
@@ -212,7 +219,7 @@ def _growths(
             row,
             place,
             messages,
-            max(row.start, int(times[bottom])),
+            int(times[first]) if row.start - times[first] > max_gap else max(row.start, int(times[bottom])),
             min(row.end, int(times[top])),
             waiting.pause(first, last),
         )

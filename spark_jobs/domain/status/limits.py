@@ -103,18 +103,29 @@ _QUEUES_REMOVED = "BROKER_NOT_READABLE/QUEUES_REMOVED"
 
 def _signs(findings: Sequence[Finding]) -> Iterator[_LimitFinding]:
     """The findings that stand for a limit; those that ended by themselves, or did no harm, stand for none. That a
-    filter may be the reason is only ever INFO. What follows from a rewind is no load, as the rewind is none.
+    filter may be the reason is only ever INFO. What follows from some rules stands for their limit.
     """
-    rewound = {finding.finding_id for finding in findings if finding.rule == "OFFSET_REWOUND"}
+    limit_of_root = {finding.finding_id: limit for finding in findings if (limit := _of_consequences(finding))}
     for finding in findings:
         if finding.evidence.persistence != Persistence.TRANSIENT:
             names = {finding.rule, f"{finding.rule}/{finding.cause}"}
             queues = frozenset(MessageQueue(*evidence[:3]) for evidence in finding.evidence.queues)
             for limit, signs in SIGNS.items():
                 if not names.isdisjoint(signs) and (finding.severity != INFO or limit is Limit.FILTERED):
-                    stands_for = Limit.REWOUND if finding.root_finding_id in rewound else limit
+                    stands_for = limit_of_root.get(finding.root_finding_id or "", limit)
                     of_limit = frozenset() if limit in _OF_RETRIES else queues
                     yield _LimitFinding(stands_for, finding, of_limit, frozenset(finding.evidence.client_ids))
+
+
+def _of_consequences(finding: Finding) -> Limit | None:
+    """The limit that the consequences of a finding stand for; None: each for its own. What follows from a rewind is no
+    load, as the rewind is none. Nobody is stuck who waits for a lock.
+    """
+    if finding.rule == "OFFSET_REWOUND":
+        return Limit.REWOUND
+    if finding.rule == "ORDERLY_LOCK_MISSING":
+        return Limit.NO_MASTER if finding.cause == Limit.NO_MASTER else Limit.ORDERLY_LOCKS
+    return None
 
 
 def _is_removed(sign: _LimitFinding, queue: MessageQueue) -> bool:

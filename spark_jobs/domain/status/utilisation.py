@@ -68,7 +68,8 @@ def utilisation(step: AuditedStep, in_rate: float | None) -> Utilisation:
     """How much of its capacity a group used in a step; `in_rate`: messages produced a second, over all queues.
 
     Unknown without messages, and where the members whose utilisation is known received less than half of them: a member
-    reported too little, the messages of one of its queues were not counted, or the owners are not known (POP).
+    reported too little, the messages of one of its queues were not counted, the owners are not known (POP), or offsets
+    went back, so that most of the messages came again.
     """
     reported = throughputs(step.history.clients, step.window.start, step.window.end)
     if not reported or not in_rate:
@@ -145,6 +146,7 @@ class _Traffic:
     def add(self, row: IntervalProgress, start: int, end: int) -> None:
         """Adds the messages of one row of progress, produced from `start` to `end` (microseconds)."""
         produced = np.where(row.produced == UNKNOWN, 0, row.produced)
+        self.received += int(row.rewound[row.rewound != UNKNOWN].sum())
         allocation = owners_of(row)
         if allocation is None:
             self.received += int(produced.sum())

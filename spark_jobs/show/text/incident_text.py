@@ -11,7 +11,7 @@ from spark_jobs.domain.model.message_queue import queues_by_topic
 from spark_jobs.domain.model.severities import ERROR, SEVERITIES
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count, names_text, party_text
-from spark_jobs.domain.rules import unobserved
+from spark_jobs.domain.rules import offset_beyond_end, unobserved
 from spark_jobs.show.text.interval_text import TextLine
 from spark_jobs.show.text.phrases import severity_counts
 
@@ -65,8 +65,9 @@ def unknown_text(not_audited: Sequence[Interval], not_recorded: Sequence[Interva
     return f"unknown: nothing was {missing}{times}"
 
 
-def attention(incident: Incident) -> tuple[int, int, bool, int, int]:
-    """Sort key, greatest first: worse severity, then open, then more messages piled up, then newer.
+def attention(incident: Incident) -> tuple[int, int, bool, bool, int, int]:
+    """Sort key, greatest first: worse severity, then open, then messages of a topic that nobody consumes later, then
+    more messages piled up, then newer.
 
     UNOBSERVED comes last in its severity: where the recording ended, nothing went wrong. As an ERROR it comes first: a
     whole cluster is not seen.
@@ -77,6 +78,7 @@ def attention(incident: Incident) -> tuple[int, int, bool, int, int]:
         SEVERITIES.index(incident.severity),
         place,
         incident.resolved_at is None,
+        incident.rule == offset_beyond_end.NAME,
         incident.piled_up or 0,
         incident.opened_at,
     )

@@ -181,6 +181,27 @@ def test_a_queue_into_which_nothing_came_is_not_missed_by_anybody() -> None:
     assert minutes(0, 0, 0, 0, 0) == 0
 
 
+def test_what_came_to_queues_without_an_offset_adds_up_and_more_may_wait() -> None:
+    """Of two queues one was never committed: 300 messages came to it in the first hour, 500 in the second."""
+    found = published("03:00-05:00", "UNASSIGNED_QUEUE", "DUPLICATE_CLIENT_ID", topic="t")
+
+    def folded_with(last: int | None) -> tuple[int | None, bool]:
+        steps = []
+        for hour, came in zip(found, (300, 500), strict=True):
+            time = hour.finding.start, hour.finding.end
+            queues = [
+                QueueEvidence("t", "b", 0, "UNASSIGNED", *time, 0, 40, 40, 40, 0),
+                QueueEvidence("t", "b", 1, "UNASSIGNED", *time, None, last, came, came, None),
+            ]
+            evidence = hour.finding.evidence._replace(queues=queues, backlog_max=came + 40, unknown_queues=1)
+            steps.append(hour._replace(finding=hour.finding._replace(evidence=evidence)))
+        (one,) = folded(steps)
+        return one.piled_up, one.backlog_is_minimum
+
+    assert folded_with(None) == (840, True)
+    assert folded_with(0) == (540, False)
+
+
 def test_nothing_that_waits_beside_something_unknown_is_unknown() -> None:
     def waiting(*found: tuple[int | None, int]) -> int | None:
         evidence = [
@@ -534,3 +555,23 @@ def test_of_several_causes_the_one_with_most_messages_leads_and_of_one_cause_the
     (one,) = folded(same)
     assert one.roots[0].start // SECOND == early[0].finding.start // SECOND
     assert one.advice == same[-1].finding.advice
+
+
+def test_stalls_of_one_brokers_queues_in_several_groups_name_each_other() -> None:
+    def stalled(span: str, group: str, rule: str, broker: str = "b") -> list[PublishedFinding]:
+        advice = (
+            f"Restart it. They are all queues of {broker}, and no queue of another broker stands: look at {broker}."
+        )
+        found = published(span, rule, "NO_PROGRESS", group, topic="t", queues=[("t", broker, 0, "BEHIND")])
+        return [one._replace(finding=one.finding._replace(advice=advice)) for one in found]
+
+    found = folded(
+        stalled("03:10-03:50", "g1", "CONSUMER_STALLED"),
+        stalled("03:11-03:40", "g2", "CONSUMER_STOPPED"),
+        stalled("03:10-03:50", "g3", "CONSUMER_STALLED", "a"),
+        stalled("03:25-03:50", "g4", "CONSUMER_STALLED"),
+    )
+    first_words = {one.groups[0]: one.advice.partition(" Restart it.")[0] for one in found}
+    assert first_words["g1"] == "The queues of b stand in g2, too: look at b first."
+    assert first_words["g2"] == "The queues of b stand in g1, too: look at b first."
+    assert all(first_words[group].startswith("Restart it.") for group in ("g3", "g4"))

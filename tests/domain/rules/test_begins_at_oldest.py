@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.model.history import Membership
+from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.begins_at_oldest import RULE
@@ -26,13 +26,14 @@ def step_of(
     read: Mapping[int, tuple[int, int | None]] = NEW,
     minimum: Mapping[int, int] = OLDEST,
     where: str | None = None,
+    listed_from: int = 0,
 ) -> AuditedStep:
     rows: dict[float, list[tuple[int | None, ...] | None]] = {
         at: [(end, 0, 0, 0) if to is None else (end, to, to, 1)] for at, (end, to) in read.items()
     }
     topics = {"t": oldest(QUEUES, {at: [(offset, 60_000)] for at, offset in minimum.items()})}
-    listed = Membership((), frozenset({"t"}), frozenset(), "CLUSTERING", consume_from_where=where)
-    memberships = {"b": [Span(0, 3600 * SECOND, 3600 * SECOND, listed)]}
+    listed = Membership((Connection("c1"),), frozenset({"t"}), frozenset(), "CLUSTERING", consume_from_where=where)
+    memberships = {"b": [Span(listed_from * SECOND, 3600 * SECOND, 3600 * SECOND, listed)]}
     return replace(with_readings(audited_step(), {"t": offsets(QUEUES, rows)}, topics), memberships=memberships)
 
 
@@ -94,3 +95,26 @@ def test_which_groups_are_new_and_begin_with_a_history(
     read: Mapping[int, tuple[int, int | None]], minimum: Mapping[int, int], is_new: bool
 ) -> None:
     assert bool(found_in(step_of(read, minimum))) is is_new
+
+
+#: The recording begins with the step, and the group 300 s later.
+LATER = {at + 300: row for at, row in NEW.items() if 0 < at < 3000}
+SINCE_ITS_START = {10: 40_000, 290: 40_000}
+
+
+@pytest.mark.parametrize(
+    ("read", "listed_from", "is_new"),
+    [
+        (LATER, 310, True),
+        # Nothing is committed at first.
+        ({10: (50_050, None), **LATER}, 10, True),
+        # It consumed before its offsets were recorded.
+        (LATER, 10, False),
+        # Its offsets are recorded as long as the topic.
+        ({at - 300: row for at, row in LATER.items()}, 10, False),
+    ],
+)
+def test_the_recording_may_begin_with_the_step(
+    read: Mapping[int, tuple[int, int | None]], listed_from: int, is_new: bool
+) -> None:
+    assert bool(found_in(step_of(read, SINCE_ITS_START, listed_from=listed_from))) is is_new

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.history import GroupHistory, Place
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.in_common import shared_by, with_what_they_share
 from tests.domain.rules.builders import allocation, audited_step, interval, members
+from tests.kernel import series_of
 
 BROKER_A = "They are all queues of a, and no queue of another broker stands: look at a."
 OF_C1 = "They are all queues of c1, and no queue of another member stands."
@@ -90,3 +91,16 @@ def test_one_message_does_not_hold_back_all_queues() -> None:
         assert (hit.hint or "").startswith("They are all queues of the topic, and one message cannot hold back all")
     assert {hit.hint for hit in with_what_they_share(step, hits, "NO_COMMITS")} == {None}
     assert [hit.hint for hit in with_what_they_share(step, hits[:1], "NO_PROGRESS")] == [NOT_REPORTED]
+
+
+@pytest.mark.parametrize(("since", "is_said"), [(60, True), (120, False)])
+def test_queues_of_a_broker_that_has_no_master_may_lack_their_locks(since: int, is_said: bool) -> None:
+    """From then on, while the queue stands from 50 s to 120 s; nobody reports whether it consumes in order."""
+    listed = members("c1 c2")
+    step = audited_step(interval(0, 600, listed, allocation(listed, "0 1")))
+    seen = [(0, frozenset[str]()), *((at * SECOND, frozenset({"b"})) for at in range(since, 300, 20))]
+    step = replace(step, history=GroupHistory("c", "g", masterless={"t": series_of(seen)}))
+    stands = RuleHit(50 * SECOND, 120 * SECOND, "NO_COMMITS", "t", queue=FindingQueue("t", "b", 0, ""))
+    (hit,) = with_what_they_share(step, [stands], "NO_PROGRESS")
+    sentence = "b had no master meanwhile: an owner that consumes in order waits for its locks."
+    assert hit.hint == (sentence if is_said else None)
