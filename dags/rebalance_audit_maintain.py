@@ -1,4 +1,4 @@
-"""Compacts the tables once a day, removes old files (none that a run refers to), and checks constraints."""
+"""Compacts the tables once a day, removes old files and rows as the Variables say, and checks constraints."""
 
 from datetime import timedelta
 
@@ -17,5 +17,9 @@ with DAG(
     AuditOperator(
         task_id="maintain",
         command="maintain",
-        arguments=("--retention-days={{ var.value.get('rebalance_audit_retention_days', 30) }}",),
+        arguments=(
+            "--retention-days={{ var.value.get('rebalance_audit_retention_days', 30) }}",
+            "--keep-snapshots={{ var.value.get('rebalance_audit_keep_snapshots', '') }}",
+            "--keep-results={{ var.value.get('rebalance_audit_keep_results', '') }}",
+        ),
     )

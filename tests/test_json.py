@@ -24,6 +24,7 @@ from spark_jobs.ingest.load import IngestReport
 from spark_jobs.installation import ROOT
 from spark_jobs.operate.backfill import Audited, Backfill, Failed
 from spark_jobs.operate.late import Reaudit
+from spark_jobs.operate.retention import ExpiredRows
 from spark_jobs.operate.upgrade import Upgraded
 from spark_jobs.operate.upkeep import Maintained
 from spark_jobs.operate.validate import Validation
@@ -146,6 +147,7 @@ COMMANDS = {
 TABLE = {section for section in COMMANDS if not section.startswith(("explain", "what-if"))}
 _RESULT = RunResult(dict.fromkeys(AUDIT_RUNS.columns), [{**dict.fromkeys(FINDINGS.columns), "team": "t"}], ["w"], ["q"])
 _FAILED = Result(HOUR.start, "findings", "e", "c", "critical", False, 0.5, 1, 2.0, ["x"])
+_EXPIRED = ExpiredRows("t", 1, HOUR.start, HOUR.end)
 #: By section of the page, documents of commands that start Spark.
 DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
     "ingest": [vars(IngestReport(span=(HOUR.start, HOUR.end)))],
@@ -163,7 +165,14 @@ DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
     ],
     "validate": [auditing._validation_document(Validation("r", HOUR, [_FAILED], Path("p")), [_FAILED])],
     "verify": [vars(Verified("r", HOUR, {}, "1", "2"))],
-    "maintain": [{"tables": [Maintained("t", 2, 1, 9, 8, 1, 2, 30)], "upgraded": [Upgraded("t", "created")]}],
+    "maintain": [
+        {
+            "tables": [Maintained("t", 2, 1, 9, 8, 1, 2, 30)],
+            "upgraded": [Upgraded("t", "created")],
+            "deleted": [_EXPIRED],
+        },
+        {"would_delete": [_EXPIRED]},
+    ],
 }
 
 

@@ -42,6 +42,13 @@ def check_ingest(arguments: Namespace) -> None:
     check_inputs(arguments)
 
 
+def check_maintain(arguments: Namespace) -> None:
+    """Check as `check_inputs` does, and raise `UsageError` for --dry-run where no row is to be deleted."""
+    if arguments.dry_run and not (arguments.keep_snapshots or arguments.keep_results):
+        raise UsageError("--dry-run shows what would be deleted: give --keep-snapshots or --keep-results with it")
+    check_inputs(arguments)
+
+
 def check_inputs(arguments: Namespace, needed: Iterable[Table] = ()) -> None:
     """Looks at everything that the command was given. Raises `InputFileError` for a file that cannot be opened,
     `ConfigurationError`, `IntervalError` off the grid or in the future, `WarehouseError` for a name that cannot be one,

@@ -274,14 +274,15 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "maintain": Command(
-        "Compact small files, remove old ones, and check the constraints of all tables; their rows stay the same.",
+        "Compact small files, remove old ones, and check the constraints of all tables; rows go only with --keep-….",
         "scheduled:maintain_command",
         required="--warehouse",
-        optional="--retention-days --upgrade --scale --json",
-        check="before:check_inputs",
+        optional="--retention-days --keep-snapshots --keep-results --dry-run --upgrade --scale --json",
+        check="before:check_maintain",
         examples=(
             "--warehouse ./warehouse",
             "--warehouse ./warehouse --upgrade",
+            "--warehouse /data/audit --keep-snapshots 90d --keep-results 400d --dry-run",
             "--warehouse lake.audit --retention-days 90 --json",
         ),
     ),

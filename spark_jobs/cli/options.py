@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -27,6 +28,16 @@ def _seconds(text: str) -> float:
     if not match or not float(match[1]):
         raise ValueError(text)
     return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[match[2]]
+
+
+def _days(text: str) -> timedelta | None:
+    """Whole days, a week or more; None for an empty text, as a template may leave it."""
+    if not text:
+        return None
+    length = timedelta(seconds=_seconds(text))
+    if length < timedelta(days=7) or length % timedelta(days=1):
+        raise ArgumentTypeError(f"'{text}' is not a number of whole days, at least 7d")
+    return length
 
 
 def _positive(text: str) -> int:
@@ -127,6 +138,10 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--retention-days": _value(
         "DAYS", "how long old versions stay readable, at least 7 days (default: 30)", type=int, default=30
     ),
+    "--keep-snapshots": _value(
+        "TIME", "delete snapshots, calls and sightings of whole days that are older, such as 90d", type=_days
+    ),
+    "--keep-results": _value("TIME", "delete audited steps of whole days that are older, such as 400d", type=_days),
     "--upgrade": _switch("first bring the tables of an older version up to date: columns, tables, constraints"),
     "--fail-on": _value(
         "SEVERITY",
@@ -144,7 +159,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--at-least": _value(
         "SEVERITY", "only incidents that are at least INFO, WARN or ERROR", type=str.upper, choices=SEVERITIES
     ),
-    "--dry-run": _switch("show the notices; send nothing, and record nothing"),
+    "--dry-run": _switch("show the notices, or the rows to be deleted; send, record and change nothing"),
     "--jobs": _value("N", "how many steps to audit at a time, 1 to 16 (default: 1)", type=_from_1_to(16), default=1),
     "--only-missing": _switch("skip steps that are already published with the same configuration"),
     "--scale": _value(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import count
 from typing import Any, TypeAlias
 
+from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
@@ -38,6 +39,7 @@ from spark_jobs.errors import ExitCode, RebalanceAuditError
 from spark_jobs.operate.backfill import Audited, Backfill, Failed, StepProgress, backfill, published_steps
 from spark_jobs.operate.late import Reaudit, is_nothing_late, reaudit_late
 from spark_jobs.operate.maintain import check_retention, maintain
+from spark_jobs.operate.retention import ExpiredRows, Keep, delete_expired, expired_rows
 from spark_jobs.operate.upgrade import Upgraded, upgrade
 from spark_jobs.operate.upkeep import Maintained, nothing_to_maintain
 from spark_jobs.pipeline.run import RunRequest
@@ -126,24 +128,57 @@ def _reaudit_document(reaudit: Reaudit) -> dict[str, Any]:
 def maintain_command(arguments: Namespace) -> int:
     """Exit code 0 where every table was maintained; what does not hold is an error."""
     warehouse, retention = Warehouse.parse(arguments.warehouse), timedelta(days=arguments.retention_days)
+    keep = Keep(arguments.keep_snapshots, arguments.keep_results)
     check_retention(retention)
-    upgraded: list[Upgraded] = []
+    if arguments.dry_run:
+        return _show_expired(arguments, warehouse, keep)
+    changes: dict[str, Sequence[Upgraded | ExpiredRows]] = {}
     with progress_on() as say:
         say("looking for what is to be done")
-        maintained = None if arguments.upgrade else nothing_to_maintain(warehouse, retention)
+        maintained = None if arguments.upgrade or keep != Keep() else nothing_to_maintain(warehouse, retention)
         if maintained is None:
-            spark = spark_for(arguments, say, lambda tables: bytes_in(tables, TABLES), checks=False)
-            upgraded = upgrade(spark, warehouse, say) if arguments.upgrade else []
+            spark = _spark_for_all(arguments, say)
+            if arguments.upgrade:
+                changes["upgraded"] = upgrade(spark, warehouse, say)
+            if keep != Keep():
+                changes["deleted"] = delete_expired(spark, warehouse, keep, say)
             maintained = maintain(spark, warehouse, retention, say)
-    changes = {"upgraded": upgraded} if arguments.upgrade else {}
     if not answered(arguments, {"tables": maintained} | changes):
-        for change in upgraded:
-            print_line(Console(), f"{change.table}: {change.change}")
-        if arguments.upgrade and not upgraded:
-            print("All tables are up to date.")
+        _show_changes(changes)
         show_maintained(Console(), maintained)
         show_next("status", arguments.warehouse)
     return ExitCode.CLEAN
+
+
+def _spark_for_all(arguments: Namespace, say: Callable[[str], None]) -> SparkSession:
+    return spark_for(arguments, say, lambda tables: bytes_in(tables, TABLES), checks=False)
+
+
+def _show_expired(arguments: Namespace, warehouse: Warehouse, keep: Keep) -> int:
+    """Show the rows that the same command without --dry-run deletes."""
+    with progress_on() as say:
+        expired = expired_rows(_spark_for_all(arguments, say), warehouse, keep, say)
+    if not answered(arguments, {"would_delete": expired}):
+        _show_changes({"would_delete": expired})
+    return ExitCode.CLEAN
+
+
+def _show_changes(changes: Mapping[str, Sequence[Upgraded | ExpiredRows]]) -> None:
+    for kind, of_kind in changes.items():
+        verb, nothing = _CHANGES[kind]
+        for change in of_kind:
+            print_line(Console(), f"{verb}{change}")
+        if not of_kind:
+            print(nothing)
+
+
+_NOTHING_EXPIRED = "No rows are older than they are kept."
+#: How a change of each kind begins, and what is shown where there is none.
+_CHANGES = {
+    "upgraded": ("", "All tables are up to date."),
+    "deleted": ("deleted from ", _NOTHING_EXPIRED),
+    "would_delete": ("would delete from ", _NOTHING_EXPIRED),
+}
 
 
 def show_maintained(console: Console, maintained: Sequence[Maintained]) -> None:

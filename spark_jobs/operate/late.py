@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from schemas import AUDIT_RUNS, OPTIONAL_SOURCES, SIGHTINGS, SOURCES, Table
 from spark_jobs.config import Configuration
-from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.errors import RebalanceAuditError, WarehouseError
 from spark_jobs.operate.late_sightings import GONE, StepsByVersion, with_other_sightings
 from spark_jobs.operate.validate import check_step
@@ -26,6 +26,7 @@ from spark_jobs.pipeline.run import RunRequest, RunResult, run
 from spark_jobs.pipeline.sources import during
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables, is_reached, is_surely_reached
+from spark_jobs.store.read.kept import auditable_since
 from spark_jobs.store.read.published import runs_of
 from spark_jobs.store.read.stored import StoredTables
 from spark_jobs.store.read.through_spark import is_gone, stored_in
@@ -84,7 +85,8 @@ def late_steps(
 ) -> list[Interval]:
     """The published steps of the interval that would now read other rows than their last run of everything, in order.
 
-    A step reads `[start - look_back, end)`, and `sightings` of the days before. It also counts as late if a version
+    A step reads `[start - look_back, end)`, and `sightings` of the days before. A step whose snapshots or results were
+    deleted is not late; the log says since when there are all. It also counts as late if a version
     that its run has read is gone: then nothing can tell. Raises `IntervalError` off the grid, `WarehouseError` or
     `SchemaMismatchError` where a table cannot be read, `ConfigurationError` for another step than the warehouse was
     audited with.
@@ -92,6 +94,7 @@ def late_steps(
     late: set[Interval] = set()
     stored = DeltaTables(warehouse) if is_surely_reached(warehouse) else stored_in(spark, warehouse)
     rewritten = _rewritten(stored, configuration, interval)
+    _warn_of_deleted(stored, configuration, interval)
     by_sightings, newest = rewritten.pop(SIGHTINGS, ({}, None))
     for table, (by_version, present) in rewritten.items():
         late |= _changed(spark, warehouse, table, by_version, present, configuration)
@@ -110,7 +113,10 @@ def is_nothing_late(location: Location, configuration: Configuration, interval: 
     try:
         rewritten = _rewritten(stored, configuration, interval)
         by_sightings, newest = rewritten.pop(SIGHTINGS, ({}, None))
-        return not rewritten and not with_other_sightings(stored, configuration, by_sightings, newest)
+        is_nothing = not rewritten and not with_other_sightings(stored, configuration, by_sightings, newest)
+        if is_nothing:
+            _warn_of_deleted(stored, configuration, interval)
+        return is_nothing
     except WarehouseError as error:
         _LOG.info("Spark is asked what is late: %s", error)
         return False
@@ -140,18 +146,30 @@ def _rewritten(
 def _versions_read(
     stored: StoredTables, configuration: Configuration, interval: Interval
 ) -> dict[Interval, Mapping[str, int]]:
-    """The source versions that the last run of everything has read, by step; steps without such a run are left out."""
+    """The source versions that the last run of everything has read, by step. Left out are steps without such a run, and
+    those whose snapshots or results were deleted.
+    """
     if not stored.exists(AUDIT_RUNS):
         return {}
     runs = [PublishedRun.of(row) for row in runs_of(stored, interval)]
     check_step(runs, configuration)
+    since = auditable_since(stored, configuration.look_back)
     versions: dict[Interval, Mapping[str, int]] = {}
     for published in runs:  # newest first
         audited = published.request.interval.intersect(interval)
         if audited and published.request.covers_everything:
             for step in configuration.grid.steps(audited):
-                versions.setdefault(step, published.source_versions)
+                if since is None or step.start >= since:
+                    versions.setdefault(step, published.source_versions)
     return versions
+
+
+def _warn_of_deleted(stored: StoredTables, configuration: Configuration, interval: Interval) -> None:
+    since = auditable_since(stored, configuration.look_back)
+    if since is not None and interval.start < since:
+        _LOG.warning(
+            "the steps before %s stay as they are: `maintain` has deleted their snapshots or results", format_utc(since)
+        )
 
 
 def _of_other_rows(stored: StoredTables, table: Table, steps: StepsByVersion, present: int | None) -> StepsByVersion:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -30,7 +29,6 @@ from spark_jobs.store.delta_log import LocalLog
 from spark_jobs.store.read.delta import DeltaTables, is_surely_reached
 from spark_jobs.store.read.through_spark import stored_in
 from spark_jobs.store.spark_types import keeps
-from spark_jobs.store.sql import literal
 from spark_jobs.store.staging import drop_staged, staged_times
 from spark_jobs.store.warehouse import Warehouse
 
@@ -117,20 +115,11 @@ def _upkeep(spark: SparkSession, warehouse: Warehouse, table: Table, days: int) 
     return Upkeep(warehouse.version(spark, table), detail["numFiles"], detail["sizeInBytes"], detail["properties"])
 
 
-def _properties(spark: SparkSession, warehouse: Warehouse, table: Table) -> Mapping[str, str]:
-    if is_surely_reached(warehouse):
-        return DeltaTables(warehouse).open(table).metadata().configuration
-    properties: Mapping[str, str] = warehouse.detail(spark, table)["properties"]
-    return properties
-
-
 def _maintained(spark: SparkSession, warehouse: Warehouse, table: Table, days: int) -> Maintained:
     before = after = _upkeep(spark, warehouse, table, days)
     delta, wanted = warehouse.delta_table(spark, table), before.lacks(days)
     if wanted:
-        properties = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in wanted.items())
-        statement = f"ALTER TABLE {warehouse.identifier(table.name)} SET TBLPROPERTIES ({properties})"
-        retry_on_conflict(partial(spark.sql, statement), f"set the retention of {table.name}")
+        warehouse.set_properties(spark, table, wanted)
     if before.compact:
         retry_on_conflict(lambda: delta.optimize().executeCompaction(), f"compact the files of {table.name}")
     if before.vacuum:
@@ -144,7 +133,8 @@ def _broken_constraints(spark: SparkSession, warehouse: Warehouse, table: Table)
     """In words: the constraints of the table's module that Delta does not keep, and how many rows break them; one query
     where there are some. Of those that it keeps, Delta lets no writer break one.
     """
-    wrong = wrong_constraints(table, _properties(spark, warehouse, table))
+    stored = DeltaTables(warehouse) if is_surely_reached(warehouse) else stored_in(spark, warehouse)
+    wrong = wrong_constraints(table, stored.properties(table))
     if not wrong:
         return
     breaking = (F.count_if(~keeps(table.checks[name])).alias(name) for name in wrong)

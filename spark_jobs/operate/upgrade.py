@@ -31,6 +31,9 @@ class Upgraded:
     table: str
     change: str
 
+    def __str__(self) -> str:
+        return f"{self.table}: {self.change}"
+
 
 def upgrade(spark: SparkSession, warehouse: Warehouse, progress: Progress = lambda _: None) -> list[Upgraded]:
     """Adds columns that may be null, sets constraints that the rows keep, and makes tables that are missing; what was

@@ -19,7 +19,7 @@ from spark_jobs.pipeline.publish.claims import claims_of, drop_dead_claims
 from spark_jobs.store.delta_log import LocalLog
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
-from spark_jobs.store.read.stored import Filter, StoredTables, rows
+from spark_jobs.store.read.stored import StoredTables, rows
 from spark_jobs.store.sql import is_same_check
 
 #: Delta's own `delta.logRetentionDuration`, which must not be shorter than that of files.
@@ -104,12 +104,16 @@ def upkeep_of(tables: DeltaTables, table: Table, days: int) -> Upkeep:
 
 
 def oldest_versions(stored: StoredTables, since: datetime) -> dict[str, int]:
-    """The oldest version of each table that a run which ended since then has read or published."""
+    """The oldest version of each table that a run which ended since then has read or published; readers go by the
+    newest run that published, however old it is.
+    """
     if not stored.exists(AUDIT_RUNS):
         return {}
     oldest: dict[str, int] = {}
     columns = ("source_versions", "published_versions")
-    for run in rows(stored.read(AUDIT_RUNS, columns, [Filter("finished_at", ">=", since)])):
+    runs = rows(stored.read(AUDIT_RUNS, (*columns, "finished_at", "outcome")))
+    newest = max((run["finished_at"] for run in runs if run["outcome"] == "published"), default=since)
+    for run in (run for run in runs if run["finished_at"] >= min(since, newest)):
         for name, version in (pair for column in columns for pair in run[column].items()):
             oldest[name] = min(version, oldest.get(name, version))
     return oldest

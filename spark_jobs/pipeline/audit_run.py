@@ -23,6 +23,7 @@ from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.quality.checks import settings_of
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.conflicts import retry_on_conflict
+from spark_jobs.store.read.kept import check_kept
 from spark_jobs.store.read.recorded import check_recorded
 from spark_jobs.store.read.stored import Filter, tuples
 from spark_jobs.store.read.through_spark import SparkTables, stored_in
@@ -65,7 +66,8 @@ class AuditRun:
         """A new run, of the newest version of every source.
 
         Raises `IntervalError` off the grid and in the future, `WarehouseError` where a table is missing that is not
-        optional, `UnknownNameError` for a cluster, group or topic that no snapshot names.
+        optional, or where snapshots that the steps need were deleted, `UnknownNameError` for a cluster, group or topic
+        that no snapshot names.
         """
         now = datetime.now(UTC)
         configuration.grid.check_steps(request.interval, now)
@@ -74,7 +76,9 @@ class AuditRun:
             for table in (*SOURCES, SIGHTINGS, CAPTURE_CALLS)
             if table not in (*OPTIONAL_SOURCES, SIGHTINGS, CAPTURE_CALLS) or warehouse.exists(spark, table)
         }
-        check_recorded(stored_in(spark, warehouse), request.cluster, request.consumer_group, request.topic)
+        stored = stored_in(spark, warehouse)
+        check_recorded(stored, request.cluster, request.consumer_group, request.topic)
+        check_kept(stored, request.interval, configuration.look_back)
         return cls(spark, warehouse, request, configuration, uuid.uuid4().hex, now, versions, progress)
 
     @property

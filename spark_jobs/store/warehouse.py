@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -23,6 +23,7 @@ from spark_jobs.store.location import Location
 from spark_jobs.store.parallel import run_in_parallel
 from spark_jobs.store.s3.commits import check_commits
 from spark_jobs.store.spark_types import create_table, with_nulls
+from spark_jobs.store.sql import literal
 
 #: Runs side by side commit to one table; more than so many do not in the time of one commit.
 _LAST_COMMITS = 100
@@ -61,6 +62,12 @@ class Warehouse(Location):
     def detail(self, spark: SparkSession, table: Table) -> dict[str, Any]:
         """Delta's `DESCRIBE DETAIL` of the newest version: properties, `numFiles`, `sizeInBytes` and more."""
         return dict(self.delta_table(spark, table).detail().collect()[0].asDict())
+
+    def set_properties(self, spark: SparkSession, table: Table, properties: Mapping[str, str]) -> None:
+        """Set properties of the table; raises `PublishConflictError` if other writers leave no gap."""
+        pairs = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
+        statement = f"ALTER TABLE {self.identifier(table.name)} SET TBLPROPERTIES ({pairs})"
+        retry_on_conflict(partial(spark.sql, statement), f"set properties of {table.name}")
 
     def _check_exists(self, spark: SparkSession, table: Table) -> None:
         if not self.exists(spark, table):

@@ -72,11 +72,20 @@ def publishing(
 
 def undo_unfinished(spark: SparkSession, warehouse: Warehouse) -> None:
     """Puts the steps of runs that died while they published back as they were."""
-    folder = warehouse.folder(spark)
-    claims = claims_of(folder)
+    claims = claims_of(warehouse.folder(spark))
     if claims and claims.notes():
-        with _turn(folder) as (name, turn, _), _noted(claims, f"undo.{name}", "", turn):
-            _undo_unfinished(spark, warehouse, claims, name, turn)
+        with turn_without_run(spark, warehouse):
+            pass
+
+
+@contextmanager
+def turn_without_run(spark: SparkSession, warehouse: Warehouse) -> Iterator[None]:
+    """A turn in which no run publishes; what runs that died have half published is put back first."""
+    with _turn(warehouse.folder(spark)) as (name, turn, claims):
+        if claims and claims.notes():
+            with _noted(claims, f"undo.{name}", "", turn):
+                _undo_unfinished(spark, warehouse, claims, name, turn)
+        yield
 
 
 @contextmanager

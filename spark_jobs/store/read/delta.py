@@ -82,6 +82,10 @@ class DeltaTables:
         """See `StoredTables.operations`."""
         return {commit["version"]: commit.get("operation", "") for commit in self.open(table).history(last)}
 
+    def properties(self, table: Table) -> Mapping[str, str]:
+        """See `StoredTables.properties`."""
+        return self.open(table).metadata().configuration
+
     def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """See `StoredTables.append`."""
         # Without comments: delta-rs refuses rows where those of the table have other words.

@@ -54,6 +54,9 @@ class StoredTables(Protocol):
     def operations(self, table: Table, last: int) -> Mapping[int, str]:
         """Return what the last so many commits did, by version, as Delta calls it; without commits that are gone."""
 
+    def properties(self, table: Table) -> Mapping[str, str]:
+        """The table's properties, such as `delta.logRetentionDuration`; raises as `read` does."""
+
     def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """Adds rows to a table that is only ever appended to, and makes it where it is missing.
 

@@ -64,6 +64,11 @@ class SparkTables:
         history = self.location.delta_table(self.spark, table).history(last)
         return {row.version: row.operation for row in history.select("version", "operation").collect()}
 
+    def properties(self, table: Table) -> Mapping[str, str]:
+        """See `StoredTables.properties`."""
+        properties: Mapping[str, str] = self.location.detail(self.spark, table)["properties"]
+        return properties
+
     def append(
         self, table: Table, rows: Sequence[Mapping[str, Any]], options: Mapping[str, str] = MappingProxyType({})
     ) -> None:

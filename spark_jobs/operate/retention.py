@@ -1,0 +1,133 @@
+"""Delete the days of snapshots and of results that are older than they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from types import MappingProxyType
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from schemas import (
+    CAPTURE_CALLS,
+    GROUP_STATUS,
+    MEMBERSHIP_SNAPSHOTS,
+    OUTPUTS,
+    QUALITY_RESULTS,
+    SIGHTINGS,
+    SOURCES,
+    Table,
+)
+from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.window import from_micros
+from spark_jobs.pipeline.audit_run import Progress
+from spark_jobs.pipeline.publish.turns import turn_without_run
+from spark_jobs.store.conflicts import retry_on_conflict
+from spark_jobs.store.read.kept import KEPT_SINCE, kept_since
+from spark_jobs.store.read.through_spark import stored_in
+from spark_jobs.store.warehouse import Warehouse
+
+#: The time of each table's rows, of those that go with the snapshots, and of those that go with the results.
+_OF_SNAPSHOTS = MappingProxyType(dict.fromkeys((*SOURCES, CAPTURE_CALLS), "captured_at") | {SIGHTINGS: "hour"})
+_OF_RESULTS = MappingProxyType(dict.fromkeys((*OUTPUTS, QUALITY_RESULTS), "step_start"))
+_TIMES = _OF_SNAPSHOTS | _OF_RESULTS
+#: No configuration lets a step remember sightings for longer: without them a step that is kept would change.
+_LONGEST_MEMORY = timedelta(days=365)
+
+
+@dataclass(frozen=True)
+class Keep:
+    """How long rows are kept, in whole days; None: for ever."""
+
+    snapshots: timedelta | None = None
+    results: timedelta | None = None
+
+    def since(self, now: datetime) -> dict[Table, datetime]:
+        """Return midnight, UTC, from which on the rows of each table are kept; without those that are kept for ever."""
+        today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        since: dict[Table, datetime] = {}
+        for length, tables in ((self.snapshots, _OF_SNAPSHOTS), (self.results, _OF_RESULTS)):
+            if length is not None:
+                since |= dict.fromkeys(tables, today - length)
+        if SIGHTINGS in since:
+            since[SIGHTINGS] -= _LONGEST_MEMORY
+        return since
+
+
+@dataclass(frozen=True)
+class ExpiredRows:
+    """Rows of a table that are older than they are kept: how many, the time of the first, and the midnight before which
+    they are, UTC.
+    """
+
+    table: str
+    rows: int
+    first: datetime
+    before: datetime
+
+    def __str__(self) -> str:
+        return f"{self.table}: {self.rows:,} rows, {format_utc(self.first)} to {format_utc(self.before)}"
+
+
+def expired_rows(
+    spark: SparkSession, warehouse: Warehouse, keep: Keep, progress: Progress = lambda _: None
+) -> list[ExpiredRows]:
+    """Count the rows that `delete_expired` would delete: one value per table that has such rows.
+
+    Raises `WarehouseError` where there is no table at all.
+    """
+    expired = []
+    if not warehouse.exists(spark, SOURCES[0]):
+        raise warehouse.without(SOURCES[0])
+    for table, before in keep.since(datetime.now(UTC)).items():
+        if warehouse.exists(spark, table):
+            progress(f"counting old rows of {table.name}")
+            old = warehouse.read(spark, table).where(_is_before(table, before))
+            row = old.agg(F.count("*").alias("rows"), F.unix_micros(F.min(_TIMES[table])).alias("first")).head()
+            if row and row.rows:
+                expired.append(ExpiredRows(table.name, row.rows, from_micros(row["first"]), before))
+    return expired
+
+
+def delete_expired(
+    spark: SparkSession, warehouse: Warehouse, keep: Keep, progress: Progress = lambda _: None
+) -> list[ExpiredRows]:
+    """Delete whole days of rows that are older than they are kept, and return what was deleted.
+
+    `membership_snapshots` and `group_status` first say since when rows are kept (`kept_since`), for all tables that go
+    with them: no step is audited of which snapshots are gone, also if this is cut off. Runs wait with publishing while
+    results are deleted. Versions of the tables from before stay readable for as long as `maintain` keeps them.
+
+    Raises as `expired_rows` does, and `PublishConflictError` if other writers leave no gap.
+    """
+    by_name = {rows.table: rows for rows in expired_rows(spark, warehouse, keep, progress)}
+    snapshots, results = (
+        {table: by_name[table.name] for table in tables if table.name in by_name}
+        for tables in (_OF_SNAPSHOTS, _OF_RESULTS)
+    )
+    _delete(spark, warehouse, MEMBERSHIP_SNAPSHOTS, snapshots, progress)
+    if results:
+        with turn_without_run(spark, warehouse):
+            _delete(spark, warehouse, GROUP_STATUS, results, progress)
+    return [*by_name.values()]
+
+
+def _delete(
+    spark: SparkSession, warehouse: Warehouse, marked: Table, expired: Mapping[Table, ExpiredRows], progress: Progress
+) -> None:
+    """Rows that were deleted once stay deleted, though more are kept now: a mark never goes back."""
+    if not expired:
+        return
+    marks = (kept_since(stored_in(spark, warehouse), marked), *(rows.before for rows in expired.values()))
+    warehouse.set_properties(spark, marked, {KEPT_SINCE: format_utc(max(filter(None, marks)))})
+    for table, rows in expired.items():
+        progress(f"deleting old rows of {table.name}")
+        delete = partial(warehouse.delta_table(spark, table).delete, _is_before(table, rows.before))
+        retry_on_conflict(delete, f"delete old rows of {table.name}")
+
+
+def _is_before(table: Table, moment: datetime) -> Column:
+    return F.col(_TIMES[table]) < F.lit(moment)

@@ -1,0 +1,42 @@
+"""How far back the rows of a table reach, once `maintain` has deleted older ones."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from schemas import GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, Table
+from spark_jobs.domain.model.intervals import Interval, format_utc, parse_utc
+from spark_jobs.errors import WarehouseError
+from spark_jobs.store.read.stored import StoredTables
+
+#: Property of a table whose older rows were deleted: the time from which on they are kept.
+KEPT_SINCE = "rebalance_audit.kept_since"
+
+
+def kept_since(stored: StoredTables, table: Table) -> datetime | None:
+    """Return the time, UTC, before which rows of the table were deleted; None: all are kept. Raises as
+    `StoredTables.read` does.
+    """
+    text = stored.properties(table).get(KEPT_SINCE)
+    return parse_utc(text) if text else None
+
+
+def check_kept(stored: StoredTables, steps: Interval, look_back: timedelta) -> None:
+    """Raise `WarehouseError` where snapshots that an audit of the steps reads, `look_back` before them included, were
+    deleted.
+    """
+    since, needed = kept_since(stored, MEMBERSHIP_SNAPSHOTS), steps.start - look_back
+    if since is not None and needed < since:
+        raise WarehouseError(
+            f"{steps} cannot be audited any more: it needs the snapshots from {format_utc(needed)} on, and "
+            f"`maintain --keep-snapshots` has deleted those before {format_utc(since)}; its results stay as they are"
+        )
+
+
+def auditable_since(stored: StoredTables, look_back: timedelta) -> datetime | None:
+    """Return the time before which a step cannot be audited again, as its snapshots or its results were deleted; None:
+    nothing was deleted.
+    """
+    snapshots = kept_since(stored, MEMBERSHIP_SNAPSHOTS)
+    results = kept_since(stored, GROUP_STATUS) if stored.exists(GROUP_STATUS) else None
+    return max(filter(None, (snapshots and snapshots + look_back, results)), default=None)
