@@ -81,6 +81,12 @@ class SetupError(RebalanceAuditError):
     """Java, Python or Delta's jars are missing or of the wrong version."""
 
 
+class UnexpectedError(RebalanceAuditError):
+    """A fault of Spark, Java or the machine, or a bug; `__cause__` is what was raised."""
+
+    exit_code = ExitCode.NOT_PUBLISHED
+
+
 class PublishConflictError(RebalanceAuditError):
     """Another run is publishing the same steps of the same warehouse."""
 

@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Callable
 from importlib import import_module
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 
 from pyspark.sql import SparkSession
 
@@ -37,8 +37,6 @@ def start_spark(say: Callable[[str], None], small: bool = False, *, checks: bool
         check_jars(JARS_DIR)
     say("starting Spark")
     modules = [_OF_PYSPARK, *([_CHECKS] if checks else [])]
-    # Ctrl-C while Java starts would leave it running alone. Later it ends this process, and Java follows: Spark's
-    # own handler would talk to Java in the middle of another call.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     Thread(target=lambda: [*map(import_module, modules)]).start()
     # What Java prints (Delta's VACUUM does) is no output of the command.
@@ -49,7 +47,10 @@ def start_spark(say: Callable[[str], None], small: bool = False, *, checks: bool
     finally:
         os.dup2(stdout, 1)
         os.close(stdout)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        # Ctrl-C while Java starts would leave it running alone. Later it ends this process, and Java follows: Spark's
+        # own handler, which it sets in the main thread only, would talk to Java in the middle of another call.
+        if current_thread() is main_thread():
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 

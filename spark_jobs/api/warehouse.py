@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from schemas import FINDINGS, OUTPUTS, Table
 from spark_jobs.api.answers import Explanation, FleetSize, GroupPlan, GroupSize, Report, WhatIf
+from spark_jobs.api.errors import only_own_errors
 from spark_jobs.config import Configuration
 from spark_jobs.config.file import load
 from spark_jobs.domain.model.intervals import EVER, Interval, as_utc, check_begun, parse_utc
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import WarehouseError
-from spark_jobs.runtime.extras import needed_extra
+from spark_jobs.runtime.connect import check_no_connect
 from spark_jobs.show.explain import ExplainRequest, explain_group
 from spark_jobs.show.incidents import IncidentQuery, Incidents, incidents_and_unknown
 from spark_jobs.show.status import Statuses, statuses
@@ -29,6 +30,7 @@ from spark_jobs.store.read.stored import StoredTables
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
+    from pyspark.sql import SparkSession
 
     from spark_jobs.pipeline.run import RunResult
     from spark_jobs.show.what_if import GroupRequest
@@ -42,16 +44,23 @@ _A_DAY = timedelta(days=1)
 
 
 def open_warehouse(
-    warehouse: Path | str, config: Path | str | None = None, progress: Callable[[str], None] = lambda _: None
+    warehouse: Path | str,
+    config: Path | str | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+    spark: SparkSession | None = None,
 ) -> AuditedWarehouse:
     """The warehouse at a path, an object store's URI or a catalog's name. `config`: the YAML file of its runs, which
-    also says whose the groups are; `progress` is told what is being done.
+    also says whose the groups are; `progress` is told what is being done; `spark`: the session that audits, and reads
+    what only Spark reads, instead of one that is started; nothing of it changes.
 
-    Nothing is read yet. Raises `WarehouseError` for a name that cannot be one, `ConfigurationError`.
+    Nothing is read yet. Raises `WarehouseError` for a name that cannot be one, `ConfigurationError`, `SetupError` for a
+    session of Spark Connect.
     """
-    return AuditedWarehouse(Location.parse(str(warehouse)), load(config), progress)
+    check_no_connect(spark)
+    return AuditedWarehouse(Location.parse(str(warehouse)), load(config), progress, spark)
 
 
+@only_own_errors
 @dataclass(frozen=True)
 class AuditedWarehouse:
     """The questions that a warehouse answers. Each answer is of what is published when it is asked.
@@ -69,6 +78,7 @@ class AuditedWarehouse:
     location: Location
     configuration: Configuration
     progress: Callable[[str], None]
+    spark: SparkSession | None = None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     @cached_property
@@ -78,7 +88,16 @@ class AuditedWarehouse:
             return DeltaTables(self.location)
         kind = "a catalog" if self.location.in_catalog else f"{self.location.scheme}://"
         self.progress(f"only Spark reads {kind}: this takes longer than a path or an object store")
-        return _tables_of_spark(self.location.location, self.progress)
+        return self._tables_of_spark()
+
+    def _tables_of_spark(self) -> StoredTables:
+        from spark_jobs.api.start import start_spark
+        from spark_jobs.runtime.borrowed import session_beside
+        from spark_jobs.store.read.through_spark import SparkTables
+        from spark_jobs.store.warehouse import Warehouse
+
+        spark = start_spark(self.progress) if self.spark is None else session_beside(self.spark)
+        return SparkTables(spark, Warehouse.parse(self.location.location))
 
     @property
     def published(self) -> PublishedTables:
@@ -247,24 +266,31 @@ class AuditedWarehouse:
         group: str | None = None,
         topic: str | None = None,
         scale: str | None = None,
+        spark: SparkSession | None = None,
     ) -> RunResult:
-        """Audits whole steps and publishes them: the same run again gives the same tables. It starts Spark, which stays
-        started. `config` counts in the place of that of the warehouse.
+        """Audits whole steps and publishes them: the same run again gives the same tables. `config` and `spark` count
+        in the place of those of the warehouse. A session that is given does not change. Without one, Spark is started
+        and stays started, and from then on the times of this process are UTC.
 
-        Raises `SetupError` where Spark, Java or Delta's jars are missing, else as `pipeline.run.run` does.
+        Raises `SetupError` where Spark, Java or Delta's jars are missing, or the session cannot audit, else as
+        `pipeline.run.run` does.
         """
+        check_no_connect(spark)
         configuration = self.configuration if config is None else load(config)
         time = Interval.parse(interval) if isinstance(interval, str) else interval
         configuration.grid.check_steps(time, self.clock())
-        try:
-            from spark_jobs.api.start import is_small, snapshots_of, start_spark
-            from spark_jobs.pipeline.run import RunRequest, run
-            from spark_jobs.store.warehouse import Warehouse
-        except ImportError as error:
-            raise (needed_extra(error) or error) from error
-        warehouse = Warehouse.parse(self.location.location)
-        spark = start_spark(self.progress, is_small(self.location, scale, snapshots_of(time)), checks=True)
-        return run(spark, warehouse, RunRequest(time, cluster, group, topic), configuration, self.progress)
+        from spark_jobs.api.start import is_small, snapshots_of, start_spark
+        from spark_jobs.pipeline.run import RunRequest, run
+        from spark_jobs.runtime.borrowed import borrowed
+        from spark_jobs.store.warehouse import Warehouse
+
+        what = (Warehouse.parse(self.location.location), RunRequest(time, cluster, group, topic), configuration)
+        given = spark or self.spark
+        if given is not None:
+            with borrowed(given) as own:
+                return run(own, *what, self.progress)
+        started = start_spark(self.progress, is_small(self.location, scale, snapshots_of(time)), checks=True)
+        return run(started, *what, self.progress)
 
     def time(self, since: Since = None, until: Until = None) -> Interval | None:
         """The time of a question; None if nothing of it is given. Raises `IntervalError` for one in the future."""
@@ -303,13 +329,3 @@ def _output(name: str) -> Table:
     if name not in known:
         raise WarehouseError(f"no run publishes a table {name}: {did_you_mean(name, known) or ', '.join(known)}")
     return known[name]
-
-
-def _tables_of_spark(warehouse: str, progress: Callable[[str], None]) -> StoredTables:
-    try:
-        from spark_jobs.api.start import start_spark
-        from spark_jobs.store.read.through_spark import SparkTables
-        from spark_jobs.store.warehouse import Warehouse
-    except ImportError as error:
-        raise (needed_extra(error) or error) from error
-    return SparkTables(start_spark(progress), Warehouse.parse(warehouse))

@@ -19,7 +19,7 @@ from spark_jobs.cli.commands import COMMANDS, Command
 from spark_jobs.cli.environment import filters_from_environment, with_environment
 from spark_jobs.cli.options import EXCLUSIVE, OPTIONS
 from spark_jobs.cli.usage import check_names, list_of_commands
-from spark_jobs.errors import ExitCode, RebalanceAuditError
+from spark_jobs.errors import ExitCode, RebalanceAuditError, UnexpectedError
 from spark_jobs.installation import installed_version
 
 # PYTHON_ARGCOMPLETE_OK
@@ -56,6 +56,8 @@ def _run(argv: Sequence[str]) -> int:
     except SystemExit as leaving:  # argparse: 0 after --help, else wrong usage
         # Rich makes a SystemExit(1) of a pipe that nobody reads, and has pointed stdout elsewhere.
         return READER_GONE if isinstance(leaving.__context__, BrokenPipeError) else int(leaving.code or 0)
+    except UnexpectedError as error:
+        return _unexpected(error.__cause__ or error, arguments)
     except RebalanceAuditError as error:
         return _failed(error.exit_code, str(error))
     except KeyboardInterrupt as interrupt:
@@ -119,7 +121,7 @@ def _say(message: str) -> None:
         print_to_stderr(line)
 
 
-def _unexpected(error: Exception, arguments: Namespace) -> int:
+def _unexpected(error: BaseException, arguments: Namespace) -> int:
     """The exit code of what is no `RebalanceAuditError`: a missing package, a fault of the machine, else a bug."""
     from spark_jobs.runtime.extras import needed_extra
     from spark_jobs.runtime.faults import explained

@@ -105,7 +105,7 @@ def _made(spark: SparkSession, warehouse: Warehouse, table: Table, version: int 
         return LocalLog(warehouse.local_path / table.name).made(version)
     commits = warehouse.delta_table(spark, table).history().where(F.col("version") >= version)
     row = commits.agg(F.min("timestamp").alias("made")).head()
-    return row.made.replace(tzinfo=UTC) if row and row.made else None
+    return row.made.astimezone(UTC) if row and row.made else None
 
 
 def _upkeep(spark: SparkSession, warehouse: Warehouse, table: Table, days: int) -> Upkeep:

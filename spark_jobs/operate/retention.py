@@ -121,6 +121,7 @@ def _delete(
     """Rows that were deleted once stay deleted, though more are kept now: a mark never goes back."""
     if not expired:
         return
+    warehouse.create(spark, [marked])
     marks = (kept_since(stored_in(spark, warehouse), marked), *(rows.before for rows in expired.values()))
     warehouse.set_properties(spark, marked, {KEPT_SINCE: format_utc(max(filter(None, marks)))})
     for table, rows in expired.items():

@@ -133,7 +133,7 @@ def _hull(
     starts = [moment for run in runs for moment in (run.request.interval.start, run.request.interval.end - length)]
     for table, frame in frames.items():
         row = frame.agg(F.min(_time(table)), F.max(_time(table))).head()
-        starts += [floor(moment.replace(tzinfo=UTC)) for moment in row or () if moment is not None]
+        starts += [floor(moment.astimezone(UTC)) for moment in row or () if moment is not None]
     return Interval(min(starts), max(starts) + length) if starts else None
 
 

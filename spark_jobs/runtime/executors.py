@@ -16,24 +16,25 @@ from spark_jobs.runtime.scratch import scratch_folder
 
 #: Packages of this project that a Python worker imports.
 _PACKAGES = tuple(ROOT / name for name in ("spark_jobs", "schemas", "expectations"))
-_NAME = "rebalance-audit-modules.zip"
+ZIP_NAME = "rebalance-audit-modules.zip"
 
 
-def ship_modules(spark: SparkSession) -> None:
+def ship_modules(spark: SparkSession, *, also_local: bool = False) -> None:
     """Give executors this process's version of the project, also where they have another one installed.
 
-    A local master's workers run the driver's Python and need nothing. Neither do executors where the driver itself
-    runs from a zip: it was given with `--py-files`, which they get too.
+    A local master's workers run the driver's Python and need nothing, unless somebody else has started it
+    (`also_local`). Neither do executors where the driver itself runs from a zip: it was given with `--py-files`, which
+    they get too.
     """
     local = str(spark.sparkContext.master).partition("[")[0] == "local"
-    if not local and all(package.is_dir() for package in _PACKAGES):
+    if (also_local or not local) and all(package.is_dir() for package in _PACKAGES):
         spark.sparkContext.addPyFile(_zip())
 
 
 @cache
 def _zip() -> str:
     """Path of the zip, one per process; Spark serves it from there as long as the session lives."""
-    file = scratch_folder() / _NAME
+    file = scratch_folder() / ZIP_NAME
     write_modules(file)
     return str(file)
 

@@ -27,7 +27,7 @@ JARS_DIR = fetched("jars")
 #: A JVM that they do not fit (another Java, other jars) ignores them.
 ARCHIVE = fetched(f"classes-{pyspark.__version__}.jsa")
 
-_SETTINGS = {
+SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
@@ -94,7 +94,7 @@ def get_session(java_options: str | None = None, *, small: bool = False) -> Spar
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("rebalance-audit")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    settings = _SETTINGS | (_not_given(s3_settings()) if submitted else s3_settings() | _LOCAL_SETTINGS)
+    settings = SETTINGS | (_not_given(s3_settings()) if submitted else s3_settings() | _LOCAL_SETTINGS)
     if small and SparkContext._active_spark_context is None:
         settings |= _not_given(SMALL_SETTINGS)
     if not submitted:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache, reduce
 from operator import and_
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -56,6 +57,20 @@ def struct_type(columns: Struct) -> StructType:
 def spark_type(type: Type) -> DataType:
     """The type of one column."""
     return StructType.fromJson(as_json(Struct(Field("it", type))))["it"].dataType
+
+
+def in_utc(collected: Any) -> Any:
+    """The same value, of dicts and lists, with its times in UTC and without a zone: PySpark collects times in the zone
+    of the process.
+    """
+    match collected:
+        case datetime():
+            return collected.astimezone(UTC).replace(tzinfo=None)
+        case dict():
+            return {name: in_utc(value) for name, value in collected.items()}
+        case list():
+            return [*map(in_utc, collected)]
+    return collected
 
 
 def with_nulls(frame: DataFrame, table: Table) -> DataFrame:

@@ -44,7 +44,7 @@ def staged_times(spark: SparkSession, warehouse: Warehouse) -> dict[str, datetim
     times = {}
     for table in spark.sql(f"SHOW TABLES IN {warehouse.location} LIKE '{_STAGED}*'").collect():
         detail = spark.sql(f"DESCRIBE DETAIL {warehouse.identifier(table.tableName)}").collect()[0]
-        times[table.tableName.removeprefix(_STAGED)] = detail.lastModified.replace(tzinfo=UTC)
+        times[table.tableName.removeprefix(_STAGED)] = detail.lastModified.astimezone(UTC)
     return times
 
 

@@ -15,7 +15,7 @@ from expectations import SUITES
 from schemas import FINDINGS, OUTPUTS, QUARANTINE, Table
 from spark_jobs.pipeline.exchange import STEP_KEY
 from spark_jobs.pipeline.quality.facts import Fact, Facts, by_name, counted
-from spark_jobs.store.spark_types import union_of
+from spark_jobs.store.spark_types import in_utc, union_of
 
 
 def unpacked(packed: DataFrame, table: Table) -> DataFrame:
@@ -70,7 +70,7 @@ def counted_in(packed: DataFrame) -> Counted:
         for suite in SUITES
     }
     (groups,) = (row["seen"] for row in rows if row["seen"] is not None)
-    reported = [row[_FINDING].asDict(recursive=True) for row in rows if row[_FINDING] is not None]
+    reported = [in_utc(row[_FINDING].asDict(recursive=True)) for row in rows if row[_FINDING] is not None]
     reported.sort(key=lambda finding: (finding["start"], finding["finding_id"]))
     return Counted(facts, bool(groups.observed), groups.assumed or 0, groups.skipped, reported)
 

@@ -47,7 +47,7 @@ def content(frame: DataFrame) -> Content:
 def content_of_steps(frame: DataFrame) -> dict[datetime, Content]:
     """The `content` of each step, by its `step_start` (UTC); one scan."""
     counted = frame.groupBy("step_start").agg(*_counted(frame)).collect()
-    return {row["step_start"].replace(tzinfo=UTC): of_sum(row["rows"], row["sum"]) for row in counted}
+    return {row["step_start"].astimezone(UTC): of_sum(row["rows"], row["sum"]) for row in counted}
 
 
 def contents_of(frames: Mapping[Table, DataFrame]) -> dict[Table, Content]:

@@ -1,0 +1,14 @@
+"""Sessions of Spark Connect, without importing Spark."""
+
+from __future__ import annotations
+
+from spark_jobs.errors import SetupError
+
+
+def check_no_connect(given: object) -> None:
+    """Raise `SetupError` for a session of Spark Connect; needs nothing of Spark itself."""
+    if type(given).__module__.startswith("pyspark.sql.connect"):
+        raise SetupError(
+            "Spark Connect cannot audit, as it reaches neither Delta's log nor the executors' files: run the audit "
+            "with spark-submit (docs/cluster.md), and read the results with `open` without a session"
+        )
