@@ -10,6 +10,7 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from spark_jobs.capture.jars import check_tools
 from spark_jobs.errors import SetupError
@@ -293,5 +294,16 @@ def test_the_lock_pins_everything_and_names_no_host() -> None:
     wanted = ConfigParser()
     wanted.read(ROOT / "setup.cfg")
     options = [wanted["options"]["install_requires"], *wanted["options.extras_require"].values()]
-    names = re.findall(r"^([A-Za-z][\w.-]*)", "\n".join(options), re.MULTILINE)
-    assert {name.lower() for name in names} <= set(pins)
+    lines = re.findall(r"^[A-Za-z].*", "\n".join(options), re.MULTILINE)
+    assert {Requirement(line).name.lower() for line in lines} <= set(pins)
+
+
+def test_packages_are_wanted_in_ranges_and_the_lock_is_within_them() -> None:
+    """Pins would keep the package out of an environment that is there already."""
+    pins = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
+    wanted = ConfigParser()
+    wanted.read(ROOT / "setup.cfg")
+    options = [wanted["options"]["install_requires"], *wanted["options.extras_require"].values()]
+    lines = re.findall(r"^[A-Za-z].*", "\n".join(options), re.MULTILINE)
+    assert [line for line in lines if "==" in line] == []
+    assert [line for line in lines if pins[Requirement(line).name.lower()] not in Requirement(line).specifier] == []

@@ -25,7 +25,7 @@ def only_own_errors(warehouse: C) -> C:
 
 def _with_own_errors(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def asked(self: Any, *arguments: Any, **named: Any) -> Any:
+    def with_own_errors(self: Any, *arguments: Any, **named: Any) -> Any:
         try:
             return method(self, *arguments, **named)
         except (RebalanceAuditError, TypeError):
@@ -33,7 +33,7 @@ def _with_own_errors(method: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             raise _own(error, self) from error
 
-    return asked
+    return with_own_errors
 
 
 def _own(error: Exception, warehouse: Any) -> RebalanceAuditError:

@@ -124,8 +124,8 @@ def _check_executors(spark: SparkSession) -> None:
     try:
         lacking = context.parallelize(range(n := context.defaultParallelism), n).mapPartitions(missing).collect()
     except Exception as error:
-        found = _REASON.search(str(error))
-        reason = found[0] if found else next(reversed(_CAUSE.findall(str(error))), type(error).__name__)
+        match = _REASON.search(str(error))
+        reason = match[0] if match else next(reversed(_CAUSE.findall(str(error))), type(error).__name__)
         raise SetupError(
             f"Spark's executors cannot run Python for an audit: {reason}; set PYSPARK_PYTHON (spark-submit: "
             f"spark.pyspark.python) to Python {sys.version_info.major}.{sys.version_info.minor} before the session "
