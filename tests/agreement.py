@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
+from math import ceil
 from typing import Any, NamedTuple
 
 Queue = tuple[str, str]
@@ -25,10 +27,12 @@ class Holder(NamedTuple):
     changes: Sequence[tuple[float, str, frozenset[str]]]
     suspended: Sequence[tuple[float, float]]
 
-    def holds(self, queue: Queue, second: int) -> bool:
+    def seconds(self, queue: Queue, until: int) -> set[int]:
+        """When it held the queue."""
         topic, name = queue
-        until_then = [queues for at, of_topic, queues in self.changes if at <= second and of_topic in ("*", topic)]
-        return bool(until_then) and name in until_then[-1]
+        of_topic = [(at, name in queues) for at, topic_of, queues in self.changes if topic_of in ("*", topic)]
+        spans = pairwise([*of_topic, (until, False)])
+        return {second for (at, holds), (end, _) in spans if holds for second in range(ceil(at), ceil(end))}
 
     def is_suspended(self, second: int) -> bool:
         return any(since <= second <= until for since, until in self.suspended)
@@ -42,7 +46,7 @@ def owned(allocations: Iterable[Mapping[str, Any]]) -> Ownership:
             of_queue = owners[row["topic"], f"{row['broker_name']}:{row['queue_id']}"]
             is_whole = row["membership_view"] == _ALL_HOSTS
             ids = frozenset(owner["client_id"] for owner in row["owners"]) if is_whole else SPLIT
-            start, end = (-int(-_seconds(row[name]) // 1) for name in ("interval_start", "interval_end"))
+            start, end = (ceil(_seconds(row[name])) for name in ("interval_start", "interval_end"))
             of_queue |= dict.fromkeys(range(start, end), ids)
     return owners
 
@@ -53,13 +57,11 @@ def _seconds(moment: datetime) -> float:
 
 def held(processes: Sequence[Holder], queues: Iterable[Queue], seconds: Sequence[int]) -> Ownership:
     """The holders of the queues, by the processes' own words."""
-    return {
-        queue: {
-            second: frozenset(process.client_id for process in processes if process.holds(queue, second))
-            for second in seconds
-        }
-        for queue in queues
-    }
+    found = {}
+    for queue in queues:
+        of_processes = [(process.client_id, process.seconds(queue, seconds[-1] + 1)) for process in processes]
+        found[queue] = {second: frozenset(name for name, when in of_processes if second in when) for second in seconds}
+    return found
 
 
 def agreement(

@@ -32,13 +32,16 @@ pytestmark = pytest.mark.live
 _INCIDENTS = """
     DUPLICATE_CLIENT_ID   | go-twin   | 90  | 330
     GROUP_OFFLINE         | go-kill   | 390 | 480
-    CLIENT_HUNG           | go-circle | 120 | 250
+    CLIENT_HUNG           | go-circle | 120 | 235
     MIXED_CLIENTS         | mix-hash  | …   | 300
     CONSUMER_STOPPED      | go-block  | 90  | 300
     UNASSIGNED_QUEUE      | go-order  | 300 | 360
     SUBSCRIPTION_MISMATCH | go-subs   | …   | …
     SUBSCRIPTION_MISMATCH | node-push | 240 | …
     STRANDED_WRITE_QUEUES | old-wrong | 60  | …
+    MEMBERSHIP_VIEW_SPLIT | half      | …   | 180
+    GROUP_OFFLINE         | half      | 180 | …
+    BROKER_NOT_READABLE   | wiped     | 270 | 330
 """
 #: Clients are asked in every second round, a broker forgets a client 120 to 130 s after its last heartbeat, which comes
 #: every 30 s, and a host at work is late.
@@ -155,9 +158,12 @@ def test_logs_alone_name_the_same_members(audited: Audited) -> None:
     for group in mixed.GROUPS:
         recorded, logged = (_members(published, group) for published in (audited.recorded, audited.logged))
         equal = agreement(recorded, logged, audited.seconds, _NEAR_LOGS)
-        print(f"\n{group}: members equal in {equal[True]} of {equal.total()} seconds, unknown in {equal[None]}", end="")
+        print(
+            f"\n{group}: members equal in {equal[True]} s, different in {equal[False]} s, unknown in {equal[None]} s",
+            end="",
+        )
         total += equal
-    assert total[True] >= 0.99 * total.total() > 0
+    _check_equal(total)
 
 
 def test_logs_alone_name_the_same_owners(audited: Audited) -> None:
@@ -165,10 +171,18 @@ def test_logs_alone_name_the_same_owners(audited: Audited) -> None:
     for group in mixed.GROUPS:
         recorded, logged = (_owners(published, group) for published in (audited.recorded, audited.logged))
         equal = agreement(recorded, logged, audited.seconds, _NEAR_LOGS)
-        minutes, of_all, unknown = (round(seconds / 60) for seconds in (equal[True], equal.total(), equal[None]))
-        print(f"\n{group}: owners equal in {minutes} of {of_all} queue-minutes, unknown in {unknown}", end="")
+        minutes = {
+            name: round(equal[key] / 60, 1) for name, key in (("equal", True), ("not", False), ("unknown", None))
+        }
+        print(f"\n{group}: queue-minutes of the owners {minutes}", end="")
         total += equal if group not in _NOT_IN_LOGS else Counter()
-    assert total[True] >= 0.99 * total.total() > 0
+    _check_equal(total)
+
+
+def _check_equal(seconds: Counter[bool | None]) -> None:
+    """What logs do not know is unknown, not different."""
+    print(f"\nequal {seconds[True]}, different {seconds[False]}, unknown to one of both {seconds[None]}")
+    assert seconds[True] >= 0.99 * (seconds[True] + seconds[False]) > 0.45 * seconds.total()
 
 
 def test_logs_alone_show_the_same_membership_incidents(audited: Audited) -> None:
