@@ -86,11 +86,11 @@ _EVENTS = """
     240 | start   | node-2
     270 | wipe    | broker-c
     300 | go on   | circle-2
-    300 | unblock | block-1
     300 | start   | order-3
     300 | stop    | hash-3
     330 | kill    | twin-1
     330 | restore | broker-c
+    345 | unblock | block-1
     360 | stop    | avg-3
     390 | stop    | kill-1 kill-3 kill-4
     480 | start   | kill-5 kill-6
