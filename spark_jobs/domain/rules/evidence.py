@@ -127,7 +127,8 @@ def _measured(
         unconsumed = [spans[number].queue.role in NOBODY_CONSUMES for number in read_spans]
         without_offset = unconsumed & ~_is_committed(read, window)[columns]
         produced = _produced_since_first(readings)
-        backlog = np.where(without_offset, np.where(produced > 0, produced, UNKNOWN), readings.backlog)
+        is_counted = without_offset & (readings.backlog == UNKNOWN) & (produced > 0)
+        backlog = np.where(is_counted, produced, readings.backlog)
         highest = readings._replace(backlog=backlog)
     for number, *pair in zip(read_spans, _per_queue(readings), _per_queue(highest), strict=True):
         measured[number] = _with_highest(*pair)
