@@ -141,7 +141,7 @@ def _left(life: Life, times: Times) -> Numbers:
 def _let_stand(consumed: Numbers, times: Times, one: Standing) -> None:
     rounds = np.flatnonzero((times >= one.time.start) & (times < one.time.end))
     if len(rounds):
-        queues = np.array(one.places)
+        queues = np.array(one.places, dtype=np.int64)
         consumed[np.ix_(rounds, queues)] = consumed[max(int(rounds[0]) - 1, 0), queues]
 
 
