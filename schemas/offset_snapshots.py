@@ -14,7 +14,8 @@ OFFSET_SNAPSHOTS = recorded(
             Field("queue_id", INTEGER),
             *fields(LONG, "broker_offset", "consumer_offset", "pull_offset", "last_timestamp"),
         ),
-        "next offset to write, to consume, to pull; last_timestamp: store time (ms) of the last consumed "
-        "message. consumer_offset 0 with last_timestamp 0 is 'never committed': unknown, not caught up",
+        "next offset to write (null: unknown, as logs do not have it), to consume, to pull; last_timestamp: store time "
+        "(ms) of the last consumed message. consumer_offset 0 with last_timestamp 0 is 'never committed': unknown, not "
+        "caught up",
     ),
 )

@@ -23,7 +23,7 @@ QUEUE_PROGRESS = Table(
             "of the last reading: MEASURED, UNFILTERED (the group subscribes to some messages of the topic only, "
             "by tags or SQL: lag, produced and consumed count the others too), NEVER_COMMITTED (the group has no "
             "offset there: its lag is unknown), BEYOND_END (the offset is beyond the end of the queue: of the topic's "
-            "former life) or NO_READING",
+            "former life), END_UNKNOWN (no sample has the end of the queue, as logs do not) or NO_READING",
         ),
         Field("last_reading_at", TIMESTAMP, "UTC; last reading; null: it knows no consumer offset"),
         Field("consumer_offset", LONG, "next offset to consume at the last reading; null: unknown"),
@@ -62,7 +62,8 @@ QUEUE_PROGRESS = Table(
     partition_by=("step_start",),
     checks={
         "interval_not_empty": "interval_start < interval_end",
-        "known_lag_quality": "lag_quality IN ('MEASURED', 'UNFILTERED', 'NEVER_COMMITTED', 'BEYOND_END', 'NO_READING')",
+        "known_lag_quality": "lag_quality IN ('MEASURED', 'UNFILTERED', 'NEVER_COMMITTED', 'BEYOND_END', "
+        "'END_UNKNOWN', 'NO_READING')",
         "known_verdict": "verdict IS NULL OR verdict IN ('STOP', 'REWIND', 'STALL', 'WARN', 'OK')",
         "unknown_stays_unknown": "lag_quality IN ('MEASURED', 'UNFILTERED') OR (lag_last IS NULL AND verdict IS NULL)",
     },

@@ -7,7 +7,7 @@ its path; what RocketMQ omits when it is null, and what other clients than Java'
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from spark_jobs.domain.model.message_queue import MessageModel
@@ -172,6 +172,26 @@ def consume_stats(body: object, topic: str) -> Columns:
     return {"offsets": in_order(offsets.values())}
 
 
+def committed_offsets(body: object) -> Columns:
+    """Columns of one `offset_snapshots` row, from `[[broker, queueId, consumerOffset], …]`; all else is unknown."""
+    offsets = [_committed_offset(entry, f"body[{i}]") for i, entry in enumerate(fields.items(body, "body"))]
+    _check_distinct(offsets, ("broker_name", "queue_id"), "body")
+    return {"offsets": in_order(offsets)}
+
+
+def _committed_offset(entry: object, path: str) -> Columns:
+    readers = {"broker_name": fields.text, "queue_id": fields.count, "consumer_offset": fields.integer}
+    known = _elements(entry, path, readers)
+    return {
+        "broker_name": known["broker_name"],
+        "queue_id": known["queue_id"],
+        "broker_offset": None,
+        "consumer_offset": known["consumer_offset"],
+        "pull_offset": None,
+        "last_timestamp": None,
+    }
+
+
 def topic_stats(body: object) -> Columns:
     """Columns of one `topic_snapshots` row, from `[[broker, queueId, minOffset, maxOffset], …]`."""
     queues = [_topic_queue(entry, f"body[{i}]") for i, entry in enumerate(fields.items(body, "body"))]
@@ -180,15 +200,19 @@ def topic_stats(body: object) -> Columns:
 
 
 def _topic_queue(entry: object, path: str) -> Columns:
-    values = fields.items(entry, path)
-    if len(values) != 4:
-        raise RejectedError(RejectReason.MISSING_FIELD, f"{path} has {len(values)} elements, not 4")
     readers = {
         "broker_name": fields.text,
         "queue_id": fields.count,
         "min_offset": fields.integer,
         "max_offset": fields.integer,
     }
+    return _elements(entry, path, readers)
+
+
+def _elements(entry: object, path: str, readers: Mapping[str, Callable[[object, str], object]]) -> Columns:
+    values = fields.items(entry, path)
+    if len(values) != len(readers):
+        raise RejectedError(RejectReason.MISSING_FIELD, f"{path} has {len(values)} elements, not {len(readers)}")
     return {name: read(values[i], f"{path}[{i}]") for i, (name, read) in enumerate(readers.items())}
 
 

@@ -46,7 +46,7 @@ def read_lines(path: Path) -> Iterator[Line]:
     then one rejected line. Raises `InputFileError` if the file cannot be opened or read, or not even begun.
     """
     number, source = 0, display_name(path)
-    with _opened(path) as stream:
+    with opened(path) as stream:
         while True:
             number += 1
             try:
@@ -64,12 +64,12 @@ def read_lines(path: Path) -> Iterator[Line]:
 
 def check_readable(path: Path) -> None:
     """Raises `InputFileError` if the file cannot be opened."""
-    with _opened(path):
+    with opened(path):
         pass
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def opened(path: Path) -> Iterator[IO[bytes]]:
     """The decompressed file; what goes wrong with it while it is open is an `InputFileError`."""
     try:
         with path.open("rb") as raw:

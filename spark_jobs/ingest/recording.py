@@ -24,6 +24,7 @@ from spark_jobs.ingest import fastjson
 from spark_jobs.ingest.bodies import (
     Columns,
     call,
+    committed_offsets,
     connections,
     consume_stats,
     message_type,
@@ -269,6 +270,11 @@ KINDS: Final[Mapping[str, LineKind]] = {
         OFFSET_SNAPSHOTS,
         {"group": "consumer_group", "topic": "topic"},
         lambda body, key: consume_stats(body, str(key["topic"])),
+    ),
+    "committed": LineKind(
+        OFFSET_SNAPSHOTS,
+        {"group": "consumer_group", "topic": "topic"},
+        lambda body, _key: committed_offsets(body),
     ),
     "topicstats": LineKind(TOPIC_SNAPSHOTS, {"topic": "topic"}, lambda body, _key: topic_stats(body)),
     "running": LineKind(

@@ -7,12 +7,13 @@ from __future__ import annotations
 import tarfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from schemas import MEMBERSHIP_SNAPSHOTS
+from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS
 from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings, from_micros, to_micros
@@ -89,6 +90,30 @@ def test_every_recorded_snapshot_of_members_is_that_of_the_logs(live: Path) -> N
                 assert known == [state for moment, state in of_logs[key] if moment <= at][-1], (key, from_micros(at))
                 compared_snapshots += 1
     assert compared_snapshots == 2390
+
+
+@pytest.mark.parametrize("group", ["mix-avg", "mix-hash", "old-avg"])
+def test_committed_offsets_are_those_that_were_recorded(group: str, live: Path) -> None:
+    """Every recorded offset of a Java client's queue lies between what logs have before and after it."""
+    of_logs, of_recorder = committed_offsets(live, group), committed_offsets(FOLDER / "recording.jsonl.gz", group)
+    compared_offsets = 0
+    for queue, samples in of_logs.items():
+        for (since, low), (until, high) in pairwise(samples):
+            if until - since <= 30 * SECOND:
+                inside = [offset for at, offset in of_recorder.get(queue, ()) if since + SECOND <= at < until]
+                assert all(low <= offset <= high for offset in inside), queue
+                compared_offsets += len(inside)
+    assert compared_offsets > 50
+
+
+def committed_offsets(recording: Path, group: str) -> dict[tuple[str, str, int], list[tuple[int, int]]]:
+    """Per topic, broker and queue: (microseconds, the group's offset), in order of time."""
+    found: dict[tuple[str, str, int], list[tuple[int, int]]] = defaultdict(list)
+    for row in sorted(recorded_rows(recording)[OFFSET_SNAPSHOTS], key=lambda row: row["captured_at"]):
+        for queue in row["offsets"] if row["consumer_group"] == group else ():
+            place = row["topic"], queue["broker_name"], queue["queue_id"]
+            found[place].append((to_micros(row["captured_at"]), queue["consumer_offset"]))
+    return found
 
 
 @pytest.mark.parametrize("group", [group for group in REPORTING if group not in WITHOUT_STRATEGY])

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from spark_jobs.domain.kernel.progress import topic_progress
+from spark_jobs.domain.kernel.progress import lag_qualities, topic_progress
 from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
@@ -109,6 +109,21 @@ def test_every_queue_has_its_own_verdict_and_its_own_readings() -> None:
     assert found.readings.tolist() == [3, 0, 2]
     assert found.lag_last.tolist() == [0, UNKNOWN, 200]
     assert found.last_reading_at.tolist() == [at(20), UNKNOWN, at(10)]
+
+
+def test_without_the_ends_of_queues_what_was_consumed_is_known_and_what_waits_is_not() -> None:
+    """Committed offsets out of logs: they advance, stand, go back, and begin with 0. A pair of readings of which only
+    one has the end is not compared: the topic may have been created again.
+    """
+    interval = replayed(0, 3600, {("b", 0): (0,), ("b", 1): (0,), ("b", 2): (0,)})
+    rows = {0: ["?/0", "?/40", "?/5"], 10: ["?/7", "?/40", "9/9"], 20: ["?/4", "?/40", "?/3"]}
+    (found,) = topic_progress([interval], offsets([("b", 0), ("b", 1), ("b", 2)], rows), WINDOW, SETTINGS)
+    assert found.consumed.tolist() == [7, 0, UNKNOWN]
+    assert (found.rewinds.tolist(), found.rewound.tolist()) == ([1, 0, UNKNOWN], [3, UNKNOWN, UNKNOWN])
+    for unknown in (found.produced, found.lag_first, found.lag_last, found.age_ms):
+        assert unknown.tolist() == [UNKNOWN] * 3
+    assert found.verdicts == [None] * 3
+    assert lag_qualities(found).tolist() == ["END_UNKNOWN"] * 3
 
 
 def test_what_came_in_before_the_interval_s_first_reading_is_its_own_and_its_verdict_is_not() -> None:

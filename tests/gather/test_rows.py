@@ -80,6 +80,7 @@ PROGRESS = IntervalProgress(
     readings=numbers(3, 2, 0),
     last_reading_at=numbers(START + 8 * SECOND, None, None),
     consumer_offset=numbers(7, None, None),
+    end_offset=numbers(7, None, None),
     produced=numbers(10, 0, None),
     consumed=numbers(5, None, None),
     rewinds=numbers(1, None, None),

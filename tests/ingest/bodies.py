@@ -33,6 +33,7 @@ STATS = (
     '{"brokerName":"broker-a","queueId":9,"topic":"orders"}:'
     '{"brokerOffset":2,"consumerOffset":2,"lastTimestamp":1795226547638,"pullOffset":2}}}'
 )
+COMMITTED = '[["b",1,7],["b",0,3]]'
 TOPIC_STATS = '[["broker-b",0,5,9007199254740993],["broker-a",1,0,0],["broker-a",0,0,12]]'
 RUNNING = (
     '{"mqPopTable":{},"mqTable":{'
@@ -57,6 +58,7 @@ LINES = {
     "connection": {"kind": "connection", "at": AT, "group": "pay", "broker": "broker-a", "body": CONNECTIONS},
     "route": {"kind": "route", "at": AT, "topic": "orders", "body": ROUTE},
     "stats": {"kind": "stats", "at": AT, "group": "pay", "topic": "orders", "body": STATS},
+    "committed": {"kind": "committed", "at": AT, "group": "pay", "topic": "orders", "body": COMMITTED},
     "topicstats": {"kind": "topicstats", "at": AT, "topic": "orders", "body": TOPIC_STATS},
     "running": {"kind": "running", "at": AT, "group": "pay", "client": "172.17.0.1@1", "body": RUNNING},
     "call": {

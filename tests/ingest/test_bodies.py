@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.ingest.bodies import CONNECTIONS, ROUTE, RUNNING, STATS, TOPIC_STATS, line, rejection, row
+from tests.ingest.bodies import COMMITTED, CONNECTIONS, ROUTE, RUNNING, STATS, TOPIC_STATS, line, rejection, row
 
 CAPTURED_AT = datetime(2026, 11, 21, 2, 2, 27, 799000, UTC)
 
@@ -235,7 +235,22 @@ def test_a_second_mention_by_reference_is_the_same_subscription() -> None:
     assert row(line("running", body=body))["subscriptions"] == [subscription, subscription]
 
 
-BODIES = {"connection": CONNECTIONS, "route": ROUTE, "stats": STATS, "topicstats": TOPIC_STATS, "running": RUNNING}
+def test_committed_offsets_are_all_that_logs_know_of_a_queue() -> None:
+    unknown = {"broker_offset": None, "pull_offset": None, "last_timestamp": None}
+    assert row(line("committed"))["offsets"] == [
+        {"broker_name": "b", "queue_id": queue_id, "consumer_offset": offset} | unknown
+        for queue_id, offset in ((0, 3), (1, 7))
+    ]
+
+
+BODIES = {
+    "connection": CONNECTIONS,
+    "route": ROUTE,
+    "stats": STATS,
+    "committed": COMMITTED,
+    "topicstats": TOPIC_STATS,
+    "running": RUNNING,
+}
 
 
 @pytest.mark.parametrize(
@@ -277,6 +292,8 @@ BODIES = {"connection": CONNECTIONS, "route": ROUTE, "stats": STATS, "topicstats
         ("stats", '"brokerOffset":3,', "", "MISSING_FIELD", "body.offsetTable.value[1].brokerOffset is missing"),
         ("stats", "9223372036854775807", "9223372036854775808", "BODY_UNREADABLE", "integer beyond 64 bits"),
         ("stats", '"pullOffset":-1', '"pullOffset":""', "WRONG_TYPE", "body.offsetTable.value[0].pullOffset is text"),
+        ("committed", ",7", "", "MISSING_FIELD", "body[0] has 2 elements, not 3"),
+        ("committed", "1,7", "0,7", "CONTRADICTION", "'b' 0 twice"),
         ("topicstats", "5,", "", "MISSING_FIELD", "body[0] has 3 elements, not 4"),
         ("topicstats", '"broker-b"', "null", "WRONG_TYPE", "body[0][0] is null, not text"),
         ("topicstats", '"broker-b"', '"\\ud800"', "LONE_SURROGATE", "body[0][0]"),

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.errors import InputFileError, UsageError
-from spark_jobs.ingest.logs.entries import LogZone, entries
+from spark_jobs.ingest.logs.entries import FileClock, LogFile, LogZone
 from spark_jobs.ingest.logs.events import (
     Booted,
     Born,
+    Committed,
     Connected,
     Disconnected,
     Empty,
@@ -130,6 +131,15 @@ LINES: Sequence[tuple[str, Sequence[Event]]] = (
         [Rebalanced("g", "t", "c@1", "AVG", ())],
     ),
     (
+        "[persistAll] Group: g ClientId: c@1 updateConsumeOffsetToBroker MessageQueue [topic=t, brokerName=b, "
+        "queueId=3] 29",
+        [Committed("g", "t", "b", 3, 29)],
+    ),
+    (
+        "topicQueueTable Topic: t {b=" + QUEUE + "}",
+        [TopicChanged("b", "t", QueueCounts(4, 8, 6), None)],
+    ),
+    (
         "The broker[b, 10.1.0.1:10911] boot success. serializeType=JSON and name server is 10.1.0.2:9876",
         [Booted("b", "10.1.0.1:10911")],
     ),
@@ -156,21 +166,27 @@ def test_what_a_line_says(text: str, said: Sequence[Event]) -> None:
     ],
 )
 def test_times_are_utc(line: str, zone: str | None, at: str, tmp_path: Path) -> None:
-    (entry,) = entries(_file(tmp_path, "a.log", [line]), LogZone(zone))
-    assert entry.at == int(_utc(at).timestamp() * 1000)
+    assert _times(_file(tmp_path, "a.log", [line]), zone) == [int(_utc(at).timestamp() * 1000)]
+
+
+def _times(path: Path, zone: str | None = None) -> list[int]:
+    """When the entries of a file were written, milliseconds since 1970."""
+    file, clock = list(LogFile(path)), FileClock(path, LogZone(zone))
+    for entry in file:
+        clock.learn(entry)
+    return [clock.to_utc(entry.written, entry.is_gmt_8) for entry in file]
 
 
 def test_the_time_of_a_connection_says_the_zone_of_its_file(tmp_path: Path) -> None:
     """1700000000123 is 2023-11-14T22:13:20Z: this host writes New York's time, in a layout of its own."""
     line = f"2023-11-14 17:13:20,200 [hb] new consumer connected, group: g PASSIVELY CLUSTERING channel: {OPEN}"
-    (entry,) = entries(_file(tmp_path, "broker.log", [line]), LogZone("UTC"))
-    assert entry.at == 1700000000200
+    assert _times(_file(tmp_path, "broker.log", [line]), "UTC") == [1700000000200]
 
 
 def test_a_zone_that_nobody_says_is_not_guessed(tmp_path: Path) -> None:
     path = _file(tmp_path, "rocketmq_client.log", ["2026-11-26 06:20:33,250 INFO RocketmqClient - x"])
     with pytest.raises(InputFileError, match=r"rocketmq_client\.log does not say the time zone.*--log-zone"):
-        list(entries(path, LogZone(None)))
+        _times(path)
     with pytest.raises(UsageError, match="--log-zone Mars/Base is no time zone"):
         LogZone("Mars/Base")
 
@@ -185,7 +201,7 @@ def test_what_is_no_entry_is_passed_over(tmp_path: Path) -> None:
     ]
     path = tmp_path / "broker.log"
     path.write_bytes("\n".join(lines).encode() + b"\n2026-11-26 06:20:59 INFO main - \xff\xfe\n")
-    assert [entry.text[-10:] for entry in entries(path, LogZone(None))] == [
+    assert [entry.text[-10:] for entry in LogFile(path)] == [
         _log(_connected("a"))[0][-10:],
         " main - \ufffd\ufffd",
     ]
@@ -352,6 +368,25 @@ def test_queues_of_topics_are_those_of_the_configuration_and_its_changes(tmp_pat
         if row["kind"] == "route"
     }
     assert (routes["t", "22:20:33"], routes["t", "22:21:33"], routes["u", "22:21:33"]) == (8, 4, 3)
+
+
+def test_offsets_are_those_of_the_last_commit_in_each_cadence(tmp_path: Path) -> None:
+    """Times are those of the last commit, not of the cadence: nobody knows what was committed after it. Another file
+    of the same client has some of the lines, too.
+    """
+    commits = [
+        f"[persistAll] Group: g ClientId: c@1 updateConsumeOffsetToBroker MessageQueue [topic=t, brokerName=b, "
+        f"queueId={queue_id}] {offset}"
+        for queue_id, offset in ((0, 5), (1, 7), (0, 6), (0, 9), (1, 8))
+    ]
+    lines = _log(*commits, every=5)  # at :33 :38 :43 :48 :53
+    _file(tmp_path, "rocketmq_client.log", lines[:4])
+    _file(tmp_path, "otherdays/rocketmq_client.1.log", lines[2:])
+    rows = recording_of_logs([LogFolder(tmp_path, None)], "c").rows
+    assert [(_clock(row["at"]), json.loads(row["body"])) for row in rows if row["kind"] == "committed"] == [
+        ("22:20:38", [["b", 0, 5], ["b", 1, 7]]),
+        ("22:20:53", [["b", 0, 9], ["b", 1, 8]]),
+    ]
 
 
 @pytest.mark.parametrize(

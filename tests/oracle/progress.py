@@ -21,8 +21,10 @@ class QueueReading(NamedTuple):
 
     @property
     def consumed_to(self) -> int | None:
-        """Next offset to consume; None where the group never committed, though there is something."""
-        if self.consumer_offset == 0 and self.end_offset == 0:
+        """Next offset to consume; None where the group never committed, though there is something. An offset without
+        an end was committed.
+        """
+        if self.consumer_offset == 0 and not self.end_offset:
             return 0
         return self.consumer_offset if self.consumer_offset or self.last_timestamp else None
 
@@ -186,7 +188,8 @@ def _growth(before: QueueReading, after: QueueReading, log: Log) -> int | None:
     """Of the consumer offset; behind a known one, 0 without a timestamp is the beginning."""
     if before.consumed_to is None or after.consumer_offset is None:
         return None
-    if _produced(before, after) is None and after.at not in log.same_after_fall:
+    have_no_end = before.end_offset is None and after.end_offset is None
+    if _produced(before, after) is None and not have_no_end and after.at not in log.same_after_fall:
         return None
     return after.consumer_offset - before.consumed_to
 

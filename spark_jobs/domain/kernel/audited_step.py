@@ -142,7 +142,7 @@ class IntervalProgress:
 
     Null is `history.UNKNOWN` (verdicts: None). `start` and `end`: of the interval inside the step, ended early where
     another view's interval begins. Times are microseconds. `lag_first` and `lag_last`: at its first and at
-    its last reading, null where that one does not tell.
+    its last reading, null where that one does not tell. `consumer_offset` and `end_offset`: at its last reading.
 
     `verdicts`: the worst of each queue's windows; `spans`: when which queue was stuck. Of that time, between readings
     of the step: `stuck_growth` of the lag and `stuck_produced`, messages, and `stuck_time`; 0 where there is none.
@@ -155,6 +155,7 @@ class IntervalProgress:
     readings: NDArray[np.int64]
     last_reading_at: NDArray[np.int64]
     consumer_offset: NDArray[np.int64]
+    end_offset: NDArray[np.int64]
     produced: NDArray[np.int64]
     consumed: NDArray[np.int64]
     rewinds: NDArray[np.int64]

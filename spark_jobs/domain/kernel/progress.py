@@ -34,10 +34,9 @@ _Since = dict[Place, int]
 
 def lag_qualities(progress: IntervalProgress) -> NDArray[np.str_]:
     """Per queue, whether the lag at its last reading is measured or unknown (`LagQuality`)."""
-    committed = np.where(
-        progress.consumer_offset == UNKNOWN, LagQuality.NEVER_COMMITTED.value, LagQuality.BEYOND_END.value
-    )
-    unknown = np.where(progress.readings > 0, committed, LagQuality.NO_READING.value)
+    committed = np.where(progress.end_offset == UNKNOWN, LagQuality.END_UNKNOWN.value, LagQuality.BEYOND_END.value)
+    read = np.where(progress.consumer_offset == UNKNOWN, LagQuality.NEVER_COMMITTED.value, committed)
+    unknown = np.where(progress.readings > 0, read, LagQuality.NO_READING.value)
     known = LagQuality.UNFILTERED if progress.is_filtered else LagQuality.MEASURED
     return np.where(progress.lag_last != UNKNOWN, known.value, unknown)
 
@@ -145,7 +144,8 @@ def _interval_progress(
 
 
 _MEASURES = (
-    *("last_reading_at", "consumer_offset", "produced", "consumed", "rewinds", "rewound", "rewound_max", "rewound_at"),
+    *("last_reading_at", "consumer_offset", "end_offset", "produced", "consumed"),
+    *("rewinds", "rewound", "rewound_max", "rewound_at"),
     *("moved_at", "lag_first", "lag_last", "lag_max", "age_ms"),
 )
 _COUNTS = ("readings", "stuck_growth", "stuck_produced", "stuck_time")
@@ -198,6 +198,7 @@ def _measures(pairs: ReadingPairs, first_row: int) -> dict[str, Any]:
         "readings": pairs.present.sum(axis=0),
         "last_reading_at": last_at,
         "consumer_offset": consumer_offset,
+        "end_offset": _pick(pairs.end_offset, last, was_read),
         "produced": _sum(pairs.produced),
         "consumed": _sum(pairs.forward),
         "moved_at": np.where(moved.any(axis=0), pairs.times[last_true(moved)], UNKNOWN),

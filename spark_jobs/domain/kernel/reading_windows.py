@@ -147,6 +147,7 @@ class ReadingPairs:
     readings: OffsetReadings
     times: NDArray[np.int64]
     present: NDArray[np.bool_]
+    end_offset: Matrix
     consumed_to: Matrix
     lag: Matrix
     last_timestamp: Matrix
@@ -167,7 +168,8 @@ class ReadingPairs:
 
 def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
     """The readings at these rows; the first of each queue has none before it. Offsets of a topic that was created again
-    are not compared with those before, nor is what follows one that is beyond the end.
+    are not compared with those before, nor is what follows one that is beyond the end. Where the ends of both readings
+    are unknown, the committed offsets are compared.
     """
     present, end = readings.present[seen], readings.end_offset[seen]
     committed, known = readings.consumer_offset[seen], readings.consumed_to[seen]
@@ -176,7 +178,8 @@ def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
     end_before, known_before = at_rows(end, previous), at_rows(known, previous)
     both_ends = has_previous & (end != UNKNOWN) & (end_before != UNKNOWN)
     fell = both_ends & (end < end_before)
-    comparable, produced = both_ends & ~fell, np.where(both_ends & ~fell, end - end_before, UNKNOWN)
+    no_ends = has_previous & (end == UNKNOWN) & (end_before == UNKNOWN)
+    comparable, produced = both_ends & ~fell | no_ends, np.where(both_ends & ~fell, end - end_before, UNKNOWN)
     beyond = present & (readings.beyond_end[seen] > RACE_MESSAGES)
     if fell.any():
         ends = EndReadings(readings.times[seen], end, known, readings.last_timestamp[seen], previous)
@@ -193,6 +196,7 @@ def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
         readings=readings,
         times=readings.times[seen],
         present=present,
+        end_offset=end,
         consumed_to=known,
         lag=readings.lag[seen],
         last_timestamp=readings.last_timestamp[seen],

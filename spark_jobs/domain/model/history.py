@@ -226,10 +226,11 @@ class OffsetReadings(QueueReadings):
     @cached_property
     def consumed_to(self) -> Matrix:
         """Next offset to consume; `UNKNOWN` where the group never committed: 0 with a last timestamp of 0, or none.
-        Where nothing ever came (a broker offset of 0), there is nothing to commit, and 0 is the next offset.
+        Where nothing ever came (a broker offset of 0), there is nothing to commit, and 0 is the next offset. So it is
+        where the end is unknown: logs have only offsets that were committed.
         """
         never = (self.consumer_offset == 0) & ((self.last_timestamp == 0) | (self.last_timestamp == UNKNOWN))
-        return np.where(never & (self.end_offset != 0), UNKNOWN, self.consumer_offset)
+        return np.where(never & (self.end_offset > 0), UNKNOWN, self.consumer_offset)
 
     @cached_property
     def lag(self) -> Matrix:

@@ -92,11 +92,12 @@ class Verdict(StrEnum):
 
 class LagQuality(StrEnum):
     """Quality of a queue's lag. UNFILTERED: it counts messages that the subscription leaves out, too. BEYOND_END: the
-    committed offset is beyond the end of the queue.
+    committed offset is beyond the end of the queue. END_UNKNOWN: the end is in no sample, as logs do not have it.
     """
 
     MEASURED = "MEASURED"
     UNFILTERED = "UNFILTERED"
     NEVER_COMMITTED = "NEVER_COMMITTED"
     BEYOND_END = "BEYOND_END"
+    END_UNKNOWN = "END_UNKNOWN"
     NO_READING = "NO_READING"

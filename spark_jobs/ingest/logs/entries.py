@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import re
+import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import IO, Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from spark_jobs.errors import InputFileError, UsageError
-from spark_jobs.ingest.files import read_lines
+from spark_jobs.ingest.files import opened
 
 #: A longer line is read no further: the lines that count have a few thousand characters.
 LONGEST_ENTRY: Final = 256 * 1024
@@ -31,11 +33,25 @@ _OWN_TIME = re.compile(r"new (?:consumer|producer) connected.* lastUpdateTimesta
 _QUARTER: Final = 15 * 60_000
 
 
-class Entry(NamedTuple):
-    """An entry of a log: milliseconds since 1970, and its first line."""
+class WrittenTime(NamedTuple):
+    """The time of an entry as it is written: milliseconds since 1970 as if it was in UTC. `offset`: milliseconds from
+    UTC, where the layout writes them; None: it does not.
+    """
 
-    at: int
+    local: int
+    offset: int | None
+
+
+class Entry(NamedTuple):
+    """An entry of a log: its time, and its first line."""
+
+    written: WrittenTime
     text: str
+
+    @property
+    def is_gmt_8(self) -> bool:
+        """Return whether the layout is one of RocketMQ's own."""
+        return bool(_GMT_8_LAYOUTS.match(self.text))
 
 
 class LogZone:
@@ -55,64 +71,112 @@ class LogZone:
         return local - int((moment.utcoffset() or timedelta()) / timedelta(milliseconds=1))
 
 
-def entries(path: Path, zone: LogZone) -> Iterator[Entry]:
-    """The entries of a log file, plain or gzip, in the file's order; more lines of an entry, such as a stack trace,
-    are left out, and a file that ends in the middle of a line ends with the entry before.
+class FileClock:
+    """The clock of one file: its times in UTC.
 
     The zone is what the entry says, else what the file's own times of connections say, else that of RocketMQ's layout,
-    else `zone`. Raises `InputFileError` where none of them says it, or where the file cannot be read.
+    else the one that the user names.
     """
-    offset = _offset_of_connections(path)
-    for text in _texts(path):
-        match = _TIME.search(text, 0, _TIME_WITHIN)
-        if match is None:
-            continue
-        local = _local(match)
-        if match[6]:
-            yield Entry(local - _written_offset(match[6]), text)
-        elif offset is not None:
-            yield Entry(local - offset, text)
-        elif _GMT_8_LAYOUTS.match(text):
-            yield Entry(local - _GMT_8, text)
-        else:
-            at = zone.to_utc(local)
-            if at is None:
-                raise InputFileError(f"{path} does not say the time zone of its entries: name it with --log-zone")
-            yield Entry(at, text)
+
+    def __init__(self, path: Path, zone: LogZone) -> None:
+        self._path, self._zone = path, zone
+        self._offset: int | None = None
+
+    def learn(self, entry: Entry) -> None:
+        """Take the zone from the first connection of the file."""
+        own = _OWN_TIME.search(entry.text) if self._offset is None else None
+        if own:
+            self._offset = round((entry.written.local - int(own[1])) / _QUARTER) * _QUARTER
+
+    def to_utc(self, written: WrittenTime, is_gmt_8: bool) -> int:
+        """A time of the file in milliseconds since 1970, when all of its entries were learned from; `is_gmt_8`: of its
+        entry. Raises `InputFileError` where nothing says the zone.
+        """
+        local, offset = written
+        if offset is None:
+            offset = self._offset
+        if offset is None and is_gmt_8:
+            offset = _GMT_8
+        at = self._zone.to_utc(local) if offset is None else local - offset
+        if at is None:
+            raise InputFileError(f"{self._path} does not say the time zone of its entries: name it with --log-zone")
+        return at
 
 
-def _texts(path: Path) -> Iterator[str]:
-    """The lines as text; what is no UTF-8 is replaced. A damaged end of a compressed file is left out."""
-    for line in read_lines(path):
-        if line.rejected is None:
-            yield line.content[:LONGEST_ENTRY].decode(errors="replace").rstrip("\r\n")
+class LogFile:
+    """A log file, plain or gzip: iterate it for its entries, in the file's order. More lines of an entry, such as a
+    stack trace, are left out, and so is a last line without an end, which is still being written or was cut.
 
-
-def _offset_of_connections(path: Path) -> int | None:
-    """Milliseconds from UTC to the local time of the file, by the first connection that it has; None: it has none."""
-    for text in _texts(path):
-        match, own = _TIME.search(text, 0, _TIME_WITHIN), _OWN_TIME.search(text)
-        if match and own:
-            return round((_local(match) - int(own[1])) / _QUARTER) * _QUARTER
-    return None
-
-
-def _local(match: re.Match[str]) -> int:
-    """Milliseconds since 1970 as if the time was in UTC.
-
-    RocketMQ 4.x clients write the seconds again in place of milliseconds: those are none.
+    `damage`: after the last entry, why the file could not be read any further; None: it was read whole.
     """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.damage: str | None = None
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Raises `InputFileError` where the file cannot be read, or not even begun."""
+        for line in self._lines():
+            text = line.decode(errors="replace").rstrip("\r\n")
+            written = _written_time(text)
+            if written is not None:
+                yield Entry(written, text)
+
+    def _lines(self) -> Iterator[bytes]:
+        with opened(self.path) as stream:
+            has_begun = False
+            try:
+                while line := stream.readline(LONGEST_ENTRY):
+                    has_begun = True
+                    if line.endswith(b"\n") or _skip_rest(stream):
+                        yield line
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                if not has_begun:
+                    raise InputFileError(f"{self.path} cannot be decompressed: {error}. Copy it again") from None
+                self.damage = str(error)
+
+
+def _skip_rest(stream: IO[bytes]) -> bool:
+    """Read to the end of a line; whether it has one."""
+    while block := stream.readline(LONGEST_ENTRY):
+        if block.endswith(b"\n"):
+            return True
+    return False
+
+
+def _written_time(text: str) -> WrittenTime | None:
+    """The time of an entry; None: the line has none."""
+    if text[19:20] == " ":  # as mostly: a time to the second, at the start of many lines one after the other
+        written = _time_in(text[:19])
+        if written is not None:
+            return written
+    match = _TIME.search(text, 0, _TIME_WITHIN)
+    return _of_match(match) if match else None
+
+
+@lru_cache(maxsize=16)
+def _time_in(text: str) -> WrittenTime | None:
+    match = _TIME.fullmatch(text)
+    return _of_match(match) if match else None
+
+
+def _of_match(match: re.Match[str]) -> WrittenTime | None:
+    """RocketMQ 4.x clients write the seconds again in place of milliseconds: those are none."""
     hours, minutes, seconds, fraction = int(match[2]), int(match[3]), int(match[4]), int(match[5] or 0)
+    day = _day(match[1])
+    if day is None:
+        return None
     millis = 0 if fraction == seconds else fraction
-    return _day(match[1]) + ((hours * 60 + minutes) * 60 + seconds) * 1000 + millis
+    local = day + ((hours * 60 + minutes) * 60 + seconds) * 1000 + millis
+    return WrittenTime(local, _written_offset(match[6]) if match[6] else None)
 
 
 @lru_cache(maxsize=1000)
-def _day(date: str) -> int:
+def _day(date: str) -> int | None:
     try:
         return int(datetime.fromisoformat(date).replace(tzinfo=UTC).timestamp()) * 1000
     except ValueError:
-        return 0
+        return None
 
 
 def _written_offset(text: str) -> int:

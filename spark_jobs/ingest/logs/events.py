@@ -9,7 +9,8 @@ clients.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 
@@ -137,9 +138,19 @@ class Rebalanced(NamedTuple):
     queues: tuple[tuple[str, int], ...]
 
 
+class Committed(NamedTuple):
+    """A client has committed the next offset to consume of a queue."""
+
+    group: str
+    topic: str
+    broker: str
+    queue_id: int
+    offset: int
+
+
 Event = (
     Booted | Connected | Disconnected | Expired | Empty | Born | Subscribed | Unsubscribed | Registered | Listed
-    | TopicChanged | Rebalanced
+    | TopicChanged | Rebalanced | Committed
 )  # fmt: skip
 
 _CHANNEL = (
@@ -165,11 +176,12 @@ _RIGHTS: Final = {"R": 4, "W": 2, "X": 1, "-": 0}
 
 def events(text: str) -> Iterator[Event]:
     """Return what the entry says; nothing, where it says none of it."""
-    for pattern, read in _LINES:
-        match = pattern.search(text)
+    words = WORDS.search(text)
+    if words:
+        pattern, read = _BY_WORDS[words[0]]
+        match = pattern.match(text, words.start())
         if match:
             yield from read(match)
-            return
 
 
 def _connection(match: re.Match[str]) -> LoggedConnection:
@@ -188,14 +200,21 @@ def _subscription(match: re.Match[str]) -> Subscription:
     return Subscription(match["topic"], match["type"] or "TAG", match["string"], int(match["version"]))
 
 
-def _subscribed(match: re.Match[str]) -> Iterator[Event]:
-    """Of a changed subscription the old one comes before the new one."""
-    group, is_new = match["group"], bool(match["new"])
-    subscriptions = list(map(_subscription, _SUBSCRIPTION.finditer(match.string, match.end())))
-    if subscriptions and is_new and subscriptions[-1].topic == f"%RETRY%{group}":
+def _subscribed_anew(match: re.Match[str]) -> Iterator[Event]:
+    group, subscription = match["group"], _SUBSCRIPTION.match(match.string, match.end())
+    if subscription and subscription["topic"] == f"%RETRY%{group}":
         yield Born(group)
-    if subscriptions:
-        yield Subscribed(group, subscriptions[-1], is_new)
+    if subscription:
+        yield Subscribed(group, _subscription(subscription), is_new=True)
+
+
+def _subscription_changed(match: re.Match[str]) -> Iterator[Event]:
+    """Of a changed subscription the old one comes before the new one."""
+    if match["topic"]:
+        yield Unsubscribed(match["group"], match["topic"])
+        return
+    for subscription in deque(_SUBSCRIPTION.finditer(match.string, match.end()), maxlen=1):
+        yield Subscribed(match["group"], _subscription(subscription), is_new=False)
 
 
 def _registered(match: re.Match[str]) -> Iterator[Event]:
@@ -205,7 +224,7 @@ def _registered(match: re.Match[str]) -> Iterator[Event]:
     yield Registered(match["group"], match["where"], address[1] if address else None, tuple(subscriptions))
 
 
-def _topic_of_broker(match: re.Match[str]) -> Iterator[Event]:
+def _topic_of_broker(match: re.Match[str]) -> Iterator[TopicChanged]:
     """Of a changed topic the old configuration comes before the new one; of a deleted one it is the last."""
     configs = [
         (
@@ -216,9 +235,12 @@ def _topic_of_broker(match: re.Match[str]) -> Iterator[Event]:
     ]
     if configs:
         topic, newest = configs[-1]
-        before = configs[0][1] if len(configs) > 1 else None
-        is_deleted = match[0].startswith("delete")
-        yield TopicChanged(None, topic, None if is_deleted else newest, newest if is_deleted else before)
+        yield TopicChanged(None, topic, newest, configs[0][1] if len(configs) > 1 else None)
+
+
+def _topic_deleted(match: re.Match[str]) -> Iterator[Event]:
+    for changed in _topic_of_broker(match):
+        yield TopicChanged(None, changed.topic, None, changed.queues)
 
 
 def _topic_of_route(match: re.Match[str]) -> Iterator[Event]:
@@ -235,6 +257,11 @@ def _rebalanced(match: re.Match[str]) -> Iterator[Event]:
     yield Rebalanced(match["group"], match["topic"], match["client"], match["strategy"], tuple(queues))
 
 
+def _committed(match: re.Match[str]) -> Iterator[Event]:
+    queue = match["topic"], match["broker"], int(match["queue"])
+    yield Committed(match["group"], *queue, int(match["offset"]))
+
+
 def _fields_of(kind: Callable[..., Event], *names: str) -> Callable[[re.Match[str]], Iterator[Event]]:
     """Reads an event whose fields are these groups of the pattern."""
 
@@ -244,69 +271,57 @@ def _fields_of(kind: Callable[..., Event], *names: str) -> Callable[[re.Match[st
     return read
 
 
-#: The lines that say something, and how each is read.
-_LINES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Event]]], ...]] = (
+_EMPTY = _fields_of(Empty, "group")
+#: The lines that say something: words that it has and others have not, its form, and how it is read.
+_LINES: Final[Sequence[tuple[str, str, Callable[[re.Match[str]], Iterator[Event]]]]] = (
     (
-        re.compile(
-            r"new consumer connected, group: (?P<group>\S+) (?P<consume_type>\w+) (?P<model>\w+) channel: " + _CHANNEL
-        ),
+        "new consumer connected",
+        r", group: (?P<group>\S+) (?P<consume_type>\w+) (?P<model>\w+) channel: " + _CHANNEL,
         _connected,
     ),
+    ("remove not active channel", r"\[" + _CHANNEL + r".*consumer group: (?P<group>\S+)", _disconnected),
+    ("unregister a consumer", r"\[(?P<group>[^]]+)\] from consumerGroupInfo " + _CHANNEL, _disconnected),
     (
-        re.compile(r"NETTY EVENT: remove not active channel\[" + _CHANNEL + r".*consumer group: (?P<group>\S+)"),
-        _disconnected,
-    ),
-    (re.compile(r"unregister a consumer\[(?P<group>[^]]+)\] from consumerGroupInfo " + _CHANNEL), _disconnected),
-    (
-        re.compile(
-            r"SCAN: remove expired channel from ConsumerManager consumerTable\. "
-            r"channel=(?:\S*R:)?/?(?P<address>[^], ]+)\]?, consumerGroup=(?P<group>\S+)"
-        ),
+        "SCAN: remove expired channel from ConsumerManager",
+        r" consumerTable\. channel=(?:\S*R:)?/?(?P<address>[^], ]+)\]?, consumerGroup=(?P<group>\S+)",
         _fields_of(Expired, "group", "address"),
     ),
-    (re.compile(r"no any connection, and remove consumer group, (?P<group>\S+)"), _fields_of(Empty, "group")),
-    (re.compile(r"getConsumerGroupInfo failed, (?P<group>\S+)"), _fields_of(Empty, "group")),
-    (re.compile(r"the consumer's group info not exist, group: (?P<group>\S+)"), _fields_of(Empty, "group")),
+    ("no any connection, and remove consumer group", r", (?P<group>\S+)", _EMPTY),
+    ("getConsumerGroupInfo failed", r", (?P<group>\S+)", _EMPTY),
+    ("the consumer's group info not exist", r", group: (?P<group>\S+)", _EMPTY),
+    ("subscription changed, add new topic", r", group: (?P<group>\S+) ", _subscribed_anew),
+    ("subscription changed, group", r": (?P<group>\S+) (?:OLD:|remove topic (?P<topic>\S+))", _subscription_changed),
     (
-        re.compile(
-            r"subscription changed, (?P<new>add new topic, |)group: (?P<group>\S+) (?:OLD: )?(?=SubscriptionData)"
-        ),
-        _subscribed,
-    ),
-    (
-        re.compile(r"subscription changed, group: (?P<group>\S+) remove topic (?P<topic>\S+)"),
-        _fields_of(Unsubscribed, "group", "topic"),
-    ),
-    (
-        re.compile(
-            r"registerConsumer info changed.*ConsumerData \[groupName=(?P<group>[^,]+),.*?"
-            r"consumeFromWhere=(?P<where>\w+)"
-        ),
+        "registerConsumer info changed",
+        r".*ConsumerData \[groupName=(?P<group>[^,]+),.*?consumeFromWhere=(?P<where>\w+)",
         _registered,
     ),
+    ("create new topic", "", _topic_of_broker),
+    ("update topic config", "", _topic_of_broker),
+    ("delete topic config OK", "", _topic_deleted),
+    ("new topic registered", r", (?P<topic>\S+) ", _topic_of_route),
+    ("topic changed", r", (?P<topic>\S+) OLD:", _topic_of_route),
+    ("topicQueueTable Topic", r": (?P<topic>\S+) ", _topic_of_route),
+    ("the topic[", r"(?P<topic>[^]]+)\] route info changed", _topic_of_route),
     (
-        re.compile(r"(?:create new topic|update topic config|delete topic config OK)(?=.*TopicConfig)"),
-        _topic_of_broker,
-    ),
-    (re.compile(r"new topic registered, (?P<topic>\S+) "), _topic_of_route),
-    (re.compile(r"topic changed, (?P<topic>\S+) OLD:"), _topic_of_route),
-    (re.compile(r"the topic\[(?P<topic>[^]]+)\] route info changed"), _topic_of_route),
-    (
-        re.compile(
-            r"rebalanced result changed\. allocateMessageQueueStrategyName=(?P<strategy>[^,]+), "
-            r"group=(?P<group>[^,]+), topic=(?P<topic>[^,]+), clientId=(?P<client>[^,]+), mqAllSize=\d+, cidAllSize=\d+"
-        ),
+        "rebalanced result changed",
+        r"\. allocateMessageQueueStrategyName=(?P<strategy>[^,]+), group=(?P<group>[^,]+), topic=(?P<topic>[^,]+), "
+        r"clientId=(?P<client>[^,]+), mqAllSize=\d+, cidAllSize=\d+",
         _rebalanced,
     ),
     (
-        re.compile(r"The broker\[(?P<broker>[^,]+), (?P<address>[^]]+)\] boot success"),
+        "] Group: ",
+        r"(?P<group>\S+) ClientId: \S+ updateConsumeOffsetToBroker MessageQueue \[topic=(?P<topic>[^ ]+), "
+        r"brokerName=(?P<broker>[^,]+), queueId=(?P<queue>\d+)\] (?P<offset>\d+)$",
+        _committed,
+    ),
+    (
+        "The broker[",
+        r"(?P<broker>[^,]+), (?P<address>[^]]+)\] boot success",
         _fields_of(Booted, "broker", "address"),
     ),
+    ("new producer connected", "(?!)", _connected),  # says the zone only
 )
+_BY_WORDS: Final = {words: (re.compile(re.escape(words) + form), read) for words, form, read in _LINES}
 #: Words of these lines, to pass over all others.
-WORDS: Final = re.compile(
-    "new consumer connected|remove not active|unregister a consumer|SCAN: remove|no any connection|"
-    "getConsumerGroupInfo failed|group info not exist|subscription changed|registerConsumer info|create new topic|"
-    "update topic config|delete topic config|new topic registered|topic changed|route info changed|"
-    "rebalanced result changed|boot success"
-)
+WORDS: Final = re.compile("|".join(map(re.escape, _BY_WORDS)))

@@ -22,7 +22,8 @@ from spark_jobs.ingest.logs.events import (
     Subscription,
     Unsubscribed,
 )
-from spark_jobs.ingest.logs.sources import Logged, Process
+from spark_jobs.ingest.logs.read import Logged
+from spark_jobs.ingest.logs.sources import Process
 
 #: The line that a group is new follows the first connection by less than this, in milliseconds.
 _JUST: Final = 2_000

@@ -19,11 +19,11 @@ from spark_jobs.ingest.logs.clients import KnownOfClient, clients_of
 from spark_jobs.ingest.logs.entries import LogZone
 from spark_jobs.ingest.logs.events import Booted, QueueCounts, Subscription
 from spark_jobs.ingest.logs.members import Changed, GroupState, groups_of
+from spark_jobs.ingest.logs.offsets import CADENCE, offset_rows, together
+from spark_jobs.ingest.logs.report import LogReport
 from spark_jobs.ingest.logs.routes import QueuesChanged, addresses_of, topics_of
-from spark_jobs.ingest.logs.sources import LogFolder, LogReport, Process, processes, with_snapshots
+from spark_jobs.ingest.logs.sources import LogFolder, Process, processes, with_snapshots
 
-#: A state is repeated so often while its process is alive, in milliseconds: the default cadence.
-CADENCE: Final = 20_000
 _NOT_ONLINE: Final = "MQBrokerException CODE: 206  DESC: no consumer of the group is in the log"
 _CLASS_OF_STRATEGY: Final = {
     name: f"org.apache.rocketmq.client.consumer.rebalance.{java}" for java, name in STRATEGY_OF_CLASS.items()
@@ -45,11 +45,9 @@ class LogRecording(NamedTuple):
         named = [process for process in self.processes if process.name]
         rest = sum(not process.name for process in self.processes)
         text = [
-            f"{len(self.report.entries):,} log files, {self.report.entries.total():,} entries, "
-            f"{self.report.events.total():,} of them understood",
+            str(self.report),
             *(f"{process.name}: {' and '.join(map(_span, process.alive))}" for process in named),
             *([f"and {count(rest, 'folder')} without consumers' connections"] if rest else []),
-            *(f"nothing was understood in {path}" for path in self.report.not_understood),
         ]
         for group, brokers in self.unknown.items():
             text.append(f"{group}: its members are unknown for some of the time at {', '.join(brokers)}")
@@ -78,7 +76,8 @@ def recording_of_logs(
         for group in at_all
     }
     meta = {"kind": "meta", "cluster": cluster, "source": "logs"}
-    rows = chain([meta], _memberships(read, groups, at_all), _routes(read), _clients(read, groups))
+    offsets = offset_rows(together([process.commits for process in read]))
+    rows = chain([meta], _memberships(read, groups, at_all), _routes(read), _clients(read, groups), offsets)
     return LogRecording(rows, read, {group: brokers for group, brokers in unknown.items() if brokers}, report)
 
 

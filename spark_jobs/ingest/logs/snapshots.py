@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from schemas import OFFSET_SNAPSHOTS
-from spark_jobs.ingest.logs.sources import spans_of
+from spark_jobs.ingest.logs.read import spans_of
 from spark_jobs.store.warehouse import Warehouse
 
 #: Seconds: times are compared in steps of it.
@@ -15,11 +15,11 @@ _STEP = 20
 
 def recorded_spans(spark: SparkSession, warehouse: Warehouse, cluster: str) -> list[tuple[int, int]]:
     """The spans (milliseconds, both ends within) in which a recorder was at work for the cluster, in order: it records
-    offsets, which no log has.
+    where queues end, which no log has.
     """
     steps = (
         warehouse.read(spark, OFFSET_SNAPSHOTS)
-        .where(F.col("cluster") == cluster)
+        .where((F.col("cluster") == cluster) & F.exists("offsets", lambda queue: queue.broker_offset.isNotNull()))
         .select(F.floor(F.unix_seconds("captured_at") / _STEP).alias("step"))
         .distinct()
         .collect()

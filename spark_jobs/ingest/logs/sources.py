@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -12,26 +12,23 @@ from typing import Any, Final, NamedTuple
 
 from schemas import MEMBERSHIP_SNAPSHOTS
 from spark_jobs.domain.kernel.unseen import PROXY
-from spark_jobs.domain.model.window import Time, joined, to_micros
+from spark_jobs.domain.model.window import to_micros
 from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.files import read_lines
-from spark_jobs.ingest.logs.entries import LogZone, entries
+from spark_jobs.ingest.logs.entries import LogZone
 from spark_jobs.ingest.logs.events import (
-    WORDS,
     Booted,
     Connected,
-    Event,
     Listed,
     LoggedConnection,
     QueueCounts,
     Subscription,
-    events,
 )
+from spark_jobs.ingest.logs.offsets import Commits, together
+from spark_jobs.ingest.logs.read import LONGEST_SILENCE, FileLog, Logged, read_files, spans_of
+from spark_jobs.ingest.logs.report import LogReport
 from spark_jobs.ingest.recording import Row, outcomes
 
-#: A broker registers at the name servers every 30 s, and a proxy or client logs its counts every 60 s: longer without
-#: any line, and what happened is unknown.
-LONGEST_SILENCE: Final = 150_000
 #: Of recordings that name no cluster: their own is not asked for here.
 _ANY_CLUSTER: Final = "*"
 #: Folders that every installation has.
@@ -54,34 +51,20 @@ class LogFolder(NamedTuple):
         return cls(Path(path), process)
 
 
-class Logged(NamedTuple):
-    """An event at its time, milliseconds since 1970."""
-
-    at: int
-    event: Event
-
-
 @dataclass
 class Process:
     """The logs of one process: a broker, a proxy, a name server or an application.
 
     `name`: of a broker or a proxy, as snapshots call it; None: of any other process. `alive`: the spans in which lines
-    follow each other, milliseconds, both ends within. `topics`: of a broker's `topics.json`; None: there is none.
+    follow each other, milliseconds, both ends within. `commits`: offsets that clients wrote into it. `topics`: of a
+    broker's `topics.json`; None: there is none.
     """
 
     name: str | None
     logged: list[Logged]
     alive: list[tuple[int, int]]
+    commits: Commits = field(default_factory=dict)
     topics: dict[str, QueueCounts] | None = None
-
-
-@dataclass
-class LogReport:
-    """Read logs: entries and events per file, and files in which nothing was understood."""
-
-    entries: Counter[str] = field(default_factory=Counter)
-    events: Counter[str] = field(default_factory=Counter)
-    not_understood: list[str] = field(default_factory=list)
 
 
 def processes(folders: Sequence[LogFolder], zone: LogZone, report: LogReport) -> list[Process]:
@@ -100,7 +83,12 @@ def processes(folders: Sequence[LogFolder], zone: LogZone, report: LogReport) ->
                 files[_folder_of(path), folder.process].append(path)
     if not files:
         raise InputFileError(f"there is no log below {', '.join(str(folder.path) for folder in folders)}")
-    read = [_process(name, paths, folder, zone, report) for (folder, name), paths in sorted(files.items(), key=str)]
+    logs = {log.path: log for log in read_files([path for paths in files.values() for path in paths], zone)}
+    report.files.extend(logs.values())
+    read = [
+        _process(name, [logs[path] for path in paths], folder)
+        for (folder, name), paths in sorted(files.items(), key=str)
+    ]
     return _merged(_with_topics(read, topics, folders))
 
 
@@ -152,24 +140,14 @@ def _files_below(path: Path) -> Iterator[Path]:
         raise InputFileError(f"{path} does not exist: name a folder of logs, or a file")
 
 
-def _process(name: str | None, paths: Sequence[Path], folder: Path, zone: LogZone, report: LogReport) -> Process:
-    """The files of one folder; a line that two of them have counts once."""
-    logged: dict[tuple[int, str], list[Event]] = {}
-    times: set[int] = set()
-    for path in paths:
-        understood = 0
-        for at, text in entries(path, zone):
-            report.entries[str(path)] += 1
-            times.add(at // 1000)
-            if WORDS.search(text) and (at, text) not in logged:
-                logged[at, text] = list(events(text))
-                understood += bool(logged[at, text])
-        report.events[str(path)] = understood
-        if not report.entries[str(path)]:
-            report.not_understood.append(str(path))
-    ordered = sorted(logged.items(), key=lambda item: item[0][0])  # stable: as in the files within a second
-    flat = [Logged(at, event) for (at, _), of_line in ordered for event in of_line]
-    return Process(_name_of(name, folder, flat), flat, spans_of((1000 * second, 1000 * second) for second in times))
+def _process(name: str | None, logs: Sequence[FileLog], folder: Path) -> Process:
+    """The files of one folder; a line that two of them have counts once. Within a second their order is that of the
+    files, the oldest first.
+    """
+    in_order = sorted(logs, key=lambda log: min(log.alive, default=(0, 0)))
+    logged = sorted(dict.fromkeys(entry for log in in_order for entry in log.events), key=attrgetter("at"))
+    alive = spans_of(span for log in logs for span in log.alive)
+    return Process(_name_of(name, folder, logged), logged, alive, together([log.commits for log in logs]))
 
 
 def _name_of(name: str | None, folder: Path, logged: Iterable[Logged]) -> str | None:
@@ -189,12 +167,6 @@ def _name_of(name: str | None, folder: Path, logged: Iterable[Logged]) -> str | 
     ):
         return f"{PROXY}{next((part for part in reversed(folder.parts) if part not in _ANY_LOGS), folder.name)}"
     raise InputFileError(f"{folder} does not say whose logs it has: name the broker, --logs BROKER={folder}")
-
-
-def spans_of(times: Iterable[Time]) -> list[Time]:
-    """These times (milliseconds, both ends within), those together between which is no more than `LONGEST_SILENCE`."""
-    lasting = joined((first, last + LONGEST_SILENCE) for first, last in times)
-    return [(first, last - LONGEST_SILENCE) for first, last in lasting]
 
 
 def _topics(path: Path) -> dict[str, QueueCounts]:
@@ -237,6 +209,7 @@ def _merged(read: Iterable[Process]) -> list[Process]:
             first = merged[process.name]
             first.logged = sorted(first.logged + process.logged, key=attrgetter("at"))
             first.alive = spans_of(first.alive + process.alive)
+            first.commits = together([first.commits, process.commits])
             first.topics = first.topics or process.topics
         else:
             merged[process.name] = process

@@ -16,6 +16,7 @@ from spark_jobs.show.rows import Row
 _WHY_UNKNOWN: Mapping[str, str] = {
     LagQuality.NEVER_COMMITTED: "the group has never committed an offset there",
     LagQuality.BEYOND_END: "the group's offset is beyond the end of the queue",
+    LagQuality.END_UNKNOWN: "the logs do not say where the queue ends",
     LagQuality.NO_READING: "no offset was read",
 }
 
@@ -33,12 +34,13 @@ def with_growth(row: Row, allowed_lag: int) -> Row:
 
 @dataclass(frozen=True)
 class Unknown:
-    """Queues without a known backlog, why, and messages produced to them (None: unknown)."""
+    """Queues without a known backlog, why, and messages produced to and consumed from them (None: unknown)."""
 
     queues: str
     queue_count: int
     quality: str
     produced: int | None
+    consumed: int | None
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,8 @@ def backlog_of(rows: Sequence[Row]) -> ViewBacklog | None:
 
 def _unknown(quality: str, rows: Sequence[Row]) -> Unknown:
     rows = [row for row in rows if row["lag_quality"] == quality]
-    return Unknown(_ranges(rows), len(rows), quality, known_sum(row["produced"] for row in rows))
+    produced, consumed = (known_sum(row[name] for row in rows) for name in ("produced", "consumed"))
+    return Unknown(_ranges(rows), len(rows), quality, produced, consumed)
 
 
 def _ranges(rows: Iterable[Row]) -> str:
@@ -150,4 +153,5 @@ def _unknown_text(unknown: Unknown, is_single: bool) -> str:
         return f"Backlog{queues} at least {unknown.produced:,}, which were produced: brokers report no offset there."
     reason = _WHY_UNKNOWN.get(unknown.quality, unknown.quality)
     produced = "messages produced are unknown, too" if unknown.produced is None else f"{unknown.produced:,} produced"
-    return f"Backlog{queues} unknown: {reason}; {produced}."
+    consumed = "" if unknown.consumed is None else f"; {unknown.consumed:,} consumed"
+    return f"Backlog{queues} unknown: {reason}; {produced}{consumed}."
