@@ -140,7 +140,7 @@ def clients(spark: SparkSession, fleet: Fleet) -> DataFrame:
     is_second_twin = F.col("twins") & (member == 1)
     pulling = ("pull_batch_size", "pull_interval_ms", "pull_threshold_for_queue", "pull_threshold_size_for_queue")
     consuming = ("consume_threads", "consume_batch_size", "consume_max_span", "consume_timeout_minutes")
-    not_said = ("started_at", *consuming, *pulling, "owned_queues", "consume_status")
+    not_said = ("started_at", *consuming, *pulling, "owned_queues", "lock_refused", "consume_status")
     return (
         with_group(rows, fleet)
         .where((member < F.col("present")) & ~is_second_twin)

@@ -53,6 +53,12 @@ CLIENT_SNAPSHOTS = recorded(
         "orderly client locked the queue last, or began with it, in ms",
     ),
     Field(
+        "lock_refused",
+        array_of(*fields(STRING, "topic", "broker_name"), Field("queue_id", INTEGER)),
+        "queues of which brokers refuse the lock to it, because another client has it; null: not recorded. Logs of "
+        "brokers have it, recorders do not ask for it",
+    ),
+    Field(
         "consume_status",
         array_of(
             Field("topic", STRING),

@@ -39,6 +39,17 @@ def _owned_queues(value: object, path: str) -> list[Columns]:
     return in_order(queues.values())
 
 
+def _lock_refused(value: object, path: str) -> list[Columns]:
+    return in_order(
+        {
+            "topic": queue.required("topic", fields.text),
+            "broker_name": queue.required("brokerName", fields.text),
+            "queue_id": queue.required("queueId", fields.count),
+        }
+        for queue in fields.records(value, path)
+    )
+
+
 def _consume_status(value: object, path: str) -> list[Columns]:
     return in_order(
         {
@@ -112,6 +123,7 @@ _PROPERTIES: Mapping[str, tuple[str, Callable[[object, str], object]]] = {
 _TABLES: Mapping[str, tuple[str, Callable[[object, str], object]]] = {
     "subscriptions": ("subscriptionSet", _subscriptions),
     "owned_queues": ("mqTable", _owned_queues),
+    "lock_refused": ("lockRefused", _lock_refused),
     "consume_status": ("statusTable", _consume_status),
 }
 #: What is not known of a client that did not answer in time.

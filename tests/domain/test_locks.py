@@ -10,6 +10,7 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import Moves, RebalanceInterval
 from spark_jobs.domain.kernel.locks import with_locks
 from spark_jobs.domain.model.history import ClientHistory, ClientReadings, ClientState, OwnedQueue
+from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.statuses import Trigger
 from spark_jobs.domain.model.window import SECOND
 from tests.domain.rules.builders import allocation, interval, members
@@ -73,6 +74,21 @@ def test_a_lock_lasts_60_s_and_two_rebalances_of_20_s(seen: int, pieces: list[st
 
 def test_a_queue_that_is_held_without_its_lock_waits_as_long_as_it_is() -> None:
     assert _owners(_client({5: "2 3!", 109: "2 3!"})) == ["0-120 c1 c1 c2 -"]
+
+
+def test_a_queue_of_which_the_broker_refuses_the_lock_waits_as_long_as_it_does() -> None:
+    """By the broker's log: what the client itself holds is unknown. Queue 0 is not of its share."""
+    assert _owners(_refused({10: "0 3", 100: "0 3", 110: ""})) == ["0-110 c1 c1 c2 -", f"110-120 {OWNED}"]
+    assert _owners(_refused({5: "", 50: "3", 60: ""})) == [f"0-120 {OWNED}"]
+
+
+def _refused(reports: dict[int, str]) -> ClientHistory:
+    """The queues of which the broker refuses it the lock from these seconds on."""
+    states = []
+    for second, text in reports.items():
+        refused = tuple(MessageQueue("t", "b", int(number)) for number in text.split())
+        states.append((second * SECOND, ClientState(True, consume_orderly=True, lock_refused=refused)))
+    return ClientHistory(series_of(states), NO_NUMBERS)
 
 
 def test_what_another_client_still_holds_does_not_wait() -> None:

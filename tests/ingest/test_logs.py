@@ -8,10 +8,12 @@ import gzip
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.errors import InputFileError, UsageError
 from spark_jobs.ingest.logs.entries import FileClock, LogFile, LogZone
 from spark_jobs.ingest.logs.events import (
@@ -23,6 +25,7 @@ from spark_jobs.ingest.logs.events import (
     Empty,
     Event,
     Expired,
+    LockAsked,
     LoggedConnection,
     QueueCounts,
     Rebalanced,
@@ -138,6 +141,44 @@ LINES: Sequence[tuple[str, Sequence[Event]]] = (
     (
         "topicQueueTable Topic: t {b=" + QUEUE + "}",
         [TopicChanged("b", "t", QueueCounts(4, 8, 6), None)],
+    ),
+    *(
+        (f"{text}", [LockAsked("g", "c@1", MessageQueue("t", "b", 3), got)])
+        for queue in ["MessageQueue [topic=t, brokerName=b, queueId=3]"]
+        for text, got in (
+            (f"tryLockBatch, message queue not locked, I got it. Group: g NewClientId: c@1 {queue}", True),
+            (f"tryLock, message queue not locked, I got it. Group: g NewClientId: c@1 {queue}", True),
+            (
+                f"tryLockBatch, message queue lock expired, I got it. Group: g OldClientId: d@1 NewClientId: c@1 "
+                f"{queue}",
+                True,
+            ),
+            (
+                f"tryLockBatch, message queue locked by other client. Group: g OtherClientId: d@1 NewClientId: c@1 "
+                f"{queue}",
+                False,
+            ),
+            (
+                f"RebalanceLockManager#tryLockBatch: lock a message which has not been locked yet, group=g, "
+                f"clientId=c@1, mq={queue}",
+                True,
+            ),
+            (
+                f"RebalanceLockManager#tryLock: lock a message queue which has not been locked yet, group=g, "
+                f"clientId=c@1, mq={queue}",
+                True,
+            ),
+            (
+                f"RebalanceLockManager#tryLockBatch: try to lock a expired message queue, group=g, mq={queue}, "
+                f"old client id=d@1, new client id=c@1",
+                True,
+            ),
+            (
+                f"RebalanceLockManager#tryLockBatch: message queue has been locked by other client, group=g, "
+                f"mq={queue}, locked client id=d@1, current client id=c@1",
+                False,
+            ),
+        )
     ),
     (
         "The broker[b, 10.1.0.1:10911] boot success. serializeType=JSON and name server is 10.1.0.2:9876",
@@ -368,6 +409,24 @@ def test_queues_of_topics_are_those_of_the_configuration_and_its_changes(tmp_pat
         if row["kind"] == "route"
     }
     assert (routes["t", "22:20:33"], routes["t", "22:21:33"], routes["u", "22:21:33"]) == (8, 4, 3)
+
+
+def test_a_wait_for_a_lock_lasts_until_the_client_has_it_or_asks_no_more(tmp_path: Path) -> None:
+    """Queue 1 is refused at :33 and :53, and taken at :13. Queue 2 is refused at :33, and never asked for again."""
+    refused = (
+        "tryLockBatch, message queue locked by other client. Group: g OtherClientId: b@1 NewClientId: a@1 "
+        "MessageQueue [topic=t, brokerName=b, queueId={}]"
+    )
+    got = refused.replace("locked by other client", "not locked, I got it").replace("OtherClientId: b@1 ", "")
+    lines = [BOOT, _connected("a"), refused.format(1), refused.format(1), got.format(1), "register OK"]
+    _file(tmp_path, "broker.log", _log(*lines, every=20))
+    _file(tmp_path, "lock.log", _log(refused.format(2), start=40))
+    rows = recording_of_logs([LogFolder(tmp_path, None)], "c").rows
+    running = [(row["at"], json.loads(row["body"])) for row in rows if row["kind"] == "running"]
+    assert all(body["properties"] == {"PROP_CONSUMEORDERLY": "true"} for _, body in running)
+    waiting = [(_clock(at), [queue["queueId"] for queue in body["lockRefused"]]) for at, body in running]
+    changes = [now for before, now in pairwise([("", [0]), *waiting]) if before[1] != now[1]]
+    assert changes == [("22:21:13", [1, 2]), ("22:21:33", [1]), ("22:21:53", [])]
 
 
 def test_offsets_are_those_of_the_last_commit_in_each_cadence(tmp_path: Path) -> None:

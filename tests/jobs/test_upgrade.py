@@ -41,7 +41,7 @@ CHANGES = [
     *columns_added("route_snapshots", "addresses is_static message_type listed name_servers"),
     *columns_added("client_snapshots", "in_group consume_batch_size pull_batch_size pull_interval_ms"),
     *columns_added("client_snapshots", "pull_threshold_for_queue pull_threshold_size_for_queue consume_max_span"),
-    *columns_added("client_snapshots", "consume_timeout_minutes owned_queues.element.last_lock"),
+    *columns_added("client_snapshots", "consume_timeout_minutes lock_refused owned_queues.element.last_lock"),
     *columns_added("rebalance_intervals", "strategy_alternatives observed_virtual_nodes observed_rooms"),
     *columns_added("allocations", "settled_at"),
     Upgraded("queue_progress", "constraint known_lag_quality set"),
@@ -63,7 +63,8 @@ LACKING = {
     "name_servers[].address (string), name_servers[].broker_name (string), name_servers[].perm (int), "
     "name_servers[].read_queue_nums (int), name_servers[].write_queue_nums (int)",
     "client_snapshots": "consume_batch_size (int), consume_max_span (int), consume_timeout_minutes (bigint), "
-    "in_group (boolean), owned_queues[].last_lock (bigint), pull_batch_size (int), "
+    "in_group (boolean), lock_refused[].broker_name (string), lock_refused[].queue_id (int), "
+    "lock_refused[].topic (string), owned_queues[].last_lock (bigint), pull_batch_size (int), "
     "pull_interval_ms (int), pull_threshold_for_queue (int), pull_threshold_size_for_queue (int)",
     "rebalance_intervals": "observed_rooms[] (string), observed_virtual_nodes (int), strategy_alternatives[] (string)",
     "allocations": "settled_at (timestamp)",

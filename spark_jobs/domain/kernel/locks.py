@@ -15,6 +15,7 @@ from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, RebalanceInterval
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.clients import ReportedState
 from spark_jobs.domain.model.history import ClientHistory, Place
+from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Trigger
 from spark_jobs.domain.model.window import SECOND, AuditSettings, joined, without
@@ -34,8 +35,9 @@ def with_locks(
 
     A client that does not hold a queue of its share waits for the lock only as long as a lock can outlast its holder:
     the wait is no wait if it lasts longer, or another client lists the queue. A client that holds a queue without its
-    lock waits as long as it says so. Snapshots must show either for as long as clients may take to follow a change. A
-    cut is no rebalance: nothing triggers it, and no queue moves.
+    lock waits as long as it says so, and one to which a broker refuses the lock as long as the broker does. Snapshots
+    must show each for as long as clients may take to follow a change. A cut is no rebalance: nothing triggers it, and
+    no queue moves.
     """
     for interval in intervals:
         waits = list(_waits(interval, clients, settings))
@@ -50,7 +52,7 @@ def _waits(
         return
     began, minimum = _began(interval, settings), settings.thresholds.convergence_seconds * SECOND
     # The holder gives the queue up at its own rebalance, and who waits asks again at its next one.
-    for lacks, longest in ((_not_taken, _LOCK_LASTS + 2 * minimum), (_without_lock, None)):
+    for lacks, longest in ((_not_taken, _LOCK_LASTS + 2 * minimum), (_without_lock, None), (_refused, None)):
         for start, end, seen_at, wait in _lacking(interval, clients, lacks):
             waited = seen_at - max(start, began)
             if waited >= minimum and (longest is None or waited <= longest):
@@ -103,5 +105,12 @@ def _not_taken(topic: str, share: Queues, reported: ReportedState) -> Queues:
 
 
 def _without_lock(topic: str, share: Queues, reported: ReportedState) -> Queues:
-    unlocked = {(broker, queue_id) for of_topic, broker, queue_id in reported.unlocked if of_topic == topic}
-    return share & unlocked
+    return share & _of_topic(reported.unlocked, topic)
+
+
+def _refused(topic: str, share: Queues, reported: ReportedState) -> Queues:
+    return share & _of_topic(reported.lock_refused, topic)
+
+
+def _of_topic(queues: Iterable[MessageQueue], topic: str) -> Queues:
+    return frozenset((broker, queue_id) for of_topic, broker, queue_id in queues if of_topic == topic)

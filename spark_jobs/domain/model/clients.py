@@ -87,7 +87,7 @@ class ReportedState:
     `topics`: that it subscribes, sorted; `owned`: its queues that are not dropped, sorted (None: it did not say);
     `unlocked`: those of them that an orderly consumer has without the broker's lock. `in_group`: it did not answer that
     it has no consumer of the group. `orderly`: it consumes in order, and needs a lock for each queue.
-    `pull_interval_ms`: between two pulls of a queue.
+    `pull_interval_ms`: between two pulls of a queue. `lock_refused`: queues of which brokers refuse it the lock.
     """
 
     answered: bool
@@ -97,6 +97,7 @@ class ReportedState:
     in_group: bool = True
     orderly: bool = False
     pull_interval_ms: int | None = None
+    lock_refused: tuple[MessageQueue, ...] = ()
 
     @cached_property
     def holdings(self) -> Mapping[str, frozenset[Place]]:
@@ -120,6 +121,7 @@ def reported_state(state: ClientState) -> ReportedState:
         state.in_group is not False,
         needs_locks(state),
         state.pull_interval_ms,
+        state.lock_refused,
     )
 
 

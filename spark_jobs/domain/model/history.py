@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.message_queue import MessageQueue, RouteEntry
 from spark_jobs.domain.model.series import NEVER, Series, Sightings, coded, last_hour_before
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
@@ -108,7 +108,8 @@ class ClientState(NamedTuple):
     `consume_max_span` say (`DefaultMQPushConsumerImpl.pullMessage`). Unless it consumes in order, it sends back what
     takes longer than `consume_timeout_minutes` (`ProcessQueue.cleanExpiredMsg`). `topics`: all that it subscribes;
     `subscriptions`: those without retry topics, in their normal form; `owned`: its process queues in the order of the
-    columns of `ClientReadings`. `in_group` False: it answered that it has no consumer of the group.
+    columns of `ClientReadings`. `in_group` False: it answered that it has no consumer of the group. `lock_refused`: the
+    queues of which brokers are known to refuse it the lock.
     """
 
     answered: bool
@@ -128,6 +129,7 @@ class ClientState(NamedTuple):
     subscriptions: Subscriptions | None = None
     owned: tuple[OwnedQueue, ...] | None = None
     in_group: bool | None = None
+    lock_refused: tuple[MessageQueue, ...] = ()
 
 
 class ConsumeStatus(NamedTuple):

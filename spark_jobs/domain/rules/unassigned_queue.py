@@ -174,7 +174,7 @@ RULE = Rule(
         ),
         UnassignedCause.WAITS_FOR_LOCK: Cause(
             "an orderly consumer has the queue in its share, but reports that it does not hold it, or holds it without "
-            "the broker's lock",
+            "the broker's lock; or the broker's log says that it refuses the lock to the consumer",
             "A client that gives up a queue without unlocking it, or stops without shutdown, keeps its lock until the "
             "broker frees it, 60 s after the last renewal. Shut consumers down gracefully; if it lasts longer, look "
             "for another client that renews the lock.",

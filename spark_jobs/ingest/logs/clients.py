@@ -7,10 +7,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import NamedTuple
 
+from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import joined
-from spark_jobs.ingest.logs.events import Connected, Rebalanced, Registered, Subscription
+from spark_jobs.ingest.logs.events import Connected, Event, Rebalanced, Registered, Subscription
+from spark_jobs.ingest.logs.lock_waits import WaitChanged, lock_waits
 from spark_jobs.ingest.logs.members import Changed
 from spark_jobs.ingest.logs.sources import Process
 
@@ -20,10 +23,11 @@ Key = tuple[str, str]
 @dataclass(frozen=True)
 class KnownOfClient:
     """Known state of a client of a group. `subscriptions`: None: nothing; `rebalanced`: the last result of its
-    rebalances, by topic.
+    rebalances, by topic; `waits_for`: the queues of which brokers refuse it the lock, None: it never asked in vain.
     """
 
     subscriptions: tuple[Subscription, ...] | None = None
+    waits_for: frozenset[MessageQueue] | None = None
     rebalanced: Mapping[str, Rebalanced] = field(default_factory=dict)
 
 
@@ -42,9 +46,12 @@ def clients_of(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[C
     """
     changes: dict[Key, list[tuple[int, KnownOfClient]]] = defaultdict(list)
     own_logs: dict[Key, list[tuple[int, int]]] = {}
-    logged = [(entry, process) for process in read for entry in process.logged]
+    logged: list[tuple[int, Event | WaitChanged, Process | None]] = [
+        (at, event, process) for process in read for at, event in process.logged
+    ]
+    logged += ((changed.at, changed, None) for changed in lock_waits(read))
     ids: dict[tuple[int, str], str] = {}
-    for (at, event), process in sorted(logged, key=lambda item: item[0].at):
+    for at, event, process in sorted(logged, key=itemgetter(0)):
         if isinstance(event, Connected):
             ids[id(process), event.connection.address] = event.connection.client_id
         elif isinstance(event, Registered) and event.address:
@@ -55,7 +62,11 @@ def clients_of(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[C
             key = event.group, event.client_id
             rebalanced = changes[key][-1][1].rebalanced if changes[key] else {}
             _add(changes[key], at, rebalanced={**rebalanced, event.topic: event})
-            own_logs[key] = process.alive
+            own_logs[key] = process.alive if process else []
+        elif isinstance(event, WaitChanged):
+            key = event.group, event.client_id
+            waits_for = (changes[key][-1][1].waits_for if changes[key] else None) or frozenset()
+            _add(changes[key], at, waits_for=waits_for | {event.queue} if event.waits else waits_for - {event.queue})
     listed = _listed(groups, {str(process.name): process.alive[-1][1] for process in read if process.name})
     return [
         Client(*key, states, _since(states[0][0], own_logs.get(key) or listed.get(key, [])))

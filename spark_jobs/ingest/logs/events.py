@@ -1,9 +1,9 @@
 """Entries of RocketMQ's logs → what happened: one event per line that says one, whichever process wrote it.
 
 The lines are the same from 4.3.0 to 5.4.0 but for words that the patterns leave open. Sources, of 5.4.0:
-`ConsumerGroupInfo`, `ConsumerManager`, `ClientManageProcessor`, `TopicConfigManager`, `BrokerStartup` of the broker (a
-proxy has the first two, too), `RouteInfoManager` of the name server, `RebalanceImpl` and `MQClientInstance` of Java
-clients.
+`ConsumerGroupInfo`, `ConsumerManager`, `ClientManageProcessor`, `TopicConfigManager`, `RebalanceLockManager`,
+`BrokerStartup` of the broker (a proxy has the first two, too), `RouteInfoManager` of the name server, `RebalanceImpl`,
+`RemoteBrokerOffsetStore` and `MQClientInstance` of Java clients.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final, NamedTuple
+
+from spark_jobs.domain.model.message_queue import MessageQueue
 
 
 class LoggedConnection(NamedTuple):
@@ -148,9 +151,18 @@ class Committed(NamedTuple):
     offset: int
 
 
+class LockAsked(NamedTuple):
+    """An orderly client has asked a broker for the lock of a queue, and `got` it, or another client has it."""
+
+    group: str
+    client_id: str
+    queue: MessageQueue
+    got: bool
+
+
 Event = (
     Booted | Connected | Disconnected | Expired | Empty | Born | Subscribed | Unsubscribed | Registered | Listed
-    | TopicChanged | Rebalanced | Committed
+    | TopicChanged | Rebalanced | Committed | LockAsked
 )  # fmt: skip
 
 _CHANNEL = (
@@ -169,6 +181,7 @@ _QUEUE_DATA = re.compile(
     r"QueueData \[brokerName=(?P<broker>[^,]+), readQueueNums=(?P<read>\d+), writeQueueNums=(?P<write>\d+), "
     r"perm=(?P<perm>\d+)"
 )
+_A_QUEUE: Final = r"MessageQueue \[topic=(?P<topic>[^ ]+), brokerName=(?P<broker>[^,]+), queueId=(?P<queue>\d+)\]"
 _MESSAGE_QUEUE = re.compile(r"MessageQueue \[topic=[^ ]+, brokerName=([^,]+), queueId=(\d+)\]")
 #: What `TopicConfig` prints of each right.
 _RIGHTS: Final = {"R": 4, "W": 2, "X": 1, "-": 0}
@@ -262,6 +275,14 @@ def _committed(match: re.Match[str]) -> Iterator[Event]:
     yield Committed(match["group"], *queue, int(match["offset"]))
 
 
+def _lock_asked(match: re.Match[str], *, got: bool) -> Iterator[Event]:
+    queue = MessageQueue(match["topic"], match["broker"], int(match["queue"]))
+    yield LockAsked(match["group"], match["client"], queue, got)
+
+
+_refused, _got = partial(_lock_asked, got=False), partial(_lock_asked, got=True)
+
+
 def _fields_of(kind: Callable[..., Event], *names: str) -> Callable[[re.Match[str]], Iterator[Event]]:
     """Reads an event whose fields are these groups of the pattern."""
 
@@ -311,9 +332,26 @@ _LINES: Final[Sequence[tuple[str, str, Callable[[re.Match[str]], Iterator[Event]
     ),
     (
         "] Group: ",
-        r"(?P<group>\S+) ClientId: \S+ updateConsumeOffsetToBroker MessageQueue \[topic=(?P<topic>[^ ]+), "
-        r"brokerName=(?P<broker>[^,]+), queueId=(?P<queue>\d+)\] (?P<offset>\d+)$",
+        rf"(?P<group>\S+) ClientId: \S+ updateConsumeOffsetToBroker {_A_QUEUE} (?P<offset>\d+)$",
         _committed,
+    ),
+    # Locks: two lines of 4.x, then three of 5.x.
+    (
+        "message queue locked by other client. Group: ",
+        rf"(?P<group>\S+) OtherClientId: \S+ NewClientId: (?P<client>\S+) {_A_QUEUE}",
+        _refused,
+    ),
+    ("I got it. Group: ", rf"(?P<group>\S+) (?:OldClientId: \S+ )?NewClientId: (?P<client>\S+) {_A_QUEUE}", _got),
+    (
+        "message queue has been locked by other client, group=",
+        rf"(?P<group>[^,]+), mq={_A_QUEUE}, locked client id=.+?, current client id=(?P<client>\S+)",
+        _refused,
+    ),
+    ("has not been locked yet, group=", rf"(?P<group>[^,]+), clientId=(?P<client>.+?), mq={_A_QUEUE}", _got),
+    (
+        "try to lock a expired message queue, group=",
+        rf"(?P<group>[^,]+), mq={_A_QUEUE}, old client id=.+?, new client id=(?P<client>\S+)",
+        _got,
     ),
     (
         "The broker[",

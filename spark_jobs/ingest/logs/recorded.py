@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import STRATEGY_OF_CLASS
@@ -176,20 +177,29 @@ def _clients(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[Cha
 
 def _running(state: KnownOfClient) -> str:
     """Only what is known, in fastjson's form, whose keys may be objects."""
-    parts = []
+    parts: list[str] = []
+    properties: dict[str, str] = {}
     if state.subscriptions is not None:
         parts.append(f'"subscriptionSet":{_text(list(map(_subscription, state.subscriptions)))}')
     if state.rebalanced:
         java = {_CLASS_OF_STRATEGY.get(result.strategy.partition("-")[0]) for result in state.rebalanced.values()}
         strategy = java.pop() if len(java) == 1 else None
-        parts.append(f'"properties":{_text({"allocateMessageQueueStrategy": strategy} if strategy else {})}')
+        properties |= {"allocateMessageQueueStrategy": strategy} if strategy else {}
         queues = (
-            _text({"topic": topic, "brokerName": broker, "queueId": queue}) + ":{}"
+            _text(_queue(MessageQueue(topic, broker, queue))) + ":{}"
             for topic, result in state.rebalanced.items()
             for broker, queue in result.queues
         )
         parts.append(f'"mqTable":{{{",".join(queues)}}}')
+    if state.waits_for is not None:
+        properties["PROP_CONSUMEORDERLY"] = "true"  # no other consumer asks for locks
+        parts.append(f'"lockRefused":{_text(list(map(_queue, sorted(state.waits_for))))}')
+    parts.append(f'"properties":{_text(properties)}')
     return f"{{{','.join(parts)}}}"
+
+
+def _queue(queue: MessageQueue) -> dict[str, Any]:
+    return {"topic": queue.topic, "brokerName": queue.broker_name, "queueId": queue.queue_id}
 
 
 def _subscription(subscription: Subscription) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from spark_jobs.domain.model.history import (
     Subscriptions,
     normal_expression,
 )
-from spark_jobs.domain.model.message_queue import STATIC, RouteEntry, java_order
+from spark_jobs.domain.model.message_queue import STATIC, MessageQueue, RouteEntry, java_order
 from spark_jobs.domain.model.series import NEVER, Series, Sightings, State, coded
 from spark_jobs.pipeline.exchange import (
     CAPTURED,
@@ -204,8 +204,10 @@ def client_state(row: Struct) -> ClientState:
     """Return what one client said; its queues stay in their order, which is that of its readings."""
     shown = {name: row[name] for name in CLIENT.shared}
     subscribed, owned = shown.pop("subscriptions"), [row["owned_queues"][name] for name in OwnedQueue._fields]
+    refused = shown.pop("lock_refused")
     return ClientState(
         **shown,
+        lock_refused=tuple(MessageQueue(**queue) for queue in refused or ()),
         topics=None if subscribed is None else _topics(subscribed),
         subscriptions=None if subscribed is None else _normal(subscribed),
         owned=None if None in owned else tuple(map(OwnedQueue, *owned)),
