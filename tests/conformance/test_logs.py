@@ -25,13 +25,15 @@ from tests.test_layers import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"
 SETTINGS = AuditSettings(3600 * SECOND, 20 * SECOND, 60 * SECOND, Thresholds())
-#: What logs do not have: Go's strategy, which is not AVG in go-circle, and when go-order waited for a lock.
-WITHOUT_STRATEGY = ("go-circle", "go-order")
+#: What logs do not have: Go's strategy, which is not AVG in go-circle.
+WITHOUT_STRATEGY = ("go-circle",)
 #: rule | cause | group | client id or parties | begin | end: all beyond INFO that is no symptom of another one.
 INCIDENTS = """
     DUPLICATE_CLIENT_ID   | CONTAINER_IDENTITY    | go-twin   | 22:24:58 | 22:32:28
     UNASSIGNED_QUEUE      | GROUP_OFFLINE         | go-kill   | 22:34:58 | 22:36:28
     MIXED_CLIENTS         | DIFFERENT_RULES       | mix-hash  | 22:20:53 | 22:33:28
+    UNASSIGNED_QUEUE      | WAITS_FOR_LOCK        | go-order  | 22:20:36 | 22:21:55
+    UNASSIGNED_QUEUE      | WAITS_FOR_LOCK        | go-order  | 22:35:48 | 22:36:48
     SUBSCRIPTION_MISMATCH | DIFFERENT_TOPICS      | go-subs   | 22:20:36 | 22:39:26
     SUBSCRIPTION_MISMATCH | DIFFERENT_EXPRESSIONS | node-push | 22:31:10 | 22:39:00
 """

@@ -41,7 +41,7 @@ CHANGES = [
     *columns_added("route_snapshots", "addresses is_static message_type listed name_servers"),
     *columns_added("client_snapshots", "in_group consume_batch_size pull_batch_size pull_interval_ms"),
     *columns_added("client_snapshots", "pull_threshold_for_queue pull_threshold_size_for_queue consume_max_span"),
-    *columns_added("client_snapshots", "consume_timeout_minutes lock_refused owned_queues.element.last_lock"),
+    *columns_added("client_snapshots", "consume_timeout_minutes owned_queues.element.last_lock lock_refused"),
     *columns_added("rebalance_intervals", "strategy_alternatives observed_virtual_nodes observed_rooms"),
     *columns_added("allocations", "settled_at"),
     Upgraded("queue_progress", "constraint known_lag_quality set"),
