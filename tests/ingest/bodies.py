@@ -58,7 +58,7 @@ LINES = {
     "connection": {"kind": "connection", "at": AT, "group": "pay", "broker": "broker-a", "body": CONNECTIONS},
     "route": {"kind": "route", "at": AT, "topic": "orders", "body": ROUTE},
     "stats": {"kind": "stats", "at": AT, "group": "pay", "topic": "orders", "body": STATS},
-    "committed": {"kind": "committed", "at": AT, "group": "pay", "topic": "orders", "body": COMMITTED},
+    "committed": {"kind": "committed", "at": AT + 60_000, "group": "pay", "topic": "orders", "body": COMMITTED},
     "topicstats": {"kind": "topicstats", "at": AT, "topic": "orders", "body": TOPIC_STATS},
     "running": {"kind": "running", "at": AT, "group": "pay", "client": "172.17.0.1@1", "body": RUNNING},
     "call": {

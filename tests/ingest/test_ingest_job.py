@@ -92,7 +92,8 @@ def test_every_kind_of_line_in_its_table(spark: SparkSession, warehouse: Warehou
 
     key = ("cluster", "unix_millis(captured_at)", "CAST(captured_date AS STRING)")
     for table in (*SOURCES, CAPTURE_CALLS):
-        assert rows(spark, warehouse, table, *key) == [("demo", AT, "2026-11-21")]
+        times = [AT, AT + 60_000] if table is OFFSET_SNAPSHOTS else [AT]
+        assert rows(spark, warehouse, table, *key) == [("demo", at, "2026-11-21") for at in times]
     members = "transform(connections, c -> c.client_id || ' ' || c.client_addr)", "connections[0].version"
     assert rows(spark, warehouse, MEMBERSHIP_SNAPSHOTS, "consumer_group", "broker_name", *members) == [
         (
@@ -103,10 +104,12 @@ def test_every_kind_of_line_in_its_table(spark: SparkSession, warehouse: Warehou
         )
     ]
     assert rows(spark, warehouse, ROUTE_SNAPSHOTS, "topic", "queues.write_queue_nums") == [("orders", [1, 10])]
-    assert rows(spark, warehouse, OFFSET_SNAPSHOTS, "offsets.broker_offset", "offsets.pull_offset") == [
-        ([2, 3, 9223372036854775807], [2, None, -1])
+    offsets = ("offsets.consumer_offset", "offsets.broker_offset", "offsets.pull_offset")
+    assert rows(spark, warehouse, OFFSET_SNAPSHOTS, *offsets) == [
+        ([2, 1, 9007199254740993], [2, 3, 9223372036854775807], [2, None, -1]),
+        ([3, 7], [None, None], [None, None]),
     ]
-    # 02:02:20 to 02:02:40: what logs say of this time is left out.
+    # 02:02:20 to 02:02:40: what logs say of this time is left out. Committed offsets alone are out of logs.
     assert recorded_spans(spark, warehouse, "demo") == [(AT - 7_799, AT - 7_799 + 19_999)]
     assert recorded_spans(spark, warehouse, "other") == []
     assert rows(spark, warehouse, TOPIC_SNAPSHOTS, "queues.max_offset") == [([12, 0, 9007199254740993],)]
@@ -118,7 +121,7 @@ def test_every_kind_of_line_in_its_table(spark: SparkSession, warehouse: Warehou
         ("broker-a", "stats", "pay orders", "TIMED_OUT", 3004)
     ]
     assert rows(spark, warehouse, QUARANTINE, *QUARANTINE.columns[1:]) == [
-        (None, "all.jsonl", 8, None, ["NOT_UTF8"], "invalid start byte at byte 0", None, "�\n")
+        (None, "all.jsonl", 9, None, ["NOT_UTF8"], "invalid start byte at byte 0", None, "�\n")
     ]
 
 
