@@ -34,6 +34,7 @@ from spark_jobs.ingest.logs.events import (
     Subscription,
     TopicChanged,
     Unsubscribed,
+    WritePermission,
     events,
 )
 from spark_jobs.ingest.logs.recorded import recording_of_logs, write_recording
@@ -63,135 +64,195 @@ QUEUE = OLD_QUEUE.replace("topicSynFlag", "topicSysFlag")
 QUEUES = "[MessageQueue [topic=t, brokerName=b, queueId=1], MessageQueue [topic=t, brokerName=b, queueId=0]]"
 TAGS = Subscription("t", "TAG", "A || B", 7)
 
-#: (what was written after the time and thread, what it says): lines that differ between versions, once each.
-LINES: Sequence[tuple[str, Sequence[Event]]] = (
+QUEUE_3 = "MessageQueue [topic=t, brokerName=b, queueId=3]"
+BIRTH = DATA.format(7).replace("topic=t,", "topic=%RETRY%g,")
+REGISTERED = (
+    "ConsumerData [groupName=g, consumeType=CONSUME_PASSIVELY, messageModel=CLUSTERING, "
+    f"consumeFromWhere=CONSUME_FROM_LAST_OFFSET, unitMode=false, subscriptionDataSet=[{DATA.format(7)}]]"
+)
+CONNECTED = Connected("g", "CONSUME_PASSIVELY", "CLUSTERING", GO, "10.1.0.1:10911")
+COUNTS = QueueCounts(4, 8, 6)
+HEARTBEAT = Registered("g", "CONSUME_FROM_LAST_OFFSET", "10.2.0.7:51576", (TAGS,))
+GOT, REFUSED = (LockAsked("g", "c@1", MessageQueue("t", "b", 3), got) for got in (True, False))
+EVERY, OLD, NEW = "4.3.0 4.7.1 4.9.8 5.1.4 5.3.3 5.4.0", "4.3.0 4.7.1 4.9.8", "5.1.4 5.3.3 5.4.0"
+
+#: (versions whose source has it, the line after its time and thread, what it says): each kind of line.
+LINES: Sequence[tuple[str, str, Sequence[Event]]] = (
+    # ConsumerGroupInfo, ConsumerManager, ClientManageProcessor of brokers and proxies
+    (EVERY, f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {OPEN}", [CONNECTED]),
     (
-        f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {OPEN}",
-        [Connected("g", "CONSUME_PASSIVELY", "CLUSTERING", GO)],
-    ),
-    (
+        NEW,
         f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {GRPC}",
-        [Connected("g", "CONSUME_PASSIVELY", "CLUSTERING", PYTHON)],
+        [CONNECTED._replace(connection=PYTHON, local="10.1.0.9:8081")],
     ),
     (
+        EVERY,
         f"NETTY EVENT: remove not active channel[{CLOSED}] from ConsumerGroupInfo groupChannelTable, consumer group: g",
         [Disconnected("g", GO)],
     ),
-    (f"unregister a consumer[g] from consumerGroupInfo {OPEN}", [Disconnected("g", GO)]),
+    (EVERY, f"unregister a consumer[g] from consumerGroupInfo {OPEN}", [Disconnected("g", GO)]),
     (
+        EVERY,
         "SCAN: remove expired channel from ConsumerManager consumerTable. channel=10.2.0.7:51576, consumerGroup=g",
         [Expired("g", "10.2.0.7:51576")],
     ),
-    ("unregister consumer ok, no any connection, and remove consumer group, g", [Empty("g")]),
-    ("getConsumerGroupInfo failed, g 10.2.0.7:51576", [Empty("g")]),
-    ("the consumer's group info not exist, group: g", [Empty("g")]),
-    (f"subscription changed, add new topic, group: g {DATA.format(7)}", [Subscribed("g", TAGS, True)]),
-    (f"subscription changed, add new topic, group: g {OLD_DATA.format(7)}", [Subscribed("g", TAGS, True)]),
-    (f"subscription changed, group: g OLD: {DATA.format(6)} NEW: {DATA.format(7)}", [Subscribed("g", TAGS, False)]),
+    (EVERY, "unregister consumer ok, no any connection, and remove consumer group, g", [Empty("g")]),
+    (EVERY, "getConsumerGroupInfo failed, g 10.2.0.7:51576", [Empty("g")]),
+    (EVERY, "the consumer's group info not exist, group: g", [Empty("g")]),
+    (EVERY, f"subscription changed, add new topic, group: g {DATA.format(7)}", [Subscribed("g", TAGS, True)]),
     (
-        f"subscription changed, add new topic, group: g {DATA.format(7).replace('topic=t,', 'topic=%RETRY%g,')}",
+        EVERY,
+        f"subscription changed, group: g OLD: {DATA.format(6)} NEW: {DATA.format(7)}",
+        [Subscribed("g", TAGS, False)],
+    ),
+    (
+        EVERY,
+        f"subscription changed, add new topic, group: g {BIRTH}",
         [Born("g"), Subscribed("g", TAGS._replace(topic="%RETRY%g"), True)],
     ),
-    (f"subscription changed, group: g remove topic t {DATA.format(7)}", [Unsubscribed("g", "t")]),
+    (EVERY, f"subscription changed, group: g remove topic t {DATA.format(7)}", [Unsubscribed("g", "t")]),
+    (OLD, f"registerConsumer info changed {REGISTERED} 10.2.0.7:51576", [HEARTBEAT]),
     (
-        f"registerConsumer info changed ConsumerData [groupName=g, consumeType=CONSUME_PASSIVELY, "
-        f"messageModel=CLUSTERING, consumeFromWhere=CONSUME_FROM_LAST_OFFSET, unitMode=false, "
-        f"subscriptionDataSet=[{DATA.format(7)}]] 10.2.0.7:51576",
-        [Registered("g", "CONSUME_FROM_LAST_OFFSET", "10.2.0.7:51576", (TAGS,))],
+        NEW,
+        "ClientManageProcessor: registerConsumer info changed, SDK address=10.2.0.7:51576, consumerData=" + REGISTERED,
+        [HEARTBEAT],
     ),
     (
-        f"ClientManageProcessor: registerConsumer info changed, SDK address=10.2.0.7:51576, consumerData=ConsumerData "
-        f"[groupName=g, consumeType=CONSUME_PASSIVELY, messageModel=CLUSTERING, "
-        f"consumeFromWhere=CONSUME_FROM_LAST_OFFSET, unitMode=false, subscriptionDataSet=[{DATA.format(7)}]]",
-        [Registered("g", "CONSUME_FROM_LAST_OFFSET", "10.2.0.7:51576", (TAGS,))],
+        NEW,
+        "heartBeatV2 ClientManageProcessor: registerConsumer info changed, SDK address=10.2.0.7:51576, "
+        f"consumerData={REGISTERED}",
+        [HEARTBEAT],
     ),
-    (f"create new topic [{CONFIG.format(4, '')}]", [TopicChanged(None, "t", QueueCounts(4, 8, 6), None)]),
-    (f"create new topic {CONFIG.format(4, ', attributes={}')}", [TopicChanged(None, "t", QueueCounts(4, 8, 6), None)]),
+    # TopicConfigManager, BrokerStartup
+    (OLD, f"create new topic [{CONFIG.format(4, '')}]", [TopicChanged(None, "t", COUNTS, None)]),
+    (NEW, f"create new topic [{CONFIG.format(4, ', attributes={}')}]", [TopicChanged(None, "t", COUNTS, None)]),
+    (EVERY, f"create new topic {CONFIG.format(4, '')}", [TopicChanged(None, "t", COUNTS, None)]),
     (
+        EVERY,
+        f"Create new topic by default topic:[TBW102] config:[{CONFIG.format(4, '')}] producer:[10.2.0.7:1]",
+        [TopicChanged(None, "t", COUNTS, None)],
+    ),
+    (
+        EVERY,
+        "Create new topic failed, because the default topic[TBW102] not exist. producer:[10.2.0.7:1]",
+        [],
+    ),
+    (EVERY, f"load exist local topic, {CONFIG.format(4, '')}", [TopicChanged(None, "t", COUNTS, None)]),
+    (
+        EVERY,
         f"update topic config, old:[{CONFIG.format(4, '')}] new:[{CONFIG.format(2, '')}]",
-        [TopicChanged(None, "t", QueueCounts(2, 8, 6), QueueCounts(4, 8, 6))],
+        [TopicChanged(None, "t", QueueCounts(2, 8, 6), COUNTS)],
     ),
-    (f"delete topic config OK, topic: {CONFIG.format(4, '')}", [TopicChanged(None, "t", None, QueueCounts(4, 8, 6))]),
-    (f"new topic registered, t {OLD_QUEUE}", [TopicChanged("b", "t", QueueCounts(4, 8, 6), None)]),
-    (f"new topic registered, t {QUEUE}", [TopicChanged("b", "t", QueueCounts(4, 8, 6), None)]),
+    (EVERY, f"delete topic config OK, topic: {CONFIG.format(4, '')}", [TopicChanged(None, "t", None, COUNTS)]),
     (
+        EVERY,
+        "The broker[b, 10.1.0.1:10911] boot success. serializeType=JSON and name server is 10.1.0.2:9876",
+        [Booted("b", "10.1.0.1:10911")],
+    ),
+    (EVERY, "register broker[0]to name server 10.1.0.2:9876 OK", []),
+    # RebalanceLockManager
+    (OLD, f"tryLockBatch, message queue not locked, I got it. Group: g NewClientId: c@1 {QUEUE_3}", [GOT]),
+    (
+        OLD,
+        f"tryLockBatch, message queue lock expired, I got it. Group: g OldClientId: d NewClientId: c@1 {QUEUE_3}",
+        [GOT],
+    ),
+    (
+        OLD,
+        f"tryLock, message queue locked by other client. Group: g OtherClientId: d@1 NewClientId: c@1 {QUEUE_3}",
+        [REFUSED],
+    ),
+    (OLD, f"unlockBatch, but mq locked by other client: d@1, Group: g {QUEUE_3} c@1", []),
+    (
+        NEW,
+        "RebalanceLockManager#tryLockBatch: lock a message which has not been locked yet, group=g, clientId=c@1, "
+        f"mq={QUEUE_3}",
+        [GOT],
+    ),
+    (
+        NEW,
+        f"RebalanceLockManager#tryLockBatch: try to lock a expired message queue, group=g, mq={QUEUE_3}, "
+        "old client id=d@1, new client id=c@1",
+        [GOT],
+    ),
+    (
+        NEW,
+        "RebalanceLockManager#tryLockBatch: message queue has been locked by other client, group=g, "
+        f"mq={QUEUE_3}, locked client id=d@1, current client id=c@1",
+        [REFUSED],
+    ),
+    # RouteInfoManager, DefaultRequestProcessor of the name server
+    ("4.3.0 4.7.1", f"new topic registered, t {OLD_QUEUE}", [TopicChanged("b", "t", COUNTS, None)]),
+    ("4.9.8 " + NEW, f"new topic registered, t {QUEUE}", [TopicChanged("b", "t", COUNTS, None)]),
+    (
+        EVERY,
         f"topic changed, t OLD: {QUEUE.replace('=4', '=9')} NEW: {QUEUE}",
-        [TopicChanged("b", "t", QueueCounts(4, 8, 6), None)],
+        [TopicChanged("b", "t", COUNTS, None)],
     ),
+    (OLD, f"topicQueueTable Topic: t [{QUEUE}]", [TopicChanged("b", "t", COUNTS, None)]),
+    (NEW, f"topicQueueTable Topic: t {{b={QUEUE}}}", [TopicChanged("b", "t", COUNTS, None)]),
     (
+        OLD,
+        f"remove topic[t {QUEUE}], from topicQueueTable, because channel destroyed",
+        [TopicChanged("b", "t", None, COUNTS)],
+    ),
+    (OLD, f"removeTopicByBrokerName, remove one broker's topic t {QUEUE}", [TopicChanged("b", "t", None, COUNTS)]),
+    (
+        "4.9.8 " + NEW,
+        f"deleteTopic, remove one broker's topic b t {QUEUE}",
+        [TopicChanged("b", "t", None, COUNTS)],
+    ),
+    (EVERY, "wipe write perm of broker[b], client: 10.2.0.7:52860, 21", [WritePermission("b", False)]),
+    ("4.9.8 " + NEW, "add write perm of broker[b], client: 10.2.0.7:52860, 21", [WritePermission("b", True)]),
+    # MQClientInstance, RebalanceImpl, RemoteBrokerOffsetStore of clients
+    (
+        EVERY,
         f"the topic[t] route info changed, old[TopicRouteData [queueDatas=[{OLD_QUEUE.replace('=4', '=9')}]]] ,"
         f"new[TopicRouteData [orderTopicConf=null, queueDatas=[{OLD_QUEUE}], brokerDatas=[]]]",
-        [TopicChanged("b", "t", QueueCounts(4, 8, 6), None)],
+        [TopicChanged("b", "t", COUNTS, None)],
     ),
     (
+        OLD,
         f"rebalanced result changed. allocateMessageQueueStrategyName=AVG, group=g, topic=t, clientId=c@1, "
         f"mqAllSize=4, cidAllSize=2, rebalanceResultSize=2, rebalanceResultSet={QUEUES}",
         [Rebalanced("g", "t", "c@1", "AVG", (("b", 0), ("b", 1)))],
     ),
     (
+        NEW,
         "client rebalanced result changed. allocateMessageQueueStrategyName=AVG, group=g, topic=t, clientId=c@1, "
         "mqAllSize=4, cidAllSize=2, rebalanceResultSize=0, rebalanceResultSet=[]",
         [Rebalanced("g", "t", "c@1", "AVG", ())],
     ),
-    (
-        "[persistAll] Group: g ClientId: c@1 updateConsumeOffsetToBroker MessageQueue [topic=t, brokerName=b, "
-        "queueId=3] 29",
-        [Committed("g", "t", "b", 3, 29)],
-    ),
-    (
-        "topicQueueTable Topic: t {b=" + QUEUE + "}",
-        [TopicChanged("b", "t", QueueCounts(4, 8, 6), None)],
-    ),
     *(
-        (f"{text}", [LockAsked("g", "c@1", MessageQueue("t", "b", 3), got)])
-        for queue in ["MessageQueue [topic=t, brokerName=b, queueId=3]"]
-        for text, got in (
-            (f"tryLockBatch, message queue not locked, I got it. Group: g NewClientId: c@1 {queue}", True),
-            (f"tryLock, message queue not locked, I got it. Group: g NewClientId: c@1 {queue}", True),
-            (
-                f"tryLockBatch, message queue lock expired, I got it. Group: g OldClientId: d@1 NewClientId: c@1 "
-                f"{queue}",
-                True,
-            ),
-            (
-                f"tryLockBatch, message queue locked by other client. Group: g OtherClientId: d@1 NewClientId: c@1 "
-                f"{queue}",
-                False,
-            ),
-            (
-                f"RebalanceLockManager#tryLockBatch: lock a message which has not been locked yet, group=g, "
-                f"clientId=c@1, mq={queue}",
-                True,
-            ),
-            (
-                f"RebalanceLockManager#tryLock: lock a message queue which has not been locked yet, group=g, "
-                f"clientId=c@1, mq={queue}",
-                True,
-            ),
-            (
-                f"RebalanceLockManager#tryLockBatch: try to lock a expired message queue, group=g, mq={queue}, "
-                f"old client id=d@1, new client id=c@1",
-                True,
-            ),
-            (
-                f"RebalanceLockManager#tryLockBatch: message queue has been locked by other client, group=g, "
-                f"mq={queue}, locked client id=d@1, current client id=c@1",
-                False,
-            ),
+        (
+            EVERY,
+            f"[{word}] Group: g ClientId: c@1 updateConsumeOffsetToBroker {QUEUE_3} 29",
+            [Committed("g", "t", "b", 3, 29)],
         )
+        for word in ("persist", "persistAll")
     ),
-    (
-        "The broker[b, 10.1.0.1:10911] boot success. serializeType=JSON and name server is 10.1.0.2:9876",
-        [Booted("b", "10.1.0.1:10911")],
-    ),
-    ("register broker[0]to name server 10.1.0.2:9876 OK", []),
-    ("[GROUP_GET_NUMS] [t@g] Stats In One Minute, SUM: 60 TPS: 1.00 AVGPT: 1.00", []),
-)  # fmt: skip
+    (EVERY, "[GROUP_GET_NUMS] [t@g] Stats In One Minute, SUM: 60 TPS: 1.00 AVGPT: 1.00", []),
+)
+OF_VERSIONS = [(version, text, said) for versions, text, said in LINES for version in versions.split()]
 
 
-@pytest.mark.parametrize(("text", "said"), LINES, ids=[text[:60] for text, _ in LINES])
-def test_what_a_line_says(text: str, said: Sequence[Event]) -> None:
-    assert list(events(f"2026-11-26 06:20:33 INFO HeartbeatThread_2 - {text}")) == said
+@pytest.mark.parametrize(
+    ("version", "text", "said"), OF_VERSIONS, ids=[f"{version} {text[:60]}" for version, text, _ in OF_VERSIONS]
+)
+def test_what_a_line_says(version: str, text: str, said: Sequence[Event]) -> None:
+    """In the layout of servers, of clients of that version, and of an application."""
+    of_client = {
+        "4": "2026-11-26 06:20:33,250 INFO RocketmqClient - ",
+        "5": "2026-11-26 06:20:33.250 INFO  [17359] [main] [o.a.r.c.impl.X#?:?] - ",
+    }[version[0]]
+    for layout in ("2026-11-26 06:20:33 INFO HeartbeatThread_2 - ", of_client, "[pay] 2026-11-26T06:20:33Z INFO  "):
+        assert list(events(layout + text)) == said
+
+
+def test_an_expression_type_that_is_not_written_is_tags() -> None:
+    """Versions before 4.3.0 do not write it."""
+    text = f"subscription changed, add new topic, group: g {OLD_DATA.format(7)}"
+    assert list(events(text)) == [Subscribed("g", TAGS, True)]
 
 
 @pytest.mark.parametrize(

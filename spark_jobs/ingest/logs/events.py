@@ -51,12 +51,13 @@ class Booted(NamedTuple):
 
 
 class Connected(NamedTuple):
-    """A consumer has connected."""
+    """A consumer has connected. `local`: to which address of the broker or proxy."""
 
     group: str
     consume_type: str
     message_model: str
     connection: LoggedConnection
+    local: str | None = None
 
 
 class Disconnected(NamedTuple):
@@ -131,6 +132,13 @@ class TopicChanged(NamedTuple):
     before: QueueCounts | None
 
 
+class WritePermission(NamedTuple):
+    """A name server was told that nobody may write to a broker, or that producers may again."""
+
+    broker: str
+    writable: bool
+
+
 class Rebalanced(NamedTuple):
     """The queues of a topic that a Java client took for its own."""
 
@@ -162,13 +170,14 @@ class LockAsked(NamedTuple):
 
 Event = (
     Booted | Connected | Disconnected | Expired | Empty | Born | Subscribed | Unsubscribed | Registered | Listed
-    | TopicChanged | Rebalanced | Committed | LockAsked
+    | TopicChanged | WritePermission | Rebalanced | Committed | LockAsked
 )  # fmt: skip
 
 _CHANNEL = (
     r"ClientChannelInfo \[channel=.*?(?:R:|remoteAddress=)/?(?P<address>[^],} ]+).*?, clientId=(?P<client>.*?), "
     r"language=(?P<language>\w+), version=(?P<version>-?\d+)"
 )
+_LOCAL = re.compile(r"(?:L:|localAddress=)/?([^],} ]+)")
 _SUBSCRIPTION = re.compile(
     r"SubscriptionData \[classFilterMode=\w+, topic=(?P<topic>[^ ]+), subString=(?P<string>.*?), tagsSet=.*?"
     r"subVersion=(?P<version>\d+)(?:, expressionType=(?P<type>\w+))?\]"
@@ -202,7 +211,9 @@ def _connection(match: re.Match[str]) -> LoggedConnection:
 
 
 def _connected(match: re.Match[str]) -> Iterator[Event]:
-    yield Connected(match["group"], match["consume_type"], match["model"], _connection(match))
+    local = _LOCAL.search(match[0])
+    names = match["group"], match["consume_type"], match["model"]
+    yield Connected(*names, _connection(match), local[1] if local else None)
 
 
 def _disconnected(match: re.Match[str]) -> Iterator[Event]:
@@ -256,7 +267,16 @@ def _topic_deleted(match: re.Match[str]) -> Iterator[Event]:
         yield TopicChanged(None, changed.topic, None, changed.queues)
 
 
-def _topic_of_route(match: re.Match[str]) -> Iterator[Event]:
+def _topic_removed(match: re.Match[str]) -> Iterator[Event]:
+    for changed in _topic_of_route(match):
+        yield TopicChanged(changed.broker, changed.topic, None, changed.queues)
+
+
+def _write_permission(match: re.Match[str], *, writable: bool) -> Iterator[Event]:
+    yield WritePermission(match["broker"], writable)
+
+
+def _topic_of_route(match: re.Match[str]) -> Iterator[TopicChanged]:
     """Return what a name server or a client says of all brokers of a topic; what it says of before is left out."""
     text = match.string
     newest = max(text.rfind("NEW:"), text.rfind("new["), text.rfind("new ["), match.end())
@@ -318,11 +338,17 @@ _LINES: Final[Sequence[tuple[str, str, Callable[[re.Match[str]], Iterator[Event]
         _registered,
     ),
     ("create new topic", "", _topic_of_broker),
+    ("Create new topic", "", _topic_of_broker),
+    ("load exist local topic", "", _topic_of_broker),
     ("update topic config", "", _topic_of_broker),
     ("delete topic config OK", "", _topic_deleted),
     ("new topic registered", r", (?P<topic>\S+) ", _topic_of_route),
     ("topic changed", r", (?P<topic>\S+) OLD:", _topic_of_route),
     ("topicQueueTable Topic", r": (?P<topic>\S+) ", _topic_of_route),
+    ("remove one broker's topic", r".* (?P<topic>\S+) (?=QueueData)", _topic_removed),
+    ("remove topic[", r"(?P<topic>\S+) (?=QueueData)", _topic_removed),
+    ("wipe write perm of broker[", r"(?P<broker>[^]]+)\]", partial(_write_permission, writable=False)),
+    ("add write perm of broker[", r"(?P<broker>[^]]+)\]", partial(_write_permission, writable=True)),
     ("the topic[", r"(?P<topic>[^]]+)\] route info changed", _topic_of_route),
     (
         "rebalanced result changed",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
@@ -21,6 +22,7 @@ from spark_jobs.ingest.logs.entries import LogZone
 from spark_jobs.ingest.logs.events import Booted, QueueCounts, Subscription
 from spark_jobs.ingest.logs.members import Changed, GroupState, groups_of
 from spark_jobs.ingest.logs.offsets import CADENCE, offset_rows, together
+from spark_jobs.ingest.logs.read import spans_of
 from spark_jobs.ingest.logs.report import LogReport
 from spark_jobs.ingest.logs.routes import QueuesChanged, addresses_of, topics_of
 from spark_jobs.ingest.logs.sources import LogFolder, Process, processes, with_snapshots
@@ -136,11 +138,13 @@ def _connection(state: GroupState) -> dict[str, Any]:
 
 
 def _routes(read: Sequence[Process]) -> Iterator[dict[str, Any]]:
-    """The route of each topic: the queues of the brokers that are alive."""
+    """The route of each topic: the queues of the brokers that are alive. Of a broker without logs name servers and
+    clients know the queues: it is alive as long as these are.
+    """
     addresses = addresses_of(read)
-    alive = {str(process.name): process.alive for process in read if process.name}
-    for topic, of_topic in topics_of(read).items():
-        brokers = {broker: changes for broker, changes in of_topic.items() if broker in alive}
+    others = spans_of(span for process in read if not process.name for span in process.alive)
+    alive = defaultdict(lambda: others, {str(process.name): process.alive for process in read if process.name})
+    for topic, brokers in topics_of(read).items():
         times = {at for broker, changes in brokers.items() for at, _ in _at_times(alive[broker], changes)}
         for at in sorted(times):
             queues = {

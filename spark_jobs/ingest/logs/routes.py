@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
-from operator import itemgetter
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from operator import attrgetter, itemgetter
+from typing import Final, NamedTuple
 
-from spark_jobs.ingest.logs.events import Booted, QueueCounts, TopicChanged
+from spark_jobs.ingest.logs.events import Booted, QueueCounts, TopicChanged, WritePermission
 from spark_jobs.ingest.logs.sources import Process
+
+#: `PermName.PERM_WRITE`.
+PERM_WRITE: Final = 2
 
 
 class QueuesChanged(NamedTuple):
@@ -23,17 +27,23 @@ def topics_of(read: Sequence[Process]) -> dict[str, dict[str, list[QueuesChanged
     those that the change names as the ones before, or that `topics.json` has.
     """
     changes: dict[str, dict[str, list[tuple[int, TopicChanged]]]] = defaultdict(lambda: defaultdict(list))
+    permissions: dict[str, list[tuple[int, bool]]] = defaultdict(list)
     for process in read:
         for at, event in process.logged:
             broker = process.name if isinstance(event, TopicChanged) and event.broker is None else None
             if isinstance(event, TopicChanged) and (event.broker or broker):
                 changes[event.topic][event.broker or str(broker)].append((at, event))
+            elif isinstance(event, WritePermission):
+                permissions[event.broker].append((at, event.writable))
     brokers = {process.name: process for process in read if process.name}
     for name, process in brokers.items():
         for topic in process.topics or ():
             changes[topic].setdefault(str(name), [])
     return {
-        topic: {broker: _of_broker(logged, brokers.get(broker), topic) for broker, logged in of_topic.items()}
+        topic: {
+            broker: _permitted(_of_broker(logged, brokers.get(broker), topic), permissions[broker])
+            for broker, logged in of_topic.items()
+        }
         for topic, of_topic in changes.items()
     }
 
@@ -47,6 +57,17 @@ def _of_broker(logged: list[tuple[int, TopicChanged]], broker: Process | None, t
     times = sorted(at for at, _ in logged)
     first = QueuesChanged(begins, ordered[0].before)
     return [first, *(QueuesChanged(at, change.queues) for at, change in zip(times, ordered, strict=True))]
+
+
+def _permitted(changes: list[QueuesChanged], permissions: Iterable[tuple[int, bool]]) -> list[QueuesChanged]:
+    """The changes, and those that a change of the broker's permission makes to the queues of that time."""
+    for at, writable in sorted(permissions):
+        place = bisect_right(changes, at, key=attrgetter("at"))
+        queues = changes[place - 1].queues if place else None
+        if queues:
+            perm = queues.perm | PERM_WRITE if writable else queues.perm & ~PERM_WRITE
+            changes.insert(place, QueuesChanged(at, queues._replace(perm=perm)))
+    return changes
 
 
 def addresses_of(read: Sequence[Process]) -> dict[str, str]:

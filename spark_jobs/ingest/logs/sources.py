@@ -19,6 +19,7 @@ from spark_jobs.ingest.logs.entries import LogZone
 from spark_jobs.ingest.logs.events import (
     Booted,
     Connected,
+    Disconnected,
     Listed,
     LoggedConnection,
     QueueCounts,
@@ -89,7 +90,10 @@ def processes(folders: Sequence[LogFolder], zone: LogZone, report: LogReport) ->
         _process(name, [logs[path] for path in paths], folder)
         for (folder, name), paths in sorted(files.items(), key=str)
     ]
-    return _merged(_with_topics(read, topics, folders))
+    merged = _merged(_with_topics(read, topics, folders))
+    for process in merged:
+        _check_one_process(process)
+    return merged
 
 
 def with_snapshots(read: Iterable[Process], recordings: Iterable[Path]) -> None:
@@ -157,6 +161,10 @@ def _name_of(name: str | None, folder: Path, logged: Iterable[Logged]) -> str | 
         raise InputFileError(
             f"{folder} has logs of several brokers, {', '.join(sorted(booted))}: put each broker's into its own folder"
         )
+    if name and booted - {name}:
+        raise InputFileError(
+            f"{folder} has logs of {booted.pop()}, and not of {name}: name it so, or leave the name out"
+        )
     if name or booted:
         return name or booted.pop()
     connected = [event for _, event in logged if isinstance(event, Connected)]
@@ -167,6 +175,32 @@ def _name_of(name: str | None, folder: Path, logged: Iterable[Logged]) -> str | 
     ):
         return f"{PROXY}{next((part for part in reversed(folder.parts) if part not in _ANY_LOGS), folder.name)}"
     raise InputFileError(f"{folder} does not say whose logs it has: name the broker, --logs BROKER={folder}")
+
+
+def _check_one_process(process: Process) -> None:
+    """Raises `InputFileError` where clients are connected to two brokers at once, by turns: their logs are mixed."""
+    connected: dict[tuple[str, str], dict[str, str | None]] = defaultdict(dict)
+    newest, former, both = None, set[str | None](), set[str | None]()
+    for _, event in process.logged:
+        match event:
+            case Booted():
+                connected.clear()
+            case Connected(connection=connection, local=local):
+                of_client = connected[event.group, connection.client_id]
+                if local != newest:
+                    former.add(newest)
+                    newest = local
+                if local in former and {*of_client.values()} - {local}:
+                    both |= {local, *of_client.values()}
+                of_client[connection.address] = local
+            case Disconnected(connection=connection):
+                connected[event.group, connection.client_id].pop(connection.address, None)
+    if both:
+        raise InputFileError(
+            f"the logs of {process.name} are of several processes, {' and '.join(sorted(map(str, both)))}: the same "
+            "clients are connected to both. Give each broker a folder and a name, and of a master and its slaves the "
+            "master's logs only"
+        )
 
 
 def _topics(path: Path) -> dict[str, QueueCounts]:
