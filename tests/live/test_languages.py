@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from schemas import ALLOCATIONS, FINDINGS, REBALANCE_INTERVALS, Table
-from spark_jobs.ingest.logs.recorded import CADENCE as LOGGED_EVERY
+from spark_jobs.ingest.logs.offsets import CADENCE as LOGGED_EVERY
 from spark_jobs.ingest.logs.recorded import recording_of_logs, write_recording
 from spark_jobs.ingest.logs.sources import LogFolder
 from tests.agreement import Ownership, agreement, held, owned
