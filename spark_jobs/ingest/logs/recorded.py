@@ -142,8 +142,8 @@ def _routes(read: Sequence[Process]) -> Iterator[dict[str, Any]]:
     clients know the queues: it is alive as long as these are.
     """
     addresses = addresses_of(read)
-    others = spans_of(span for process in read if not process.name for span in process.alive)
-    alive = defaultdict(lambda: others, {str(process.name): process.alive for process in read if process.name})
+    of_unnamed = spans_of(span for process in read if not process.name for span in process.alive)
+    alive = defaultdict(lambda: of_unnamed, {str(process.name): process.alive for process in read if process.name})
     for topic, brokers in topics_of(read).items():
         times = {at for broker, changes in brokers.items() for at, _ in _at_times(alive[broker], changes)}
         for at in sorted(times):

@@ -180,7 +180,7 @@ def _name_of(name: str | None, folder: Path, logged: Iterable[Logged]) -> str | 
 def _check_one_process(process: Process) -> None:
     """Raises `InputFileError` where clients are connected to two brokers at once, by turns: their logs are mixed."""
     connected: dict[tuple[str, str], dict[str, str | None]] = defaultdict(dict)
-    newest, former, both = None, set[str | None](), set[str | None]()
+    newest, former, mixed = None, set[str | None](), set[str | None]()
     for _, event in process.logged:
         match event:
             case Booted():
@@ -191,13 +191,13 @@ def _check_one_process(process: Process) -> None:
                     former.add(newest)
                     newest = local
                 if local in former and {*of_client.values()} - {local}:
-                    both |= {local, *of_client.values()}
+                    mixed |= {local, *of_client.values()}
                 of_client[connection.address] = local
             case Disconnected(connection=connection):
                 connected[event.group, connection.client_id].pop(connection.address, None)
-    if both:
+    if mixed:
         raise InputFileError(
-            f"the logs of {process.name} are of several processes, {' and '.join(sorted(map(str, both)))}: the same "
+            f"the logs of {process.name} are of several processes, {' and '.join(sorted(map(str, mixed)))}: the same "
             "clients are connected to both. Give each broker a folder and a name, and of a master and its slaves the "
             "master's logs only"
         )
