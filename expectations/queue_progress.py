@@ -15,7 +15,8 @@ _MESSAGES = ("produced", "consumed", "rewinds", "rewound", "lag_first", "lag_las
 
 def with_allocation_and_lag_before(progress: Rows, tables: Tables) -> Rows:
     """Adds `is_allocated`: a view's interval with this start has the queue, in its allocation, or among its own where
-    owners are not known; `lag_before`: the queue's lag at the end of its interval before.
+    owners are not known; `lag_before`, `offset_before`: the queue's lag and consumer offset at the end of its interval
+    before.
     """
     own, allocated, unowned = codes(QUEUE_PROGRESS.key, progress, tables[ALLOCATIONS], _queues_without_owners(tables))
     (queue,) = codes(_QUEUE, progress)
@@ -23,6 +24,7 @@ def with_allocation_and_lag_before(progress: Rows, tables: Tables) -> Rows:
     return progress.adding(
         is_allocated=np.isin(own, np.concatenate([allocated, unowned])),
         lag_before=taken(progress["lag_last"], before),
+        offset_before=taken(progress["consumer_offset"], before),
     )
 
 
@@ -52,7 +54,9 @@ def _unknown_stays_unknown(rows: Rows) -> Values:
 def _balances(rows: Rows) -> Values:
     before, after = rows["lag_before"], rows["lag_last"]
     expected = before + rows["produced"] - rows["consumed"] + rows["rewound"].or_else(0)
-    return ~((before > 0) & (after > 0) & rows["lag_first"].is_known()) | (expected == after)
+    unseen = rows["consumer_offset"] - rows["offset_before"] - rows["consumed"] + rows["rewound"].or_else(0)
+    went_back = (rows["rewinds"] > 0) & (unseen > 0) & (expected - unseen == after)
+    return ~((before > 0) & (after > 0) & rows["lag_first"].is_known()) | (expected == after) | went_back.or_else(False)
 
 
 SUITE = Suite(
@@ -86,7 +90,8 @@ SUITE = Suite(
         Expectation(
             "what_came_less_what_went_is_what_is_left",
             "Lag before + produced − consumed + rewound = lag after, if there was a lag at both ends, and the "
-            "first reading knows it. Readings in between without a known offset break this.",
+            "first reading knows it. Readings in between without a known offset break this. After a rewind to 0 the "
+            "lag after is lower by what the consumer offset came back without being counted as consumed.",
             _balances,
             Severity.WARNING,
         ),

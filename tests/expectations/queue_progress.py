@@ -89,11 +89,14 @@ CASES = Cases(
             after(produced=11),
             after(consumed=9),
             after(rewound=1),
+            after(rewinds=1, rewound=90, consumed=7, consumer_offset=98),
         ],
         "keys_are_unique": [good(row(), row()), good(row(), row(membership_view="b", verdict="WARN"))],
     },
     keeps=[
         good(),
+        # From 95 back to 0, then unseen to 93, and 12 consumed: 10 came, and 93 + 12 - 95 = 10 went.
+        after(rewinds=1, rewound=95, consumed=12, consumer_offset=105),
         good(lag_quality="UNFILTERED"),
         without_owners("CONSUMED_BY_UNSEEN"),
         without_owners("CONSUMED_THROUGH_PROXY"),

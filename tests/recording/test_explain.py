@@ -161,7 +161,7 @@ def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None
     newest = statuses(DeltaTables(audited.warehouse))
     assert newest.newest_step == datetime(2026, 11, 21, 2, tzinfo=UTC)
     names = [group["consumer_group"] for group in newest.groups]
-    assert names[:3] == ["mixed-service", "notify-service", "audit-service"]
+    assert names[:3] == ["mixed-service", "notify-service", "config-service"]
     assert names[-5:] == ["near-service", "order-service", "ledger", "pop-service", "price-cache"]
     assert len(names) == 17
     (only,) = statuses(DeltaTables(audited.warehouse), "demo", "legacy-import").groups

@@ -28,7 +28,7 @@ def test_every_incident_of_the_table_has_a_page_and_no_other(section: dict[str, 
     assert len(pages) == len(list(by_hand()))
     assert [page["severity"] for page in pages] == ["ERROR"] * 11 + ["WARN"] * 7 + ["INFO"]
     # Open, with most messages piled up; at the end what was not recorded.
-    assert [page["groups"][0]["name"] for page in pages[:2]] == ["legacy-import", "mixed-service"]
+    assert [page["groups"][0]["name"] for page in pages[:2]] == ["legacy-import", "notify-service"]
     assert pages[-1]["headline"] == "Snapshots of 17 groups are missing"
     assert sum(page["resolved"] is None for page in pages) == 11
 
