@@ -269,7 +269,7 @@ def _held_back(group: GroupInStep, held_back: HeldBack) -> str:
         members=count(held_back.members, "member") if held_back.members else "Its members",
         queues=count(held_back.readable, "queue"),
         readable=f"{held_back.readable:,}",
-        piled=_piled(held_back),
+        piled=_piled(held_back, at_least=bool(group.unknown_queues)),
         more=count(more_members(held_back), "more consumer"),
         threads=_threads(held_back),
         worked_off=count(held_back.messages - held_back.left, "message"),
@@ -297,10 +297,11 @@ def more_members(held_back: HeldBack) -> int:
     return max(-(-held_back.readable // (share - 1)) - held_back.members, 1) if share > 1 else 1
 
 
-def _piled(held_back: HeldBack) -> str:
+def _piled(held_back: HeldBack, *, at_least: bool) -> str:
     if not held_back.queues:
         return "messages may wait in queues that nobody consumed"
-    return f"{count(held_back.messages, 'message')} piled up in {count(held_back.queues, 'queue')}"
+    messages = f"{'at least ' if at_least else ''}{count(held_back.messages, 'message')}"
+    return f"{messages} piled up in {count(held_back.queues, 'queue')}"
 
 
 def _threads(held_back: HeldBack) -> str:
