@@ -96,8 +96,8 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
         ),
         (
             group(held("ALLOCATION"), unknown=1),
-            "No: the strategy or its configuration left queues without an owner, and at least 1,200 messages piled up in "
-            "4 queues. Correct it. The backlog of 1 queue is unknown.",
+            "No: the strategy or its configuration left queues without an owner, and at least 1,200 messages piled up "
+            "in 4 queues. Correct it. The backlog of 1 queue is unknown.",
         ),
         (
             group(held("PRODUCER_SKEW")),
@@ -107,8 +107,8 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
         (
             group(held("LISTENER", slow=1, threads=1), unknown=1),
             "Yes, at least 1 more consumer, up to 8 in all, if what the listener calls (a database, for example) can "
-            "handle it: the listener was the limit, 2 members shared 8 queues, and at least 1,200 messages piled up in 4 "
-            "queues. The slow member has 1 consume thread. The backlog of 1 queue is unknown.",
+            "handle it: the listener was the limit, 2 members shared 8 queues, and at least 1,200 messages piled up in "
+            "4 queues. The slow member has 1 consume thread. The backlog of 1 queue is unknown.",
         ),
         (
             group(held("POP_MEMBERS", members=8)),
@@ -123,7 +123,7 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
         (
             # How many threads they have is not known.
             group(held("LISTENER_AND_QUEUES", members=8, slow=2)),
-            "No: the listener was the limit, 8 members shared 8 queues, and at least 1,200 messages piled up in 4 queues. Make "
+            "No: the listener was the limit, 8 members shared 8 queues, and 1,200 messages piled up in 4 queues. Make "
             "it faster, or give the clients more consume threads.",
         ),
         (
@@ -186,8 +186,8 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
         (
             # What limited it is what was wrong.
             replace(group(held("QUEUES", members=5, readable=4), unknown=3), wrong=["A"], unknown_at_first=1),
-            "Only after queues are added: 5 members shared 4 queues, and 1,200 messages piled up in 4 queues. The "
-            "backlog of 3 queues is unknown.",
+            "Only after queues are added: 5 members shared 4 queues, and at least 1,200 messages piled up in 4 "
+            "queues. The backlog of 3 queues is unknown.",
         ),
     ],
 )

@@ -108,8 +108,8 @@ GROUPS = {
     "split": (
         Group(uncommitted=(2, 3), c2_topics=["else"]),
         "SUBSCRIPTIONS",
-        "No: members did not subscribe to the same topics, and at least 6,000 messages piled up in 2 queues. Make all of "
-        "them subscribe to the same topics. The backlog of 2 queues is unknown.",
+        "No: members did not subscribe to the same topics, and at least 6,000 messages piled up in 2 queues. Make all "
+        "of them subscribe to the same topics. The backlog of 2 queues is unknown.",
     ),
     "never committed": (
         Group(uncommitted=[3], idle=True),
