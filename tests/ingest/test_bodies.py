@@ -191,6 +191,7 @@ def test_running_info() -> None:
                 "last_lock": 1,
             },
         ],
+        "lock_refused": None,
         "consume_status": [
             {
                 "topic": "orders",

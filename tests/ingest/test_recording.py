@@ -56,6 +56,7 @@ def test_a_client_that_does_not_answer_in_time_is_an_observation(error: str) -> 
         "consume_timeout_minutes",
         "subscriptions",
         "owned_queues",
+        "lock_refused",
         "consume_status",
     ]
 
