@@ -94,9 +94,10 @@ def one_broker_keeps_a_stale_connection(random: Random, hours: int) -> Life:
 
 
 def much_in_flight(random: Random, hours: int) -> Life:
-    """Messages take their time: as many wait all the time, a few more or less."""
+    """Messages take their time: as many wait all the time, a few more or less. A rebalance moves fewer than 10,000."""
     life = replace(push(random, hours), rate=random.choice((1, 5, 20)))
-    return replace(life, waiting=random.choice((100, 1000)), bursts=())
+    queues = max(sum(hosts.values()) for route in life.routes.values() for _, hosts in route)
+    return replace(life, waiting=min(random.choice((100, 1000)), 9000 // queues), bursts=())
 
 
 def circle(random: Random, hours: int) -> Life:

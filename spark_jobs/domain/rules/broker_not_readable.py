@@ -44,11 +44,14 @@ class NotReadableCause(StrEnum):
 
 
 class NotReadable(NamedTuple):
-    """A maximal span `[start, end)` (microseconds) in which a broker could not be read for one cause."""
+    """A maximal span `[start, end)` (microseconds) in which a broker could not be read for one cause; `seen_at`: the
+    last snapshot that showed it.
+    """
 
     start: int
     end: int
     cause: NotReadableCause
+    seen_at: int
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -87,9 +90,9 @@ def not_readable_spans(route: Route, before: Collection[str] = ()) -> Mapping[st
         for broker, spans in spans_of_broker.items():
             cause = not_readable(perm_of.get(broker))
             if cause and spans and spans[-1].end == span.start and spans[-1].cause == cause:
-                spans[-1] = spans[-1]._replace(end=span.end)
+                spans[-1] = spans[-1]._replace(end=span.end, seen_at=span.seen_at)
             elif cause:
-                spans.append(NotReadable(span.start, span.end, cause))
+                spans.append(NotReadable(span.start, span.end, cause, span.seen_at))
     return spans_of_broker
 
 
@@ -151,10 +154,10 @@ def _broker_hits(
 
 
 def _severity(step: AuditedStep, span: NotReadable) -> str:
-    """Of a topic that is gone INFO, until that lasts: somebody may create it again."""
+    """Of a topic that is gone INFO, until snapshots show that it lasts: somebody may create it again."""
     if span.cause != NotReadableCause.TOPIC_GONE:
         return ERROR
-    lasts = span.end - span.start >= step.settings.thresholds.persistent_after_seconds * SECOND
+    lasts = span.seen_at - span.start >= step.settings.thresholds.persistent_after_seconds * SECOND
     return WARN if lasts else INFO
 
 

@@ -114,7 +114,8 @@ def test_a_reading_counts_for_the_last_span_that_it_may_count_for() -> None:
     ("perms", "other", "expected"),
     [
         ("6 - 6", "6 6 6", [("100-200", "TOPIC_GONE", "INFO")]),
-        ("6 - - 6", "6 6 6 6", [("100-300", "TOPIC_GONE", "WARN")]),
+        ("6 - - 6", "6 6 6 6", [("100-300", "TOPIC_GONE", "INFO")]),  # seen for 100 s
+        ("6 - - - 6", "6 6 6 6 6", [("100-400", "TOPIC_GONE", "WARN")]),
         ("6 - 6", "6 - 6", [("100-200", "LEFT_ROUTE", "ERROR")]),
         ("6 - 6", "- - -", [("100-200", "LEFT_ROUTE", "ERROR")]),
     ],
