@@ -21,7 +21,7 @@ _ALL_HOSTS = "*"
 
 
 class Holder(NamedTuple):
-    """What one process held, in the order of time: (seconds, topic or `*`, its queues); `suspended`: when it was."""
+    """The queues of one process, in order of time: (seconds, topic or `*`, its queues); `suspended`: when it was."""
 
     client_id: str
     changes: Sequence[tuple[float, str, frozenset[str]]]

@@ -120,7 +120,7 @@ class Client(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What was done, and when that was over, in seconds since 1970."""
+    """An event that was carried out, and when it was over, in seconds since 1970."""
 
     what: str
     subject: str
@@ -129,7 +129,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Scenario:
-    """What is left of a recorded run: its folder, when the recording began, and what was done."""
+    """A recorded run: its folder, when the recording began, and the events that were carried out."""
 
     folder: Path
     begin: float
@@ -246,7 +246,7 @@ _ACTIONS: Mapping[str, Callable[[Cluster, str], None]] = {
 
 
 def holders(recorded: Scenario, group: str) -> list[Holder]:
-    """What the clients of a group wrote that they hold; none of clients behind a proxy, to which brokers hand out."""
+    """The queues that clients of a group wrote that they hold; none of clients behind a proxy."""
     found = [_holders(recorded, name, group) for name, client in CLIENTS.items() if group in client.groups]
     return [holder for of_process in found for holder in of_process]
 

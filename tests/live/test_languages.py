@@ -187,7 +187,7 @@ def test_logs_alone_name_the_same_owners(audited: Audited) -> None:
 
 
 def _check_equal(seconds: Counter[bool | None]) -> None:
-    """What logs do not know is unknown, not different."""
+    """Logs that do not know an owner say unknown, and no other one."""
     print(f"\nequal {seconds[True]}, different {seconds[False]}, unknown to one of both {seconds[None]}")
     assert seconds[True] >= 0.99 * (seconds[True] + seconds[False]) > 0.45 * seconds.total()
 

@@ -1,4 +1,4 @@
-"""What is answered about made groups, by hand: in each pair one group has it, and the other one only looks like it."""
+"""Answers about made groups, by hand: in each pair one group has it, and the other one only looks like it."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def warms_up(rate: int, standing: Sequence[int]) -> Life:
 
 
 def wrong_at(life: Life, second: int, seed: int) -> list[str]:
-    """What `explain` says of that second before it comes to the topics."""
+    """The part of `explain` before the topics, of that second."""
     outputs = {name: rows.to_pylist() for name, rows in tables([judged(life, seed)]).items()}
     step = Interval(from_micros(START), from_micros(START + HOUR))
     published = (outputs[table.name] for table in (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS, FINDINGS))

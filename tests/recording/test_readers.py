@@ -1,4 +1,4 @@
-"""What Spark gathers of the recording is what is gathered without Spark."""
+"""Spark gathers of the recording the same as is gathered without Spark."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def without_spark(recorded: Warehouse) -> Histories:
 
 
 def plain(value: Any) -> Any:
-    """As lists and dicts; of a series the state at each time."""
+    """The value as lists and dicts; of a series the state at each time."""
     if isinstance(value, Series):
         return [(at, value.states[code]) for at, code in zip(value.times.tolist(), value.codes, strict=True)]
     if isinstance(value, Mapping):

@@ -51,7 +51,7 @@ def started(folder: Path, settings: dict[str, str]) -> SparkSession:
 
 
 def state(spark: SparkSession, to_df: object) -> dict[str, Any]:
-    """What a run must leave as it was."""
+    """All that a run must leave as it was."""
     return {
         "conf": sorted(spark.conf.getAll.items()),
         "context": sorted(spark.sparkContext.getConf().getAll()),
@@ -102,7 +102,7 @@ def audit(folder: Path) -> dict[str, Any]:
 
 
 def lacking(folder: Path) -> dict[str, Any]:
-    """What is said of sessions that cannot audit."""
+    """Errors for sessions that cannot audit."""
     said = {}
     spark = started(folder, {"spark.driver.extraClassPath": DELTA["spark.driver.extraClassPath"]})
     said["Delta"] = refusal(lambda: ra.open(folder).run(HOURS[0], spark=spark))
@@ -119,7 +119,7 @@ def lacking(folder: Path) -> dict[str, Any]:
 
 
 def connect(folder: Path) -> dict[str, Any]:
-    """What is said of a session of Spark Connect, whose server is in this process's own Java."""
+    """The error for a session of Spark Connect, whose server is in this process's own Java."""
     spark: Any = SparkSession.builder.remote("local[1]").getOrCreate()
     assert spark.range(3).count() == 3
     run = ra.open(folder).run

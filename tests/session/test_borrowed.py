@@ -16,7 +16,7 @@ _ZONE = "America/New_York"
 
 
 def in_its_own_process(task: str, folder: Path) -> dict[str, Any]:
-    """What `tests.session.somebody` prints."""
+    """The output of `tests.session.somebody`."""
     without = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK_DIST"))}
     environment = without | {"TZ": _ZONE, "PYSPARK_PYTHON": sys.executable} if task == "audit" else without
     command = [sys.executable, "-m", "tests.session.somebody", task, str(folder)]

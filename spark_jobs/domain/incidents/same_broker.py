@@ -21,13 +21,12 @@ def with_same_broker(incidents: Iterable[Incident]) -> Iterator[Incident]:
     """The incidents, in their order. The advice of a stall of all queues of one broker begins with the other groups in
     which the queues of that broker do not move either, from nearly the same time on.
     """
+    with_brokers = [(incident, _broker(incident)) for incident in incidents]
     stalls: dict[tuple[str, str], list[Incident]] = defaultdict(list)
-    incidents = list(incidents)
-    for incident in incidents:
-        if broker := _broker(incident):
+    for incident, broker in with_brokers:
+        if broker:
             stalls[incident.cluster, broker].append(incident)
-    for incident in incidents:
-        broker = _broker(incident)
+    for incident, broker in with_brokers:
         of_broker = stalls[incident.cluster, broker] if broker else []
         together = {group for each in of_broker if _is_same_time(incident, each) for group in each.groups}
         groups = sorted(together.difference(incident.groups))

@@ -1,4 +1,4 @@
-"""The owners that clients show in parts of an interval, where they are differences than those of the replay."""
+"""The owners that clients show in parts of an interval, where these are not those of the replay."""
 
 from __future__ import annotations
 
@@ -89,6 +89,10 @@ def _with_differences(
     """The allocation with the owners that clients show. `queues_per_member` stay those of the shares."""
     owners = list(map(tuple, _owners(allocation, members, differences)))
     is_lost = [bool(before) and not now for before, now in zip(allocation.owners, owners, strict=True)]
+    double_owned_causes = [
+        (cause or DoubleOwnedCause.ROUTE_OUTDATED) if len(now) > 1 else None
+        for now, cause in zip(owners, allocation.double_owned_causes, strict=True)
+    ]
     return replace(
         allocation,
         owners=owners,
@@ -103,13 +107,10 @@ def _with_differences(
                 owners, is_lost, allocation.owners, allocation.unassigned_client_ids, strict=True
             )
         ],
-        double_owned_causes=(
-            causes := [
-                (cause or DoubleOwnedCause.ROUTE_OUTDATED) if len(now) > 1 else None
-                for now, cause in zip(owners, allocation.double_owned_causes, strict=True)
-            ]
+        double_owned_causes=double_owned_causes,
+        counts=Counts(
+            sum(not now for now in owners[: allocation.readable_count]), sum(map(is_harm, double_owned_causes))
         ),
-        counts=Counts(sum(not now for now in owners[: allocation.readable_count]), sum(map(is_harm, causes))),
     )
 
 

@@ -71,9 +71,15 @@ def seen_twice(spans: Sequence[Span[State]]) -> Iterator[Span[State]]:
             yield span
 
 
-def busy_spans(spans: Sequence[Span[ClientReport]]) -> Iterator[Span[BusyClient]]:
-    """The times in which two successive snapshots show a client with nearly all its threads busy."""
-    return seen_twice([Span(*span[:3], span.state.symptoms.busy) for span in spans if span.state.symptoms.busy])
+@cached_with_value
+def busy_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[BusyClient]]]:
+    """By client id the times in which two successive snapshots show it with nearly all its threads busy."""
+    return {
+        client_id: list(
+            seen_twice([Span(*span[:3], span.state.symptoms.busy) for span in spans if span.state.symptoms.busy])
+        )
+        for client_id, spans in client_spans(step).items()
+    }
 
 
 def symptoms(

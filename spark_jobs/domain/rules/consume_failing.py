@@ -11,6 +11,7 @@ import numpy as np
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import seen_twice
 from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot, status_readings
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, UNKNOWN, ClientHistory
 from spark_jobs.domain.model.series import Span
@@ -65,6 +66,7 @@ class _Counts(NamedTuple):
         return {} if self.consumed is None or self.sent_back is None else self._asdict()
 
 
+@cached_with_value
 def _counts(step: AuditedStep) -> _Counts:
     return _Counts(
         known_sum(known_total(each.consumed) for each in step.progress if each.interval.is_ordinary),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.client_spans import busy_spans, client_spans
+from spark_jobs.domain.kernel.client_spans import busy_spans
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.statuses import Verdict
@@ -36,11 +36,8 @@ def _busy_members(step: AuditedStep, hit: RuleHit) -> Sequence[str]:
     of_topic = [each for each in step.intervals if each.topic == hit.topic and each.is_shared_out]
     in_time = [each for each in of_topic if each.start < hit.end and hit.start < each.end]
     client_ids = sorted({member.client_id for each in in_time for member in each.members or ()})
-    reports = client_spans(step)
-    busy = {client_id: busy_spans(reports.get(client_id, ())) for client_id in client_ids}
-    all_busy = all(
-        any(common((span.start, span.end), (hit.start, hit.end)) for span in spans) for spans in busy.values()
-    )
+    busy = (busy_spans(step).get(client_id, ()) for client_id in client_ids)
+    all_busy = all(any(common((span.start, span.end), (hit.start, hit.end)) for span in spans) for spans in busy)
     return client_ids if all_busy else ()
 
 

@@ -16,11 +16,13 @@ from spark_jobs.domain.model.finding import FindingQueue, Measured, QueueEvidenc
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, OffsetReadings, TopicReadings
 from spark_jobs.domain.model.window import StepWindow, Time
 from spark_jobs.domain.phrases import known_sum, sum_before
+from spark_jobs.domain.rules.broker_not_readable import NOT_READABLE
+from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 
 #: The cause of queues whose backlog is at least what was produced since the group was watched.
 NEVER_COMMITTED = "NEVER_COMMITTED"
-#: Roles of queues that nobody consumes: all that comes to one without an offset waits.
-NOBODY_CONSUMES = ("UNASSIGNED", "NOT_READABLE")
+#: Roles of queues that no member consumes: all that comes to one without an offset waits.
+_UNCONSUMED = (UNASSIGNED, NOT_READABLE)
 
 
 class QueueSpan(NamedTuple):
@@ -124,7 +126,7 @@ def _measured(
         readings = readings._replace(backlog=_produced_since_first(readings))
     highest = readings
     if isinstance(read, OffsetReadings) and window:
-        unconsumed = [spans[number].queue.role in NOBODY_CONSUMES for number in read_spans]
+        unconsumed = [spans[number].queue.role in _UNCONSUMED for number in read_spans]
         without_offset = unconsumed & ~_is_committed(read, window)[columns]
         produced = _produced_since_first(readings)
         is_counted = without_offset & (readings.backlog == UNKNOWN) & (produced > 0)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from itertools import chain
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.client_spans import busy_spans, client_spans
+from spark_jobs.domain.kernel.client_spans import busy_spans
 from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.severities import INFO, WARN
@@ -66,7 +66,7 @@ def _with_overloaded(step: AuditedStep, hit: RuleHit) -> Iterator[RuleHit]:
 
 
 def _is_busy(step: AuditedStep, client_id: str, hit: RuleHit) -> bool:
-    busy = islands(busy_spans(client_spans(step).get(client_id, ())))
+    busy = islands(busy_spans(step).get(client_id, ()))
     times = (common((hit.start, hit.end), (spans[0].start, spans[-1].end)) for spans in busy)
     least = step.settings.thresholds.busy_after_seconds * SECOND
     return any(time is not None and time[1] - time[0] >= least for time in times)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.client_spans import busy_spans, client_spans, seen_twice
+from spark_jobs.domain.kernel.client_spans import busy_spans, seen_twice
 from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, slowed_listeners
 from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.finding import RuleHit
@@ -28,8 +28,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     (client, topic, snapshot at which its listener was slower than usual), one condition per client and topic.
     """
     seconds = step.settings.thresholds.busy_after_seconds
-    for client_id, spans in client_spans(step).items():
-        for busy_span in busy_spans(spans):
+    for client_id, spans in busy_spans(step).items():
+        for busy_span in spans:
             weight = busy_span.state.busy_threads / busy_span.state.consume_threads
             yield _hit(client_id, None, ALL_THREADS_BUSY, busy_span, weight, seconds)
     for client_id, client in step.history.clients.items():

@@ -6,13 +6,11 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from operator import attrgetter, itemgetter
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from spark_jobs.domain.model.message_queue import PERM_WRITE
 from spark_jobs.ingest.logs.events import Booted, QueueCounts, TopicChanged, WritePermission
 from spark_jobs.ingest.logs.sources import Process
-
-#: `PermName.PERM_WRITE`.
-PERM_WRITE: Final = 2
 
 
 class QueuesChanged(NamedTuple):
