@@ -22,8 +22,9 @@ def source_of_rows(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) ->
 def packed(charts: Sequence[figure]) -> str:
     """The charts as BokehJS embeds them, compressed: names and times repeat in every span."""
     document = Document(title="charts")
-    for chart in charts:
-        document.add_root(chart)
+    with document.models.freeze():  # else each chart looks through all that came before it
+        for chart in charts:
+            document.add_root(chart)
     item = {"docid": "charts", "root_ids": [chart.id for chart in charts]}
     text = json.dumps({"docs": {"charts": document.to_json(deferred=False)}, "item": item}, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
