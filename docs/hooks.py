@@ -13,6 +13,15 @@ _OUTSIDE = re.compile(r"\]\(\.\./([^)#]+)\)")
 _FILE_NAME = re.compile(r"\[[\w-]+\.md\]\(([\w-]+\.md)")
 
 
+def on_config(config: Any) -> Any:
+    """The configuration, with the pages of the rules behind their index."""
+    (reference,) = (entry["Reference"] for entry in config["nav"] if "Reference" in entry)
+    place = reference.index({"Rules": "findings.md"})
+    pages = [f"rules/{page.name}" for page in sorted((ROOT / "docs" / "rules").glob("*.md"))]
+    reference[place] = {"Rules": ["findings.md", *pages]}
+    return config
+
+
 def on_files(files: Files, config: Any) -> Files:
     """The pages, and under `files/` every other file that one of them links to."""
     pages = [page.content_string for page in files.documentation_pages()]

@@ -24,7 +24,7 @@ INCIDENT = Path(__file__).with_name("recording") / "explained"
 FIRST = (DOCS / "README.md").read_text(encoding="utf-8")
 QUESTIONS = (DOCS / "triage.md").read_text(encoding="utf-8")
 README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-PAGES = [*DOCS.glob("*.md"), *DOCS.parent.glob("*.md")]
+PAGES = [*DOCS.rglob("*.md"), *DOCS.parent.glob("*.md")]
 
 
 def test_the_page_of_tables_is_the_one_the_schemas_make() -> None:

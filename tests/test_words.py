@@ -103,7 +103,7 @@ def text_of(node: ast.Constant | ast.JoinedStr) -> str:
 
 def written() -> Iterator[tuple[str, str]]:
     """(where, line) of the pages that people read."""
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
             yield f"{page.relative_to(ROOT)}:{number}", line
 

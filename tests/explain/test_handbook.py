@@ -1,12 +1,13 @@
-"""docs/findings.md is what the rules say."""
+"""docs/findings.md and docs/rules are what the rules say."""
 
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.status.capacity import SIGNS
-from spark_jobs.show.text.handbook import PAGE, handbook
+from spark_jobs.show.text.handbook import INDEX, RULE_PAGES, index, rule_pages
 
 
-def test_the_page_is_the_one_the_rules_make() -> None:
-    assert PAGE.read_text(encoding="utf-8") == handbook(), "run python -m spark_jobs.show.text.handbook"
+def test_the_pages_are_those_the_rules_make() -> None:
+    written = {page: page.read_text(encoding="utf-8") for page in [INDEX, *RULE_PAGES.glob("*.md")]}
+    assert written == {INDEX: index(), **rule_pages()}, "run python -m spark_jobs.show.text.handbook"
 
 
 def test_every_rule_is_explained() -> None:

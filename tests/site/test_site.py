@@ -41,7 +41,7 @@ def page(request: pytest.FixtureRequest) -> Iterator[Page]:
 def test_nothing_is_fetched_elsewhere_and_no_page_is_wider_than_its_window(page: Page, address: str) -> None:
     asked = set[str]()
     page.on("request", lambda request: asked.add(request.url))
-    for name in sorted(path.name for path in SITE.glob("*.html")):
+    for name in sorted(str(path.relative_to(SITE)) for path in SITE.rglob("*.html")):
         page.goto(f"http://{address}/{name}")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
     assert {url for url in asked if not url.startswith((f"http://{address}/", "data:", "blob:"))} == set()
@@ -50,7 +50,7 @@ def test_nothing_is_fetched_elsewhere_and_no_page_is_wider_than_its_window(page:
 @pytest.mark.parametrize(
     ("words", "name"),
     [
-        ("UNASSIGNED_QUEUE", "findings.html"),
+        ("UNASSIGNED_QUEUE", "rules/UNASSIGNED_QUEUE.html"),
         ("exit code", "cli.html"),
         ("silence", "tune.html"),
         ("uninstall", "install.html"),

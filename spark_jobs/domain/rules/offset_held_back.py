@@ -117,8 +117,8 @@ def _is_orderly(step: AuditedStep, client_id: str, stand: Unconsumed) -> bool:
 RULE = Rule(
     name=NAME,
     headline="One message holds back the offset of {queues} in {groups}, while the client consumes the queue",
-    meaning="A concurrent consumer commits the offset of its oldest unfinished message. One message of the queue is "
-    "not finished, so the offset does not move, although the client consumes the messages behind it. The backlog that "
+    meaning="One unfinished message holds back the committed offset of its queue. A concurrent consumer commits the "
+    "offset of its oldest unfinished message, although the client consumes the messages behind it. The backlog that "
     "brokers show is not real. After a restart the client consumes these messages again. Measures of the queue with "
     "most of them: `consumer_offset`, and `consumed_again` messages.",
     decided_by="for `verdict_window_seconds` (300 s) the consumer offset is the same while messages are produced, and "

@@ -69,12 +69,12 @@ def lasting(times: Matrix, at_least: int) -> Iterator[Time]:
 RULE = Rule(
     name=NAME,
     headline="{groups} {groups:gets|get} many popped messages again",
-    meaning="What a member pops is invisible to the others for a time (60 s, `popInvisibleTime`). If it is not "
-    "acknowledged until then, its receipt handle expires, and the broker puts the message into the POP retry topic of "
-    "group and topic (`%RETRY%group_topic`, or `%RETRY%group+topic`), from which it is popped again: it is "
-    "consumed twice at least, and after 16 times it goes to the dead-letter topic. One finding per topic. "
-    "Measures, in messages and in the same time: `redelivered` came into the retry topic, `consumed` of the topic "
-    "itself.",
+    meaning="Messages that members pop are not acknowledged in time, so they are popped again. A popped message is "
+    "invisible to others for a time (60 s, `popInvisibleTime`). Then its receipt handle expires, and the broker "
+    "puts the message into the POP retry topic of group and topic (`%RETRY%group_topic`, or `%RETRY%group+topic`), "
+    "from which it is popped again: it is consumed twice at least, and after 16 times it goes to the dead-letter "
+    "topic. One finding per topic. Measures, in messages and in the same time: `redelivered` came into the retry "
+    "topic, `consumed` of the topic itself.",
     decided_by="the POP retry topic grows, with pauses shorter than `busy_after_seconds` (120 s), and for at least as "
     "long: what a member that died had popped comes back once, within the invisible time. In that time at least "
     "`failing_messages` (10) came into it, and at least `failing_percent` (10) of what was consumed of the "

@@ -82,7 +82,8 @@ def _queue_hits(
 RULE = Rule(
     name=NAME,
     headline="{brokers} {brokers:does|do} not deliver popped messages again that nobody acknowledged",
-    meaning="A broker writes what groups pop and acknowledge into its revive topic, `rmq_sys_REVIVE_LOG_` + cluster. A "
+    meaning="A broker does not deliver unacknowledged messages of POP groups again. It writes what groups pop and "
+    "acknowledge into its revive topic, `rmq_sys_REVIVE_LOG_` + cluster. A "
     "thread for each of its queues compares both, and puts messages that were not acknowledged in time into the "
     "group's POP retry topic. Here such a thread makes no progress: messages of its queue that were not acknowledged "
     "are not delivered again, to any POP group of that broker. The findings belong to the brokers' own group, "

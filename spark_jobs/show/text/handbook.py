@@ -1,4 +1,4 @@
-"""`python -m spark_jobs.show.text.handbook` writes docs/findings.md from the rules, docs/glossary.md from the terms."""
+"""`python -m spark_jobs.show.text.handbook` writes the pages of the rules and the glossary from the code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHARED = {
     membership_view_split.brokers_that_list_fewer: "of queues of the broker that lists fewer",
 }
 _DOCS = Path(__file__).parents[3] / "docs"
-PAGE, GLOSSARY = _DOCS / "findings.md", _DOCS / "glossary.md"
+INDEX, RULE_PAGES, GLOSSARY = _DOCS / "findings.md", _DOCS / "rules", _DOCS / "glossary.md"
 _FRAME = Path(__file__).with_name("handbook.md")
 _GLOSSARY_FRAME = """<!-- Made by python -m spark_jobs.show.text.handbook: change the terms, not this page. -->
 # Glossary
@@ -35,11 +35,17 @@ that hold it. The report has these terms at its end.
 """
 
 
-def handbook() -> str:
-    """The page: the frame around the rules, and a section per rule."""
-    rules = "\n\n".join("\n".join(_section(rule)) for rule in RULES)
+def index() -> str:
+    """The page of all findings: the frame around a row per rule, and a row per limit."""
     limits = "\n".join(_limit(limit) for limit in Limit)
-    return _FRAME.read_text(encoding="utf-8").replace("{rules}", rules).replace("{limits}", limits)
+    return (
+        _FRAME.read_text(encoding="utf-8").replace("{rules}", "\n".join(map(_row, RULES))).replace("{limits}", limits)
+    )
+
+
+def rule_pages() -> dict[Path, str]:
+    """The page of each rule, by its file."""
+    return {RULE_PAGES / f"{rule.name}.md": "\n".join(_page(rule)) + "\n" for rule in RULES}
 
 
 def glossary() -> str:
@@ -57,17 +63,23 @@ def _limit(limit: Limit) -> str:
     return f"| `{limit}` | {signs} | {ADVICE[limit]} |"
 
 
-def _section(rule: Rule) -> Iterator[str]:
-    yield from (f"## {rule.name}", "", rule.meaning, "", f"*Decided by*: {rule.decided_by}", "")
+def _row(rule: Rule) -> str:
+    return f"| [{rule.name}](rules/{rule.name}.md) | {rule.meaning.partition('. ')[0].removesuffix('.')} |"
+
+
+def _page(rule: Rule) -> Iterator[str]:
+    yield "<!-- Made from the rule by python -m spark_jobs.show.text.handbook -->"
+    decided_by = rule.decided_by[0].upper() + rule.decided_by[1:]
+    yield from (f"# {rule.name}", "", rule.meaning, "", "## When it is reported", "", decided_by, "")
     if rule.needs:
         needed = ", ".join(f"`{table}`" for table in rule.needs)
-        yield from (f"*Needs* {needed}; without it the rule is not evaluated, which `audit_runs` records.", "")
-    yield from ("| cause | when | what to do |", "|---|---|---|")
+        yield from (f"It needs {needed}. Without it the rule is not evaluated, which `audit_runs` records.", "")
+    yield from ("## Causes, and what to do", "", "| cause | when | what to do |", "|---|---|---|")
     yield from (f"| `{name}` | {cause.when} | {cause.advice} |" for name, cause in rule.causes.items())
-    consequences = "; ".join(_consequences(rule.name))
+    consequences = list(_consequences(rule.name))
     if consequences:
-        yield from ("", f"*Its consequences*: {consequences}.")
-    yield from ("", f"*In the recording*: {rule.example}")
+        yield from ("", "## Consequences", "", *consequences)
+    yield from ("", "## Example", "", rule.example)
 
 
 def _consequences(root: str) -> Iterator[str]:
@@ -77,9 +89,19 @@ def _consequences(root: str) -> Iterator[str]:
             if link.root == root:
                 causes = f" ({', '.join(link.causes)})" if link.causes else ""
                 of_causes = f", if the cause is {' or '.join(link.root_causes)}" if link.root_causes else ""
-                yield f"`{rule.name}`{causes}, {SHARED[link.shares]}{of_causes}"
+                yield f"- [{rule.name}]({rule.name}.md){causes}, {SHARED[link.shares]}{of_causes}"
+
+
+def write() -> None:
+    """Writes all pages, and deletes those of rules that are gone."""
+    INDEX.write_text(index(), encoding="utf-8")
+    GLOSSARY.write_text(glossary(), encoding="utf-8")
+    RULE_PAGES.mkdir(exist_ok=True)
+    for page in {*RULE_PAGES.glob("*.md")} - rule_pages().keys():
+        page.unlink()
+    for page, text in rule_pages().items():
+        page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    PAGE.write_text(handbook(), encoding="utf-8")
-    GLOSSARY.write_text(glossary(), encoding="utf-8")
+    write()
