@@ -85,6 +85,7 @@ _SCHEMA = pa.schema(
         "piled_up": pa.int64(),
         "unowned_queue_minutes": pa.float64(),
         "advice": pa.string(),
+        "commands": _TEXTS,
         "roots": _PARTS,
         "consequences": _PARTS,
         "costs": pa.list_(pa.struct({**_COST, "team": pa.string()})),

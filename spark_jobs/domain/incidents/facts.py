@@ -17,6 +17,7 @@ from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import SECOND, covered, from_micros
 from spark_jobs.domain.phrases import count, joined_names, known_sum
 from spark_jobs.domain.rules.broker_not_readable import LAST_KNOWN
+from spark_jobs.domain.rules.commands import filled
 from spark_jobs.domain.rules.evidence import NEVER_COMMITTED, highest_backlog
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 from spark_jobs.domain.rules.refused import REFUSED
@@ -38,6 +39,8 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
     until, resolution = max((thread.until, thread.resolution) for thread in lasting)
     groups = tuple(sorted({thread.identity.consumer_group for thread in threads}))
     piled_up, unowned = _piled_up(threads), _unowned(threads)
+    templates = rules[worst_root.identity.rule].commands_of(worst.cause)
+    topics, queues, members = _topics(threads), _queues(threads), _members(roots)
     return Incident(
         incident_id=_incident_id(first_root, rule),
         cluster=first_root.identity.cluster,
@@ -50,9 +53,9 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
         resolved_at=None if until == NEVER else until,
         last_seen_at=max(thread.end for thread in lasting),
         groups=groups,
-        topics=_topics(threads),
-        queues=_queues(threads),
-        members=_members(roots),
+        topics=topics,
+        queues=queues,
+        members=members,
         piled_up=known_sum(piled_up.values()),
         unowned_queue_minutes=sum(unowned.values()) / _MINUTE,
         advice=worst.advice,
@@ -61,7 +64,13 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
         costs=tuple(GroupCost(group, piled_up.get(group), unowned.get(group, 0) / _MINUTE) for group in groups),
         resolution=None if until == NEVER else resolution,
         backlog_is_minimum=any(_is_minimum(thread) for thread in threads),
+        commands=filled(templates, groups, members, _read_queues(topics, queues)),
     )
+
+
+def _read_queues(topics: Sequence[str], queues: Sequence[Queue]) -> dict[str, int | None]:
+    """By topic the number of queues that has all of those; None: none of them is the topic's."""
+    return {name: max((id + 1 for topic, _, id in queues if topic == name), default=None) for name in topics}
 
 
 def _lasting(roots: Sequence[Thread], consequences: Sequence[Thread]) -> list[Thread]:

@@ -96,12 +96,12 @@ class Incident:
     consequence above INFO about the same queues.
 
     `resolved_at` None: it stood when what is known of its groups ends; `last_seen_at`: the end of its last finding.
-    `severity`: the worst of all its findings. `causes`: every one that its roots had, the first first; `cause` and
-    `advice` are those of the worst root, the latest of equals. `members`: client ids that its roots name; `topics` and
-    `queues` also of consequences. `piled_up`: messages, the highest backlog of each group, None: not known.
-    `backlog_is_minimum`: more may have, as those of queues without an offset count since they are watched.
-    `unowned_queue_minutes`: how long queues had no owner, added up. `costs`: both of each group, in their order.
-    `resolution`: why it is over, None while it is not.
+    `severity`: the worst of all its findings. `causes`: every one that its roots had, the first first; `cause`,
+    `advice` and `commands` (what to type) are those of the worst root, the latest of equals. `members`: client ids that
+    its roots name; `topics` and `queues` also of consequences. `piled_up`: messages, the highest backlog of each group,
+    None: not known. `backlog_is_minimum`: more may have, as those of queues without an offset count since they are
+    watched. `unowned_queue_minutes`: how long queues had no owner, added up. `costs`: both of each group, in their
+    order. `resolution`: why it is over, None while it is not.
     """
 
     incident_id: str
@@ -126,6 +126,7 @@ class Incident:
     costs: tuple[GroupCost, ...]
     resolution: str | None = None
     backlog_is_minimum: bool = False
+    commands: tuple[str, ...] = ()
 
     @property
     def teams(self) -> tuple[str, ...]:

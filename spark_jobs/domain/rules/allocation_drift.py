@@ -14,6 +14,7 @@ from spark_jobs.domain.model.message_queue import MessageQueue, queues_by_topic
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND, Time, common, islands, joined, without
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, mixed_clients, offset_rewound
+from spark_jobs.domain.rules.commands import RUNNING_INFO
 from spark_jobs.domain.rules.drift_reasons import explained
 from spark_jobs.domain.rules.drifts import Drift, drifting
 from spark_jobs.domain.rules.roots import Follows, clients, queues
@@ -137,11 +138,13 @@ RULE = Rule(
             "The clients compute their shares from different inputs, or a rebalance is stuck: messages of these queues "
             "are consumed twice. Compare strategy, settings and version of the clients named here, look for errors in "
             "their rebalance logs, and restart them.",
+            commands=(RUNNING_INFO,),
         ),
         DriftCause.HOLDS_LESS: Cause(
             "a client has not taken queues of its share, and no other client lists them",
             "Nobody consumes these queues until a client takes them: restart the clients named here. Look for errors "
             "in their rebalance logs and, if they consume orderly, for a broker's lock that they cannot get.",
+            commands=(RUNNING_INFO,),
         ),
     },
     example="none: all clients hold what the replay gives them, except for moments after a change or an offset reset.",

@@ -14,6 +14,7 @@ from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count
+from spark_jobs.domain.rules.commands import RESET_TO_NOW
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "BEGINS_AT_OLDEST"
@@ -147,12 +148,13 @@ RULE = Rule(
     "twice of what came since the first sample. It ends when no more wait than it consumes in a minute. INFO; WARN for "
     "NOT_AT_THE_END.",
     causes={
-        FIRST_COMMIT: Cause("the group's first offsets are at the oldest messages", _RESET),
+        FIRST_COMMIT: Cause("the group's first offsets are at the oldest messages", _RESET, commands=(RESET_TO_NOW,)),
         NOT_AT_THE_END: Cause(
             "the same, and the group is to begin at the end (`CONSUME_FROM_LAST_OFFSET`, the default)",
             f"{_RESET} A broker lets a new group begin at 0 if the queue's oldest offset is 0 and its first message is "
             "still in memory, whatever consumeFromWhere says (RocketMQ: ConsumerManageProcessor.queryConsumerOffset). "
             "If the oldest offset is above 0, look who reset the group to the earliest offset.",
+            commands=(RESET_TO_NOW,),
         ),
     },
     example="none: no group is new.",

@@ -22,6 +22,7 @@ from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.window import HOUR, SECOND, Time, common
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import is_popped
+from spark_jobs.domain.rules.commands import CLUSTER_LIST, READ_PERMISSION, READ_QUEUES, ROUTE
 from spark_jobs.domain.rules.roots import brokers
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -259,16 +260,19 @@ RULE = Rule(
             "The broker is down, or cut off from the name servers. Bring it back to make its messages readable. If it "
             "was removed on purpose, drain it first (perm 4: read only). If it is back and its queues still stand, the "
             "clients have not followed its route: restart them.",
+            commands=(ROUTE,),
         ),
         NotReadableCause.TOPIC_GONE: Cause(
             "the topic's route no longer names the broker, and the route of another topic does, or, if none ever did, "
             "it answers about the group (INFO; WARN from `persistent_after_seconds` on)",
             "No broker is down: somebody deleted the topic, and what waited in it is gone. Create it again, or let the "
             "group no longer subscribe to it. If nobody deleted it, compare `mqadmin topicRoute` of each name server.",
+            commands=(ROUTE,),
         ),
         NotReadableCause.NO_READ_PERMISSION: Cause(
             "the route names the broker without read permission",
             "The broker has no read permission for the topic: restore it (perm 6) until the messages are consumed.",
+            commands=(READ_PERMISSION,),
         ),
         NotReadableCause.QUEUES_REMOVED: Cause(
             "a queue that was readable is beyond `readQueueNums`, and holds more messages by its last sample than the "
@@ -276,6 +280,7 @@ RULE = Rule(
             "Raise readQueueNums to its former value until the messages are consumed; writeQueueNums may stay as it "
             "is. To remove queues, lower writeQueueNums first, wait until all groups have consumed the rest, and then "
             "lower readQueueNums.",
+            commands=(READ_QUEUES,),
         ),
         NotReadableCause.NOT_REACHED: Cause(
             "the route names the broker, and it lists no member although other brokers of the topic do",
@@ -283,6 +288,7 @@ RULE = Rule(
             "reaches the address that the broker registers (brokerIP1; `mqadmin clusterList` shows it). If the broker "
             "came back with a new address, the clients have not followed it: restart them. Otherwise look for a "
             "firewall, and whether the broker knows the group (autoCreateSubscriptionGroup).",
+            commands=(CLUSTER_LIST,),
         ),
     },
     example="broker-b is killed at 02:21:54 and back at 02:23:24: a finding for every group that had messages in "

@@ -17,6 +17,7 @@ from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND, Time, joined, overlaps, without
+from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.queue_owners import owned_queues
 from spark_jobs.domain.rules.roots import hosts
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
@@ -126,6 +127,7 @@ RULE = Rule(
             "The client's pull thread (PullMessageService) is stuck, or, if the client pulls its other queues, the "
             "pull requests of these queues are lost. Take a thread dump and restart the client.",
             headline="{subjects} in {groups} {subjects:does|do} not pull {queues}",
+            commands=(THREAD_DUMP,),
         ),
     },
     example="`audit-service`: the process of `10.31.82.5@7179…`, frozen at 02:10:54, does not answer from 02:10:59 "

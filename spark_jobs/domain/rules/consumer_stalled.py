@@ -27,6 +27,7 @@ from spark_jobs.domain.rules.behind import (
     verdict_hits,
 )
 from spark_jobs.domain.rules.client_hung import pulling_by_hand
+from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.evidence import NEVER_COMMITTED
 from spark_jobs.domain.rules.filtered import FILTERED, FILTERED_OUT
 from spark_jobs.domain.rules.in_common import with_what_they_share
@@ -168,6 +169,7 @@ RULE = Rule(
             "or it has not moved since the queue got its owner, for `stalled_after_seconds`, and the lag is above it",
             "Check whether the queue's owner pulls, and whether one message that is never acknowledged holds back the "
             "offset (a listener that hangs, or an orderly one that suspends forever).",
+            commands=(THREAD_DUMP,),
         ),
         NEVER_COMMITTED: Cause(
             "the group never committed an offset for the queue, or it is 0, although messages come since "
@@ -175,12 +177,14 @@ RULE = Rule(
             "Nobody ever consumed a message of these queues. Check from the owner's host that it reaches the address "
             "that the queue's broker registers. Then look whether the owner pulls the queue, and whether its first "
             "message hangs in the listener.",
+            commands=(THREAD_DUMP,),
         ),
         FEW_MESSAGES: Cause(
             "the consumer offset stands for twice `verdict_window_seconds` although messages wait, if only few",
             "Few messages wait, but nobody consumes them. Look whether the owner pulls the queue (`mqadmin "
             "consumerStatus`), whether it holds the lock of an orderly queue, and whether one message hangs in the "
             "listener. Restart the owner if it does not recover.",
+            commands=(THREAD_DUMP,),
         ),
         REFUSED: Cause(
             "the owner subscribes to the topic, and for 60 s the broker's subscription of the group lacks it: the "

@@ -18,6 +18,7 @@ from spark_jobs.domain.rules.behind import (
     STARVED,
     verdict_hits,
 )
+from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.filtered import FILTERED, FILTERED_OUT
 from spark_jobs.domain.rules.in_common import with_what_they_share
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -43,6 +44,7 @@ RULE = Rule(
             "the consumer offset advanced earlier in the interval, and no longer does",
             "Take a thread dump of the queue's owner to see whether its listener hangs. Restart it if it does not "
             "recover.",
+            commands=(THREAD_DUMP,),
         ),
         NOBODY_ASKS: NOT_ASKED_FOR,
         PRIORITY_STARVATION: STARVED,

@@ -17,6 +17,7 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR, INFO
 from spark_jobs.domain.model.window import common
 from spark_jobs.domain.rocketmq.strategies import UNIQUE_INSTANCE_NAME_VERSION
+from spark_jobs.domain.rules.commands import CONNECTIONS
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, unassigned_queues
 from spark_jobs.domain.rules.roots import own_client
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -178,11 +179,13 @@ RULE = Rule(
         DuplicateCause.STALE_CONNECTION: Cause(
             "the duplicate is transient, and all its connections come from one machine",
             "Do nothing if it ends by itself: after a reconnect, brokers list the old connection for up to 130 s.",
+            commands=(CONNECTIONS,),
         ),
         DuplicateCause.CONTAINER_IDENTITY: Cause(
             "the id is `ip@pid`, and one of the clients builds its id that way (Java < 4.9.0, Go, C++, Python)",
             "The client id is ip@pid, and containers can have the same IP and PID. Upgrade to a Java client ≥ 4.9.0, "
             "or give every consumer its own instanceName.",
+            commands=(CONNECTIONS,),
         ),
         DuplicateCause.FRAMEWORK_NAME: Cause(
             "the instanceName holds an address and a PID (rocketmq-spring before 2.2.1), or ends with a bar and a PID "
@@ -190,16 +193,19 @@ RULE = Rule(
             "The framework builds the client id from an address or a name and the process id, and containers can have "
             "the same IP and PID. Upgrade it (rocketmq-spring to 2.2.1 or later), or set a unique instanceName for "
             "every consumer, for example the pod name.",
+            commands=(CONNECTIONS,),
         ),
         DuplicateCause.FIXED_INSTANCE_NAME: Cause(
             "the id has any other instanceName: somebody set it",
             "Several consumers have the same instanceName. Leave it unset, or make it unique, for example by using the "
             "pod name.",
+            commands=(CONNECTIONS,),
         ),
         DuplicateCause.CLONED_PROCESS: Cause(
             "the id has the instanceName `pid#nanoTime`, and the duplicate is persistent",
             "Several connections have the same process id and start time. Look for a process that was cloned or "
             "restored from a snapshot, and for code that gives one id to several clients.",
+            commands=(CONNECTIONS,),
         ),
     },
     example="`payment-service`, from 02:07:05 to 02:17:26: two consumers share the client id `172.17.0.1@1`, nobody "

@@ -14,6 +14,7 @@ from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.rules import client_hung, offset_held_back, slow_listener
+from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.roots import Follows, clients, queues
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
@@ -88,6 +89,7 @@ RULE = Rule(
             "One old message is not finished, while newer ones of the queue are done, and the client pauses. The "
             "listener as a whole is not slow. Take a thread dump to see whether a listener call hangs, and restart the "
             "client. The messages behind the old one are consumed again.",
+            commands=(THREAD_DUMP,),
         ),
     },
     example="`legacy-import`: the slow consumer `10.31.83.1@…` has cached more than 200 messages of each of its two "

@@ -13,6 +13,7 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import islands
 from spark_jobs.domain.phrases import count, names_text
+from spark_jobs.domain.rules.commands import CONNECTIONS_OF_A_BROKER
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.split_views import Split, ids_of, split_views
 
@@ -96,6 +97,7 @@ RULE = Rule(
             "two brokers of the topic list different client ids",
             "Every client must send heartbeats to every broker that hosts the topic. Look for clients that cannot "
             "reach one of the brokers, an overloaded broker, or half-open connections.",
+            commands=(CONNECTIONS_OF_A_BROKER,),
         ),
         LIST_CHANGES: Cause(
             "the list of one broker changes at least `flapping_times` (3) times more often than that of another one",
@@ -103,6 +105,7 @@ RULE = Rule(
             "and clients may begin its queues at an old offset. Look at the load, pauses and network of the broker "
             "that lists fewer, and at its clients' logs: heartbeats that time out (3 s) close a connection. A restart "
             "of the broker ends it.",
+            commands=(CONNECTIONS_OF_A_BROKER,),
         ),
     },
     example="none: after broker-b came back, it listed only some members for up to 20 s, until their heartbeats.",

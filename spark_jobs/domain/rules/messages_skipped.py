@@ -214,14 +214,14 @@ RULE = Rule(
         SkipCause.RESET_FORWARD: Cause(
             "all queues with a backlog, two at least, jumped at one reading, or the group had no member (WARN)",
             "Somebody reset the offset to a later time, or skipped the backlog (`resetOffsetByTime`, "
-            "`skipAccumulatedMessage`). If that was not intended, reset the group to the time before: the broker still "
-            "has the messages.",
+            "`skipAccumulatedMessage`). If that was not intended, reset the group to a time before the oldest of "
+            "them: the broker still has them.",
         ),
         SkipCause.COMMITTED_UNREAD: Cause(
             "otherwise, if the owner reports that it did not consume them (ERROR)",
             "Look for lost messages: the client committed an offset behind messages that its listener did not finish "
             "(an orderly Go listener that suspends the queue, for example), or somebody reset the queue. Compare with "
-            "what the listener processed, and reset the group to the time before to get them again.",
+            "what the listener processed, and reset the group to a time before the oldest of them to get them again.",
         ),
         SkipCause.SKIPPED_OR_CONSUMED: Cause(
             "all queues with a backlog jumped at one reading by a hundred times their pace, and clients do not report "

@@ -10,6 +10,7 @@ from spark_jobs.domain.kernel.former_life import FormerOffset, former_offsets, o
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.phrases import count
+from spark_jobs.domain.rules.commands import RESET_TO_EARLIEST
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "OFFSET_BEYOND_END"
@@ -92,6 +93,7 @@ RULE = Rule(
             "Reset the group to the earliest offset (`mqadmin resetOffsetByTime` with a time before the topic was "
             "created): the broker still has the messages. To delete a topic for good, delete the offsets of its "
             "groups, too.",
+            commands=(RESET_TO_EARLIEST,),
         ),
     },
     example="none",

@@ -16,6 +16,7 @@ from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, Time
+from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NAME = "OFFSET_HELD_BACK"
@@ -130,6 +131,7 @@ RULE = Rule(
             "one message of the queue is not finished",
             "Take a thread dump of the client: a listener call may hang with this message, or the client has lost it "
             "after a call that took too long. Restart the client, and let the listener tolerate duplicate messages.",
+            commands=(THREAD_DUMP,),
         )
     },
     example="none",

@@ -16,6 +16,7 @@ from spark_jobs.domain.model.window import MILLISECOND, Time, common
 from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, membership_view_split
 from spark_jobs.domain.rules.broker_not_readable import standing_backlog
+from spark_jobs.domain.rules.commands import CLUSTER_LIST
 from spark_jobs.domain.rules.roots import Follows, clients, queues, topics
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
@@ -114,6 +115,7 @@ RULE = Rule(
             "The owner does nothing wrong. Bring the broker's master back, or let a slave act as one "
             "(`enableSlaveActingMaster`, or a controller that elects a new master). Consumers that do not consume in "
             "order read from the slave meanwhile.",
+            commands=(CLUSTER_LIST,),
         ),
     },
     example="none: `ledger`, the orderly group, holds all its locks in every client snapshot.",

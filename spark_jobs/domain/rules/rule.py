@@ -17,11 +17,14 @@ CLIENT_SNAPSHOTS = "client_snapshots"
 
 @dataclass(frozen=True)
 class Cause:
-    """Why a finding is there: when this cause is given, and what to do then. `headline`: instead of its rule's."""
+    """Why a finding is there: when this cause is given, and what to do then. `headline`: instead of its rule's;
+    `commands`: what to type, as `rules.commands` has it.
+    """
 
     when: str
     advice: str
     headline: str = ""
+    commands: tuple[str, ...] = ()
 
 
 def severity_by_harm(condition: Condition) -> str:
@@ -63,6 +66,11 @@ class Rule:
     is_blind: bool = False
     headline: str = ""
     detail: Callable[[Finding], str] | None = None
+
+    def commands_of(self, cause: str | None) -> tuple[str, ...]:
+        """The commands that the advice for this cause asks for, as templates."""
+        known = self.causes.get(cause or "")
+        return known.commands if known else ()
 
     def headline_of(self, cause: str | None) -> str:
         """The headline of an incident with this cause."""

@@ -13,6 +13,7 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules import begins_at_oldest, consume_failing, load_imbalance, offset_rewound, producer_skew
+from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.roots import Follows, clients, everything, named_clients
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
@@ -83,6 +84,7 @@ RULE = Rule(
             "response time × rate takes as many threads as the client has",
             "Make the listener faster, or give the client more consume threads (consumeThreadMin, consumeThreadMax). "
             "More consumers help only while the topic has more queues than the group has members.",
+            commands=(THREAD_DUMP,),
         ),
         RESPONSE_TIME_ROSE: Cause(
             "the consume RT rose compared with the time before the step, the pull RT did not",

@@ -9,6 +9,7 @@ from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules import broker_not_readable
 from spark_jobs.domain.rules.broker_not_readable import NotReadableCause
+from spark_jobs.domain.rules.commands import READ_AND_WRITE_QUEUES
 from spark_jobs.domain.rules.queue_owners import queue_hit, unassigned_queues
 from spark_jobs.domain.rules.roots import Follows, queues, topics
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -37,6 +38,7 @@ RULE = Rule(
             "`readQueueNums < writeQueueNums`",
             "The topic has more write queues than read queues, and no consumer can read messages in the surplus "
             "queues. Raise readQueueNums to writeQueueNums.",
+            commands=(READ_AND_WRITE_QUEUES,),
         ),
     },
     example="`legacy-import`: `legacy` has 8 write queues and 4 read queues, for the whole recording.",

@@ -12,6 +12,7 @@ from spark_jobs.domain.model.history import Subscriptions
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.phrases import names_text
+from spark_jobs.domain.rules.commands import CONNECTIONS
 from spark_jobs.domain.rules.parties import changing_within, flapping, parties
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -118,11 +119,13 @@ RULE = Rule(
             "a member subscribes to a topic that another one does not",
             "All members of a group must subscribe to the same topics: give the consumers of each topic a group of "
             "their own.",
+            commands=(CONNECTIONS,),
         ),
         MismatchCause.DIFFERENT_EXPRESSIONS: Cause(
             "the topics are the same, but tags or SQL expressions differ",
             "All members of a group must use the same expression: a message that only another member's expression "
             "matches is skipped and lost. Use one expression, or one group per expression.",
+            commands=(CONNECTIONS,),
         ),
     },
     example="`notify-service`: one member subscribes to `retail`, the other to `wholesale`. `tag-service`: one member "

@@ -23,6 +23,7 @@ from spark_jobs.domain.rules import (
     orderly_lock_missing,
     subscription_mismatch,
 )
+from spark_jobs.domain.rules.commands import READ_PERMISSION
 from spark_jobs.domain.rules.queue_owners import DISPUTED, owners, queue_hit, unassigned_queues
 from spark_jobs.domain.rules.roots import Follows, clients, everything, queues, topics
 from spark_jobs.domain.rules.rule import Cause, Rule, severity_by_harm
@@ -182,6 +183,7 @@ RULE = Rule(
         UnassignedCause.BROKER_NOT_READABLE: Cause(
             "the broker has no read permission for the topic",
             "The broker has no read permission for the topic: restore it (perm 6) until the messages are consumed.",
+            commands=(READ_PERMISSION,),
         ),
         VIEWS_DISAGREE: Cause(
             "the brokers list different members, and no member gets the queue from every list. Each client asks a "

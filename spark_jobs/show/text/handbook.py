@@ -8,6 +8,7 @@ from pathlib import Path
 from spark_jobs.domain.glossary import TERMS, Term
 from spark_jobs.domain.rules import membership_view_split, roots
 from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.rules.commands import as_written
 from spark_jobs.domain.rules.rule import Rule
 from spark_jobs.domain.status.capacity import ADVICE, SIGNS, Limit
 
@@ -75,7 +76,9 @@ def _page(rule: Rule) -> Iterator[str]:
         needed = ", ".join(f"`{table}`" for table in rule.needs)
         yield from (f"It needs {needed}. Without it the rule is not evaluated, which `audit_runs` records.", "")
     yield from ("## Causes, and what to do", "", "| cause | when | what to do |", "|---|---|---|")
-    yield from (f"| `{name}` | {cause.when} | {cause.advice} |" for name, cause in rule.causes.items())
+    for name, cause in rule.causes.items():
+        commands = "".join(f" `{as_written(command)}`" for command in cause.commands)
+        yield f"| `{name}` | {cause.when} | {cause.advice}{commands} |"
     consequences = list(_consequences(rule.name))
     if consequences:
         yield from ("", "## Consequences", "", *consequences)

@@ -31,6 +31,7 @@ def incident_lines(incident: Incident) -> Iterator[TextLine]:
     )
     yield TextLine(time_text(incident), 0)
     yield TextLine(f"What to do: {incident.advice}", 0, "advice")
+    yield from (TextLine(command, 1) for command in incident.commands)
     yield TextLine("", 0)
     yield TextLine("Where", 0, "title")
     yield TextLine(_named("Group", incident.groups), 1)

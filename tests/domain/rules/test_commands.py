@@ -1,0 +1,52 @@
+"""Commands that an incident prints can be pasted into a shell, and name only what the incident names."""
+
+import shlex
+
+import pytest
+
+from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.rules.commands import READ_QUEUES, RESET_TO_EARLIEST, THREAD_DUMP, filled
+
+#: The options of each subcommand, as RocketMQ 5.3.3 has them; True: with a value.
+MQADMIN = {
+    "clusterList": {},
+    "consumerConnection": {"-g": True, "-b": True},
+    "consumerStatus": {"-g": True, "-i": True, "-s": False},
+    "resetOffsetByTime": {"-g": True, "-t": True, "-s": True},
+    "topicRoute": {"-t": True},
+    "updateTopic": {"-b": True, "-t": True, "-r": True, "-w": True},
+    "updateTopicPerm": {"-b": True, "-t": True, "-p": True},
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "cause", "template"),
+    [(rule.name, name, text) for rule in RULES for name, cause in rule.causes.items() for text in cause.commands],
+)
+def test_a_command_has_only_options_that_mqadmin_knows(rule: str, cause: str, template: str) -> None:
+    (line,) = filled([template], ["g"], ["c"], {"t": 8})
+    program, subcommand, name_server, address, *words = shlex.split(line)
+    assert (program, name_server, address) == ("mqadmin", "-n", "NAMESRV")
+    options = MQADMIN[subcommand]
+    while words:
+        words = words[2 if options[words[0]] else 1 :]
+
+
+def test_names_are_quoted_for_the_shell() -> None:
+    assert filled([THREAD_DUMP], ["pay; rm -rf /"], ["10.0.0.1@7#99"], {}) == (
+        "mqadmin consumerStatus -n NAMESRV -g 'pay; rm -rf /' -i '10.0.0.1@7#99' -s",
+    )
+
+
+def test_a_command_without_one_of_its_names_is_left_out() -> None:
+    assert filled([THREAD_DUMP], ["g"], [], {"t": 8}) == ()
+    assert filled([RESET_TO_EARLIEST], ["g"], ["c"], {}) == ()
+    assert filled([READ_QUEUES], ["g"], [], {"a": None, "b": 8}) == (
+        "mqadmin updateTopic -n NAMESRV -b BROKER -t b -r 8 -w WRITE_QUEUES",
+    )
+
+
+def test_three_lines_are_enough_each_once() -> None:
+    names = [f"n{number}" for number in range(50)]
+    lines = filled([RESET_TO_EARLIEST], names, names, dict.fromkeys(names, 8))
+    assert lines == tuple(f"mqadmin resetOffsetByTime -n NAMESRV -g n0 -t n{place} -s 0" for place in range(3))
