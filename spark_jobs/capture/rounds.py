@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from spark_jobs.capture import bodies, lines
 from spark_jobs.capture.asking import CallRunner
 from spark_jobs.capture.calls import NAME_SERVER, Answer, Call, Callee, CallOutcome, Request
-from spark_jobs.capture.captured_names import is_light_queue, is_topic_of
+from spark_jobs.capture.captured_names import is_light_queue
 from spark_jobs.capture.cluster import Cluster, understood
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP, is_redelivery
+from spark_jobs.domain.rocketmq.system_names import is_topic_of
 
 #: ResponseCode.TOPIC_NOT_EXIST, as the name server says of a topic that no broker hosts, and a broker of one that it
 #: does not have. Source of the latter: AdminBrokerProcessor.getTopicConfig.

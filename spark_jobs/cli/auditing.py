@@ -87,7 +87,8 @@ def _recorded_by_logs(arguments: Namespace, say: Callable[[str], None]) -> LogRe
     """The recording that the logs make; says what was read of them."""
     say("reading the logs")
     folders = [LogFolder.parse(text) for text in arguments.logs]
-    recording = recording_of_logs(folders, arguments.cluster_name, arguments.log_zone, list(map(Path, arguments.FILE)))
+    recordings = list(map(Path, arguments.FILE))
+    recording = recording_of_logs(folders, arguments.cluster_name, arguments.log_zone, recordings, arguments.state_at)
     for line in str(recording).splitlines():
         print_to_stderr(line)
     return recording

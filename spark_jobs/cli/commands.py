@@ -87,7 +87,7 @@ COMMANDS: Mapping[str, Command] = {
         "Load recordings, or RocketMQ's own logs, into the source tables; loading them again changes nothing.",
         "auditing:ingest_command",
         required="FILE --warehouse",
-        optional="--logs --log-zone --cluster-name --scale --json",
+        optional="--logs --log-zone --state-at --cluster-name --scale --json",
         check="before:check_ingest",
         examples=(
             "examples/recording.jsonl.gz --warehouse ./warehouse",

@@ -90,6 +90,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "[BROKER=]PATH",
         "logs of brokers, name servers, proxies or Java clients to load: a folder or a file; as often as needed",
     ),
+    "--state-at": _value(
+        "TIME",
+        "with --logs: when the brokers' files of state were copied, if the copies do not have the times of the files",
+        type=parse_utc,
+    ),
     "--log-zone": _value("ZONE", "time zone of the logs that do not say it, such as UTC or Asia/Shanghai"),
     "TASK": _value(
         "TASK",

@@ -130,9 +130,22 @@ def records(value: object, path: str) -> list[Record]:
     return [Record(item, f"{path}[{i}]") for i, item in enumerate(items(value, path))]
 
 
+def named(value: object, path: str, read: Callable[[object, str], T]) -> list[tuple[str, T]]:
+    """The values of a map, with their keys."""
+    return [(text(key, f"a key of {path}"), read(child, f"{path}.{key}")) for key, child in _entries(value, path)]
+
+
 def named_records(value: object, path: str) -> list[tuple[str, Record]]:
     """The objects of a map, with their keys."""
-    return [(text(key, f"a key of {path}"), Record(child, f"{path}.{key}")) for key, child in _entries(value, path)]
+    return named(value, path, Record)
+
+
+def numbered_integers(value: object, path: str) -> list[tuple[int, int]]:
+    """The integers of a map from integers from 0 on, which may be written as text."""
+    numbers = (
+        (int(key) if type(key) is str and key.isdecimal() else key, child) for key, child in _entries(value, path)
+    )
+    return [(count(key, f"a key of {path}"), integer(child, f"{path}.{key}")) for key, child in numbers]
 
 
 def numbered_texts(value: object, path: str) -> list[tuple[int, str]]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -33,12 +32,14 @@ from spark_jobs.ingest.logs.events import (
     Subscribed,
     Subscription,
     TopicChanged,
+    TopicListed,
     Unsubscribed,
     WritePermission,
-    events,
 )
+from spark_jobs.ingest.logs.lines import events
 from spark_jobs.ingest.logs.recorded import recording_of_logs, write_recording
 from spark_jobs.ingest.logs.sources import LogFolder
+from tests.ingest.logged import BOOT, LIFE, MEMBERS_OF_LIFE, clock_of, closed, connected, entries, members, utc, written
 
 CHANNEL = (
     "ClientChannelInfo [channel=[id: 0xaf460b12, L:/10.1.0.1:10911 {} R:/10.2.0.7:51576], clientId=10.2.0.7@9, "
@@ -96,6 +97,11 @@ LINES: Sequence[tuple[str, str, Sequence[Event]]] = (
         "SCAN: remove expired channel from ConsumerManager consumerTable. channel=10.2.0.7:51576, consumerGroup=g",
         [Expired("g", "10.2.0.7:51576")],
     ),
+    (
+        EVERY,
+        "SCAN: remove expired channel from ConsumerManager consumerTable, all clear, consumerGroup=g",
+        [Empty("g")],
+    ),
     (EVERY, "unregister consumer ok, no any connection, and remove consumer group, g", [Empty("g")]),
     (EVERY, "getConsumerGroupInfo failed, g 10.2.0.7:51576", [Empty("g")]),
     (EVERY, "the consumer's group info not exist, group: g", [Empty("g")]),
@@ -137,7 +143,7 @@ LINES: Sequence[tuple[str, str, Sequence[Event]]] = (
         "Create new topic failed, because the default topic[TBW102] not exist. producer:[10.2.0.7:1]",
         [],
     ),
-    (EVERY, f"load exist local topic, {CONFIG.format(4, '')}", [TopicChanged(None, "t", COUNTS, None)]),
+    (EVERY, f"load exist local topic, {CONFIG.format(4, '')}", [TopicChanged(None, "t", COUNTS, COUNTS)]),
     (
         EVERY,
         f"update topic config, old:[{CONFIG.format(4, '')}] new:[{CONFIG.format(2, '')}]",
@@ -182,15 +188,15 @@ LINES: Sequence[tuple[str, str, Sequence[Event]]] = (
         [REFUSED],
     ),
     # RouteInfoManager, DefaultRequestProcessor of the name server
-    ("4.3.0 4.7.1", f"new topic registered, t {OLD_QUEUE}", [TopicChanged("b", "t", COUNTS, None)]),
-    ("4.9.8 " + NEW, f"new topic registered, t {QUEUE}", [TopicChanged("b", "t", COUNTS, None)]),
+    ("4.3.0 4.7.1", f"new topic registered, t {OLD_QUEUE}", [TopicListed("b", "t", COUNTS)]),
+    ("4.9.8 " + NEW, f"new topic registered, t {QUEUE}", [TopicListed("b", "t", COUNTS)]),
     (
         EVERY,
         f"topic changed, t OLD: {QUEUE.replace('=4', '=9')} NEW: {QUEUE}",
-        [TopicChanged("b", "t", COUNTS, None)],
+        [TopicChanged("b", "t", COUNTS, QueueCounts(9, 8, 6))],
     ),
-    (OLD, f"topicQueueTable Topic: t [{QUEUE}]", [TopicChanged("b", "t", COUNTS, None)]),
-    (NEW, f"topicQueueTable Topic: t {{b={QUEUE}}}", [TopicChanged("b", "t", COUNTS, None)]),
+    (OLD, f"topicQueueTable Topic: t [{QUEUE}]", [TopicListed("b", "t", COUNTS)]),
+    (NEW, f"topicQueueTable Topic: t {{b={QUEUE}}}", [TopicListed("b", "t", COUNTS)]),
     (
         OLD,
         f"remove topic[t {QUEUE}], from topicQueueTable, because channel destroyed",
@@ -209,13 +215,13 @@ LINES: Sequence[tuple[str, str, Sequence[Event]]] = (
         EVERY,
         f"the topic[t] route info changed, old[TopicRouteData [queueDatas=[{OLD_QUEUE.replace('=4', '=9')}]]] ,"
         f"new[TopicRouteData [orderTopicConf=null, queueDatas=[{OLD_QUEUE}], brokerDatas=[]]]",
-        [TopicChanged("b", "t", COUNTS, None)],
+        [TopicChanged("b", "t", COUNTS, QueueCounts(9, 8, 6))],
     ),
     (
         OLD,
         f"rebalanced result changed. allocateMessageQueueStrategyName=AVG, group=g, topic=t, clientId=c@1, "
         f"mqAllSize=4, cidAllSize=2, rebalanceResultSize=2, rebalanceResultSet={QUEUES}",
-        [Rebalanced("g", "t", "c@1", "AVG", (("b", 0), ("b", 1)))],
+        [Rebalanced("g", "t", "c@1", "AVG", (MessageQueue("t", "b", 0), MessageQueue("t", "b", 1)))],
     ),
     (
         NEW,
@@ -227,7 +233,7 @@ LINES: Sequence[tuple[str, str, Sequence[Event]]] = (
         (
             EVERY,
             f"[{word}] Group: g ClientId: c@1 updateConsumeOffsetToBroker {QUEUE_3} 29",
-            [Committed("g", "t", "b", 3, 29)],
+            [Committed("g", MessageQueue("t", "b", 3), 29)],
         )
         for word in ("persist", "persistAll")
     ),
@@ -268,7 +274,7 @@ def test_an_expression_type_that_is_not_written_is_tags() -> None:
     ],
 )
 def test_times_are_utc(line: str, zone: str | None, at: str, tmp_path: Path) -> None:
-    assert _times(_file(tmp_path, "a.log", [line]), zone) == [int(_utc(at).timestamp() * 1000)]
+    assert _times(written(tmp_path, "a.log", [line]), zone) == [int(utc(at).timestamp() * 1000)]
 
 
 def _times(path: Path, zone: str | None = None) -> list[int]:
@@ -282,11 +288,11 @@ def _times(path: Path, zone: str | None = None) -> list[int]:
 def test_the_time_of_a_connection_says_the_zone_of_its_file(tmp_path: Path) -> None:
     """1700000000123 is 2023-11-14T22:13:20Z: this host writes New York's time, in a layout of its own."""
     line = f"2023-11-14 17:13:20,200 [hb] new consumer connected, group: g PASSIVELY CLUSTERING channel: {OPEN}"
-    assert _times(_file(tmp_path, "broker.log", [line]), "UTC") == [1700000000200]
+    assert _times(written(tmp_path, "broker.log", [line]), "UTC") == [1700000000200]
 
 
 def test_a_zone_that_nobody_says_is_not_guessed(tmp_path: Path) -> None:
-    path = _file(tmp_path, "rocketmq_client.log", ["2026-11-26 06:20:33,250 INFO RocketmqClient - x"])
+    path = written(tmp_path, "rocketmq_client.log", ["2026-11-26 06:20:33,250 INFO RocketmqClient - x"])
     with pytest.raises(InputFileError, match=r"rocketmq_client\.log does not say the time zone.*--log-zone"):
         _times(path)
     with pytest.raises(UsageError, match="--log-zone Mars/Base is no time zone"):
@@ -297,92 +303,27 @@ def test_what_is_no_entry_is_passed_over(tmp_path: Path) -> None:
     lines = [
         "java.nio.channels.ClosedChannelException: null",
         "\tat io.netty.channel.AbstractChannel.write(Unknown Source)",
-        *_log(_connected("a")),
+        *entries(connected("a")),
         "x" * 2_000_000,
         "2026-11-26 06:20:3",
     ]
     path = tmp_path / "broker.log"
     path.write_bytes("\n".join(lines).encode() + b"\n2026-11-26 06:20:59 INFO main - \xff\xfe\n")
     assert [entry.text[-10:] for entry in LogFile(path)] == [
-        _log(_connected("a"))[0][-10:],
+        entries(connected("a"))[0][-10:],
         " main - \ufffd\ufffd",
     ]
 
 
-def _utc(text: str) -> datetime:
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)
-
-
-def _file(folder: Path, name: str, lines: Sequence[str]) -> Path:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(lines) + "\n", "utf-8")
-    return path
-
-
-BOOT = "The broker[b, 10.1.0.1:10911] boot success. serializeType=JSON"
-
-
-def _channel(client: str, state: str = "-") -> str:
-    port = 50_000 + ord(client[0])
-    return (
-        f"ClientChannelInfo [channel=[id: 0x{port:x}, L:/10.1.0.1:10911 {state} R:/10.2.0.7:{port}], "
-        f"clientId={client}@1, language=JAVA, version=493, lastUpdateTimestamp=1795645233590]"
-    )
-
-
-def _connected(client: str) -> str:
-    return f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {_channel(client)}"
-
-
-def _closed(client: str) -> str:
-    return f"NETTY EVENT: remove not active channel[{_channel(client, '!')}] from ConsumerGroupInfo, consumer group: g"
-
-
-def _log(*texts: str, start: int = 0, every: int = 60) -> list[str]:
-    """Entries of a broker, so many seconds apart, from 06:20:33 in GMT+8 on, which is 22:20:33Z."""
-    seconds = [33 + start + every * number for number in range(len(texts))]
-    return [
-        f"2026-11-26 06:{20 + s // 60:02}:{s % 60:02} INFO Thread_1 - {text}"
-        for s, text in zip(seconds, texts, strict=True)
-    ]
-
-
-def members(*folders: str | Path, recordings: Sequence[Path] = ()) -> list[tuple[str, str]]:
-    """(time, members) of g at b, at each change."""
-    recording = recording_of_logs([LogFolder.parse(str(one)) for one in folders], "c", None, recordings)
-    found: list[tuple[str, str]] = []
-    for row in sorted(recording.rows, key=lambda row: row.get("at", 0)):
-        if row["kind"] == "connection" and row["group"] == "g":
-            connected = json.loads(row["body"])["connectionSet"] if "body" in row else []
-            ids = " ".join(one["clientId"][0] for one in connected)
-            if not found or found[-1][1] != ids:
-                found.append((_clock(row["at"]), ids))
-    return found
-
-
-def _clock(milliseconds: int) -> str:
-    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%H:%M:%S}"
-
-
-LIFE = [BOOT, _connected("a"), _connected("b"), _closed("a"), _connected("c"), _closed("c"), "register OK"]
-
-
-MEMBERS_OF_LIFE = [
-    *(("22:20:33", ""), ("22:21:33", "a"), ("22:22:33", "a b")),
-    *(("22:23:33", "b"), ("22:24:33", "b c"), ("22:25:33", "b")),
-]
-
-
 def test_members_from_the_start_of_a_broker(tmp_path: Path) -> None:
-    _file(tmp_path, "broker.log", _log(*LIFE))
+    written(tmp_path, "broker.log", entries(*LIFE))
     assert members(tmp_path) == MEMBERS_OF_LIFE
 
 
 def test_rotated_compressed_and_overlapping_files_are_one_log(tmp_path: Path) -> None:
-    lines = _log(*LIFE)
-    _file(tmp_path, "broker.log", lines[4:])
-    _file(tmp_path, "broker.log.1", lines[2:5])
+    lines = entries(*LIFE)
+    written(tmp_path, "broker.log", lines[4:])
+    written(tmp_path, "broker.log.1", lines[2:5])
     with gzip.open(tmp_path / "broker-2026-11-25.0.log.gz", "wt") as file:
         file.write("\n".join(lines[:3]))
     assert members(tmp_path) == MEMBERS_OF_LIFE
@@ -392,26 +333,26 @@ def test_a_broker_may_have_its_logs_in_several_folders(tmp_path: Path) -> None:
     """Rotated files are in a folder below the newest one; a copy may be anywhere. It is alive between the first and
     the last line of each.
     """
-    lines = _log(*LIFE)
-    _file(tmp_path, "a/broker.log", lines[3:])
-    _file(tmp_path, "a/otherdays/broker.log", lines[:4])
+    lines = entries(*LIFE)
+    written(tmp_path, "a/broker.log", lines[3:])
+    written(tmp_path, "a/otherdays/broker.log", lines[:4])
     assert members(tmp_path) == MEMBERS_OF_LIFE
-    _file(tmp_path, "b/broker.log", lines[5:])
+    written(tmp_path, "b/broker.log", lines[5:])
     assert members(f"b={tmp_path / 'a'}", f"b={tmp_path / 'b'}") == MEMBERS_OF_LIFE
     (broker,) = recording_of_logs([LogFolder(tmp_path / "a", "b"), LogFolder(tmp_path / "b", "b")], "c").processes
-    assert [(_clock(first), _clock(last)) for first, last in broker.alive] == [("22:20:33", "22:26:33")]
+    assert [(clock_of(first), clock_of(last)) for first, last in broker.alive] == [("22:20:33", "22:26:33")]
 
 
 def test_a_log_that_begins_in_the_middle_is_known_back_from_the_moment_at_which_nobody_is_there(tmp_path: Path) -> None:
-    last = [_closed("b"), "unregister consumer ok, no any connection, and remove consumer group, g"]
-    _file(tmp_path, "broker.log", _log("register OK", *LIFE[3:6], *last))
+    last = [closed("b"), "unregister consumer ok, no any connection, and remove consumer group, g"]
+    written(tmp_path, "broker.log", entries("register OK", *LIFE[3:6], *last))
     assert members(f"b={tmp_path}") == [
         ("22:20:33", "a b"), ("22:21:33", "b"), ("22:22:33", "b c"), ("22:23:33", "b"), ("22:24:33", ""),
     ]  # fmt: skip
 
 
 def test_without_such_a_moment_nothing_is_said(tmp_path: Path) -> None:
-    _file(tmp_path, "broker.log", _log(*LIFE[3:]))
+    written(tmp_path, "broker.log", entries(*LIFE[3:]))
     assert members(f"b={tmp_path}") == []
     recording = recording_of_logs([LogFolder(tmp_path, "b")], "c")
     assert recording.unknown == {"g": ["b"]}
@@ -419,51 +360,51 @@ def test_without_such_a_moment_nothing_is_said(tmp_path: Path) -> None:
 
 
 def test_one_snapshot_makes_all_of_it_known(tmp_path: Path) -> None:
-    _file(tmp_path, "logs/broker.log", _log(*LIFE[3:]))
+    written(tmp_path, "logs/broker.log", entries(*LIFE[3:]))
     table = {
         "connectionSet": [{"clientId": "b@1", "clientAddr": "10.2.0.7:50098"}],
         "messageModel": "CLUSTERING",
         "subscriptionTable": {},
     }
-    at = int(_utc("2026-11-25T22:23:40").timestamp() * 1000)
+    at = int(utc("2026-11-25T22:23:40").timestamp() * 1000)
     snapshot = {"kind": "connection", "at": at, "group": "g", "broker": "b", "body": json.dumps(table)}
-    now = _file(tmp_path, "now.jsonl", [json.dumps(snapshot)])
+    now = written(tmp_path, "now.jsonl", [json.dumps(snapshot)])
     assert members(f"b={tmp_path / 'logs'}", recordings=[now]) == [
         ("22:20:33", "b"), ("22:21:33", "b c"), ("22:22:33", "b"),
     ]  # fmt: skip
 
 
 def test_nothing_is_known_of_the_time_without_lines(tmp_path: Path) -> None:
-    _file(tmp_path, "broker.log", [*_log(BOOT, _connected("a")), *_log("register OK", start=600)])
+    written(tmp_path, "broker.log", [*entries(BOOT, connected("a")), *entries("register OK", start=600)])
     recording = recording_of_logs([LogFolder(tmp_path, None)], "c")
     times = sorted(row["at"] for row in recording.rows if row["kind"] == "connection")
-    assert [_clock(at) for at in times] == ["22:20:33", "22:20:40", "22:21:00", "22:21:20", "22:21:33", "22:30:33"]
+    assert [clock_of(at) for at in times] == ["22:20:33", "22:20:40", "22:21:00", "22:21:20", "22:21:33", "22:30:33"]
     assert "b: 2026-11-25T22:20:33Z/2026-11-25T22:21:33Z and 2026-11-25T22:30:33Z/2026-11-25T22:30:33Z" in str(
         recording
     )
 
 
 def test_recorded_snapshots_are_better_than_logs(tmp_path: Path) -> None:
-    _file(tmp_path, "broker.log", _log(BOOT, _connected("a"), "register OK"))
-    first, last = (int(_utc(f"2026-11-25T{clock}").timestamp() * 1000) for clock in ("22:20:50", "22:22:10"))
+    written(tmp_path, "broker.log", entries(BOOT, connected("a"), "register OK"))
+    first, last = (int(utc(f"2026-11-25T{clock}").timestamp() * 1000) for clock in ("22:20:50", "22:22:10"))
     recording = recording_of_logs([LogFolder(tmp_path, None)], "c")
     path = write_recording(recording, tmp_path / "logs.jsonl.gz", [(first, last)])
     with gzip.open(path, "rt") as file:
-        times = [_clock(row["at"]) for row in map(json.loads, file) if row["kind"] == "connection"]
+        times = [clock_of(row["at"]) for row in map(json.loads, file) if row["kind"] == "connection"]
     assert times == ["22:20:33", "22:20:40", "22:22:20", "22:22:33"]
 
 
 def test_queues_of_topics_are_those_of_the_configuration_and_its_changes(tmp_path: Path) -> None:
-    _file(
+    written(
         tmp_path,
         "broker.log",
-        _log(BOOT, f"update topic config, old:[{CONFIG.format(8, '')}] new:[{CONFIG.format(4, '')}]"),
+        entries(BOOT, f"update topic config, old:[{CONFIG.format(8, '')}] new:[{CONFIG.format(4, '')}]"),
     )
     table = {"topicConfigTable": {"u": {"readQueueNums": 3, "writeQueueNums": 3, "perm": 6}}}
-    _file(tmp_path, "config/topics.json", [json.dumps(table)])
+    written(tmp_path, "config/topics.json", [json.dumps(table)])
     recording = recording_of_logs([LogFolder(tmp_path, "b")], "c")
     routes = {
-        (row["topic"], _clock(row["at"])): json.loads(row["body"].replace("{0:", '{"0":'))["queueDatas"][0][
+        (row["topic"], clock_of(row["at"])): json.loads(row["body"].replace("{0:", '{"0":'))["queueDatas"][0][
             "readQueueNums"
         ]
         for row in recording.rows
@@ -479,13 +420,13 @@ def test_a_wait_for_a_lock_lasts_until_the_client_has_it_or_asks_no_more(tmp_pat
         "MessageQueue [topic=t, brokerName=b, queueId={}]"
     )
     got = refused.replace("locked by other client", "not locked, I got it").replace("OtherClientId: b@1 ", "")
-    lines = [BOOT, _connected("a"), refused.format(1), refused.format(1), got.format(1), "register OK"]
-    _file(tmp_path, "broker.log", _log(*lines, every=20))
-    _file(tmp_path, "lock.log", _log(refused.format(2), start=40))
+    lines = [BOOT, connected("a"), refused.format(1), refused.format(1), got.format(1), "register OK"]
+    written(tmp_path, "broker.log", entries(*lines, every=20))
+    written(tmp_path, "lock.log", entries(refused.format(2), start=40))
     rows = recording_of_logs([LogFolder(tmp_path, None)], "c").rows
     running = [(row["at"], json.loads(row["body"])) for row in rows if row["kind"] == "running"]
     assert all(body["properties"] == {"PROP_CONSUMEORDERLY": "true"} for _, body in running)
-    waiting = [(_clock(at), [queue["queueId"] for queue in body["lockRefused"]]) for at, body in running]
+    waiting = [(clock_of(at), [queue["queueId"] for queue in body["lockRefused"]]) for at, body in running]
     changes = [now for before, now in pairwise([("", [0]), *waiting]) if before[1] != now[1]]
     assert changes == [("22:21:13", [1, 2]), ("22:21:33", [1]), ("22:21:53", [])]
 
@@ -499,11 +440,11 @@ def test_offsets_are_those_of_the_last_commit_in_each_cadence(tmp_path: Path) ->
         f"queueId={queue_id}] {offset}"
         for queue_id, offset in ((0, 5), (1, 7), (0, 6), (0, 9), (1, 8))
     ]
-    lines = _log(*commits, every=5)  # at :33 :38 :43 :48 :53
-    _file(tmp_path, "rocketmq_client.log", lines[:4])
-    _file(tmp_path, "otherdays/rocketmq_client.1.log", lines[2:])
+    lines = entries(*commits, every=5)  # at :33 :38 :43 :48 :53
+    written(tmp_path, "rocketmq_client.log", lines[:4])
+    written(tmp_path, "otherdays/rocketmq_client.1.log", lines[2:])
     rows = recording_of_logs([LogFolder(tmp_path, None)], "c").rows
-    assert [(_clock(row["at"]), json.loads(row["body"])) for row in rows if row["kind"] == "committed"] == [
+    assert [(clock_of(row["at"]), json.loads(row["body"])) for row in rows if row["kind"] == "committed"] == [
         ("22:20:38", [["b", 0, 5], ["b", 1, 7]]),
         ("22:20:53", [["b", 0, 9], ["b", 1, 8]]),
     ]
@@ -513,14 +454,14 @@ def test_offsets_are_those_of_the_last_commit_in_each_cadence(tmp_path: Path) ->
     ("files", "said"),
     [
         ({}, "there is no log below"),
-        ({"broker.log": _log(BOOT, BOOT.replace("[b,", "[other,"))}, "logs of several brokers, b, other: put each"),
-        ({"broker.log": _log(_connected("a"))}, "does not say whose logs it has: name the broker, --logs BROKER="),
-        ({"topics.json": ["[]"], "broker.log": _log(BOOT)}, "topics.json is no topics.json of a broker"),
+        ({"broker.log": entries(BOOT, BOOT.replace("[b,", "[other,"))}, "logs of several brokers, b, other: put each"),
+        ({"broker.log": entries(connected("a"))}, "does not say whose logs it has: name the broker, --logs BROKER="),
+        ({"topics.json": ["[]"], "broker.log": entries(BOOT)}, "topics.json is no topics.json of a broker"),
     ],
 )
 def test_logs_that_cannot_be_read_as_they_are(files: dict[str, list[str]], said: str, tmp_path: Path) -> None:
     for name, lines in files.items():
-        _file(tmp_path, name, lines)
+        written(tmp_path, name, lines)
     with pytest.raises(InputFileError, match=said):
         recording_of_logs([LogFolder(tmp_path, None)], "c")
 
@@ -531,8 +472,8 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_logs_of_another_product_are_named(tmp_path: Path) -> None:
-    _file(tmp_path, "nginx.log", ['10.1.1.1 - - [26/Nov/2026:06:20:33 +0000] "GET / HTTP/1.1" 200'])
-    _file(tmp_path, "broker.log", _log(BOOT))
+    written(tmp_path, "nginx.log", ['10.1.1.1 - - [26/Nov/2026:06:20:33 +0000] "GET / HTTP/1.1" 200'])
+    written(tmp_path, "broker.log", entries(BOOT))
     assert f"nothing was understood in {tmp_path / 'nginx.log'}" in str(
         recording_of_logs([LogFolder(tmp_path, None)], "c")
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -87,7 +88,7 @@ def _listed(
     spans: dict[Key, list[tuple[int, int]]] = defaultdict(list)
     for name, of_process in groups.items():
         for group, changes in of_process.items():
-            for now, following in zip(changes, [*changes[1:], Changed(ends[name] + 1, None)], strict=True):
+            for now, following in pairwise([*changes, Changed(ends[name] + 1, None)]):
                 for connection in now.state.members if now.state else ():
                     spans[group, connection.client_id].append((now.at, following.at))
     return {key: [(start, end - 1) for start, end in joined(of_client)] for key, of_client in spans.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from spark_jobs.ingest.logs.events import (
@@ -19,29 +19,20 @@ from spark_jobs.ingest.logs.events import (
     LoggedConnection,
     Registered,
     Subscribed,
-    Subscription,
     Unsubscribed,
 )
+from spark_jobs.ingest.logs.group_state import GroupState, first_known, updated
 from spark_jobs.ingest.logs.read import Logged
 from spark_jobs.ingest.logs.sources import Process
 
 #: The line that a group is new follows the first connection by less than this, in milliseconds.
 _JUST: Final = 2_000
+#: Logs write times to the second, in milliseconds.
+_SECOND: Final = 1_000
 
 Members = Mapping[str, LoggedConnection]
 #: The events about a group's members and subscriptions.
 OF_GROUP: Final = (Connected, Disconnected, Expired, Empty, Born, Subscribed, Unsubscribed, Registered, Listed)
-
-
-@dataclass(frozen=True)
-class GroupState:
-    """A broker's knowledge of a group: its connections, and what consumers said of the group."""
-
-    members: tuple[LoggedConnection, ...] = ()
-    consume_type: str | None = None
-    message_model: str | None = None
-    consume_from_where: str | None = None
-    subscriptions: tuple[Subscription, ...] = ()
 
 
 class Changed(NamedTuple):
@@ -65,7 +56,7 @@ def groups_of(process: Process) -> dict[str, list[Changed]]:
             lives.append((logged.at, True, defaultdict(list)))
         elif isinstance(logged.event, OF_GROUP):
             lives[-1][2][logged.event.group].append(logged)
-    groups = dict.fromkeys(group for _, _, of_groups in lives for group in of_groups)
+    groups = dict.fromkeys([*(group for _, _, of_groups in lives for group in of_groups), *sorted(process.groups)])
     return {
         group: [change for at, booted, of_groups in lives for change in _life(at, booted, of_groups.get(group, []))]
         for group in groups
@@ -76,12 +67,21 @@ def _life(begins: int, booted: bool, own: Sequence[Logged]) -> Iterator[Changed]
     """A group from a start of the broker, or the beginning of the log, to the next start; `own`: what is about it."""
     if not own and not booted:
         return  # what was before the broker's first start, or in another part of the log
-    states = [GroupState() if booted else _first_known([event for _, event in own])]
+    own = [logged for place, logged in enumerate(own) if not _is_ambiguous(place, own)]
+    states = [GroupState() if booted else first_known([event for _, event in own])]
     for _, event in own:
-        states.append(_updated(states[-1], event))
+        states.append(updated(states[-1], event))
     members = _members(own, booted)
     for at, state, known in zip([begins, *(at for at, _ in own)], states, members, strict=True):
         yield Changed(at, None if known is None else replace(state, members=tuple(known.values())))
+
+
+def _is_ambiguous(place: int, own: Sequence[Logged]) -> bool:
+    """Return whether a list of members is of a second in which they changed: nothing says which was first."""
+    at, event = own[place]
+    beside = (*own[max(place - 1, 0) : place], *own[place + 1 : place + 2])
+    changed = (logged.at for logged in beside if not isinstance(logged.event, Listed))
+    return isinstance(event, Listed) and any(abs(moment - at) < _SECOND for moment in changed)
 
 
 def _members(own: Sequence[Logged], booted: bool) -> list[Members | None]:
@@ -147,55 +147,3 @@ def _before(members: Members, own: Sequence[Logged], place: int) -> Members | No
             began = next((connection for connection in earlier if connection.address == address), None)
             return None if began is None else {**members, address: began}
     return members
-
-
-def _listed(event: Listed) -> GroupState:
-    return GroupState(
-        consume_type=event.consume_type,
-        message_model=event.message_model,
-        consume_from_where=event.consume_from_where,
-        subscriptions=event.subscriptions,
-    )
-
-
-def _first_known(own: Sequence[Event]) -> GroupState:
-    """Return what the broker knew of the group before the first line about it, by what its lines say first."""
-    state, topics = GroupState(), set[str]()
-    for event in own:
-        if isinstance(event, Listed):
-            added = [entry for entry in event.subscriptions if entry.topic not in topics]
-            listed = replace(_listed(event), subscriptions=tuple(sorted([*state.subscriptions, *added])))
-            return listed if event.members else state
-        match event:
-            case Connected(consume_type=consume_type, message_model=model) if state.message_model is None:
-                state = replace(state, consume_type=consume_type, message_model=model)
-            case Registered(consume_from_where=where) if state.consume_from_where is None:
-                state = replace(state, consume_from_where=where)
-            case Subscribed(subscription=subscription, is_new=False) if subscription.topic not in topics:
-                state = replace(state, subscriptions=tuple(sorted([*state.subscriptions, subscription])))
-        if isinstance(event, Subscribed):
-            topics.add(event.subscription.topic)
-    return state
-
-
-def _updated(state: GroupState, event: Event) -> GroupState:
-    """Return what the broker knows of the group after the event, apart from its members; with the last one it forgets
-    all.
-    """
-    match event:
-        case Empty():
-            return GroupState()
-        case Listed(members=members) if not members:
-            return GroupState()
-        case Listed():
-            return _listed(event)
-        case Connected(consume_type=consume_type, message_model=model):
-            return replace(state, consume_type=consume_type, message_model=model)
-        case Registered(consume_from_where=where):
-            return replace(state, consume_from_where=where)
-        case Subscribed(subscription=subscription):
-            kept = [entry for entry in state.subscriptions if entry.topic != subscription.topic]
-            return replace(state, subscriptions=tuple(sorted([*kept, subscription])))
-        case Unsubscribed(topic=topic):
-            return replace(state, subscriptions=tuple(entry for entry in state.subscriptions if entry.topic != topic))
-    return state

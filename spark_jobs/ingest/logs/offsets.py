@@ -33,7 +33,7 @@ Commits = dict[Commit, tuple[int, int]]
 
 def commit_of(event: Committed, at: int) -> Commit:
     """The queue, and the cadence of that time (milliseconds)."""
-    return Commit(event.group, event.topic, at // CADENCE, event.broker, event.queue_id)
+    return Commit(event.group, event.queue.topic, at // CADENCE, event.queue.broker_name, event.queue.queue_id)
 
 
 def committed(logged: Iterable[tuple[Commit, int, int]]) -> Commits:

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 from spark_jobs.domain.model.window import Time, joined
 from spark_jobs.ingest.logs.entries import Entry, FileClock, LogFile, LogZone, WrittenTime
-from spark_jobs.ingest.logs.events import WORDS, Committed, Event, events
+from spark_jobs.ingest.logs.events import Committed, Event
+from spark_jobs.ingest.logs.lines import WORDS, events
 from spark_jobs.ingest.logs.offsets import Commit, Commits, commit_of, committed
 
 #: A broker registers at the name servers every 30 s, and a proxy or client logs its counts every 60 s: longer without

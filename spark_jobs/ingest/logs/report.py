@@ -11,9 +11,10 @@ from spark_jobs.ingest.logs.read import FileLog
 
 @dataclass
 class LogReport:
-    """The files that were read."""
+    """The logs that were read. `notes`: what is to be known of files of brokers' states."""
 
     files: list[FileLog] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         """How much was read and understood, then the files that say nothing, and what is wrong with others."""
@@ -21,7 +22,7 @@ class LogReport:
         total = f"{count(len(self.files), 'log file')}, {entries:,} entries, {understood:,} of them understood"
         silent = [str(log.path) for log in self.files if log.entries and not log.understood]
         text = [total, *([f"no entry is about consumers or topics in {', '.join(silent)}"] if silent else [])]
-        return "\n".join([*text, *(problem for log in self.files for problem in _problems(log))])
+        return "\n".join([*text, *(problem for log in self.files for problem in _problems(log)), *self.notes])
 
 
 def _problems(log: FileLog) -> Iterator[str]:

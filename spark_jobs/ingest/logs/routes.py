@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from spark_jobs.domain.model.message_queue import PERM_WRITE
-from spark_jobs.ingest.logs.events import Booted, QueueCounts, TopicChanged, WritePermission
+from spark_jobs.domain.model.window import Time
+from spark_jobs.ingest.logs.events import Booted, QueueCounts, TopicChanged, TopicListed, WritePermission
+from spark_jobs.ingest.logs.read import LONGEST_SILENCE, spans_of
 from spark_jobs.ingest.logs.sources import Process
+
+OfTopic = TopicListed | TopicChanged
 
 
 class QueuesChanged(NamedTuple):
@@ -20,22 +24,54 @@ class QueuesChanged(NamedTuple):
     queues: QueueCounts | None
 
 
+class Presence(NamedTuple):
+    """When a broker was up, and when it was down (milliseconds, both ends within); else that is unknown."""
+
+    up: Sequence[Time]
+    down: Sequence[Time]
+
+    def state_at(self, at: int, changes: Sequence[QueuesChanged]) -> QueuesChanged | None:
+        """A topic's queues at the broker, by their changes; None: unknown. What name servers and clients say of a time
+        without its log is known.
+        """
+        if any(first <= at <= last for first, last in self.down):
+            return QueuesChanged(at, None)
+        place = bisect_right(changes, at, key=attrgetter("at"))
+        newest = changes[place - 1] if place else None
+        is_up = any(first <= at <= last + LONGEST_SILENCE for first, last in self.up)
+        silent_since = max((last for _, last in self.up if last < at), default=0)
+        return newest if newest and (is_up or newest.at > silent_since) else None
+
+
+def presence_of(read: Sequence[Process]) -> Mapping[str, Presence]:
+    """Per broker when it was up: one without logs while name servers and clients have some."""
+    of_unnamed = spans_of(span for process in read if not process.name for span in process.alive)
+    presence = {str(process.name): Presence(process.alive, _down(process)) for process in read if process.name}
+    return defaultdict(lambda: Presence(of_unnamed, ()), presence)
+
+
+def _down(process: Process) -> list[Time]:
+    """The gaps of a broker's log, and the time before it, that end with a start of the broker."""
+    boots = [at for at, event in process.logged if isinstance(event, Booted)]
+    gaps = zip([0, *(last + 1 for _, last in process.alive)], [first - 1 for first, _ in process.alive], strict=False)
+    return [(end, start) for end, start in gaps if any(start < boot <= start + LONGEST_SILENCE for boot in boots)]
+
+
 def topics_of(read: Sequence[Process]) -> dict[str, dict[str, list[QueuesChanged]]]:
     """Per topic and broker the queues from when on, in order of time; before the first change of a topic its queues are
-    those that the change names as the ones before, or that `topics.json` has.
+    those that the change names as the ones before, or that `topics.json` has; else they are unknown.
     """
-    changes: dict[str, dict[str, list[tuple[int, TopicChanged]]]] = defaultdict(lambda: defaultdict(list))
+    changes: dict[str, dict[str, list[tuple[int, OfTopic]]]] = defaultdict(lambda: defaultdict(list))
     permissions: dict[str, list[tuple[int, bool]]] = defaultdict(list)
     for process in read:
         for at, event in process.logged:
-            broker = process.name if isinstance(event, TopicChanged) and event.broker is None else None
-            if isinstance(event, TopicChanged) and (event.broker or broker):
-                changes[event.topic][event.broker or str(broker)].append((at, event))
+            if isinstance(event, OfTopic) and (broker := event.broker or process.name):
+                changes[event.topic][broker].append((at, event))
             elif isinstance(event, WritePermission):
                 permissions[event.broker].append((at, event.writable))
     brokers = {process.name: process for process in read if process.name}
     for name, process in brokers.items():
-        for topic in process.topics or ():
+        for topic in process.topics:
             changes[topic].setdefault(str(name), [])
     return {
         topic: {
@@ -46,15 +82,19 @@ def topics_of(read: Sequence[Process]) -> dict[str, dict[str, list[QueuesChanged
     }
 
 
-def _of_broker(logged: list[tuple[int, TopicChanged]], broker: Process | None, topic: str) -> list[QueuesChanged]:
-    begins = broker.alive[0][0] if broker else 0
+def _of_broker(logged: list[tuple[int, OfTopic]], broker: Process | None, topic: str) -> list[QueuesChanged]:
+    begins = broker.alive[0][0] if broker and broker.alive else 0
+    stored = broker.topics.get(topic) if broker else None
     if not logged:
-        table = broker.topics if broker else None
-        return [QueuesChanged(begins, (table or {}).get(topic))]
-    ordered = [change for _, change in sorted(logged, key=itemgetter(0))]
-    times = sorted(at for at, _ in logged)
-    first = QueuesChanged(begins, ordered[0].before)
-    return [first, *(QueuesChanged(at, change.queues) for at, change in zip(times, ordered, strict=True))]
+        return [QueuesChanged(begins, stored)]
+    ordered = sorted(logged, key=itemgetter(0))
+    changes = [QueuesChanged(at, event.queues) for at, event in ordered]
+    match ordered[0][1]:
+        case TopicChanged(before=before):
+            return [QueuesChanged(begins, before), *changes]
+        case TopicListed(queues=queues) if queues == stored:
+            return [QueuesChanged(begins, stored), *changes]
+    return changes
 
 
 def _permitted(changes: list[QueuesChanged], permissions: Iterable[tuple[int, bool]]) -> list[QueuesChanged]:

@@ -1,0 +1,80 @@
+"""Logs written for tests: a broker b, whose group g has consumers with ids such as a@1."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from spark_jobs.ingest.logs.recorded import recording_of_logs
+from spark_jobs.ingest.logs.sources import LogFolder
+
+
+def utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def written(folder: Path, name: str, lines: Sequence[str]) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+BOOT = "The broker[b, 10.1.0.1:10911] boot success. serializeType=JSON"
+
+
+def channel(client: str, state: str = "-") -> str:
+    port = 50_000 + ord(client[0])
+    return (
+        f"ClientChannelInfo [channel=[id: 0x{port:x}, L:/10.1.0.1:10911 {state} R:/10.2.0.7:{port}], "
+        f"clientId={client}@1, language=JAVA, version=493, lastUpdateTimestamp=1795645233590]"
+    )
+
+
+def connected(client: str) -> str:
+    return f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {channel(client)}"
+
+
+def closed(client: str) -> str:
+    return f"NETTY EVENT: remove not active channel[{channel(client, '!')}] from ConsumerGroupInfo, consumer group: g"
+
+
+def entries(*texts: str, start: int = 0, every: int = 60) -> list[str]:
+    """Entries of a broker, so many seconds apart, from 06:20:33 in GMT+8 on, which is 22:20:33Z."""
+    seconds = [33 + start + every * number for number in range(len(texts))]
+    return [
+        f"2026-11-26 06:{20 + s // 60:02}:{s % 60:02} INFO Thread_1 - {text}"
+        for s, text in zip(seconds, texts, strict=True)
+    ]
+
+
+def members(
+    *folders: str | Path, recordings: Sequence[Path] = (), state_at: datetime | None = None
+) -> list[tuple[str, str]]:
+    """(time, members) of g at b, at each change."""
+    recording = recording_of_logs(
+        [LogFolder.parse(str(one)) for one in folders], "c", recordings=recordings, state_at=state_at
+    )
+    found: list[tuple[str, str]] = []
+    for row in sorted(recording.rows, key=lambda row: row.get("at", 0)):
+        if row["kind"] == "connection" and row["group"] == "g":
+            connected = json.loads(row["body"])["connectionSet"] if "body" in row else []
+            ids = " ".join(one["clientId"][0] for one in connected)
+            if not found or found[-1][1] != ids:
+                found.append((clock_of(row["at"]), ids))
+    return found
+
+
+def clock_of(milliseconds: int) -> str:
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%H:%M:%S}"
+
+
+LIFE = [BOOT, connected("a"), connected("b"), closed("a"), connected("c"), closed("c"), "register OK"]
+
+
+MEMBERS_OF_LIFE = [
+    *(("22:20:33", ""), ("22:21:33", "a"), ("22:22:33", "a b")),
+    *(("22:23:33", "b"), ("22:24:33", "b c"), ("22:25:33", "b")),
+]
