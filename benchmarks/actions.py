@@ -19,9 +19,10 @@ from spark_jobs.config import Configuration, strategy_settings
 from spark_jobs.domain.judge import JudgedStep, audited_step
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.ownership import Replays
+from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.rocketmq.strategies import AVG, StrategySettings
 from spark_jobs.domain.status.strategy_comparison import OtherStrategies, strategy_comparison
 from spark_jobs.pipeline.audit_run import AuditRun
 from spark_jobs.pipeline.exchange import RESULTS
@@ -72,6 +73,8 @@ class Target:
         return read_sources(AuditRun.begin(spark, self.warehouse, RunRequest(self.interval), self.configuration))
 
 
+#: How the strategy of clients that do not report it is known.
+_STRATEGIES = {"inferred": StrategySettings(), "known": StrategySettings(AVG)}
 _SECONDS = StructType([StructField("seconds", DoubleType())])
 #: Does the work once; seconds of its parts, by their names.
 Act = Callable[[], Mapping[str, float]]
@@ -129,6 +132,23 @@ def strategies(spark: SparkSession, target: Target) -> Act:
     return act
 
 
+def inference(spark: SparkSession, target: Target) -> Act:
+    """The replay of every step with strategies inferred and known, in processor time of all workers together."""
+    gathered = Gathered.of(target.sources(spark))
+
+    def timed(states: pa.Table, samples: pa.Table) -> pa.Table:
+        of_groups = list(histories(states.filter(states["consumer_group"].is_valid()), samples))
+        seconds = {name: [_replayed(history, target, name) for history in of_groups] for name in _STRATEGIES}
+        return pa.table({name: pa.array(of_name, pa.float64()) for name, of_name in seconds.items()})
+
+    def act() -> Mapping[str, float]:
+        schema = StructType([StructField(name, DoubleType()) for name in _STRATEGIES])
+        (row,) = over_groups(gathered, timed, schema).agg(*map(F.sum, _STRATEGIES)).collect()
+        return dict(zip(_STRATEGIES, map(float, row), strict=True))
+
+    return act
+
+
 def replay(spark: SparkSession, target: Target) -> Act:
     """From the snapshots to intervals, owners, and what the offsets say of every queue in each interval."""
 
@@ -157,17 +177,29 @@ def _compared(configured: StrategySettings, steps: Sequence[AuditedStep]) -> flo
     return time.process_time() - began
 
 
+def _replayed(history: GroupHistory, target: Target, strategy: str) -> float:
+    """Seconds for the steps of one group."""
+    began, replays = time.process_time(), Replays(_STRATEGIES[strategy])
+    for start in _starts(target):
+        audited_step(history, replays, target.configuration.audit_settings, start)
+    return time.process_time() - began
+
+
+def _starts(target: Target) -> range:
+    step = target.configuration.audit_settings.step
+    return range(to_micros(target.interval.start), to_micros(target.interval.end), step)
+
+
 def _steps(states: pa.Table, samples: pa.Table, target: Target) -> Iterator[tuple[StrategySettings, list[AuditedStep]]]:
     """Every step of a group, replayed and measured, but neither checked nor judged: topics by themselves are only
     there to be checked.
     """
     settings = target.configuration.audit_settings
     states = states.filter(states["consumer_group"].is_valid())
-    starts = range(to_micros(target.interval.start), to_micros(target.interval.end), settings.step)
     for history in histories(states, samples):
         configured = strategy_settings(target.configuration, history.cluster, history.consumer_group)
         replays = Replays(configured)
-        yield configured, [audited_step(history, replays, settings, start) for start in starts]
+        yield configured, [audited_step(history, replays, settings, start) for start in _starts(target)]
 
 
 def _throw_away(frame: DataFrame) -> None:
@@ -178,5 +210,6 @@ ACTIONS: Mapping[str, Callable[[SparkSession, Target], Act]] = {
     "scan": scan,
     "audit": audit,
     "strategies": strategies,
+    "inference": inference,
     "replay": replay,
 }

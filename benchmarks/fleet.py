@@ -27,7 +27,8 @@ class Fleet:
     `churn` is the share of groups that in any one hour lose a member and get it back; `duplicates` is the share of
     groups in which two connections have one client id (they do not churn); the first `flapping` groups have a
     member that comes and goes 1,000 times an hour, which a cadence of `FLAP_MS` shows in full. With `rooms` the
-    brokers are named room<n>@broker-…, in turns. Clients say that they run AVG, or (`says_strategy`) do not say.
+    brokers are named room<n>@broker-…, in turns. Clients say that they run AVG, or (`says_strategy`) do not say;
+    with `lists_queues` they list the queues of the topic that they hold.
     `sighted_hours`: for how many hours before the history its sightings go back.
     """
 
@@ -46,6 +47,7 @@ class Fleet:
     flapping: int = 0
     rooms: int = 0
     says_strategy: bool = True
+    lists_queues: bool = False
     sighted_hours: int = 0
     seed: int = 1
 
@@ -163,11 +165,12 @@ def per_queue(fleet: Fleet, entry: Callable[[Column, Column, Column, Column], Co
 
 
 def is_unassigned(fleet: Fleet, index: Column) -> Column:
-    """Whether a queue lies in the share of a second twin under AVG, which nobody computes.
+    """Whether a queue lies in the share of a second twin under AVG, which nobody computes."""
+    return F.col("twins") & is_in_share(fleet, F.lit(1), index)
 
-    `AllocateMessageQueueAveragely` for position 1 of a group with no more members than the topic has queues.
-    """
+
+def is_in_share(fleet: Fleet, member: Column, index: Column) -> Column:
+    """Whether AVG gives a queue to a member (`AllocateMessageQueueAveragely`); no more members than queues."""
     size, remainder = F.floor(F.lit(fleet.queues) / F.col("present")), F.lit(fleet.queues) % F.col("present")
-    share = size + (remainder > 1).cast("int")
-    start = F.when(remainder > 1, share).otherwise(share + remainder)
-    return F.col("twins") & (index >= start) & (index < start + share)
+    start = member * size + F.least(member, remainder)
+    return (index >= start) & (index < start + size + (member < remainder).cast("int"))

@@ -14,6 +14,7 @@ from benchmarks.fleet import (
     client_id,
     connection,
     host,
+    is_in_share,
     is_unassigned,
     moments,
     per_queue,
@@ -140,7 +141,7 @@ def clients(spark: SparkSession, fleet: Fleet) -> DataFrame:
     is_second_twin = F.col("twins") & (member == 1)
     pulling = ("pull_batch_size", "pull_interval_ms", "pull_threshold_for_queue", "pull_threshold_size_for_queue")
     consuming = ("consume_threads", "consume_batch_size", "consume_max_span", "consume_timeout_minutes")
-    not_said = ("started_at", *consuming, *pulling, "owned_queues", "lock_refused", "consume_status")
+    not_said = ("started_at", *consuming, *pulling, "lock_refused", "consume_status")
     return (
         with_group(rows, fleet)
         .where((member < F.col("present")) & ~is_second_twin)
@@ -154,9 +155,25 @@ def clients(spark: SparkSession, fleet: Fleet) -> DataFrame:
                 "client_rebalance": F.lit(True),
                 "subscriptions": subscriptions(),
                 **dict.fromkeys(not_said, F.lit(None)),
+                "owned_queues": _held(fleet, member) if fleet.lists_queues else F.lit(None),
             }
         )
     )
+
+
+def _held(fleet: Fleet, member: Column) -> Column:
+    """The process queues of a member, its retry topic's too; their measures are null."""
+    measures = [F.lit(None)] * 8
+
+    def queue(topic: Column, broker: Column, queue_id: Column) -> Column:
+        return F.struct(topic, broker, queue_id, F.lit(None), F.lit(False), *measures)
+
+    def entry(broker: Column, queue_id: Column, _end: Column, index: Column) -> Column:
+        return F.when(is_in_share(fleet, member, index), queue(F.col("topic"), broker, queue_id))
+
+    retried = F.when(member < fleet.hosts, queue(retry_topic(), host(fleet, member), F.lit(0)))
+    held = F.concat(per_queue(fleet, entry), F.array(retried))
+    return F.filter(held, lambda each: each.isNotNull())
 
 
 _TABLES: tuple[tuple[Table, Callable[[SparkSession, Fleet], DataFrame]], ...] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from statistics import median
 
 from benchmarks.bench import Bench
@@ -42,6 +43,18 @@ def strategies_by_audit(bench: Bench) -> CallResults:
     rounds = bench.perform("strategies", [bench.target(bench.full_fleet_name)]).result["stages"][0]
     compared, audited = median(parts["strategies"] for parts in rounds), bench.audit_seconds()
     return CallResults(compared / audited, f"{compared:.2f} s of one core ÷ {audited:.1f} s")
+
+
+def inference_by_audit(bench: Bench) -> CallResults:
+    """Processor time in which strategies are inferred from the queues that all clients list ÷ a whole `run`."""
+    name = "listing"
+    bench.make({name: replace(bench.full_fleet, says_strategy=False, lists_queues=True)})
+    bench.say("replaying the whole fleet, its strategies inferred and known")
+    rounds = bench.perform("inference", [bench.target(name)]).result["stages"][0]
+    inferred, known = (median(parts[part] for parts in rounds) for part in ("inferred", "known"))
+    (audited,) = bench.seconds("audit", [bench.target(name)])
+    measured = f"({inferred:.2f} − {known:.2f}) s of one core ÷ {audited:.1f} s"
+    return CallResults((inferred - known) / audited, measured)
 
 
 def peak_memory(bench: Bench) -> CallResults:

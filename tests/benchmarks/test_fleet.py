@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from benchmarks.fleet import FLAP_MS, Fleet
-from benchmarks.snapshots import make, memberships, offsets, routes
+from benchmarks.snapshots import clients, make, memberships, offsets, routes
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS
 from spark_jobs.store.warehouse import Warehouse
 
@@ -88,6 +88,25 @@ def test_churn_takes_a_member_away_for_a_while(spark: SparkSession) -> None:
     sizes = memberships(spark, fleet).groupBy("consumer_group", F.col("elapsed") >= 3_600_000)
     fewest = sizes.agg(F.min(F.size("connections")), F.max(F.size("connections"))).collect()
     assert sorted(tuple(row)[2:] for row in fewest) == [(2, 3)] * 8
+
+
+def test_members_list_the_queues_of_their_shares(spark: SparkSession) -> None:
+    """Of two connections with one client id the first answers."""
+    first = clients(spark, replace(FLEET, lists_queues=True)).where("elapsed = 0")
+    lists = first.select(
+        "consumer_group",
+        F.transform("owned_queues", lambda queue: F.struct(queue["col1"], queue["col2"], queue["col3"])),
+    )
+    found = sorted(
+        (row[0], [(broker[-2:], number) for topic, broker, number in row[1] if topic.startswith("topic")])
+        for row in lists.collect()
+    )
+    shares = {
+        "01": [[("02", 0), ("02", 1), ("02", 2)], [("02", 3), ("03", 0), ("03", 1)], [("03", 2), ("03", 3)]],
+        "03": [[("02", 0), ("02", 1), ("02", 2)], [("03", 2), ("03", 3)]],
+    }
+    for number, expected in shares.items():
+        assert [held for group, held in found if group == f"group-00{number}"] == expected
 
 
 def test_the_seed_makes_the_fleet(spark: SparkSession) -> None:

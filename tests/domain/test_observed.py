@@ -68,12 +68,12 @@ def _share(strategy: Strategy, client_id: str, ids: Sequence[str], queues: Seque
 
 
 def _reports(
-    strategy: Strategy, ids: tuple[str, ...], queues: tuple[Place, ...], since: int, stuck: Mapping[str, Strategy]
+    strategy: Strategy, ids: tuple[str, ...], queues: tuple[Place, ...], number: int, stuck: Mapping[str, Strategy]
 ) -> Iterator[Holding]:
     """A state that all members report; `stuck`: members that hold what this gives them."""
     for client_id in ids:
         held = _share(stuck.get(client_id, strategy), client_id, ids, queues)
-        yield Holding("t", ids, queues, client_id, held, since, lasted=True, orderly=False)
+        yield Holding("t", ids, queues, client_id, held, number, lasted=True, orderly=False)
 
 
 def _observed(
@@ -91,7 +91,7 @@ def test_what_is_observed_explains_every_report(kind: str, size: tuple[int, int,
     members, count, brokers = size
     ids, queues = _ids(members), _queues(count, brokers)
     states = [(ids, queues), (ids[1:], queues)]
-    reports = [r for since, state in enumerate(states) for r in _reports(strategy, *state, since, {})]
+    reports = [r for number, state in enumerate(states) for r in _reports(strategy, *state, number, {})]
     (found,) = _observed(reports, language, configured).values()
     assert found.source == OBSERVED
     assert all(_explained(found, language, configured, reports))
@@ -140,7 +140,7 @@ def test_a_member_that_is_stuck_changes_nothing(kind: str, size: tuple[int, int,
     before, first = after[:-1], after[0]
     kept = _share(strategy, first, before, queues)
     reports = [*_reports(strategy, before, queues, 0, {}), *_reports(strategy, after, queues, 1, {})]
-    stuck = [r._replace(held_queues=kept) if r.client_id == first and r.since else r for r in reports]
+    stuck = [r._replace(held_queues=kept) if r.client_id == first and r.state else r for r in reports]
     if stuck == reports:
         return
     (found,) = _observed(stuck, language, configured).values()

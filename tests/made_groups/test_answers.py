@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 import pytest
@@ -12,7 +12,7 @@ from schemas import ALLOCATIONS, FINDINGS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding
 from spark_jobs.domain.judge import JudgedStep, judge
-from spark_jobs.domain.model.history import ClientState
+from spark_jobs.domain.model.history import ClientState, OwnedQueue
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
@@ -166,3 +166,22 @@ def test_without_a_finding_queues_of_which_none_is_consumed_are_named(
     assert first == title
     assert len(rest) == len(queues)
     assert all(re.fullmatch(pattern, text) for pattern, text in zip(queues, rest, strict=True))
+
+
+def test_queues_that_nobody_holds_and_that_two_hold_are_one_incident() -> None:
+    """When the third member joins, the second one keeps 4 to 7: nobody holds 3, and the third one has 6 and 7, too.
+    The first one takes 3 ten minutes before the second one follows.
+    """
+    third = "10.31.0.3@7#3"
+
+    def with_queues(first: int, end: int) -> Callable[[ClientState], ClientState]:
+        owned = tuple(OwnedQueue("topic", "broker-a", number, None, False) for number in range(first, end))
+        return lambda state: state._replace(owned=owned)
+
+    kept = {SECOND_ONE: (Time(600, 1800), with_queues(4, 8)), FIRST: (Time(1200, 1800), with_queues(0, 4))}
+    life = Life({"topic": EIGHT}, [(ALWAYS, IDS), (600, (*IDS, third))], says=kept)
+    incident = incident_of(life, 1)
+    assert (incident.rule, incident.causes, len(incident.roots)) == ("ALLOCATION_DRIFT", ("HOLDS_LESS",), 1)
+    (drift,) = (each for each in judged(life, 1).findings if each.rule == "ALLOCATION_DRIFT")
+    roles = {(queue.queue_id, queue.role) for queue in drift.evidence.queues}
+    assert roles == {(3, "HOLDS_LESS"), (6, "HOLDS_MORE"), (7, "HOLDS_MORE")}

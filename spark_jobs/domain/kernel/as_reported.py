@@ -45,12 +45,12 @@ def holders_of_states(
 
 def _holders(unchanged: Unchanged, clients: Mapping[str, ClientHistory], settings: AuditSettings) -> Holders | None:
     """Return what the members list in the end; None: it is not known; empty: it is no allocation."""
-    settled = {(report.client_id, report.held_queues) for report in reports_in(unchanged, clients, settings)}
+    settled = {(report.client_id, report.held_queues) for report in reports_in(unchanged, 0, clients, settings)}
     if not clients.keys() >= {*unchanged.client_ids}:
         return None
     if len(dict(settled)) < len(settled):
         return frozenset()
-    every = reports_in(unchanged._replace(settled_at=unchanged.start), clients, settings)
+    every = reports_in(unchanged._replace(settled_at=unchanged.start), 0, clients, settings)
     last = {report.client_id: report.held_queues for report in every}
     counts = Counter(place for held_queues in last.values() for place in held_queues)
     if max(counts.values(), default=0) != 1 or not counts.keys() <= {*unchanged.queues}:

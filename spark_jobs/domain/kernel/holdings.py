@@ -7,8 +7,6 @@ from itertools import groupby
 from math import comb, log2
 from typing import NamedTuple
 
-import numpy as np
-
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.views import Moment
 from spark_jobs.domain.model.caching import cached_with_value
@@ -21,8 +19,8 @@ from spark_jobs.domain.model.window import SECOND, AuditSettings
 
 class Holding(NamedTuple):
     """Queues of a topic that a client lists while members and queues are the same. `client_ids` and `queues` as every
-    client sorts them; `since`: when they began to be so; `lasted`: snapshots show it for as long as clients may take to
-    follow a change; `orderly`: it needs locks for its queues.
+    client sorts them; `state`: the number of the time in which they are so; `lasted`: snapshots show it for as long as
+    clients may take to follow a change; `orderly`: it needs locks for its queues.
     """
 
     topic: str
@@ -30,7 +28,7 @@ class Holding(NamedTuple):
     queues: tuple[Place, ...]
     client_id: str
     held_queues: frozenset[Place]
-    since: int
+    state: int
     lasted: bool
     orderly: bool
 
@@ -85,31 +83,22 @@ def _inputs(moment: Moment, replays: Replays) -> tuple[tuple[Place, ...] | None,
 
 
 def reports_in(
-    unchanged: Unchanged, clients: Mapping[str, ClientHistory], settings: AuditSettings
+    unchanged: Unchanged, number: int, clients: Mapping[str, ClientHistory], settings: AuditSettings
 ) -> Iterator[Holding]:
-    """One per client of `clients` and list that it reports from `settled_at` on; equal successive ones are joined."""
+    """One, with the time's number, per client of `clients` and list that it reports from `settled_at` on; equal
+    successive ones are joined.
+    """
     agree = settings.thresholds.convergence_seconds * SECOND
     for client_id in dict.fromkeys(unchanged.client_ids):
         if client_id not in clients:
             continue
-        for state, first_seen, last_seen in _stretches(clients[client_id], unchanged.settled_at, unchanged.end):
+        series = reported_series(clients[client_id])
+        for state, first_seen, last_seen in series.runs(unchanged.settled_at, unchanged.end + 1):
             held_queues = state.holdings.get(unchanged.topic)
             if held_queues is not None:
                 lasted = last_seen - first_seen >= agree
                 names = unchanged.topic, unchanged.client_ids, unchanged.queues, client_id
-                yield Holding(*names, held_queues, unchanged.start, lasted, state.orderly)
-
-
-def _stretches(client: ClientHistory, start: int, end: int) -> Iterator[tuple[ReportedState, int, int]]:
-    """(state, first and last snapshot that show it) of what the client reported in `[start, end]`, in order."""
-    series = reported_series(client)
-    seen = series.inside(start, end + 1)
-    codes, times = series.codes[seen], series.times[seen]
-    if not len(codes):
-        return
-    firsts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist()]
-    for first, following in zip(firsts, [*firsts[1:], len(codes)], strict=True):
-        yield series.states[codes[first]], int(times[first]), int(times[following - 1])
+                yield Holding(*names, held_queues, number, lasted, state.orderly)
 
 
 @cached_with_value

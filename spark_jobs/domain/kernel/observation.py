@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
 from spark_jobs.domain.kernel.as_reported import State, holders_of_states
 from spark_jobs.domain.kernel.group_spans import ClientStates, GroupSpans
-from spark_jobs.domain.kernel.holdings import Holding, Unchanged, reports_in, unchanged_times
+from spark_jobs.domain.kernel.holdings import Unchanged, reports_in, unchanged_times
 from spark_jobs.domain.kernel.members import resolve_strategies
 from spark_jobs.domain.kernel.observed import strategies_observed
 from spark_jobs.domain.kernel.ownership import Replays
-from spark_jobs.domain.kernel.views import Timeline, moments
-from spark_jobs.domain.model.history import ClientHistory, Connection, Membership, Place
-from spark_jobs.domain.model.window import AuditSettings, StepWindow
+from spark_jobs.domain.kernel.views import Moment
+from spark_jobs.domain.model.history import ClientHistory, Connection, Place
+from spark_jobs.domain.model.window import AuditSettings
 from spark_jobs.domain.rocketmq.strategies import (
     POP,
     Holders,
@@ -31,13 +31,13 @@ from spark_jobs.domain.rocketmq.strategies import (
 class Observation:
     """Strategies of members, as observed in a step's window.
 
-    `members`: the lists of each broker; `clients`: of which only snapshots inside the window are looked at.
+    `moments`: the times of a topic in which nothing changes, in order; `clients`: of which only snapshots of those
+    times are looked at.
     """
 
     spans: GroupSpans
-    members: Mapping[str, Timeline[Membership]]
+    moments: Callable[[str], Sequence[Moment]]
     clients: Mapping[str, ClientHistory]
-    window: StepWindow
     settings: AuditSettings
     replays: Replays
 
@@ -88,14 +88,10 @@ class Observation:
         known = [name for name, _ in Counter(filter(None, self._names.values())).most_common()]
         observed: dict[str | None, Resolved] = {}
         for name, client_ids in self._in_question.items():
-            reports = [report for times in self._unchanged for report in self._reports(times, client_ids)]
-            named = known if name is None else [name]
-            shown = strategies_observed(reports, self._connections, named, self.replays.settings, only=name)
-            if any(each.is_not_recognized for each in shown.values()) and not self._holders:
-                continue
+            shown = self._shown(client_ids, known if name is None else [name], name)
             if name is None:
                 observed |= shown
-            elif shown:
+            elif shown and (self._holders or not any(each.is_not_recognized for each in shown.values())):
                 observed |= {client_id: shown.get(client_id, shown[None]) for client_id in client_ids}
         return observed
 
@@ -119,27 +115,39 @@ class Observation:
                 client_ids_of[name].append(client_id)
         return {name: client_ids for name, client_ids in client_ids_of.items() if client_ids}
 
-    def _reports(self, times: Unchanged, client_ids: Collection[str]) -> Iterator[Holding]:
+    def _shown(
+        self, client_ids: Collection[str], named: Sequence[str], only: str | None
+    ) -> Mapping[str | None, Resolved]:
+        """Return `strategies_observed` of some clients; what is reported step after step is looked at once."""
         clients = {client_id: self.clients[client_id] for client_id in client_ids}
-        return reports_in(times, clients, self.settings)
+        reports = tuple(
+            report
+            for state, times in enumerate(self._unchanged)
+            for report in reports_in(times, state, clients, self.settings)
+        )
+        reporting = {report.client_id for report in reports}
+        connections = {each.client_id: each for each in self._connections if each.client_id in reporting}
+        software = frozenset((each.client_id, each.language, each.version) for each in connections.values())
+        key, known = (reports, software, *named, only), self.replays.observed
+        if key not in known:
+            known[key] = strategies_observed(reports, connections, named, self.replays.settings, only)
+        observed: Mapping[str | None, Resolved] = known[key]
+        return observed
 
     @cached_property
     def _holders(self) -> Mapping[State, Holders]:
         return holders_of_states(self._unchanged, self.clients, self.settings)
 
     @cached_property
-    def _connections(self) -> Mapping[str, Connection]:
+    def _connections(self) -> Collection[Connection]:
         listed = (span.state.connections for spans in self.spans.memberships.values() for span in spans)
-        return {connection.client_id: connection for connection in chain.from_iterable(listed)}
+        return dict.fromkeys(chain.from_iterable(listed))
 
     @cached_property
     def _unchanged(self) -> Sequence[Unchanged]:
         """The times in which members and queues of a topic stay the same."""
-        listed = {self.window.observed_from}.union(*(each.changes(self.window) for each in self.members.values()))
-        return [times for topic in self.topics for times in self._unchanged_of(topic, listed)]
-
-    def _unchanged_of(self, topic: str, listed: Collection[int]) -> Iterator[Unchanged]:
-        routes = Timeline(self.spans.routes.get(topic, ()))
-        cuts = sorted(routes.changes(self.window).union(listed))
-        in_order = moments(cuts, self.window.end, routes, self.members, self.settings.cadence // 2)
-        return unchanged_times(topic, in_order, self.replays, self.settings)
+        return [
+            times
+            for topic in self.topics
+            for times in unchanged_times(topic, self.moments(topic), self.replays, self.settings)
+        ]

@@ -194,7 +194,7 @@ class _Trial:
     def _is_shared_out(self) -> bool:
         """Return whether, in every state that all members report, each queue has one holder."""
         lasting = [report for report in self.reports if report.lasted and len(report.client_ids) > 1]
-        states = _by(lasting, lambda report: (report.topic, report.since)).values()
+        states = _by(lasting, lambda report: report.state).values()
         known = [state for state in states if {report.client_id for report in state} == {*state[0].client_ids}]
         return bool(known) and all(_is_partition(state) for state in known)
 

@@ -62,13 +62,14 @@ def queues_of(route: Sequence[RouteEntry]) -> Queues:
 class Replays:
     """The allocations and queues of one group, over all steps of a run: each distinct state is replayed once.
 
-    `replay_of_inputs`: what the timeline makes of all snapshots together.
+    `replay_of_inputs`: what the timeline makes of all snapshots together; `observed`: the strategies that reports show.
     """
 
     settings: StrategySettings
     allocations: dict[Inputs, Allocation] = field(default_factory=dict)
     queues: dict[tuple[RouteEntry, ...], Queues] = field(default_factory=dict)
     replay_of_inputs: dict[object, Any] = field(default_factory=dict)
+    observed: dict[object, Any] = field(default_factory=dict)
 
     def allocation(self, inputs: Inputs) -> Allocation:
         """The allocation of these inputs, whatever the addresses and versions of the members."""

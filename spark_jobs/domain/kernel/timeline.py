@@ -55,7 +55,8 @@ class StepTimeline:
         self._members = {
             broker: Timeline(with_modes(listed)) for broker, listed in by_brokers(spans.memberships).items()
         }
-        self._observation = Observation(spans, self._members, clients, window, settings, replays)
+        self._moments_of: dict[str, list[Moment]] = {}
+        self._observation = Observation(spans, self._moments, clients, settings, replays)
         self._clients = ClientStateTimeline(spans.clients, window)
         self._unseen = Timeline(spans.unseen)
         member_changes = (timeline.changes(window) for timeline in self._members.values())
@@ -87,10 +88,7 @@ class StepTimeline:
 
     def _unmerged(self, topic: str) -> Iterator[RebalanceInterval]:
         """One interval per view and span between two changes of any snapshot."""
-        routes = Timeline(self._spans.routes.get(topic, ()))
-        deletions = self._changes(self._spans.deleted_topics.get(topic, ()))
-        cuts = sorted(self._cuts | deletions | routes.changes(self._window))
-        for moment in moments(cuts, self._window.end, routes, self._members, self._settings.cadence // 2):
+        for moment in self._moments(topic):
             for view in moment.views or (None,):
                 replay = self._replay(topic, moment, view)
                 interval = RebalanceInterval(
@@ -102,6 +100,16 @@ class StepTimeline:
                     **replay._asdict(),
                 )
                 yield self._with_disagreements(interval, view.membership) if view else interval
+
+    def _moments(self, topic: str) -> Sequence[Moment]:
+        """The times of a topic in which nothing changes, in order."""
+        if topic not in self._moments_of:
+            routes = Timeline(self._spans.routes.get(topic, ()))
+            deletions = self._changes(self._spans.deleted_topics.get(topic, ()))
+            cuts = sorted(self._cuts | deletions | routes.changes(self._window))
+            tolerance = self._settings.cadence // 2
+            self._moments_of[topic] = moments(cuts, self._window.end, routes, self._members, tolerance)
+        return self._moments_of[topic]
 
     def _with_disagreements(self, interval: RebalanceInterval, membership: Membership) -> RebalanceInterval:
         states = self._clients.at(interval.start)

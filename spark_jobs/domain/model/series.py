@@ -7,6 +7,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -45,6 +46,14 @@ class Span(NamedTuple, Generic[State]):
     state: State
 
 
+class Run(NamedTuple, Generic[State]):
+    """Successive snapshots of one state: when the first and the last of them were taken, in microseconds."""
+
+    state: State
+    first_seen: int
+    last_seen: int
+
+
 @dataclass(frozen=True)
 class Series(Generic[State]):
     """The snapshots of one key in the order of time: `times` (microseconds, each once), and `codes`, the place in
@@ -65,21 +74,30 @@ class Series(Generic[State]):
         A snapshot holds until the next one, but no longer than `max_gap` (None: until the step's end). Linear in the
         changes inside the window, whatever the number of its snapshots.
         """
-        seen = self.inside(window.read_from, window.end)
+        runs = self.runs(window.read_from, window.end, max_gap)
+        spans = []
+        for (state, first_seen, seen_at), following in zip_longest(runs, runs[1:]):
+            end = window.end if max_gap is None else min(seen_at + max_gap, window.end)
+            if following:
+                end = min(end, following.first_seen)
+            start = max(first_seen, window.observed_from)
+            if start < end:
+                spans.append(Span(start, end, seen_at, state))
+        return spans
+
+    def runs(self, start: int, end: int, max_gap: int | None = None) -> list[Run[State]]:
+        """The snapshots in `[start, end)` that show the same state one after the other, no more than `max_gap` apart.
+        Linear in the runs, whatever the number of snapshots.
+        """
+        seen = self.inside(start, end)
         if seen.start == seen.stop:
             return []
         breaks = self._breaks(max_gap)
         firsts = [seen.start, *breaks[bisect_right(breaks, seen.start) : bisect_left(breaks, seen.stop)]]
-        spans = []
-        for place, following in zip(firsts, [*firsts[1:], seen.stop], strict=True):
-            seen_at = int(self.times[following - 1])
-            end = window.end if max_gap is None else min(seen_at + max_gap, window.end)
-            if following < seen.stop:
-                end = min(end, int(self.times[following]))
-            start = max(int(self.times[place]), window.observed_from)
-            if start < end:
-                spans.append(Span(start, end, seen_at, self.states[self.codes[place]]))
-        return spans
+        return [
+            Run(self.states[self.codes[first]], int(self.times[first]), int(self.times[following - 1]))
+            for first, following in zip(firsts, [*firsts[1:], seen.stop], strict=True)
+        ]
 
     @cached_with_value
     def _breaks(self, max_gap: int | None) -> list[int]:
