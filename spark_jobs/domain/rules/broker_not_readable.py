@@ -23,6 +23,7 @@ from spark_jobs.domain.model.window import HOUR, SECOND, Time, common
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.rules.commands import CLUSTER_LIST, READ_PERMISSION, READ_QUEUES, ROUTE
+from spark_jobs.domain.rules.name_servers import unknown_to
 from spark_jobs.domain.rules.roots import brokers
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -223,6 +224,7 @@ def _standing_hits(
             weight=sum(waiting.values()),
             measures={LAST_KNOWN: sum(waiting.values())},
             parties=(Party(broker, ()), Party("other brokers", client_ids)),
+            hint=unknown_to(step, topic, {broker}, time),
         )
 
 
@@ -257,10 +259,11 @@ RULE = Rule(
     causes={
         NotReadableCause.LEFT_ROUTE: Cause(
             "the route named the broker before, and no longer does",
-            "The broker is down, or cut off from the name servers. Bring it back to make its messages readable. If it "
-            "was removed on purpose, drain it first (perm 4: read only). If it is back and its queues still stand, the "
-            "clients have not followed its route: restart them.",
-            commands=(ROUTE,),
+            "The broker is down, cut off from the name servers, or came back without the topic, as with an empty store "
+            "(then `clusterList` lists it). Bring it back to make its messages readable. If it was removed on "
+            "purpose, drain it first (perm 4: read only). If it is back and its queues still stand, the clients have "
+            "not followed its route: restart them.",
+            commands=(ROUTE, CLUSTER_LIST),
         ),
         NotReadableCause.TOPIC_GONE: Cause(
             "the topic's route no longer names the broker, and the route of another topic does, or, if none ever did, "

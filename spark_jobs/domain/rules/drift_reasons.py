@@ -16,6 +16,7 @@ from spark_jobs.domain.model.message_queue import queue_ranges
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules.drifts import Drift
+from spark_jobs.domain.rules.name_servers import server_routes
 
 #: Names in a sentence, at most.
 _NAMED = 3
@@ -79,17 +80,14 @@ def _reasons(step: AuditedStep, topic: str, drifted: _Drifted) -> Iterator[Other
 def _server_routes(step: AuditedStep, drifted: _Drifted) -> Iterator[OtherInputs]:
     """The topic as single name servers gave it in the interval, where that differs from its route."""
     interval = drifted.interval
-    series = step.history.server_routes.get(interval.topic)
-    inside = series.inside(interval.start, interval.end) if series else slice(0, 0)
     known = {interval.queues or ()}
-    for code in dict.fromkeys(series.codes[inside].tolist() if series else ()):
-        for address, route in series.states[code] if series else ():
-            readable = step.replays.queues_of(route).readable if step.replays else ()
-            if readable not in known:
-                known.add(readable)
-                as_if = f"by the route of name server {address}, {_difference(readable, interval.queues or ())}"
-                advice = f"Name server {address} has another route: look why these brokers do not register there."
-                yield OtherInputs(as_if, advice, interval.members or (), readable)
+    for address, route in server_routes(step, interval.topic, (interval.start, interval.end)):
+        readable = step.replays.queues_of(route).readable if step.replays else ()
+        if readable not in known:
+            known.add(readable)
+            as_if = f"by the route of name server {address}, {_difference(readable, interval.queues or ())}"
+            advice = f"Name server {address} has another route: look why these brokers do not register there."
+            yield OtherInputs(as_if, advice, interval.members or (), readable)
 
 
 def _routes(step: AuditedStep, drifted: _Drifted) -> Iterator[OtherInputs]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
 
@@ -11,11 +11,12 @@ from spark_jobs.domain.model.finding import Finding, Party, RuleHit
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR
-from spark_jobs.domain.model.window import islands
+from spark_jobs.domain.model.window import Time, islands
 from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules.commands import CONNECTIONS_OF_A_BROKER
+from spark_jobs.domain.rules.name_servers import unknown_to
 from spark_jobs.domain.rules.rule import Cause, Rule
-from spark_jobs.domain.rules.split_views import Split, ids_of, split_views
+from spark_jobs.domain.rules.split_views import ids_of, split_views
 
 NAME = "MEMBERSHIP_VIEW_SPLIT"
 BROKERS_DISAGREE = "BROKERS_DISAGREE"
@@ -29,9 +30,11 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
     All views of a split begin with it, so the moment with the most views tells who lists whom.
     """
-    for _, of_topic in groupby(split_views(step), key=lambda split: split.hit.topic):
+    for topic, of_topic in groupby(split_views(step), key=lambda split: split.hit.topic):
         for splits in islands(of_topic):
-            changes = _changes(step, splits)
+            brokers = {view.view for split in splits for view in split.views}
+            time = splits[0].start, max(split.end for split in splits)
+            changes, unknown = _changes(step, brokers, time), unknown_to(step, str(topic), brokers, time)
             for split in splits:
                 yield replace(
                     split.hit,
@@ -40,14 +43,13 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                     weight=len(split.begun),
                     measures={"changes": changes} if changes else None,
                     parties=tuple(Party(view.view, tuple(dict.fromkeys(ids_of(view)))) for view in split.begun),
+                    hint=unknown,
                 )
 
 
-def _changes(step: AuditedStep, splits: Sequence[Split]) -> int:
+def _changes(step: AuditedStep, brokers: Collection[str], time: Time) -> int:
     """How often the list of one broker changed meanwhile; 0: less than `flapping_times` more often than another's."""
-    start, end = splits[0].start, max(split.end for split in splits)
-    brokers = {view.view for split in splits for view in split.views}
-    changes = [_list_changes(step.memberships.get(broker, ()), start, end) for broker in brokers]
+    changes = [_list_changes(step.memberships.get(broker, ()), *time) for broker in brokers]
     return max(changes) if max(changes) - min(changes) >= step.settings.thresholds.flapping_times else 0
 
 
@@ -96,7 +98,8 @@ RULE = Rule(
         BROKERS_DISAGREE: Cause(
             "two brokers of the topic list different client ids",
             "Every client must send heartbeats to every broker that hosts the topic. Look for clients that cannot "
-            "reach one of the brokers, an overloaded broker, or half-open connections.",
+            "reach one of the brokers, a name server whose route lacks one, an "
+            "overloaded broker, or half-open connections.",
             commands=(CONNECTIONS_OF_A_BROKER,),
         ),
         LIST_CHANGES: Cause(
