@@ -46,7 +46,7 @@ class Span(NamedTuple, Generic[State]):
     state: State
 
 
-class Run(NamedTuple, Generic[State]):
+class Stretch(NamedTuple, Generic[State]):
     """Successive snapshots of one state: when the first and the last of them were taken, in microseconds."""
 
     state: State
@@ -85,7 +85,7 @@ class Series(Generic[State]):
                 spans.append(Span(start, end, seen_at, state))
         return spans
 
-    def runs(self, start: int, end: int, max_gap: int | None = None) -> list[Run[State]]:
+    def runs(self, start: int, end: int, max_gap: int | None = None) -> list[Stretch[State]]:
         """The snapshots in `[start, end)` that show the same state one after the other, no more than `max_gap` apart.
         Linear in the runs, whatever the number of snapshots.
         """
@@ -95,7 +95,7 @@ class Series(Generic[State]):
         breaks = self._breaks(max_gap)
         firsts = [seen.start, *breaks[bisect_right(breaks, seen.start) : bisect_left(breaks, seen.stop)]]
         return [
-            Run(self.states[self.codes[first]], int(self.times[first]), int(self.times[following - 1]))
+            Stretch(self.states[self.codes[first]], int(self.times[first]), int(self.times[following - 1]))
             for first, following in zip(firsts, [*firsts[1:], seen.stop], strict=True)
         ]
 
