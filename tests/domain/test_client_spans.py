@@ -102,6 +102,21 @@ def test_what_a_snapshot_shows_of_a_queue(row: dict[str, str | None]) -> None:
         assert cached == tuple(number(row[name]) for name in ("messages", "MiB", "span"))
 
 
+@pytest.mark.parametrize(
+    ("cached", "consumed_before", "is_stale"),
+    [(39, 1, False), (0, 1, True), (39, 0, True), (39, None, True), (None, 1, True)],
+)
+def test_a_client_that_waits_for_its_listener_pulls_again(
+    cached: int | None, consumed_before: int | None, is_stale: bool
+) -> None:
+    """Its last pull was 130 s ago, and it consumed a message so many ms before that."""
+    pulled = SEEN_AT_MS - 130_000
+    consumed = None if consumed_before is None else pulled - consumed_before
+    said = {"owned_queues": [queue(0, cached_count=cached, last_pull=pulled, last_consume=consumed)]}
+    (_, trouble) = client_reports(client_history(said), THRESHOLDS, 0).states[-1]
+    assert bool(trouble.stale) is is_stale
+
+
 def test_a_client_goes_by_its_own_limits() -> None:
     """The configured ones are for those that a client does not report; 0 and less are none."""
     own = {"consume_orderly": False, "pull_threshold_for_queue": 10, "consume_max_span": 100}

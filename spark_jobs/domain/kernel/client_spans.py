@@ -150,12 +150,16 @@ def _symptoms(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: in
 
 def _stale(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) -> NDArray[np.bool_]:
     """Per process queue whether the client stopped pulling it: even an idle one is asked for every 15 s (long polling),
-    unless the client is set to wait longer. Source: ProcessQueue.isPullExpired.
+    unless the client is set to wait longer. Source: ProcessQueue.isPullExpired. A client that consumed last before it
+    pulled last, and still holds messages, waits for its listener: Go stops pulling then.
     """
-    last_pull, series, idle_ms = client.readings.last_pull, client.series, thresholds.pull_idle_seconds * 1000
+    readings, series, idle_ms = client.readings, client.series, thresholds.pull_idle_seconds * 1000
+    last_pull, last_consume = readings.last_pull, readings.last_consume
+    by_listener = (readings.cached_count > 0) & is_known(last_consume) & (last_consume < last_pull)
     waits = np.array([(state.pull_interval_ms or 0) > idle_ms for state in series.states], dtype=bool)[series.codes]
     times, waits = (np.repeat(each, np.diff(client.readings.offsets)) for each in (series.times // MILLISECOND, waits))
-    stale: NDArray[np.bool_] = is_known(last_pull) & ~waits & (times - last_pull - clock_behind_ms > idle_ms)
+    is_old = times - last_pull - clock_behind_ms > idle_ms
+    stale: NDArray[np.bool_] = is_known(last_pull) & ~waits & ~by_listener & is_old
     return stale
 
 

@@ -53,12 +53,15 @@ def strategies_observed(
 
     `reports`: of clients whose strategy, or one of its settings, is not known; `connections`: by client id; `named`:
     strategies that clients of the group report, the most frequent first; `only`: the one that these clients report.
-    Empty where the reports show nothing; `Resolved.is_not_recognized` where they contradict all strategies.
+    Empty where the reports show nothing, as those of clients that pull by hand and list no queue;
+    `Resolved.is_not_recognized` where they contradict all strategies.
 
     The simplest candidate counts that explains all reports. If none does, a client is stuck (the others follow the
     strategy, and queues have several holders or none), runs another strategy (if its reports cannot be chance), or the
     strategy is none of the candidates.
     """
+    if not any(report.held_queues for report in reports):
+        return {}
     trial = _Trial(reports, connections, settings)
     tried = candidates(reports, named, settings, only)
     best = trial.best(tried)

@@ -95,6 +95,7 @@ def client_row(
         "client_id": client_id,
         "captured_at": moment(seconds),
         "answered": True,
+        "strategy_class": "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely",
         "owned_queues": owned,
         "consume_status": list(statuses),
         **DEFAULTS,
