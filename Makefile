@@ -69,7 +69,7 @@ lock: .venv/bin/uv ## pin what setup.cfg asks for; UPGRADE=1 takes the newest ve
 	@$(BIN)/uv pip compile setup.cfg --quiet --all-extras --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock \
 	  $(if $(UPGRADE),--upgrade)
-	@$(BIN)/uv pip compile setup.cfg --quiet --extra spark --extra s3 --python-version 3.11 --generate-hashes \
+	@$(BIN)/uv pip compile setup.cfg --quiet --extra spark --extra s3 --extra report --extra notify --extra capture --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --constraint requirements.lock --custom-compile-command "make lock" --no-annotate \
 	  --output-file deploy/requirements.lock
 

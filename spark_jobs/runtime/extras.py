@@ -12,6 +12,11 @@ _EXTRAS = {
     "great_expectations": "spark",
     "pandas": "spark",
     "obstore": "s3",
+    "bokeh": "report",
+    "jinja2": "report",
+    "perfetto": "report",
+    "apprise": "notify",
+    "py4j": "capture",
 }
 
 

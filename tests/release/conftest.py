@@ -50,9 +50,9 @@ def base(request: pytest.FixtureRequest, built: Built, tmp_path_factory: pytest.
 
 @pytest.fixture(scope="session")
 def with_spark(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """With `[spark]`, after `rebalance-audit setup`."""
+    """With `[spark,report]`, after `rebalance-audit setup`."""
     made = environment(tmp_path_factory.mktemp("spark"))
-    made.install(f"{built.wheel}[spark]")
+    made.install(f"{built.wheel}[spark,report]")
     must(made("rebalance-audit", "setup"))
     return made
 

@@ -1,8 +1,9 @@
-"""The wheel with `[spark]`: from set-up to a verified audit, and what is left when it is removed."""
+"""The wheel with `[spark,report]`: from set-up to a verified audit, and what is left when it is removed."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -20,7 +21,7 @@ FETCHED = Path("share", "rebalance-audit")
 def spare(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """Not set up."""
     made = environment(tmp_path_factory.mktemp("spare"))
-    made.install(f"{built.wheel}[spark]")
+    made.install(f"{built.wheel}[spark,report]")
     return made
 
 
@@ -45,6 +46,14 @@ def test_what_the_demo_published_can_be_verified(with_spark: Environment, wareho
     run_id = said.splitlines()[-1].partition(",")[0]
     verified = must(with_spark("rebalance-audit", "verify", run_id, "--warehouse", str(warehouse), "--json"))
     assert json.loads(verified[verified.index("{") :])["differs"] == {}
+
+
+def test_the_report_stands_alone(with_spark: Environment, warehouse: Path) -> None:
+    of_warehouse = ("--warehouse", str(warehouse))
+    must(with_spark("rebalance-audit", "report", "--interval", HOUR, *of_warehouse, "--out", "alone.html"))
+    page = (with_spark.here / "alone.html").read_text(encoding="utf-8")
+    assert "payment-service" in page
+    assert re.findall(r"<(?:script|link)[^>]+(?:src|href)=\"(?!data:)[^\"]*", page) == []
 
 
 def test_set_up_needs_no_network_and_leaves_nothing_when_it_is_removed(
