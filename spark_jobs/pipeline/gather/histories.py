@@ -20,6 +20,7 @@ from spark_jobs.domain.model.history import (
     GroupHistory,
     Membership,
     OwnedQueue,
+    Place,
     RequestMode,
     ServerRoutes,
     Serving,
@@ -112,7 +113,7 @@ def _history(cluster: str, group: str, by_kind: _Group, measured: Readings) -> G
         unanswered=by_name(UNANSWERED, lambda folded: _series(folded, str)),
         captured=by_name(CAPTURED, lambda folded: Sightings.of(folded[0].times)).get(group, NEVER),
         deleted=by_name(DELETED, lambda folded: Sightings.of(folded[0].times)).get(group, NEVER),
-        readable=by_name(READABLE, lambda folded: {broker: Sightings.of(times) for _, broker, times in folded}),
+        readable=by_name(READABLE, lambda folded: {readable(row): Sightings.of(times) for _, row, times in folded}),
     )
 
 
@@ -163,6 +164,11 @@ def route(row: Struct) -> tuple[RouteEntry, ...]:
     topic_type = STATIC if row["is_static"] else row["message_type"]
     entries = (RouteEntry(**entry, topic_type=topic_type) for entry in row["queues"])
     return tuple(sorted(entries, key=lambda entry: java_order(entry.broker_name)))
+
+
+def readable(row: Struct) -> Place | None:
+    """A broker of a topic and how many of its queues were readable; None: the topic had no route."""
+    return None if row["broker_name"] is None else (row["broker_name"], row["read_queue_nums"])
 
 
 def server_routes(row: Struct) -> ServerRoutes:
