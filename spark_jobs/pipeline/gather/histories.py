@@ -160,9 +160,11 @@ def membership(row: Struct) -> Membership:
 
 
 def route(row: Struct) -> tuple[RouteEntry, ...]:
-    """A topic's route, sorted as clients sort its brokers."""
+    """A topic's route with all brokers that any name server names, sorted as clients sort them."""
     topic_type = STATIC if row["is_static"] else row["message_type"]
-    entries = (RouteEntry(**entry, topic_type=topic_type) for entry in row["queues"])
+    of_servers = {entry.broker_name: entry for _, entries in server_routes(row) for entry in entries}
+    answered = {entry["broker_name"]: RouteEntry(**entry) for entry in row["queues"]}
+    entries = (entry._replace(topic_type=topic_type) for entry in (of_servers | answered).values())
     return tuple(sorted(entries, key=lambda entry: java_order(entry.broker_name)))
 
 
