@@ -90,7 +90,7 @@ class Series(Generic[State]):
         Linear in the runs, whatever the number of snapshots.
         """
         seen = self.inside(start, end)
-        if seen.start == seen.stop:
+        if seen.start >= seen.stop:
             return []
         breaks = self._breaks(max_gap)
         firsts = [seen.start, *breaks[bisect_right(breaks, seen.start) : bisect_left(breaks, seen.stop)]]
