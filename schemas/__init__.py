@@ -6,6 +6,7 @@ from schemas.capture_calls import CAPTURE_CALLS as CAPTURE_CALLS
 from schemas.client_snapshots import CLIENT_SNAPSHOTS as CLIENT_SNAPSHOTS
 from schemas.findings import FINDINGS as FINDINGS
 from schemas.group_status import GROUP_STATUS as GROUP_STATUS
+from schemas.incidents import INCIDENTS as INCIDENTS
 from schemas.membership_snapshots import MEMBERSHIP_SNAPSHOTS as MEMBERSHIP_SNAPSHOTS
 from schemas.notices import NOTICES as NOTICES
 from schemas.offset_snapshots import OFFSET_SNAPSHOTS as OFFSET_SNAPSHOTS
@@ -18,6 +19,8 @@ from schemas.sightings import SIGHTINGS as SIGHTINGS
 from schemas.strategy_comparison import STRATEGY_COMPARISON as STRATEGY_COMPARISON
 from schemas.table import Table as Table
 from schemas.topic_snapshots import TOPIC_SNAPSHOTS as TOPIC_SNAPSHOTS
+from schemas.views import VIEWS as VIEWS
+from schemas.views import FlatView as FlatView
 
 SOURCES: tuple[Table, ...] = (
     MEMBERSHIP_SNAPSHOTS,
@@ -26,8 +29,10 @@ SOURCES: tuple[Table, ...] = (
     OFFSET_SNAPSHOTS,
     CLIENT_SNAPSHOTS,
 )
-#: What the clients say of themselves is worth having and can be done without.
-OPTIONAL_SOURCES: tuple[Table, ...] = (CLIENT_SNAPSHOTS,)
+#: An audit does without the oldest offsets of topics, and without what clients report about themselves.
+OPTIONAL_SOURCES: tuple[Table, ...] = (TOPIC_SNAPSHOTS, CLIENT_SNAPSHOTS)
+#: Recorded every `cadence_seconds`; the other sources are polled less often.
+EVERY_CADENCE: tuple[Table, ...] = (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, OFFSET_SNAPSHOTS)
 #: Replaced step by step by every run that audits the step.
 OUTPUTS: tuple[Table, ...] = (
     REBALANCE_INTERVALS,
@@ -41,6 +46,7 @@ TABLES: tuple[Table, ...] = (
     *SOURCES,
     SIGHTINGS,
     *OUTPUTS,
+    INCIDENTS,
     CAPTURE_CALLS,
     QUARANTINE,
     QUALITY_RESULTS,

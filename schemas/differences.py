@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from schemas.table import Table
-from schemas.types import INTEGER, LONG, Array, Field, Struct, Type, as_json
-
-#: What SQL calls them, where that is another word.
-_SQL: Final = {INTEGER: "int", LONG: "bigint"}
+from schemas.types import Array, Field, Struct, Type, as_json, sql_type
 
 
 def missing_columns(stored: Any, table: Table) -> tuple[Field, ...]:
@@ -59,6 +56,11 @@ def differences(stored: Any, wanted: Type) -> Iterator[str]:
             yield f"column {name} is {theirs[name]}, not {ours[name]}"
 
 
+def usable_columns(stored: Any, wanted: Type) -> frozenset[str]:
+    """The columns of a table's schema, `as_json`, that are as wanted: `client_id`, or `connections[].client_id`."""
+    return frozenset(dict(_leaves(stored).items() & _leaves(as_json(wanted)).items()))
+
+
 def _leaves(schema: Any, path: str = "") -> Mapping[str, str]:
     """Every column that holds no others, as dotted path → type as SQL calls it; nullability is not part of it."""
     kind = schema["type"] if isinstance(schema, dict) else schema
@@ -72,5 +74,4 @@ def _leaves(schema: Any, path: str = "") -> Mapping[str, str]:
         return _leaves(schema["elementType"], f"{path}[]")
     if kind == "map":
         return _leaves(schema["valueType"], f"{path}{{}}")
-    name = str(kind)
-    return {path.lstrip("."): _SQL.get(name, name)}
+    return {path.lstrip("."): sql_type(str(kind))}

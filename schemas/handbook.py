@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from schemas import OUTPUTS, SOURCES, TABLES
+from schemas import OUTPUTS, SOURCES, TABLES, VIEWS, FlatView
 from schemas.table import Table
 from schemas.types import Array, Map, Struct, Type
 
@@ -17,6 +17,10 @@ Every table of a warehouse, and what its columns mean, as `DESCRIBE` shows it. A
 a column in **bold** is never null. In a catalog the tables have the same names. [Consistency](reliability.md) says
 how they are written, and [object-stores.md](object-stores.md) how others read them.
 """
+_FRAME_OF_VIEWS = """## Flat views
+
+`rebalance-audit sql views` prints them for [DuckDB, Spark and Trino](object-stores.md#sql-and-bi-tools).
+"""
 _PARTS = {
     "What was recorded": SOURCES,
     "What an audit publishes, step by step": OUTPUTS,
@@ -26,7 +30,8 @@ _PARTS = {
 
 def handbook() -> str:
     """The page: a section per table."""
-    return "\n".join((_FRAME, *(line for title, tables in _PARTS.items() for line in _part(title, tables))))
+    tables = (line for title, tables in _PARTS.items() for line in _part(title, tables))
+    return "\n".join((_FRAME, *tables, _FRAME_OF_VIEWS, *(line for view in VIEWS for line in _view(view))))
 
 
 def _part(title: str, tables: tuple[Table, ...]) -> Iterator[str]:
@@ -42,6 +47,12 @@ def _part(title: str, tables: tuple[Table, ...]) -> Iterator[str]:
             name = f"`{column.name}`" if column.nullable else f"**`{column.name}`**"
             yield f"| {name} | {_type(column.type)} | {(column.comment or '').replace('|', chr(92) + '|')} |"
         yield ""
+
+
+def _view(view: FlatView) -> Iterator[str]:
+    yield from (f"### {view.name}", "", f"{view.comment}.", "", "| column | meaning |", "|---|---|")
+    yield from (f"| `{column.name}` | {column.comment.replace('|', chr(92) + '|')} |" for column in view.columns)
+    yield ""
 
 
 def _type(type: Type) -> str:

@@ -59,6 +59,19 @@ class Struct:
 
 
 Type = str | Array | Map | Struct
+#: The names of types in Spark's SQL, where they differ.
+_SQL: Final = {INTEGER: "int", LONG: "bigint"}
+
+
+def sql_type(type: Type) -> str:
+    """The type as Spark's SQL writes it."""
+    if isinstance(type, Array):
+        return f"array<{sql_type(type.element)}>"
+    if isinstance(type, Map):
+        return f"map<{STRING},{sql_type(type.value)}>"
+    if isinstance(type, Struct):
+        return f"struct<{','.join(f'{field.name}:{sql_type(field.type)}' for field in type)}>"
+    return _SQL.get(type, type)
 
 
 def fields(type: Type, *names: str) -> tuple[Field, ...]:

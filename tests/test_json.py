@@ -143,8 +143,9 @@ COMMANDS = {
     "what-if --plan": [f"what-if {_GROUP} --plan 1"],
     "what-if --size": [f"what-if {_GROUP} --size"],
     "what-if --size, all groups": ["what-if --size"],
+    "validate --sources": ["validate --sources"],
 }
-TABLE = {section for section in COMMANDS if not section.startswith(("explain", "what-if"))}
+TABLE = {section for section in COMMANDS if not section.startswith(("explain", "what-if", "validate"))}
 _RESULT = RunResult(dict.fromkeys(AUDIT_RUNS.columns), [{**dict.fromkeys(FINDINGS.columns), "team": "t"}], ["w"], ["q"])
 _FAILED = Result(HOUR.start, "findings", "e", "c", "critical", False, 0.5, 1, 2.0, ["x"])
 _EXPIRED = ExpiredRows("t", 1, HOUR.start, HOUR.end)

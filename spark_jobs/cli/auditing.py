@@ -114,7 +114,7 @@ def run_command(arguments: Namespace) -> int:
     return run_exit_code(result, arguments.fail_on)
 
 
-def validate_command(arguments: Namespace) -> int:
+def validate_with_spark(arguments: Namespace) -> int:
     """The `quality_exit_code` of the expectations that failed."""
     configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
     table = table_named(arguments.table) if arguments.table is not None else None

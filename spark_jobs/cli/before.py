@@ -49,6 +49,12 @@ def check_maintain(arguments: Namespace) -> None:
     check_inputs(arguments)
 
 
+def check_validate(arguments: Namespace) -> None:
+    """Check as `check_inputs` does; with --sources nothing, because that itself says what is wrong with tables."""
+    if not arguments.sources:
+        check_inputs(arguments)
+
+
 def check_inputs(arguments: Namespace, needed: Iterable[Table] = ()) -> None:
     """Looks at everything that the command was given. Raises `InputFileError` for a file that cannot be opened,
     `ConfigurationError`, `IntervalError` off the grid or in the future, `WarehouseError` for a name that cannot be one,

@@ -152,12 +152,13 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "validate": Command(
         "Run the data-quality expectations on what is in the warehouse, without auditing.",
-        "auditing:validate_command",
+        "own_sources:validate_command",
         required="--warehouse",
-        optional="--table --interval --config --scale --json",
-        check="before:check_inputs",
+        optional="--sources --table --interval --config --scale --json",
+        check="before:check_validate",
         examples=(
             "--warehouse ./warehouse",
+            "--warehouse ./warehouse --sources",
             "--warehouse /data/audit --interval 2026-11-21/2026-11-22 --config audit.yaml",
             "--warehouse lake.audit --table allocations --json",
         ),
@@ -187,12 +188,13 @@ COMMANDS: Mapping[str, Command] = {
         required="--warehouse",
         optional=(
             "--interval --last --open --cluster --group --rule --severity --config --client --id "
-            "--sort=worst|newest|oldest|longest|piled-up --tz --json --format"
+            "--sort=worst|newest|oldest|longest|piled-up --publish --tz --json --format"
         ),
         examples=(
             "--warehouse ./warehouse",
             "--warehouse ./warehouse --last 1h --severity ERROR --sort newest --tz Europe/Berlin",
             "--warehouse ./warehouse --id 9c1f0a52d7be4410",
+            "--warehouse ./warehouse --publish",
             "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --open --json",
         ),
     ),
@@ -312,6 +314,18 @@ COMMANDS: Mapping[str, Command] = {
         first_word="looking for Java and jars",
         examples=("", "--capture", "--from /mnt/jars"),
     ),
+    "sql": Command(
+        "Print SQL that makes the source tables, or flat views of the results in DuckDB, Spark or Trino.",
+        "printing_sql:sql_command",
+        required="WHAT --warehouse",
+        optional="--engine=duckdb|spark|trino",
+        first_word="",
+        examples=(
+            "sources --warehouse lake.audit",
+            "views --warehouse ./warehouse",
+            "views --warehouse lake.audit --engine spark",
+        ),
+    ),
     "examples": Command(
         "Write the example files into a folder: a Grafana dashboard, alert rules, a systemd unit, the recording.",
         "setting_up:examples_command",
@@ -337,5 +351,5 @@ GROUPS: Mapping[str, str] = {
     "Audit": "run backfill late task validate verify",
     "Look": "status incidents explain what-if trends suggest compare clients runs report metrics",
     "Keep": "notify maintain",
-    "Set up": "setup demo examples dags version",
+    "Set up": "setup demo sql examples dags version",
 }

@@ -136,6 +136,15 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--group": _value("NAME", "only this consumer group", type=_if_any),
     "--topic": _value("NAME", "only this topic", type=_if_any),
     "--at": _value("TIME", "moment in UTC, such as 2026-11-21T02:10:30Z", type=parse_utc),
+    "WHAT": _value(
+        "WHAT",
+        "sources: make the tables that an audit reads; views: make flat views of what it published, for BI tools",
+        choices=("sources", "views"),
+    ),
+    "--engine": _value(None, "of views: whose SQL to print"),
+    "--sources": _switch(
+        "check instead, without Spark, source tables that another program wrote: columns, times, gaps, what is missing"
+    ),
     "--table": _value("NAME", "check only this table"),
     "--config": _value(
         "FILE", "YAML file: step, cadence, thresholds, strategies of groups, routes to teams", type=_if_any
@@ -207,6 +216,9 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     ),
     "--days": _value("N", "how many days before the end of the newest audited step, 1 to 366", type=_from_1_to(366)),
     "--open": _switch("only incidents that are not known to be over"),
+    "--publish": _switch(
+        "also replace the table `incidents` with those of the whole history, for SQL; takes no filter"
+    ),
     "--id": _value("ID", "only this incident, in full; the beginning of its id is enough"),
     "--findings": _switch("show every finding instead of the incidents"),
     "--case": _repeated(
@@ -260,7 +272,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 #: What the environment says of an option that the command line does not give: REBALANCE_AUDIT_WAREHOUSE.
 VARIABLE = "REBALANCE_AUDIT_"
 #: Options of which a command that takes both is given one; where either is required, one of them is.
-EXCLUSIVE = (("--interval", "--last"), ("--json", "--format"), ("--capture", "--s3"))
+EXCLUSIVE = (("--interval", "--last"), ("--json", "--format"), ("--capture", "--s3"), ("--sources", "--table"))
 #: Options that leave out some of the clusters, groups, time, incidents or tables.
 FILTERS = frozenset(
     (

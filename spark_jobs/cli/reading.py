@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from schemas import INCIDENTS
 from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
 from spark_jobs.cli import show_status
 from spark_jobs.cli.documents import answered, incidents_document, statuses_document, trends_document
@@ -27,6 +28,7 @@ from spark_jobs.cli.terminal import (
     local,
     measure,
     print_line,
+    print_to_stderr,
     printable,
     progress_on,
     show_next,
@@ -38,8 +40,9 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import EVER, Interval, format_utc
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules import unobserved
-from spark_jobs.errors import ExitCode
+from spark_jobs.errors import ExitCode, UsageError
 from spark_jobs.show.data_age import DataAge
 from spark_jobs.show.recorder import calls_in, recorder_lines
 from spark_jobs.show.suggest import suggestion_lines, suggestions_of
@@ -115,8 +118,13 @@ def middle(start: datetime, end: datetime) -> str:
     return format_utc(full_second if full_second >= start else middle)
 
 
+_INCIDENT_FILTERS = ("interval", "last", "open", "cluster", "group", "rule", "severity", "client", "id")
+
+
 def incidents_command(arguments: Namespace) -> int:
     """Exit code 0 also with incidents: `run` and `validate` are for gates; 2 where something was not audited."""
+    if arguments.publish and any(vars(arguments)[name] for name in _INCIDENT_FILTERS):
+        raise UsageError("--publish saves the incidents of the whole history: leave out what filters or limits them")
     with opened(arguments) as warehouse:
         incidents = warehouse.incidents(
             arguments.group,
@@ -128,6 +136,9 @@ def incidents_command(arguments: Namespace) -> int:
             severity=arguments.severity,
             client=arguments.client,
         )
+        if arguments.publish:
+            warehouse.stored.replace(INCIDENTS, incidents.to_arrow())
+            print_to_stderr(f"the table {INCIDENTS.name} has {count(len(incidents), 'row')}")
     incidents = replace(incidents, incidents=sorted(incidents.incidents, key=ORDERS[arguments.sort], reverse=True))
     unknown = unknown_text(incidents.not_audited, incidents.not_recorded)
     if answered(arguments, incidents_document(incidents), incidents.to_arrow):

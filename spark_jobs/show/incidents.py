@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
+from schemas import FINDINGS, GROUP_STATUS, INCIDENTS, REBALANCE_INTERVALS
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.team_routes import TeamRoute, with_teams
 from spark_jobs.domain.incidents.thread import QUIET
@@ -24,6 +24,7 @@ from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.data_age import DataAge, data_age
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.tabular import Tabular
+from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.finding_rows import published_findings
 from spark_jobs.store.read.published import PublishedTables, check_names, published_tables
@@ -53,45 +54,7 @@ class IncidentQuery:
     routes: tuple[TeamRoute, ...] = ()
 
 
-_TIME = pa.timestamp("us", "UTC")
-_TEXTS = pa.list_(pa.string())
-_PARTS = pa.list_(
-    pa.struct(
-        {
-            **dict.fromkeys(("consumer_group", "rule", "cause", "severity", "topic", "subject"), pa.string()),
-            "start": _TIME,
-            "end": _TIME,
-            "finding_ids": _TEXTS,
-            "members": _TEXTS,
-            "detail": pa.string(),
-            "parties": pa.list_(pa.struct({"name": pa.string(), "client_ids": _TEXTS})),
-            "client_id": pa.string(),
-            "causes": pa.list_(pa.struct({"cause": pa.string(), "start": _TIME, "end": _TIME})),
-        }
-    )
-)
-_COST = {"consumer_group": pa.string(), "piled_up": pa.int64(), "unowned_queue_minutes": pa.float64()}
-_QUEUE = {"topic": pa.string(), "broker_name": pa.string(), "queue_id": pa.int32()}
-_SCHEMA = pa.schema(
-    {
-        **dict.fromkeys(("incident_id", "cluster", "rule", "cause"), pa.string()),
-        "causes": _TEXTS,
-        **dict.fromkeys(("severity", "headline"), pa.string()),
-        **dict.fromkeys(("opened_at", "resolved_at", "last_seen_at"), _TIME),
-        "resolution": pa.string(),
-        **dict.fromkeys(("groups", "topics"), _TEXTS),
-        "queues": pa.list_(pa.struct(_QUEUE)),
-        "members": _TEXTS,
-        "piled_up": pa.int64(),
-        "unowned_queue_minutes": pa.float64(),
-        "advice": pa.string(),
-        "commands": _TEXTS,
-        "roots": _PARTS,
-        "consequences": _PARTS,
-        "costs": pa.list_(pa.struct({**_COST, "team": pa.string()})),
-        "teams": _TEXTS,
-    }
-)
+_QUEUE = ("topic", "broker_name", "queue_id")
 
 
 @dataclass(frozen=True)
@@ -114,7 +77,7 @@ class Incidents(Tabular):
 
     def to_arrow(self) -> pa.Table:
         """A row per incident."""
-        return pa.Table.from_pylist([*map(_row, self.incidents)], _SCHEMA)
+        return pa.Table.from_pylist([*map(_row, self.incidents)], arrow_schema(INCIDENTS))
 
 
 def _row(incident: Incident) -> dict[str, Any]:

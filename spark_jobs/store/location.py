@@ -69,6 +69,13 @@ class Location:
             return None
         return Path(urlparse(self.location).path)
 
+    def identifier(self, name: str) -> str:
+        """Return how Spark's SQL names the table of that name."""
+        if self.in_catalog:
+            return f"{self.location}.{name}"
+        path = f"{self.location}/{name}".replace("`", "``")
+        return f"delta.`{path}`"
+
     def without(self, table: Table) -> WarehouseError:
         """The error that the table is not there."""
         return WarehouseError(

@@ -1,4 +1,4 @@
-"""Tables in Spark: columns as Spark's own types, the SQL that makes one, and expressions that several parts share."""
+"""Tables in Spark: columns as Spark's own types, and expressions that several parts share."""
 
 from __future__ import annotations
 
@@ -14,33 +14,6 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from schemas import Table
 from schemas.types import Field, Struct, Type, as_json
-from spark_jobs.store.sql import literal
-
-
-def create_table(table: Table, identifier: str) -> str:
-    """The CREATE TABLE of a table; constraints as the properties that ADD CONSTRAINT would store, in one commit.
-
-    Not by Delta's builder: it takes no catalog before the schema's name.
-    """
-
-    def column(field: StructField) -> str:
-        parts = [f"`{field.name}`", field.dataType.simpleString()]
-        if field.name in table.generated:
-            parts.append(f"GENERATED ALWAYS AS ({table.generated[field.name]})")
-        if not field.nullable:
-            parts.append("NOT NULL")
-        return " ".join([*parts, "COMMENT", literal(field.metadata["comment"])])
-
-    lines = [f"CREATE TABLE IF NOT EXISTS {identifier} ({', '.join(map(column, spark_schema(table)))}) USING delta"]
-    if table.partition_by:
-        lines.append(f"PARTITIONED BY ({', '.join(table.partition_by)})")
-    if table.cluster_by:
-        lines.append(f"CLUSTER BY ({', '.join(table.cluster_by)})")
-    lines.append(f"COMMENT {literal(table.comment)}")
-    if table.checks:
-        checks = (f"'delta.constraints.{name}' = {literal(check)}" for name, check in table.checks.items())
-        lines.append(f"TBLPROPERTIES ({', '.join(checks)})")
-    return "\n".join(lines)
 
 
 @cache

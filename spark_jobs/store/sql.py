@@ -1,8 +1,11 @@
-"""How values are written in SQL."""
+"""Spark's SQL: values, and the statement that makes a table."""
 
 from __future__ import annotations
 
 import re
+
+from schemas import Table
+from schemas.types import Field, sql_type
 
 
 def literal(text: str) -> str:
@@ -14,3 +17,30 @@ def literal(text: str) -> str:
 def is_same_check(check: str | None, other: str) -> bool:
     """Return whether two constraints have the same words. Delta's ADD CONSTRAINT puts other spaces between them."""
     return check is not None and re.sub(r"\s", "", check) == re.sub(r"\s", "", other)
+
+
+def create_table(table: Table, identifier: str) -> str:
+    """The CREATE TABLE of a table; constraints as the properties that ADD CONSTRAINT would store, in one commit.
+
+    Not by Delta's builder: it takes no catalog before the schema's name.
+    """
+
+    def column(field: Field) -> str:
+        parts = [f"`{field.name}`", sql_type(field.type)]
+        if field.name in table.generated:
+            parts.append(f"GENERATED ALWAYS AS ({table.generated[field.name]})")
+        if not field.nullable:
+            parts.append("NOT NULL")
+        return " ".join([*parts, "COMMENT", literal(field.comment or "")])
+
+    columns = ",\n  ".join(map(column, table.schema))
+    lines = [f"CREATE TABLE IF NOT EXISTS {identifier} (\n  {columns}\n) USING delta"]
+    if table.partition_by:
+        lines.append(f"PARTITIONED BY ({', '.join(table.partition_by)})")
+    if table.cluster_by:
+        lines.append(f"CLUSTER BY ({', '.join(table.cluster_by)})")
+    lines.append(f"COMMENT {literal(table.comment)}")
+    if table.checks:
+        checks = (f"'delta.constraints.{name}' = {literal(check)}" for name, check in table.checks.items())
+        lines.append(f"TBLPROPERTIES ({', '.join(checks)})")
+    return "\n".join(lines)

@@ -22,8 +22,8 @@ from spark_jobs.store.delta_log import JavaLog, LocalLog, user_metadata
 from spark_jobs.store.location import Location
 from spark_jobs.store.parallel import run_in_parallel
 from spark_jobs.store.s3.commits import check_commits
-from spark_jobs.store.spark_types import create_table, with_nulls
-from spark_jobs.store.sql import literal
+from spark_jobs.store.spark_types import with_nulls
+from spark_jobs.store.sql import create_table, literal
 
 #: Runs side by side commit to one table; more than so many do not in the time of one commit.
 _LAST_COMMITS = 100
@@ -35,13 +35,6 @@ _checked: set[str] = set()
 @dataclass(frozen=True)
 class Warehouse(Location):
     """A set of tables in one place."""
-
-    def identifier(self, name: str) -> str:
-        """How SQL names the table of that name."""
-        if self.in_catalog:
-            return f"{self.location}.{name}"
-        path = f"{self.location}/{name}".replace("`", "``")
-        return f"delta.`{path}`"
 
     def exists(self, spark: SparkSession, table: Table) -> bool:
         """Return whether the table has been made."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from expectations import BY_TABLE
 from expectations.rows import CheckSettings
 from expectations.suite import Severity, Suite
-from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, Table
+from schemas import EVERY_CADENCE, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.errors import QualityError
@@ -20,8 +20,6 @@ from spark_jobs.pipeline.quality.drift import NULLS_ARE_USUAL, ROWS_ARE_USUAL, S
 
 #: What `StepsWithin` can look at; a column's nulls are `NULL_PERCENT` and its name.
 ROW_COUNT, SEEN_PERCENT, QUARANTINED_PERCENT, NULL_PERCENT = "row_count", "seen", "quarantined", "null "
-#: Recorded every cadence; the other sources are polled less often.
-_EVERY_CADENCE = (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, OFFSET_SNAPSHOTS)
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ def of_source(table: Table, interval: Interval, configuration: Configuration) ->
         fact=QUARANTINED_PERCENT,
         bounds={step.start.isoformat(): [None, quality.max_quarantined_percent] for step in grid.steps(read)},
     )
-    if table in _EVERY_CADENCE:
+    if table in EVERY_CADENCE:
         yield StepsWithin(
             name="cadence_is_kept",
             says=f"Of everything that was recorded in a step, at least {quality.seen_percent:g} % of the snapshots are "

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
@@ -88,27 +88,41 @@ class DeltaTables:
 
     def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """See `StoredTables.append`."""
-        # Without comments: delta-rs refuses rows where those of the table have other words.
-        made = pa.Table.from_pylist([*map(dict, rows)], arrow_schema(table))
+        self._write(table, pa.Table.from_pylist([*map(dict, rows)], arrow_schema(table)), "append")
+
+    def replace(self, table: Table, rows: pa.Table) -> None:
+        """See `StoredTables.replace`."""
+        self._write(table, rows, "overwrite")
+
+    def _write(self, table: Table, rows: pa.Table, mode: Literal["append", "overwrite"]) -> None:
+        """Rows without comments: delta-rs refuses those whose comments are not the words that the table has."""
         try:
             DeltaTable.create(
                 self.uri(table), delta_schema(table), mode="ignore", name=table.name, description=table.comment
             )
-            opened = self.open(table)
-            write_deltalake(opened, made, mode="append")
+            write_deltalake(self.open(table), rows, mode=mode)
         except DeltaError as error:
             raise PublishError(str(self._failed(table, error, "written"))) from error
 
     def open(self, table: Table, version: int | None = None) -> DeltaTable:
         """The table as delta-rs knows it; raises as `read` does."""
+        opened = self.opened(table, version)
+        self.location.check_schema(self.columns(opened), table, older=version is not None)
+        return opened
+
+    def opened(self, table: Table, version: int | None = None) -> DeltaTable:
+        """The table whatever its columns are; raises `WarehouseError` where it is missing or cannot be read."""
         try:
-            opened = DeltaTable(self.uri(table), version=version)
+            return DeltaTable(self.uri(table), version=version)
         except TableNotFoundError as error:
             raise self.location.without(table) from error
         except Exception as error:
             raise self._failed(table, error) from error
-        self.location.check_schema(_json(opened), table, older=version is not None)
-        return opened
+
+    @staticmethod
+    def columns(opened: DeltaTable) -> Any:
+        """The columns of an opened table, as JSON."""
+        return json.loads(opened.schema().to_json())
 
     def check(self, table: Table, *, older: bool = False) -> None:
         """Raises `SchemaMismatchError` where the table's columns are not those of `schemas`, or with `older` cannot be
@@ -118,7 +132,7 @@ class DeltaTables:
             opened = DeltaTable(self.uri(table))
         except Exception:
             return
-        self.location.check_schema(_json(opened), table, older=older)
+        self.location.check_schema(self.columns(opened), table, older=older)
 
     def uri(self, table: Table) -> str:
         """Return the table's URI for delta-rs."""
@@ -182,18 +196,15 @@ def _share(first: datetime | None, last: datetime | None, interval: Interval) ->
     return max(0.0, within / (last - first))
 
 
-def _json(opened: DeltaTable) -> Any:
-    return json.loads(opened.schema().to_json())
-
-
 def _sql(condition: Filter) -> str:
     if condition.operator == "IN":
-        values = ", ".join(map(_literal, condition.value))
+        values = ", ".join(map(sql_literal, condition.value))
         return f'"{condition.column}" IN ({values})' if values else "false"
-    return f'"{condition.column}" {condition.operator} {_literal(condition.value)}'
+    return f'"{condition.column}" {condition.operator} {sql_literal(condition.value)}'
 
 
-def _literal(value: Any) -> str:
+def sql_literal(value: Any) -> str:
+    """Return the text, number or time as DataFusion's SQL writes it."""
     if isinstance(value, datetime):
         return f"TIMESTAMP '{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}'"
     if isinstance(value, str):

@@ -63,6 +63,12 @@ class StoredTables(Protocol):
         Raises `PublishError` where that is not possible, `SchemaMismatchError` as `read` does.
         """
 
+    def replace(self, table: Table, rows: pa.Table) -> None:
+        """Puts these rows in the place of all others, in one commit, and makes the table where it is missing.
+
+        Raises as `append` does.
+        """
+
 
 def rows(table: pa.Table) -> list[dict[str, Any]]:
     """Every row as a dict; times are UTC.

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import Table
@@ -73,11 +73,18 @@ class SparkTables:
         self, table: Table, rows: Sequence[Mapping[str, Any]], options: Mapping[str, str] = MappingProxyType({})
     ) -> None:
         """See `StoredTables.append`. `options`: Delta's."""
+        frame = self.spark.createDataFrame([*map(dict, rows)], spark_schema(table))
+        self._write(table, frame, "append", options)
+
+    def replace(self, table: Table, rows: pa.Table) -> None:
+        """See `StoredTables.replace`."""
+        self._write(table, self.spark.createDataFrame(rows, spark_schema(table)), "overwrite", {})
+
+    def _write(self, table: Table, frame: DataFrame, mode: str, options: Mapping[str, str]) -> None:
         self.location.create(self.spark, [table])
         self.location.read(self.spark, table)
-        frame = self.spark.createDataFrame([*map(dict, rows)], spark_schema(table)).coalesce(1)
-        writer = frame.write.format("delta").mode("append").options(**options)
-        retry_on_conflict(lambda: self.location.save(writer, table), f"append to {table.name}")
+        writer = frame.coalesce(1).write.format("delta").mode(mode).options(**options)
+        retry_on_conflict(lambda: self.location.save(writer, table), f"{mode} {table.name}")
 
 
 def stored_in(spark: SparkSession, warehouse: Warehouse) -> StoredTables:

@@ -1,0 +1,59 @@
+"""Incidents: findings of many steps, folded into one row per event."""
+
+from schemas.common import CLUSTER
+from schemas.table import Table
+from schemas.types import DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, Array, Field, Struct, array_of, fields, required
+
+_CLIENTS = array_of(Field("name", STRING), Field("client_ids", Array(STRING)))
+
+#: One condition of an incident in one group, over all its steps; times are UTC.
+_CONDITIONS = array_of(
+    *fields(STRING, "consumer_group", "rule", "cause", "severity", "topic", "subject"),
+    *fields(TIMESTAMP, "start", "end"),
+    *fields(Array(STRING), "finding_ids", "members"),
+    Field("detail", STRING),
+    Field("parties", _CLIENTS),
+    Field("client_id", STRING),
+    Field("causes", array_of(Field("cause", STRING), *fields(TIMESTAMP, "start", "end"))),
+)
+
+INCIDENTS = Table(
+    name="incidents",
+    comment="One row per incident of the whole history, as `incidents --publish` replaces them all; other commands "
+    "fold them from `findings` and do not read this table",
+    schema=Struct(
+        required("incident_id", STRING, "stable: the same in every answer"),
+        CLUSTER,
+        Field("rule", STRING, "the rule of its worst root cause"),
+        Field("cause", STRING, "the cause of its worst root cause"),
+        Field("causes", Array(STRING), "every cause that its root causes had, the first first"),
+        Field("severity", STRING, "WARN or ERROR: of the worst of all its findings; INFO: nothing was recorded"),
+        Field("headline", STRING, "one sentence"),
+        Field("opened_at", TIMESTAMP, "first sight of a root cause, UTC"),
+        Field("resolved_at", TIMESTAMP, "when it was over, UTC; null: it is open"),
+        Field("last_seen_at", TIMESTAMP, "end of its last finding, UTC"),
+        Field("resolution", STRING, "why it is over: CLEARED, DELETED, TOPIC_DELETED; null: it is open"),
+        Field("groups", Array(STRING), "consumer groups"),
+        Field("topics", Array(STRING), "topics"),
+        Field("queues", array_of(*fields(STRING, "topic", "broker_name"), Field("queue_id", INTEGER)), "queues"),
+        Field("members", Array(STRING), "client ids that its root causes name"),
+        Field("piled_up", LONG, "messages: peak backlog of each group, added up; null: unknown"),
+        Field("unowned_queue_minutes", DOUBLE, "minutes without owner, added up over queues"),
+        Field("advice", STRING, "what to do"),
+        Field("commands", Array(STRING), "the `mqadmin` commands that the advice asks for"),
+        Field("roots", _CONDITIONS, "its root causes, one per condition and group"),
+        Field("consequences", _CONDITIONS, "its symptoms, one per condition and group"),
+        Field(
+            "costs",
+            array_of(
+                Field("consumer_group", STRING),
+                Field("piled_up", LONG),
+                Field("unowned_queue_minutes", DOUBLE),
+                Field("team", STRING),
+            ),
+            "both numbers of each group, and the team that owns it",
+        ),
+        Field("teams", Array(STRING), "teams of its groups"),
+    ),
+    key=("incident_id",),
+)

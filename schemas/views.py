@@ -1,0 +1,156 @@
+"""Flat views of the published tables, for BI tools: no nested column, no reserved word, units in names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.allocations import ALLOCATIONS
+from schemas.findings import FINDINGS
+from schemas.group_status import GROUP_STATUS
+from schemas.incidents import INCIDENTS
+from schemas.table import Table
+
+
+@dataclass(frozen=True)
+class ViewColumn:
+    """One column: its name, the expression of it, and its meaning, with its unit."""
+
+    name: str
+    expression: str
+    comment: str
+
+
+@dataclass(frozen=True, eq=False)
+class FlatView:
+    """A query over one table. In expressions and in `source`, `{rows}` is the table. Engines differ in
+    `{texts:COLUMN}`, the elements of a list as one text; and in `{each:COLUMN:ALIAS:FIELD,FIELD}` after a table, a row
+    per element of a list of structs, or one with nulls if there is none.
+    """
+
+    name: str
+    comment: str
+    table: Table
+    columns: tuple[ViewColumn, ...]
+    source: str = "{rows}"
+
+
+def _of(table: Table, *names: str) -> tuple[ViewColumn, ...]:
+    """Columns of a table; `column>name` gives one another name."""
+    pairs = [(name.split(">") * 2)[:2] for name in names]
+    return tuple(ViewColumn(new, f'"{old}"', table.schema[old].comment or "") for old, new in pairs)
+
+
+def _evidence(name: str, new: str, comment: str) -> ViewColumn:
+    return ViewColumn(new, f"evidence.{name}", comment)
+
+
+_SPAN = "cluster, consumer_group, topic, membership_view, broker_name, queue_id, readable"
+#: An owner's rows of a queue, joined where no time lies between them.
+_OWNED = f"""(
+    SELECT {_SPAN}, owner_client_id, owner_address, unassigned_cause, double_owned_cause, span,
+        min(interval_start) AS owned_from, max(interval_end) AS owned_until
+    FROM (
+        SELECT *, sum(begins) OVER ({{spans}} ORDER BY interval_start, interval_end) AS span FROM (
+            SELECT *, CASE WHEN interval_start <= lag(interval_end) OVER (
+                {{spans}} ORDER BY interval_start, interval_end) THEN 0 ELSE 1 END AS begins
+            FROM (
+                SELECT {_SPAN}, interval_start, interval_end, unassigned_cause, double_owned_cause,
+                    owner.client_id AS owner_client_id, owner.client_addr AS owner_address
+                FROM {{rows}}{{each:owners:owner:client_id,client_addr}}
+            ) owners_of_intervals
+        ) beginnings
+    ) spans
+    GROUP BY {_SPAN}, owner_client_id, owner_address, unassigned_cause, double_owned_cause, span
+) ownership""".replace(
+    "{spans}", f"PARTITION BY {_SPAN}, owner_client_id, owner_address, unassigned_cause, double_owned_cause"
+)
+
+VIEWS: tuple[FlatView, ...] = (
+    FlatView(
+        "bi_incidents",
+        "One row per incident, as `rebalance-audit incidents --publish` saved them last",
+        INCIDENTS,
+        (
+            *_of(INCIDENTS, "incident_id", "cluster", "severity", "rule", "cause", "headline", "opened_at"),
+            *_of(INCIDENTS, "resolved_at", "last_seen_at", "resolution"),
+            ViewColumn("consumer_groups", "{texts:groups}", "its consumer groups, separated by commas"),
+            ViewColumn("topics", "{texts:topics}", "its topics, separated by commas"),
+            ViewColumn("client_ids", "{texts:members}", "client ids that its root causes name, separated by commas"),
+            ViewColumn("teams", "{texts:teams}", "teams of its groups, separated by commas"),
+            *_of(INCIDENTS, "piled_up>peak_backlog_messages", "unowned_queue_minutes>unassigned_queue_minutes"),
+            *_of(INCIDENTS, "advice"),
+        ),
+    ),
+    FlatView(
+        "bi_incident_groups",
+        "One row per incident and consumer group: its cost for the group",
+        INCIDENTS,
+        (
+            *_of(INCIDENTS, "incident_id", "cluster"),
+            ViewColumn("consumer_group", "cost.consumer_group", "consumer group"),
+            ViewColumn("team", "cost.team", "the team that owns the group; null: no route says so"),
+            ViewColumn("peak_backlog_messages", "cost.piled_up", "peak backlog of the group; null: unknown"),
+            ViewColumn(
+                "unassigned_queue_minutes", "cost.unowned_queue_minutes", "minutes without owner, added up over queues"
+            ),
+            *_of(INCIDENTS, "severity", "rule", "cause", "opened_at", "resolved_at", "last_seen_at"),
+        ),
+        "{rows}{each:costs:cost:consumer_group,piled_up,unowned_queue_minutes,team}",
+    ),
+    FlatView(
+        "bi_findings",
+        FINDINGS.comment,
+        FINDINGS,
+        (
+            *_of(FINDINGS, "finding_id", "step_start", "cluster", "consumer_group", "topic", "rule", "severity"),
+            *_of(FINDINGS, "cause", "subject", "client_id", "held_since>active_since", "start>started_at"),
+            *_of(FINDINGS, "end>ended_at", "root_finding_id", "muted>silenced_because"),
+            _evidence("member_count", "member_count", "connections of the group; null: unknown"),
+            _evidence("queue_count", "queue_count", "readable queues of the topic; null: unknown"),
+            _evidence("unknown_queues", "unknown_queues", "its queues without a known backlog"),
+            _evidence(
+                "backlog_start", "backlog_start_messages", "backlog of its queues when it started; null: unknown"
+            ),
+            _evidence("backlog_end", "backlog_end_messages", "backlog of its queues when it ended; null: unknown"),
+            _evidence("backlog_max", "peak_backlog_messages", "highest backlog of its queues; null: unknown"),
+            _evidence("produced", "produced_messages", "messages into its queues; null: unknown"),
+            _evidence("consumed", "consumed_messages", "messages out of its queues; null: unknown"),
+            *_of(FINDINGS, "advice"),
+        ),
+    ),
+    FlatView(
+        "bi_group_status",
+        GROUP_STATUS.comment,
+        GROUP_STATUS,
+        (
+            *_of(GROUP_STATUS, "step_start", "cluster", "consumer_group", "worst_severity", "finding_count"),
+            *_of(GROUP_STATUS, "members>member_count", "distinct_members>distinct_member_count"),
+            *_of(GROUP_STATUS, "idle_members>idle_member_count", "queues>queue_count"),
+            *_of(GROUP_STATUS, "owned_once>queues_with_one_owner", "owned_twice>double_owned_queues"),
+            *_of(GROUP_STATUS, "owned_never>unassigned_queues", "backlog_start>backlog_start_messages"),
+            *_of(GROUP_STATUS, "backlog_end>backlog_end_messages", "backlog_is_minimum", "lag_quality"),
+            *_of(GROUP_STATUS, "unknown_queues", "oldest_message_ms", "in_rate>produced_messages_per_second"),
+            *_of(GROUP_STATUS, "out_rate>consumed_messages_per_second", "utilisation>utilisation_ratio"),
+            *_of(GROUP_STATUS, "busiest_utilisation>busiest_utilisation_ratio", "busiest_member>busiest_client_id"),
+            *_of(GROUP_STATUS, "busiest_limit>busiest_bottleneck", "headroom>headroom_messages_per_second"),
+            *_of(GROUP_STATUS, "catches_up", "catch_up_seconds", "retention_left_seconds", "limit>bottleneck"),
+            *_of(GROUP_STATUS, "more_members_help", "busiest_share>busiest_member_queues"),
+            *_of(GROUP_STATUS, "share_after>busiest_member_queues_with_one_more", "deleted_at", "advice"),
+        ),
+    ),
+    FlatView(
+        "bi_ownership",
+        "One row per queue, owner and time without a gap in which it owned the queue; or, without owner, per reason. "
+        "Time of which nothing was replayed has no rows",
+        ALLOCATIONS,
+        (
+            *_of(ALLOCATIONS, "cluster", "consumer_group", "topic", "membership_view", "broker_name", "queue_id"),
+            ViewColumn("owner_client_id", "owner_client_id", "client id of the owner; null: the queue has none"),
+            ViewColumn("owner_address", "owner_address", "its address, as the broker sees it; null: no owner"),
+            ViewColumn("owned_from", "owned_from", "when it began, UTC, inclusive"),
+            ViewColumn("owned_until", "owned_until", "when it ended, UTC, exclusive"),
+            *_of(ALLOCATIONS, "readable>is_readable", "unassigned_cause", "double_owned_cause"),
+        ),
+        _OWNED,
+    ),
+)

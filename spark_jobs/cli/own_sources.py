@@ -1,0 +1,102 @@
+"""`validate`: the expectations, by Spark; with --sources what another program wrote into the source tables, without."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
+
+from rich.console import Console
+from rich.text import Text
+
+from spark_jobs.cli.documents import answered
+from spark_jobs.cli.terminal import Column, measure, progress_on, show_next, show_table
+from spark_jobs.config.file import load
+from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.phrases import count
+from spark_jobs.errors import ExitCode
+from spark_jobs.operate.own_sources import ProblemSeverity, SourceProblem, SourceReport, SourceSummary, check_sources
+from spark_jobs.store.read.delta import delta_tables
+
+_STYLES = {ProblemSeverity.CRITICAL: "bold red", ProblemSeverity.WARNING: "yellow", ProblemSeverity.NOTE: "dim"}
+
+
+def validate_command(arguments: Namespace) -> int:
+    """Exit code 1 for something critical, else 2 for a warning, else 0."""
+    if not arguments.sources:
+        from spark_jobs.cli.auditing import validate_with_spark
+
+        return validate_with_spark(arguments)
+    configuration, tables = load(arguments.config), delta_tables(arguments.warehouse)
+    with progress_on() as say:
+        say("reading the source tables")
+        report = check_sources(tables, configuration, datetime.now(UTC), arguments.interval)
+    if not answered(arguments, asdict(report)):
+        show_sources(Console(), report)
+        show_next("validate", arguments.warehouse)
+    severities = {problem.severity for problem in report.problems}
+    if ProblemSeverity.CRITICAL in severities:
+        return ExitCode.FINDINGS
+    return ExitCode.WARNINGS if ProblemSeverity.WARNING in severities else ExitCode.CLEAN
+
+
+def show_sources(console: Console, report: SourceReport) -> None:
+    """Show a line per source table, and a line per problem, with what to do."""
+    required = count(sum(table.is_required for table in report.tables), "table")
+    show_table(console, "Source tables (UTC)", _TABLES, report.tables, f"{required} required.")
+    numbers = ", ".join(
+        count(number, f"{severity} problem" if severity != ProblemSeverity.NOTE else severity)
+        for severity in ProblemSeverity
+        if (number := sum(problem.severity is severity for problem in report.problems))
+    )
+    show_table(console, "Problems", _PROBLEMS, report.problems, f"{numbers or 'No problem'}.", ruled=True)
+
+
+def _time(summary: SourceSummary, name: str) -> str:
+    moment = getattr(summary, name)
+    return "-" if moment is None else format_utc(moment.replace(microsecond=0))
+
+
+def _usual(summary: SourceSummary) -> str:
+    return "-" if summary.usual_seconds is None else f"{summary.usual_seconds:.4g} s"
+
+
+def _number(summary: SourceSummary, name: str) -> str:
+    number = getattr(summary, name)
+    return "-" if number is None else f"{number:,}"
+
+
+def _severity(problem: SourceProblem) -> Text:
+    return Text(problem.severity, _STYLES[problem.severity])
+
+
+def _problem(problem: SourceProblem) -> tuple[str, str]:
+    return problem.problem, ", ".join(_shown(problem.examples))
+
+
+def _shown(examples: Sequence[str]) -> list[str]:
+    return [f"for example {example}" if place == 0 else example for place, example in enumerate(examples)]
+
+
+def _problem_line(problem: SourceProblem) -> str:
+    text, examples = _problem(problem)
+    return f"{text} ({examples}):" if examples else f"{text}:"
+
+
+_TABLES: tuple[Column[SourceSummary], ...] = (
+    Column("table", lambda row: row.table, "table={}", fixed=True),
+    Column("", lambda row: "required" if row.is_required else "optional", "{}", fixed=True, drop=2),
+    measure("rows", "rows", partial(_number, name="rows")),
+    measure("keys", "keys", partial(_number, name="keys"), drop=1),
+    Column("first", partial(_time, name="first"), "first={}", fixed=True),
+    Column("last", partial(_time, name="last"), "last={}", fixed=True),
+    measure("usually\napart", "apart", _usual, fixed=True),
+)
+_PROBLEMS: tuple[Column[SourceProblem], ...] = (
+    Column("", _severity, "{}", fixed=True),
+    Column("table", lambda problem: problem.table, "{}:", fold=True),
+    Column("problem", _problem, _problem_line, fold=True),
+    Column("what to do", lambda problem: problem.advice, "{}"),
+)

@@ -1,0 +1,97 @@
+"""The flat views of `schemas.views` as SQL of DuckDB, Spark or Trino."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from schemas import VIEWS, FlatView, Table
+from spark_jobs.errors import UsageError
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import SCHEMES
+from spark_jobs.store.sql import literal
+
+_PLACE = re.compile(r"\{(rows|texts|each)(?::(\w+))?(?::(\w+):([\w,]+))?\}")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How an engine writes what others write differently: `texts` and `each` have {} for column, alias and fields."""
+
+    quote: str
+    texts: str
+    each: str
+    first: tuple[str, ...] = ()
+
+
+ENGINES: Mapping[str, Engine] = {
+    "duckdb": Engine(
+        '"',
+        "array_to_string({column}, ', ')",
+        " LEFT JOIN LATERAL (SELECT unnest({column}) AS {alias}) elements ON true",
+        ("INSTALL delta", "LOAD delta"),
+    ),
+    "spark": Engine("`", "array_join({column}, ', ')", " LATERAL VIEW OUTER explode({column}) elements AS {alias}"),
+    "trino": Engine('"', "array_join({column}, ', ')", " LEFT JOIN UNNEST({column}) AS {alias}({fields}) ON true"),
+}
+
+
+def view_statements(location: Location, engine: str) -> Iterator[str]:
+    """The statements that make all views in an engine, in the catalog's schema, or, of a path, in the current one.
+
+    Raises `UsageError` for Trino and a path: it reads tables of a catalog only.
+    """
+    if engine == "trino" and not location.in_catalog:
+        raise UsageError(
+            "Trino reads tables of a catalog only: register them with CALL system.register_table, and give "
+            "--warehouse catalog.schema"
+        )
+    yield from () if location.in_catalog else ENGINES[engine].first
+    for view in VIEWS:
+        yield from _statements(view, location, engine)
+
+
+def _statements(view: FlatView, location: Location, engine: str) -> Iterator[str]:
+    name = f"{location.location}.{view.name}" if location.in_catalog else view.name
+    columns = [
+        f"{_expression(column.expression, view.table, location, engine)} AS {column.name}" for column in view.columns
+    ]
+    source = _expression(view.source, view.table, location, engine)
+    query = "SELECT\n  " + ",\n  ".join(columns) + f"\nFROM {source}"
+    if engine == "spark":
+        named = ",\n  ".join(f"{column.name} COMMENT {literal(column.comment)}" for column in view.columns)
+        yield f"CREATE OR REPLACE VIEW {name} (\n  {named}\n) COMMENT {literal(view.comment)} AS {query}"
+        return
+    yield f"CREATE OR REPLACE VIEW {name} AS {query}"
+    yield f"COMMENT ON VIEW {name} IS {_text(view.comment)}"
+    for column in view.columns:
+        yield f"COMMENT ON COLUMN {name}.{column.name} IS {_text(column.comment)}"
+
+
+def _expression(text: str, table: Table, location: Location, engine: str) -> str:
+    words = ENGINES[engine]
+
+    def written(match: re.Match[str]) -> str:
+        kind, column, alias, fields = match.groups()
+        if kind == "rows":
+            return _rows(table, location, engine)
+        template = words.texts if kind == "texts" else words.each
+        return template.format(
+            column=f"{words.quote}{column}{words.quote}", alias=alias, fields=(fields or "").replace(",", ", ")
+        )
+
+    return _PLACE.sub(written, text.replace('"', words.quote))
+
+
+def _rows(table: Table, location: Location, engine: str) -> str:
+    if engine != "duckdb" or location.in_catalog:
+        return location.identifier(table.name)
+    _, scheme, path = location.location.rpartition("://")
+    return f"delta_scan({_text(f'{SCHEMES[location.scheme]}{scheme}{path}/{table.name}')})"
+
+
+def _text(text: str) -> str:
+    """The text as standard SQL writes it."""
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"

@@ -1,0 +1,226 @@
+"""The flat views of the recording, in DuckDB, show the numbers of the commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import duckdb
+import pytest
+
+import rebalance_audit as ra
+from schemas import INCIDENTS, OUTPUTS, VIEWS, FlatView
+from spark_jobs.cli.main import main
+from spark_jobs.store.flat_views import view_statements
+from spark_jobs.store.location import Location
+
+#: Reserved in PostgreSQL, BigQuery, Trino, MySQL or SQL Server, and names of columns elsewhere in the warehouse.
+RESERVED = """
+all and any array as asc at between by case cast collate column create cross current cube date default desc
+distinct else end escape except exists extract false fetch following for from full group grouping groups hash
+having if ignore in inner intersect interval into is join key lateral left like limit lookup member merge natural
+new no not null nulls of offset on or order outer over partition preceding primary proto range rank recursive
+respect right rollup row rows select set some start struct table tablesample then time timestamp to treat trigger
+true unbounded union unique unnest user using value values view when where window with within
+"""
+
+
+@pytest.fixture(scope="module")
+def database(example_warehouse: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The published tables of the recording, what `incidents --publish` writes, and the views that `sql` prints."""
+    warehouse = ra.open(example_warehouse)
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("CREATE SCHEMA audit")
+        tables = {table.name: warehouse.rows(table.name).to_arrow() for table in OUTPUTS}
+        for name, rows in {**tables, INCIDENTS.name: warehouse.incidents().to_arrow()}.items():
+            connection.register(f"{name}_rows", rows)
+            connection.execute(f"CREATE TABLE audit.{name} AS SELECT * FROM {name}_rows")
+        for statement in view_statements(Location("memory.audit", in_catalog=True), "duckdb"):
+            connection.execute(statement)
+        yield connection
+
+
+def rows(database: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
+    result: list[dict[str, Any]] = database.sql(sql).to_arrow_table().to_pylist()
+    return result
+
+
+def answer(example_warehouse: str, capsys: pytest.CaptureFixture[str], command: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main([*command.split(), "--warehouse", example_warehouse, "--json"]) in (0, 2)
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def text(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_incidents_are_those_of_the_command(
+    database: duckdb.DuckDBPyConnection, example_warehouse: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = answer(example_warehouse, capsys, "incidents")["incidents"]
+    found = {row["incident_id"]: row for row in rows(database, "SELECT * FROM audit.bi_incidents")}
+    assert len(shown) == len(found) > 10
+    for incident in shown:
+        row = found[incident["incident_id"]]
+        same = ("cluster", "severity", "rule", "cause", "headline", "resolution", "advice")
+        assert {name: row[name] for name in same} == {name: incident[name] for name in same}
+        times = ("opened_at", "resolved_at", "last_seen_at")
+        assert {name: text(row[name]) for name in times} == {name: incident[name] for name in times}
+        assert row["consumer_groups"] == ", ".join(incident["groups"])
+        assert row["topics"] == ", ".join(incident["topics"])
+        assert row["client_ids"] == ", ".join(incident["members"])
+        assert row["peak_backlog_messages"] == incident["piled_up"]
+        assert row["unassigned_queue_minutes"] == incident["unowned_queue_minutes"]
+
+
+def test_the_cost_of_every_group(
+    database: duckdb.DuckDBPyConnection, example_warehouse: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = "incident_id, consumer_group, peak_backlog_messages, unassigned_queue_minutes, team"
+    found = database.execute(f"SELECT {columns} FROM audit.bi_incident_groups ORDER BY ALL").fetchall()
+    shown = [
+        (
+            incident["incident_id"],
+            *(cost[name] for name in ("consumer_group", "piled_up", "unowned_queue_minutes", "team")),
+        )
+        for incident in answer(example_warehouse, capsys, "incidents")["incidents"]
+        for cost in incident["costs"]
+    ]
+    assert found == sorted(shown, key=lambda row: row[:2])
+    assert any(minutes for *_, minutes, _ in shown)
+
+
+def test_findings(database: duckdb.DuckDBPyConnection, example_warehouse: str) -> None:
+    renamed = {"start": "started_at", "end": "ended_at", "held_since": "active_since", "muted": "silenced_because"}
+    measured = {
+        "backlog_max": "peak_backlog_messages",
+        "backlog_end": "backlog_end_messages",
+        "queue_count": "queue_count",
+    }
+    found = {row["finding_id"]: row for row in rows(database, "SELECT * FROM audit.bi_findings")}
+    published = {row["finding_id"]: row for row in ra.open(example_warehouse).findings()}
+    assert found.keys() == published.keys()
+    for finding_id, row in published.items():
+        flat = {**row, **{new: row["evidence"][old] for old, new in measured.items()}}
+        for name, value in found[finding_id].items():
+            old = {new: old for old, new in renamed.items()}.get(name, name)
+            assert old not in flat or value == flat[old], name
+    assert any(row["peak_backlog_messages"] for row in found.values())
+
+
+def test_group_status(
+    database: duckdb.DuckDBPyConnection, example_warehouse: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    renamed = {
+        "member_count": "members",
+        "unassigned_queues": "owned_never",
+        "double_owned_queues": "owned_twice",
+        "backlog_end_messages": "backlog_end",
+        "consumed_messages_per_second": "out_rate",
+        "bottleneck": "limit",
+        "worst_severity": "worst_severity",
+        "more_members_help": "more_members_help",
+    }
+    found = {row["consumer_group"]: row for row in rows(database, "SELECT * FROM audit.bi_group_status")}
+    shown = answer(example_warehouse, capsys, "status")["groups"]
+    assert len(shown) == len(found) == 17
+    for group in shown:
+        row = found[group["consumer_group"]]
+        assert {new: row[new] for new in renamed} == {new: group[old] for new, old in renamed.items()}
+
+
+def test_ownership_is_what_explain_shows(database: duckdb.DuckDBPyConnection, example_warehouse: str) -> None:
+    """Of every connection how many queues of each topic it owns, and how many have no owner."""
+    warehouse = ra.open(example_warehouse)
+    owned = """
+        SELECT topic, membership_view, owner_client_id, owner_address, count(*) AS queues FROM audit.bi_ownership
+        WHERE consumer_group = ? AND owned_from <= CAST(? AS TIMESTAMPTZ) AND CAST(? AS TIMESTAMPTZ) < owned_until
+            AND NOT starts_with(topic, '%RETRY%')
+        GROUP BY ALL"""
+    groups = [row[0] for row in database.execute("SELECT DISTINCT consumer_group FROM audit.bi_ownership").fetchall()]
+    moments = ["2026-11-21T02:05", "2026-11-21T02:17:30", "2026-11-21T02:25"]
+    compared = 0
+    for group, at in [*((group, "2026-11-21T02:10") for group in groups), *(("payment-service", at) for at in moments)]:
+        result = {row[:4]: row[4] for row in database.execute(owned, [group, at, at]).fetchall()}
+        shown = dict[tuple[str, str, str | None, str | None], int]()
+        for topic in warehouse.explain(group, at).facts.topics:
+            for view in topic.views if not topic.is_retry else ():
+                key = topic.topic, view.membership_view
+                shown |= {(*key, each.client_id, each.client_addr): each.queue_count for each in view.members}
+                shown[*key, None, None] = sum(each.queue_count for each in view.unassigned)
+        assert result == {key: number for key, number in shown.items() if number}, (group, at)
+        compared += len(result)
+    assert compared > 30
+
+
+def test_who_owned_one_queue_from_when_to_when(database: duckdb.DuckDBPyConnection) -> None:
+    """Two consumers share a client id from 02:07:05 on: queue 4 lies in the share of the second."""
+    sql = """
+        SELECT owner_client_id, unassigned_cause, strftime(owned_from, '%H:%M:%S'), strftime(owned_until, '%H:%M:%S')
+        FROM audit.bi_ownership WHERE consumer_group = 'payment-service' AND topic = 'payments' AND queue_id = 4
+        ORDER BY owned_from"""
+    assert database.execute(sql).fetchall() == [
+        ("10.31.79.122@7177#1317910090893", None, "02:02:28", "02:07:05"),
+        (None, "DUPLICATE_CLIENT_ID", "02:07:05", "02:17:26"),
+        ("172.17.0.1@1", None, "02:17:26", "02:17:35"),
+        ("10.31.79.122@7178#2254047088240", None, "02:17:35", "02:27:25"),
+    ]
+
+
+def test_ownership_has_no_two_rows_that_continue_each_other(database: duckdb.DuckDBPyConnection) -> None:
+    same = ("cluster", "consumer_group", "topic", "membership_view", "broker_name", "queue_id", "is_readable")
+    of_owner = ("owner_client_id", "owner_address", "unassigned_cause", "double_owned_cause")
+    joined = " AND ".join(f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in (*same, *of_owner))
+    twice = f"audit.bi_ownership a JOIN audit.bi_ownership b ON {joined} AND a.owned_until = b.owned_from"
+    numbers = [
+        database.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0]
+        for source in (twice, "audit.bi_ownership", "audit.allocations")
+    ]
+    assert numbers[0] == 0
+    assert numbers[1] < numbers[2]
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
+def test_every_column_is_flat_named_for_any_engine_and_explained(
+    database: duckdb.DuckDBPyConnection, view: FlatView
+) -> None:
+    keywords = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'"
+    reserved = {*RESERVED.split(), *(name for (name,) in database.execute(keywords).fetchall())}
+    columns = "SELECT column_name, data_type, comment FROM duckdb_columns() WHERE table_name = ?"
+    made = database.execute(columns, [view.name]).fetchall()
+    assert [name for name, _, _ in made] == [column.name for column in view.columns]
+    assert [name for name, _, _ in made if name in reserved] == []
+    assert [name for name, type, _ in made if any(mark in type for mark in ("[", "STRUCT", "MAP"))] == []
+    assert all(comment for _, _, comment in made)
+    assert database.execute(f"SELECT count(*) > 0 FROM audit.{view.name}").fetchall() == [(True,)]
+
+
+def test_over_a_path_duckdb_reads_the_tables_of_the_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", "views", "--warehouse", "s3a://lake/it's", "--quiet"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("INSTALL delta;\n\nLOAD delta;\n\nCREATE OR REPLACE VIEW bi_incidents AS SELECT\n")
+    assert "FROM delta_scan('s3://lake/it''s/findings');" in out
+
+
+def test_trino_needs_a_catalog(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", "views", "--engine", "trino", "--warehouse", "/data/audit", "--quiet"]) == 3
+    assert "give --warehouse catalog.schema" in capsys.readouterr().err
+    assert main(["sql", "views", "--engine", "trino", "--warehouse", "delta.audit", "--quiet"]) == 0
+    assert (
+        'FROM delta.audit.incidents LEFT JOIN UNNEST("costs") AS '
+        "cost(consumer_group, piled_up, unowned_queue_minutes, team) ON true;"
+    ) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("engine", ["spark", "trino"])
+def test_each_engine_has_every_view_and_comment(engine: str) -> None:
+    statements = "\n".join(view_statements(Location("lake.audit", in_catalog=True), engine))
+    assert "{" not in statements
+    for view in VIEWS:
+        assert f"VIEW lake.audit.{view.name} " in statements
+    assert statements.count("COMMENT ") == sum(1 + len(view.columns) for view in VIEWS)
