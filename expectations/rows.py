@@ -138,6 +138,7 @@ class Rows:
 
     def __init__(self, columns: Mapping[str, pa.Array], size: int, settings: CheckSettings) -> None:
         self._columns, self._size, self.settings = columns, size, settings
+        self._elements: dict[str, Rows] = {}
 
     @classmethod
     def of(cls, table: pa.Table, settings: CheckSettings) -> Rows:
@@ -169,26 +170,33 @@ class Rows:
 
     def elements(self, array: str) -> tuple[Rows, Numbers]:
         """The elements of an array of structs, and of which row each is; fields of a null element are null."""
-        lists = self._columns[array]
-        structs = lists.flatten()
-        columns: dict[str, pa.Array] = dict(zip((field.name for field in structs.type), structs.flatten(), strict=True))
-        rows = Rows({**columns, ELEMENT: structs}, len(structs), self.settings)
-        return rows, pc.list_parent_indices(lists).to_numpy()
+        return self._elements_of(array), self._rows_of_elements(array)
+
+    def _elements_of(self, array: str) -> Rows:
+        if array not in self._elements:
+            structs = self._columns[array].flatten()
+            fields = zip((field.name for field in structs.type), structs.flatten(), strict=True)
+            self._elements[array] = Rows({**dict(fields), ELEMENT: structs}, len(structs), self.settings)
+        return self._elements[array]
+
+    def _rows_of_elements(self, array: str) -> Numbers:
+        rows: Numbers = pc.list_parent_indices(self._columns[array]).to_numpy()
+        return rows
 
     def every(self, array: str, holds: Callable[[Rows], Values]) -> Values:
         """Return whether it holds, or is unknown, for every element of the array that is there."""
-        elements, rows = self.elements(array)
-        return self._without(array, rows, ~holds(elements).or_else(True) & elements[ELEMENT].is_known())
+        elements = self._elements_of(array)
+        return self._without(array, ~holds(elements).or_else(True) & elements[ELEMENT].is_known())
 
     def none_null(self, array: str) -> Values:
         """Return whether every element of the array is there."""
-        elements, rows = self.elements(array)
-        return self._without(array, rows, elements[ELEMENT].is_unknown())
+        return self._without(array, self._elements_of(array)[ELEMENT].is_unknown())
 
-    def _without(self, array: str, rows: Numbers, broken: Values) -> Values:
-        """Return whether a row has no broken element; unknown where it has no array. `rows`: that of each element."""
-        has_no_broken = np.ones(self._size, bool)
-        has_no_broken[rows[broken.flags()]] = False
+    def _without(self, array: str, broken: Values) -> Values:
+        """Return whether a row has no broken element; unknown where it has no array."""
+        flags, has_no_broken = broken.flags(), np.ones(self._size, bool)
+        if flags.any():
+            has_no_broken[self._rows_of_elements(array)[flags]] = False
         return Values(pa.array(has_no_broken, mask=self[array].is_unknown().flags()))
 
     def in_order(self, array: str, *fields: str) -> Values:
@@ -198,7 +206,7 @@ class Rows:
         for ranks in (elements[name].ranks() for name in fields):
             is_after[1:] |= is_same & (ranks[1:] < ranks[:-1])
             is_same = is_same & (ranks[1:] == ranks[:-1])
-        return self._without(array, rows, Values(pa.array(is_after)))
+        return self._without(array, Values(pa.array(is_after)))
 
     def distinct(self, array: str, *fields: str) -> Values:
         """How many different elements the array has, by these fields, of which null is a value; unknown without one."""
@@ -224,12 +232,16 @@ def least(first: Values, *further: Values) -> Values:
 
 def codes(names: Iterable[str], *tables: Rows) -> list[Numbers]:
     """Of each table a number per row: rows with equal values in these columns, null being one, have the same."""
-    row_codes = np.zeros(sum(map(len, tables)), np.int64)
+    row_codes, bound = np.zeros(sum(map(len, tables)), np.int64), 1
     for name in names:
         column = pa.chunked_array([table[name].array for table in tables]).combine_chunks()
         places = column.dictionary_encode(null_encoding="encode").indices.to_numpy()
-        # Ranked again, so that the product of further columns fits into 64 bits.
-        row_codes = np.unique(row_codes * (places.max(initial=0) + 1) + places, return_inverse=True)[1]
+        size = int(places.max(initial=0)) + 1
+        if bound * size > np.iinfo(np.int64).max:
+            row_codes, bound = np.unique(row_codes, return_inverse=True)[1], len(row_codes)
+        row_codes, bound = row_codes * size + places, bound * size
+    # Ranked, so that the product with other numbers of rows fits into 64 bits.
+    row_codes = np.unique(row_codes, return_inverse=True)[1]
     return np.split(row_codes, np.cumsum([len(table) for table in tables])[:-1])
 
 

@@ -123,7 +123,7 @@ def test_without_the_ends_of_queues_what_was_consumed_is_known_and_what_waits_is
     for unknown in (found.produced, found.lag_first, found.lag_last, found.age_ms):
         assert unknown.tolist() == [UNKNOWN] * 3
     assert found.verdicts == [None] * 3
-    assert lag_qualities(found).tolist() == ["END_UNKNOWN"] * 3
+    assert lag_qualities([found]).tolist() == ["END_UNKNOWN"] * 3
 
 
 def test_what_came_in_before_the_interval_s_first_reading_is_its_own_and_its_verdict_is_not() -> None:

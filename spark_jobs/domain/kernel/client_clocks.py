@@ -21,15 +21,20 @@ def clock_behind_ms(client: ClientHistory, window: StepWindow, idle_ms: int) -> 
     A client that pulled between two snapshots pulled no longer ago than the time between them. What its `last_pull` is
     older than that, its clock is behind. `idle_ms`: if no pull seems older, the clocks agree well enough.
     """
-    readings, seen = client.readings, client.series.inside(window.read_from, window.end)
-    rows = slice(int(readings.offsets[seen.start]), int(readings.offsets[seen.stop]))
-    times = np.repeat(client.series.times[seen] // MILLISECOND, np.diff(readings.offsets)[seen])
-    pulled = readings.last_pull[rows]
-    if not (is_known(pulled) & (times - pulled > idle_ms)).any():
+    idle_at = _idle_at(client, idle_ms)
+    if idle_at.searchsorted(window.read_from) == idle_at.searchsorted(window.end):  # as mostly
         return 0
+    seen = client.series.inside(window.read_from, window.end)
     states = (client.series.states[code] for code in set(client.series.codes[seen].tolist()))
     listed = {queue_of(own) for state in states for own in state.owned or ()}
     return max((_behind_by_pulls(client, queue, window) for queue in listed), default=0)
+
+
+@cached_with_value
+def _idle_at(client: ClientHistory, idle_ms: int) -> NDArray[np.int64]:
+    """The times of the client's snapshots in which the last pull of a process queue seems older than this."""
+    pulled, times = client.readings.last_pull, np.repeat(client.series.times, np.diff(client.readings.offsets))
+    return times[is_known(pulled) & (times // MILLISECOND - pulled > idle_ms)]
 
 
 def is_known(last_pull: Matrix) -> NDArray[np.bool_]:

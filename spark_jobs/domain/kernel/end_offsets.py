@@ -66,8 +66,6 @@ def stand_beyond(changed: NDArray[np.bool_], beyond: NDArray[np.bool_]) -> NDArr
     """The readings whose committed offset is one that a reading showed beyond the end: of the topic's former life.
     `changed`: at the readings that show another offset than the one before; `beyond`: at those that show it beyond.
     """
-    if not beyond.any():  # as mostly
-        return beyond
     row = np.arange(len(beyond))[:, None]
     since, last_beyond = (np.maximum.accumulate(np.where(mask, row, -1), axis=0) for mask in (changed, beyond))
     return np.asarray((last_beyond >= since) & (last_beyond >= 0))

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
+from spark_jobs.domain.model.caching import cached_with_value
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings, Place
 from spark_jobs.domain.model.window import AuditSettings
 
 #: A jump is far if it is so many times the mean of the queue's other readings.
@@ -41,14 +43,15 @@ def offset_jumps(readings: OffsetReadings, start: int, end: int, settings: Audit
     that jump seldom: the others' pace explains theirs.
     """
     seen, thresholds = readings.inside(start, end), settings.thresholds
-    times, offsets, lag = readings.times[seen], readings.consumed_to[seen], readings.lag[seen]
-    if len(times) < 2:
+    if seen.stop - seen.start < 2:
         return
+    known, moved = (matrix[seen.start : seen.stop - 1] for matrix in _moves(readings, settings.max_gap))
+    total, most, pairs = moved.sum(axis=0), moved.max(axis=0), np.maximum(known.sum(axis=0) - 1, 1)
+    if not ((most > thresholds.rewind_tolerance) & (most >= FAR / 2 * (total - most) / pairs)).any():  # as mostly
+        return
+    times, offsets, lag = readings.times[seen], readings.consumed_to[seen], readings.lag[seen]
     high = np.maximum.accumulate(offsets, axis=0)
-    known = (offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN) & (np.diff(times) <= settings.max_gap)[:, None]
     growth = np.where(known, offsets[1:] - np.where(known, high[:-1], 0), 0)
-    moved = np.where(known, np.maximum(offsets[1:] - np.where(known, offsets[:-1], 0), 0), 0)
-    total, pairs = moved.sum(axis=0), np.maximum(known.sum(axis=0) - 1, 1)
     waiting = (lag > thresholds.allowed_lag).sum(axis=1)
     usual = (total - moved) / pairs
     is_jump = (growth > thresholds.rewind_tolerance) & (growth >= FAR / 2 * usual)
@@ -67,3 +70,13 @@ def offset_jumps(readings: OffsetReadings, start: int, end: int, settings: Audit
             float(usual[row, column]),
             int(waiting[row]),
         )
+
+
+@cached_with_value
+def _moves(readings: OffsetReadings, max_gap: int) -> tuple[NDArray[np.bool_], Matrix]:
+    """Per pair of neighbouring readings and queue: whether both offsets are known, without a gap between them, and by
+    how many messages the offset went forward, 0 where that is not known.
+    """
+    offsets, gaps = readings.consumed_to, np.diff(readings.times) > max_gap
+    known = (offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN) & ~gaps[:, None]
+    return known, np.where(known, np.maximum(offsets[1:] - np.where(known, offsets[:-1], 0), 0), 0)

@@ -32,13 +32,18 @@ from spark_jobs.domain.model.window import AuditSettings, StepWindow
 _Since = dict[Place, int]
 
 
-def lag_qualities(progress: IntervalProgress) -> NDArray[np.str_]:
-    """Per queue, whether the lag at its last reading is measured or unknown (`LagQuality`)."""
-    committed = np.where(progress.end_offset == UNKNOWN, LagQuality.END_UNKNOWN.value, LagQuality.BEYOND_END.value)
-    read = np.where(progress.consumer_offset == UNKNOWN, LagQuality.NEVER_COMMITTED.value, committed)
-    unknown = np.where(progress.readings > 0, read, LagQuality.NO_READING.value)
-    known = LagQuality.UNFILTERED if progress.is_filtered else LagQuality.MEASURED
-    return np.where(progress.lag_last != UNKNOWN, known.value, unknown)
+def lag_qualities(progress: Sequence[IntervalProgress]) -> NDArray[np.str_]:
+    """Per queue of all intervals, whether the lag at its last reading is measured or unknown (`LagQuality`)."""
+
+    def column(name: str) -> NDArray[np.int64]:
+        return np.concatenate([np.empty(0, np.int64), *(getattr(each, name) for each in progress)])
+
+    committed = np.where(column("end_offset") == UNKNOWN, LagQuality.END_UNKNOWN.value, LagQuality.BEYOND_END.value)
+    read = np.where(column("consumer_offset") == UNKNOWN, LagQuality.NEVER_COMMITTED.value, committed)
+    unknown = np.where(column("readings") > 0, read, LagQuality.NO_READING.value)
+    filtered = np.repeat([each.is_filtered for each in progress], [len(each.readings) for each in progress])
+    known = np.where(filtered.astype(bool), LagQuality.UNFILTERED.value, LagQuality.MEASURED.value)
+    return np.where(column("lag_last") != UNKNOWN, known, unknown)
 
 
 class OwnTime(NamedTuple):
@@ -157,16 +162,16 @@ def _measure(
     """Fills in the measures of the interval's queues by the readings of its own time."""
     interval, start, end = own
     first, stop = pairs.times.searchsorted((start, end)).tolist()
-    columns = pairs.readings.columns
-    places_and_columns = [(place, columns[queue]) for place, queue in enumerate(interval.measured) if queue in columns]
-    if first == stop or not places_and_columns:
+    queues, columns = interval.measured, pairs.readings.columns
+    places = [place for place, queue in enumerate(queues) if queue in columns]
+    if first == stop or not places:
         return
-    places, chosen = (np.array(numbers, dtype=np.int64) for numbers in zip(*places_and_columns, strict=True))
+    chosen = np.array([columns[queues[place]] for place in places], dtype=np.int64)
     own_pairs = pairs.part(slice(first, stop), chosen)
-    since = np.array([owned_since.get(interval.measured[place], interval.start) for place in places], dtype=np.int64)
+    since = np.array([owned_since.get(queues[place], interval.start) for place in places], dtype=np.int64)
     reading_windows = ReadingWindows(pairs.readings, chosen, since=since, start=start, end=end, settings=settings)
     windows = VerdictWindows(reading_windows)
-    measured["spans"] = windows.spans(places.tolist())
+    measured["spans"] = windows.spans(places)
     measures = _measures(own_pairs, first)
     for place, verdict, is_known in zip(places, windows.worst(), measures["lag_last"] != UNKNOWN, strict=True):
         measured["verdicts"][place] = verdict if is_known else None
@@ -174,8 +179,11 @@ def _measure(
         measures["stuck_growth"] = windows.stuck_growth()
         measures["stuck_produced"] = _produced_where(own_pairs, windows.stuck)
         measures["stuck_time"] = windows.stuck_time()
-    for name, values in measures.items():
-        measured[name][places] = values
+    if len(places) == len(queues):  # as mostly
+        measured |= measures
+    else:
+        for name, values in measures.items():
+            measured[name][places] = values
 
 
 def _produced_where(pairs: ReadingPairs, is_counted: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -188,24 +196,23 @@ def _measures(pairs: ReadingPairs, first_row: int) -> dict[str, Any]:
     step's. First and last are those of the first and last readings, known or not: a lag that was known once does not
     stand for a time in which it is unknown.
     """
-    was_read = np.asarray(pairs.present.any(axis=0))
     first, last = first_true(pairs.present), last_true(pairs.present)
-    consumer_offset = _pick(pairs.consumed_to, last, was_read)
+    consumer_offset = _pick(pairs.consumed_to, last)
     last_at = np.where(consumer_offset != UNKNOWN, pairs.times[last], UNKNOWN)
     moved = pairs.moved & (pairs.previous >= first_row)
-    lag_last = _pick(pairs.lag, last, was_read)
+    lag_last = _pick(pairs.lag, last)
     return {
         "readings": pairs.present.sum(axis=0),
         "last_reading_at": last_at,
         "consumer_offset": consumer_offset,
-        "end_offset": _pick(pairs.end_offset, last, was_read),
+        "end_offset": _pick(pairs.end_offset, last),
         "produced": _sum(pairs.produced),
         "consumed": _sum(pairs.forward),
         "moved_at": np.where(moved.any(axis=0), pairs.times[last_true(moved)], UNKNOWN),
-        "lag_first": _pick(pairs.lag, first, was_read),
+        "lag_first": _pick(pairs.lag, first),
         "lag_last": lag_last,
         "lag_max": _max(pairs.lag),
-        "age_ms": age_ms(last_at, _pick(pairs.last_timestamp, last, was_read), lag_last),
+        "age_ms": age_ms(last_at, _pick(pairs.last_timestamp, last), lag_last),
     } | _rewinds(pairs)
 
 
@@ -224,8 +231,9 @@ def _rewinds(pairs: ReadingPairs) -> dict[str, NDArray[np.int64]]:
     return measures
 
 
-def _pick(matrix: Matrix, rows: NDArray[np.int64], where: NDArray[np.bool_]) -> NDArray[np.int64]:
-    return np.where(where, matrix[rows, np.arange(len(rows))], UNKNOWN)
+def _pick(matrix: Matrix, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers at these rows of the columns; those of a column without any reading are unknown."""
+    return matrix[rows, np.arange(len(rows))]
 
 
 def _sum(matrix: Matrix) -> NDArray[np.int64]:

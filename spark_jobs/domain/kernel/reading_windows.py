@@ -10,7 +10,8 @@ stands for one: the readings up to the last, two at least.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import cached_property
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +24,24 @@ Mask = NDArray[np.bool_]
 Number = TypeVar("Number", np.int64, np.bool_)
 
 
+class Extents(NamedTuple):
+    """The extent of the window that ends at each reading, as rows (-1: none).
+
+    `before`: the queue's known reading before each; `run`: where the readings without a gap begin that each belongs to;
+    `counted`: how many known readings there are up to each; `in_order`: per column its known readings, in the order of
+    time, before all others; `firsts`: the first reading of the window that ends at each.
+    """
+
+    before: Matrix
+    run: Matrix
+    counted: Matrix
+    in_order: Matrix
+    firsts: Matrix
+
+
 class ReadingWindows:
     """The snapshots of an interval until `end` × the columns asked for, each with readings from its `since` on; the
     windows are those that end at readings from `start` on, which is the row `first_row`.
-
-    The extent of the window that ends at each reading, as rows (-1: none). `before`: the queue's known reading before
-    each; `run`: where the readings without a gap begin that each belongs to; `counted`: how many known readings there
-    are up to each; `in_order`: per column its known readings, in the order of time, before all others; `firsts`: the
-    first reading of the window that ends at each.
     """
 
     def __init__(
@@ -43,24 +54,45 @@ class ReadingWindows:
         end: int,
         settings: AuditSettings,
     ) -> None:
-        rows = readings.inside(int(since.min()), end)
+        self._readings, self._rows, self._columns = readings, readings.inside(int(since.min()), end), columns
         self.since, self.start, self.end, self.settings = since, start, end, settings
-        self.times = readings.times[rows]
+        self.times = readings.times[self._rows]
         self.first_row = int(self.times.searchsorted(start))
-        self.offset, self.lag = readings.consumed_to[rows][:, columns], readings.lag[rows][:, columns]
-        self.stored = readings.last_timestamp[rows][:, columns]
+        self.lag = self._chosen(readings.lag)
         self.known = (self.lag != UNKNOWN) & (self.times[:, None] >= since)
         self.row = np.arange(len(self.times))[:, None]
-        # Where no reading is missing, as mostly, one column stands for all.
+
+    def _chosen(self, matrix: Matrix) -> Matrix:
+        return matrix[self._rows][:, self._columns]
+
+    @cached_property
+    def offset(self) -> Matrix:
+        """The consumer offsets."""
+        return self._chosen(self._readings.consumed_to)
+
+    @cached_property
+    def stored(self) -> Matrix:
+        """The store times of the last consumed messages, milliseconds."""
+        return self._chosen(self._readings.last_timestamp)
+
+    @cached_property
+    def extents(self) -> Extents:
+        """The extents of all windows. Where no reading is missing, as mostly, one column stands for all."""
         extents = self._extents(self.known[:, :1] if self.known.all() else self.known)
-        matrices = (np.broadcast_to(matrix, self.known.shape) for matrix in extents)
-        self.before, self.run, self.counted, self.in_order, self.firsts = matrices
+        return Extents(*(np.broadcast_to(matrix, self.known.shape) for matrix in extents))
+
+    @property
+    def any_ends(self) -> Mask:
+        """Per column, whether it has a window. Two readings are one, where none is missing and there is no gap."""
+        if self.known.all() and (np.diff(self.times) <= self.settings.max_gap).all():
+            return np.full(len(self.since), len(self.times) > 1)
+        return np.asarray((self.extents.firsts >= 0).any(axis=0))
 
     def latest(self, mask: Mask) -> Matrix:
         """The row of the last reading, up to each, at which the mask holds; -1: none."""
         return np.asarray(np.maximum.accumulate(np.where(mask, self.row, -1), axis=0))
 
-    def _extents(self, known: Mask) -> tuple[Matrix, Matrix, Matrix, Matrix, Matrix]:
+    def _extents(self, known: Mask) -> Extents:
         latest = self.latest(known)
         before = np.full(known.shape, -1, dtype=np.int64)
         before[1:] = latest[:-1]
@@ -70,7 +102,7 @@ class ReadingWindows:
         counted: Matrix = np.cumsum(known, axis=0)
         in_order = np.argsort(~known, axis=0, kind="stable")
         firsts = self._with_short_ones(self._full_window_starts(known, latest, run, counted, in_order), latest, run)
-        return before, run, counted, in_order, firsts
+        return Extents(before, run, counted, in_order, firsts)
 
     def _full_window_starts(
         self, known: Mask, latest: Matrix, run: Matrix, counted: Matrix, in_order: Matrix
@@ -189,9 +221,10 @@ def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
     both_known = has_previous & (known_before != UNKNOWN) & (committed != UNKNOWN)
     growth = committed - known_before  # where one of them is unknown nobody looks at it
     consumed_known = has_previous & (known != UNKNOWN) & (known_before != UNKNOWN)
-    is_former = at_rows(stand_beyond(has_previous & (known != known_before), beyond), previous)
-    forward = comparable & both_known & (known != UNKNOWN) & (growth >= 0) & ~at_rows(beyond, previous)
-    back = comparable & both_known & (growth < 0) & ~is_former
+    forward, back = comparable & both_known & (known != UNKNOWN) & (growth >= 0), comparable & both_known & (growth < 0)
+    if beyond.any():
+        is_former = stand_beyond(has_previous & (known != known_before), beyond)
+        forward, back = forward & ~at_rows(beyond, previous), back & ~at_rows(is_former, previous)
     return ReadingPairs(
         readings=readings,
         times=readings.times[seen],

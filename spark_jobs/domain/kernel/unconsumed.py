@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.reading_windows import at_rows
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings, Place
 from spark_jobs.domain.model.window import SECOND, AuditSettings, Time
 
@@ -36,15 +37,15 @@ class Unconsumed(NamedTuple):
     others_commit: bool
 
 
-def unconsumed(readings: OffsetReadings, time: Time, settings: AuditSettings, seconds: float) -> list[Unconsumed]:
+def unconsumed(readings: OffsetReadings, time: Time, settings: AuditSettings, seconds: int) -> list[Unconsumed]:
     """The spans of all queues of a topic that samples of a time show for so many seconds, by queue and time."""
     seen = readings.inside(*time)
-    times = readings.times[seen]
-    if not len(times):
+    columns = np.flatnonzero(_may_stand(readings, seconds)[seen].any(axis=0))
+    if not len(columns):  # as mostly
         return []
-    consumed, end, lag = (matrix[seen] for matrix in (readings.consumed_to, readings.end_offset, readings.lag))
-    is_read = readings.present[seen] & (end != UNKNOWN) & (readings.consumer_offset[seen] != UNKNOWN)
-    commits = np.asarray((consumed > 0).any(axis=0))
+    times, commits = readings.times[seen], np.asarray((readings.consumed_to[seen] > 0).any(axis=0))
+    matrices = (_is_read(readings), readings.consumed_to, readings.end_offset, readings.lag)
+    is_read, consumed, end, lag = (matrix[seen][:, columns] for matrix in matrices)
     begins, waiting = _begins(times, is_read, consumed, end, lag, settings.max_gap)
     rows = np.arange(len(times))[:, None]
     following = _following(is_read)
@@ -58,7 +59,7 @@ def unconsumed(readings: OffsetReadings, time: Time, settings: AuditSettings, se
         until = int(times[after]) if after > row else time[1]
         spans.append(
             Unconsumed(
-                queue=readings.queues[column],
+                queue=readings.queues[columns[column]],
                 start=int(times[begins[row, column]]),
                 seen_at=seen_at,
                 end=min(until, seen_at + settings.max_gap),
@@ -66,10 +67,27 @@ def unconsumed(readings: OffsetReadings, time: Time, settings: AuditSettings, se
                 waiting=int(waiting[row, column]),
                 produced=int(end[row, column] - end[begins[row, column], column]),
                 is_committed=bool(consumed[row, column] != UNKNOWN),
-                others_commit=bool(commits.sum() > commits[column]),
+                others_commit=bool(commits.sum() > commits[columns[column]]),
             )
         )
     return spans
+
+
+@cached_with_value
+def _is_read(readings: OffsetReadings) -> Mask:
+    """Per sample and queue, True if both offsets are known."""
+    return readings.present & (readings.end_offset != UNKNOWN) & (readings.consumer_offset != UNKNOWN)
+
+
+@cached_with_value
+def _may_stand(readings: OffsetReadings, seconds: int) -> Mask:
+    """Per sample and queue, False if the queue has not stood for so many seconds there: nothing waits, or the offset was
+    another one so long before.
+    """
+    before = readings.times.searchsorted(readings.times - seconds * SECOND, side="right") - 1
+    is_read, consumed = _is_read(readings), readings.consumed_to
+    is_same = (consumed == consumed[before]) | ~is_read[before]
+    return np.asarray(is_read & (readings.lag != 0) & is_same & (before >= 0)[:, None])
 
 
 def _begins(

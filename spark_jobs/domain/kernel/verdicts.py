@@ -60,14 +60,24 @@ class VerdictWindows:
     def __init__(self, windows: ReadingWindows) -> None:
         self._windows = windows
 
+    @cached_property
+    def _exceeds(self) -> bool:
+        """Return whether any lag is not allowed: if not, as mostly, all windows are OK."""
+        windows = self._windows
+        return bool((windows.lag[windows.first_row :] > windows.settings.thresholds.allowed_lag).any())
+
     def worst(self) -> list[Verdict | None]:
         """Per column the worst verdict of its windows; None: it has none."""
+        if not self._exceeds:
+            return [Verdict.OK if ends else None for ends in self._windows.any_ends.tolist()]
         codes = self._codes.min(axis=0, initial=NO_VERDICT).tolist()
         return [None if worst == NO_VERDICT else VERDICTS[worst] for worst in codes]
 
     def spans(self, places: Sequence[int]) -> list[VerdictSpan]:
         """The spans of all columns, by column and time; `places`: of the columns' queues."""
         windows = self._windows
+        if not self._exceeds:
+            return []
         return [
             VerdictSpan(
                 places[column],
@@ -94,8 +104,8 @@ class VerdictWindows:
     def stuck_growth(self) -> NDArray[np.int64]:
         """Per column: messages by which the lag grew inside the spans, between readings from the first row on."""
         windows = self._windows
-        growth = windows.lag - at_rows(windows.lag, windows.before)
-        is_counted = windows.known & (windows.before >= windows.first_row)
+        growth = windows.lag - at_rows(windows.lag, windows.extents.before)
+        is_counted = windows.known & (windows.extents.before >= windows.first_row)
         rows = slice(windows.first_row, None)
         return np.asarray(np.where(self.stuck & is_counted[rows], growth[rows], 0).sum(axis=0))
 
@@ -114,13 +124,13 @@ class VerdictWindows:
         count.
         """
         offset = self._windows.offset
-        return self._last_known(offset != at_rows(offset, self._windows.before))
+        return self._last_known(offset != at_rows(offset, self._windows.extents.before))
 
     @cached_property
     def _last_fell(self) -> Matrix:
         """Return where the lag is below the reading before; over a gap too, but only falls inside a run count."""
         lag = self._windows.lag
-        return self._last_known(lag < at_rows(lag, self._windows.before))
+        return self._last_known(lag < at_rows(lag, self._windows.extents.before))
 
     @cached_property
     def _last_allowed(self) -> Matrix:
@@ -133,13 +143,11 @@ class VerdictWindows:
     @cached_property
     def _codes(self) -> NDArray[np.int64]:
         """The verdict of the window that ends at each reading, as its code: that of the first condition that holds."""
-        windows, first = self._windows, self._windows.firsts
-        if not (windows.lag[windows.first_row :] > windows.settings.thresholds.allowed_lag).any():
-            return np.where(first >= 0, code(Verdict.OK), NO_VERDICT)  # as most are: all else costs as much again
+        windows, first = self._windows, self._windows.extents.firsts
         moved_at = windows.times[np.maximum(self._last_moved, 0)]
         # From the window's first reading to the last move, which may be before the window, and since then.
         moving, standing = moved_at - windows.times[np.maximum(first, 0)], windows.times[:, None] - moved_at
-        has_stopped = (self._last_moved > windows.run) & (standing > moving)
+        has_stopped = (self._last_moved > windows.extents.run) & (standing > moving)
         conditions = [
             (self._last_allowed == windows.row, Verdict.OK),
             (has_stopped & (self._last_at_zero < first), Verdict.STOP),
@@ -154,10 +162,10 @@ class VerdictWindows:
 
     def _greatest_offset(self) -> Matrix:
         """The greatest consumer offset of each window; looked for in the columns where one went back only."""
-        windows = self._windows
+        windows, before, first = self._windows, self._windows.extents.before, self._windows.extents.firsts
         offset = np.where(windows.known, windows.offset, UNKNOWN)
-        went_back = (windows.known & (windows.before >= 0) & (offset < at_rows(offset, windows.before))).any(axis=0)
-        offset[:, went_back] = greatest_since(offset[:, went_back], np.maximum(windows.firsts[:, went_back], 0))
+        went_back = (windows.known & (before >= 0) & (offset < at_rows(offset, before))).any(axis=0)
+        offset[:, went_back] = greatest_since(offset[:, went_back], np.maximum(first[:, went_back], 0))
         return offset
 
     @cached_property
@@ -166,7 +174,7 @@ class VerdictWindows:
         is_stop, is_warn = (self._codes == code(verdict) for verdict in (Verdict.STOP, Verdict.WARN))
         otherwise = np.where(is_stop, np.maximum(self._last_at_zero, self._last_moved), self._last_allowed)
         otherwise = np.where(is_warn, np.maximum(otherwise, self._last_fell), otherwise)
-        return np.maximum(otherwise, self._windows.run)
+        return np.maximum(otherwise, self._windows.extents.run)
 
     @cached_property
     def _span_rows(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
@@ -176,7 +184,7 @@ class VerdictWindows:
         if not is_stuck.any():
             nothing = np.empty(0, dtype=np.int64)
             return nothing, nothing, nothing, nothing
-        begins = is_stuck & (at_rows(codes, self._windows.before) != codes)  # the first after a gap has none
+        begins = is_stuck & (at_rows(codes, self._windows.extents.before) != codes)  # the first after a gap has none
         column, row = np.nonzero(is_stuck.T)
         starts = np.flatnonzero(begins.T[column, row])
         lasts = np.append(starts[1:], len(row)) - 1
@@ -187,12 +195,12 @@ class VerdictWindows:
         """The first reading stands for the beginning of the queue's ownership, unless that is a gap before."""
         windows = self._windows
         at, since = int(windows.times[row]), int(windows.since[column])
-        is_first = windows.before[row, column] < 0 and at - since <= windows.settings.max_gap
+        is_first = windows.extents.before[row, column] < 0 and at - since <= windows.settings.max_gap
         return since if is_first else at
 
     def _end_of(self, row: int, column: int) -> int:
         """A reading holds until the queue's next one, but no longer than a gap."""
         windows = self._windows
-        number, count = windows.counted[row, column], windows.counted[-1, column]
-        until = int(windows.times[windows.in_order[number, column]]) if number < count else windows.end
+        number, count = windows.extents.counted[row, column], windows.extents.counted[-1, column]
+        until = int(windows.times[windows.extents.in_order[number, column]]) if number < count else windows.end
         return min(until, int(windows.times[row]) + windows.settings.max_gap)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from spark_jobs.domain.rules.client_hung import pulling_by_hand
 class Shares(NamedTuple):
     """The share of every client in one interval, until the last snapshot that showed its members (microseconds).
     `settled_at`: when clients must have followed the last change, also of the route; `agree`: how long they have for
-    it. `listed_at`: when brokers of the topic listed the members, in any interval.
+    it. `lists`: the members that each broker of the topic listed, in any interval.
     """
 
     start: int
@@ -32,7 +31,7 @@ class Shares(NamedTuple):
     settled_at: int
     client_ids: frozenset[str]
     queues_of_client: Mapping[str, frozenset[Place]]
-    listed_at: NDArray[np.int64]
+    lists: Sequence[Series[Membership]]
     agree: int
     interval: RebalanceInterval
 
@@ -40,7 +39,8 @@ class Shares(NamedTuple):
         """Return whether the members were listed in the time, and clients had followed that list by its end. Where
         rounds were missed, members may have come and gone.
         """
-        return bool(self.listed_at.searchsorted(start) < self.listed_at.searchsorted(end - self.agree, side="right"))
+        seen = (listed.inside(start, end - self.agree + 1) for listed in self.lists)
+        return any(snapshots.start < snapshots.stop for snapshots in seen)
 
 
 class Drift(NamedTuple):
@@ -68,6 +68,8 @@ def drifting(step: AuditedStep) -> Iterator[Drift]:
     for client_id, spans in client_spans(step).items():
         asked_at = step.history.clients[client_id].series.times
         for start, end, seen_at, (reported, _) in spans:
+            if start >= seen_at:  # a single snapshot shows no drift
+                continue
             for time in without((start, seen_at), () if reported.owned else by_hand):
                 for topic, owned_queues in reported.holdings.items():
                     for each in _drifting(shares.get(topic, ()), topic, client_id, owned_queues, time, asked_at):
@@ -108,7 +110,7 @@ def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
     agree = step.settings.thresholds.convergence_seconds * SECOND
     shares_of_topic: dict[str, list[Shares]] = defaultdict(list)
     before: dict[str, tuple[RebalanceInterval, int, int]] = {}
-    listed_at = cache(partial(_listed_at, step.history.memberships))
+    listed = step.history.memberships
     for interval in step.replayed:
         given = interval.shares
         if interval.view != ALL_HOSTS or given is None or interval.members is None:
@@ -124,14 +126,9 @@ def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
         # What a client pops is not among the queues that it lists.
         client_ids = frozenset(member.client_id for member in interval.members if not is_popped(member.strategy))
         end = interval.end if interval.seen_at is None else min(interval.end, interval.seen_at)
-        lists = listed_at(frozenset(broker for broker, _ in interval.queues or ()))
+        brokers = {broker for broker, _ in interval.queues or ()}
+        lists = [listed[broker] for broker in sorted(brokers & listed.keys())]
         settled = settled_at(shares_at, route_at, step.settings)
         shares = Shares(interval.start, end, settled, client_ids, given.queues_of_client, lists, agree, interval)
         shares_of_topic[interval.topic].append(shares)
     return shares_of_topic
-
-
-def _listed_at(memberships: Mapping[str, Series[Membership]], brokers: frozenset[str]) -> NDArray[np.int64]:
-    """When any of the brokers listed the members, in microseconds, ascending."""
-    times = [memberships[broker].times for broker in brokers if broker in memberships]
-    return np.sort(np.concatenate([np.empty(0, np.int64), *times]))

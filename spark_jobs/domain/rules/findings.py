@@ -28,7 +28,8 @@ def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
     step_findings = [
         _finding(step, rule, hits)
         for rule in rules
-        for hits in of.conditions(_until_deleted(rule.hits(step), step), step.window, partial(stood, step))
+        if (rule_hits := [*rule.hits(step)])  # mostly there is none
+        for hits in of.conditions(_until_deleted(rule_hits, step), step.window, partial(stood, step))
         if of.lasted_long_enough(hits, step.settings.thresholds)
     ]
     return with_roots(step_findings, {rule.name: rule.follows for rule in rules})

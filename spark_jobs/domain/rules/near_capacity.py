@@ -68,6 +68,8 @@ def _runs(step: AuditedStep, member: _Member) -> Iterator[list[Span[int]]]:
     loads, rates = member.throughput.loads, member.rates
     used = np.maximum(loads.taken / rates.listener, loads.per_queue / rates.queue) * 100
     near = np.flatnonzero(used >= step.settings.thresholds.near_capacity_percent)
+    if not len(near):  # as mostly
+        return
     client = step.history.clients[member.client_id]
     snapshots = np.searchsorted(client.series.times, member.throughput.responses.times[near])
     spans = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import UNKNOWN, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND
 
 Numbers = NDArray[np.int64]
-_MICRO = Decimal("0.000001")
+_MILLION = 1_000_000
 
 
 class Backlog(NamedTuple):
@@ -49,6 +49,7 @@ class QueueIntervals:
     row: Numbers
     place: Numbers
 
+    @cached_with_value
     def column(self, name: str) -> Numbers:
         """The field of `IntervalProgress` with this name, one number per entry."""
         return _joined([getattr(row, name) for row in self.rows])[self._order]
@@ -160,7 +161,7 @@ class QueueIntervals:
     def _rate(self, name: str) -> float | None:
         """Messages a second, over the intervals of each queue in which they are known; to six decimals a queue.
 
-        Decimals: the sum of doubles depends on the order of the queues, and the same audit must give the same content.
+        Integers: the sum of doubles depends on the order of the queues, and the same audit must give the same content.
         """
         messages = self.column(name)
         known = np.flatnonzero((messages != UNKNOWN) & self._had_messages)
@@ -169,8 +170,8 @@ class QueueIntervals:
         lasting = self.lasting[known]
         firsts = np.flatnonzero(is_first_of_queue(self.queue[known]))
         sums, micros = (np.add.reduceat(numbers, firsts).tolist() for numbers in (messages[known], lasting))
-        pairs = zip(sums, micros, strict=True)
-        return float(sum((_decimal(float(count * SECOND) / time) for count, time in pairs if count), Decimal(0)))
+        rates = (_rounded(count * SECOND * _MILLION, time) for count, time in zip(sums, micros, strict=True) if count)
+        return sum(rates) / _MILLION
 
 
 def queue_intervals(progress: Sequence[IntervalProgress]) -> QueueIntervals:
@@ -201,5 +202,6 @@ def _total(messages: Numbers) -> int | None:
     return int(messages.sum()) if len(messages) and (messages != UNKNOWN).all() else None
 
 
-def _decimal(rate: float) -> Decimal:
-    return Decimal(repr(rate)).quantize(_MICRO, ROUND_HALF_UP)
+def _rounded(dividend: int, divisor: int) -> int:
+    """Their quotient, half of one rounded up."""
+    return (2 * dividend + divisor) // (2 * divisor)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -55,6 +57,11 @@ class ConsumeSettings(NamedTuple):
         from all that is cached (ProcessQueue.takeMessages).
         """
         return self.consume_batch if self.orderly else min(self.consume_batch, self.pulled)
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The threads, messages of a batch and of a pull, milliseconds between two pulls, and 1 if it is orderly."""
+        return self.threads, self.batch, self.pulled, self.pull_interval_ms, self.orderly
 
 
 def settings_of(state: ClientState) -> ConsumeSettings | None:
@@ -140,12 +147,11 @@ class Throughput:
     loads: MinuteLoads
     pulls: MinuteAverages
 
-    @property
+    @cached_property
     def pull_ms(self) -> float:
         """The median of how long a pull takes, in milliseconds, 1 at least."""
-        took = np.sort(self.pulls.took_ms)
-        places = [(len(took) - 1) // 2, len(took) // 2]
-        return max(float(took[places].mean()), _SHORTEST_PULL_MS) if len(took) else _SHORTEST_PULL_MS
+        took = self.pulls.took_ms.tolist()
+        return max(median(took), _SHORTEST_PULL_MS) if took else _SHORTEST_PULL_MS
 
     @property
     def response_ms(self) -> float:
@@ -160,12 +166,15 @@ class Throughput:
             return None
         settings = Series(self.settings.times[rows], self.settings.codes[rows], self.settings.states)
         loads = MinuteLoads(*(column[minutes] for column in self.loads))
-        return Throughput(settings, self.responses.inside(start, end), loads, self.pulls.inside(start, end))
+        responses = MinuteAverages(*(column[minutes] for column in self.responses))
+        return Throughput(settings, responses, loads, self.pulls.inside(start, end))
 
     def on_average(self, changes: Changes = AS_SET) -> tuple[float, float]:
         """Messages a second of the listener and of a queue, with the settings that the client reported last."""
-        rates = self.rates(self.settings.times[-1:], changes.over(Changes(response_ms=self.response_ms)))
-        return float(rates.listener[0]), float(rates.queue[0])
+        settings = changes.applied_to(self.settings.states[self.settings.codes[-1]])
+        response_ms = self.response_ms if changes.response_ms is None else changes.response_ms
+        listener, queue = _rates(np.array(settings.numbers, float), np.float64(response_ms), self.pull_ms)
+        return float(listener), float(queue)
 
     def by_minute(self, changes: Changes = AS_SET) -> Rates:
         """The rates in each of the minutes of `responses`."""
@@ -174,20 +183,22 @@ class Throughput:
     def rates(self, times: Times, changes: Changes = AS_SET) -> Rates:
         """The rates at these times: response times are interpolated between minutes, and constant before and after."""
         places = np.searchsorted(self.settings.times, times, side="right") - 1
-        codes = self.settings.codes[np.maximum(places, 0)]
-        rows = [
-            (settings.threads, settings.batch, settings.pulled, settings.pull_interval_ms, settings.orderly)
-            for settings in (changes.applied_to(state_settings) for state_settings in self.settings.states)
-        ]
-        threads, batch, pulled, interval, orderly = np.array(rows, float)[codes].T
+        rows = [changes.applied_to(settings).numbers for settings in self.settings.states]
+        numbers = np.array(rows, float)[self.settings.codes[np.maximum(places, 0)]].T
         if changes.response_ms is None:
             response = np.interp(times, self.responses.times - _MIDDLE, self.responses.took_ms)
         else:
             response = np.full(len(times), changes.response_ms)
-        with np.errstate(divide="ignore"):
-            thread = batch * 1000 / response
-        pulls = pulled * 1000 / (interval + self.pull_ms)
-        return Rates(threads * thread, np.where(orderly > 0, np.minimum(pulls, thread), pulls))
+        return _rates(numbers, response, self.pull_ms)
+
+
+def _rates(settings: Numbers, response_ms: Numbers, pull_ms: float) -> Rates:
+    """The rates with these `ConsumeSettings.numbers`, and milliseconds of the listener for a batch, and of a pull."""
+    threads, batch, pulled, interval, orderly = settings
+    with np.errstate(divide="ignore"):
+        thread = batch * 1000 / response_ms
+    pulls = pulled * 1000 / (interval + pull_ms)
+    return Rates(threads * thread, np.where(orderly > 0, np.minimum(pulls, thread), pulls))
 
 
 def throughputs(clients: Mapping[str, ClientHistory], start: int, end: int) -> dict[str, Throughput]:

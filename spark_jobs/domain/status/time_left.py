@@ -58,9 +58,12 @@ def until_caught_up(readings: OffsetReadings, row: IntervalProgress, thresholds:
     inside = readings.inside(row.start, row.end)
     window = readings.times[inside.stop - 1] - thresholds.verdict_window_seconds * SECOND
     rows = slice(max(inside.start, int(readings.times.searchsorted(window))), inside.stop)
-    columns = [readings.columns[queue] for queue in row.queues if queue in readings.columns]
-    known = readings.lag[rows][:, columns] != UNKNOWN
-    columns, known = np.array(columns, np.int64)[known.any(axis=0)], known[:, known.any(axis=0)]
+    columns = np.array([readings.columns[queue] for queue in row.queues if queue in readings.columns], np.int64)
+    known_lag = readings.lag[rows][:, columns]
+    known = known_lag != UNKNOWN
+    columns, known = columns[known.any(axis=0)], known[:, known.any(axis=0)]
+    if not (known_lag > thresholds.allowed_lag).any():  # as mostly
+        return np.zeros(len(columns))
     times, lag, offset = (part[rows] for part in (readings.times, readings.lag, readings.consumed_to))
     first, last = first_true(known), last_true(known)
     seconds, waiting = (times[last] - times[first]) / SECOND, lag[last, columns]
@@ -75,7 +78,9 @@ def _until_deleted(step: AuditedStep, row: IntervalProgress) -> Iterator[float]:
     """Seconds until messages of lagging queues are deleted, where known: by the broker's oldest offsets, and by age."""
     thresholds, topic = step.settings.thresholds, row.interval.topic
     lagging = np.flatnonzero(row.lag_last > thresholds.allowed_lag)
-    if len(lagging) and topic in step.history.topics:
+    if not len(lagging):
+        return
+    if topic in step.history.topics:
         minimums = Minimums(step.history.topics[topic], step.window)
         queues = (minimums.waiting(row, place) for place in lagging.tolist())
         yield from (queue.seconds_left for queue in queues if queue and queue.seconds_left is not None)

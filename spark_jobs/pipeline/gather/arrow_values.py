@@ -37,7 +37,8 @@ def _parts(value: Any, data_type: pa.StructType) -> Iterable[Any]:
 
 def from_values(values: Iterable[Any], data_type: pa.DataType) -> pa.Array:
     """One entry per value, None is null; times are microseconds since 1970."""
-    return pa.array([plain(value, data_type) for value in values], type=data_type)
+    plain_values = [plain(value, data_type) for value in values] if pa.types.is_nested(data_type) else [*values]
+    return pa.array(plain_values, type=data_type)
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]], fields: Iterable[pa.Field]) -> dict[str, pa.Array]:
@@ -71,6 +72,11 @@ def sizes_of(lists: pa.ListArray) -> NDArray[np.int64]:
     """How many elements each list has; one that is null has none."""
     sizes: NDArray[np.int64] = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
     return sizes
+
+
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """The column in one piece; as it is where it is one already, which `combine_chunks` would copy."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def elements_of(lists: Mapping[str, pa.ListArray], missing: pa.ListArray | None = None) -> pa.ListArray:

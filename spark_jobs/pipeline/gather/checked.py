@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expectations import BY_TABLE
-from expectations.rows import CheckSettings, Flags, Numbers, Rows, Values, codes, first_places
+from expectations.rows import CheckSettings, Flags, Numbers, Rows, Values, codes, first_places, rows_before
 from expectations.suite import KEYS_ARE_UNIQUE, Expectation
 from schemas import ROUTE_SNAPSHOTS, Table
 from spark_jobs.domain.model.window import to_micros
@@ -29,8 +29,8 @@ from spark_jobs.pipeline.exchange import (
     source_columns,
     state_columns,
 )
-from spark_jobs.pipeline.gather.arrow_values import ranges
-from spark_jobs.pipeline.quality.facts import CheckCounts, Fact, any_of, broken_by, repeats, unknown_in
+from spark_jobs.pipeline.gather.arrow_values import one_array, ranges
+from spark_jobs.pipeline.quality.facts import CheckCounts, Fact, any_of, broken_by, unknown_in
 from spark_jobs.pipeline.quality.quarantine import quarantined
 
 _TIME = pa.timestamp("us", "UTC")
@@ -69,8 +69,8 @@ def _parts(states: pa.Table) -> Iterator[tuple[Kind, bool, Numbers]]:
 
     The copies of a topic's queues have the same samples: one of them is looked at, where the topic itself is not here.
     """
-    kinds, fingerprints = states["kind"].combine_chunks(), states["fingerprint"].combine_chunks()
-    alone = states["consumer_group"].is_null().combine_chunks()
+    kinds, fingerprints = one_array(states["kind"]), one_array(states["fingerprint"])
+    alone = one_array(states["consumer_group"].is_null())
     for kind in KINDS:
         of_kind = pc.equal(kinds, kind.name)
         if not kind.of_topics:
@@ -107,8 +107,9 @@ class _SourceSnapshots:
         self.kind, self.suite, self.is_counted, self.places = kind, BY_TABLE[kind.table], is_counted, places
         self._states, self._samples, self._settings = states.take(pa.array(places)), samples, settings
         self.every_state, self.every_position = self._of_samples() if kind.is_measured else _of_times(states, places)
-        times = samples["at"] if kind.is_measured else states["times"].combine_chunks().values
-        at = times.to_numpy()[self.every_position]
+        times = samples["at"] if kind.is_measured else one_array(states["times"]).values
+        self._at = times.to_numpy()
+        at = self._at[self.every_position]
         inside = (at >= to_micros(settings.read_start)) & (at < to_micros(settings.read_end))
         self.state, self.at, self.position = self.every_state[inside], at[inside], self.every_position[inside]
 
@@ -130,25 +131,30 @@ class _SourceSnapshots:
         start = pa.array(begins).cast(_TIME)
         return Rows({**columns, "step_start": start}, len(pairs), self._settings), of_snapshot
 
-    @cached_property
-    def _measured(self) -> Rows:
-        """A row per snapshot, of the times and numbers that each has of its own."""
-        columns = {"captured_at": pa.array(self.at).cast(_TIME)}
+    def _broken_measures(self, expectations: Sequence[Expectation]) -> dict[str, Flags]:
+        """By expectation that is broken at all, which snapshots break it, by the times and numbers that each has of its
+        own. All samples are asked, as they are: what is chosen of them would be copied.
+        """
+        at, columns = self.at, dict[str, pa.Array]()
         if self.kind.is_measured:
-            columns |= sample_columns(self.kind, self._measurements(self.position))
-        return Rows(columns, len(self.at), self._settings)
+            at, columns = self._at, sample_columns(self.kind, one_array(self._samples[self.kind.name]))
+        rows = Rows(columns | {"captured_at": pa.array(at).cast(_TIME)}, len(at), self._settings)
+        broken = broken_by(rows, expectations)
+        if self.kind.is_measured:
+            broken = {name: flags[self.position] for name, flags in broken.items()}
+        return {name: flags for name, flags in broken.items() if flags.any()}
 
     def _keys(self, state: Numbers) -> dict[str, pa.Array]:
         """The columns of the source's key beside the time, an entry per state."""
         taken = self._states.select(KEY).take(pa.array(state)).combine_chunks()
         named = dict(zip((*KEY[:-1], self.kind.named_by), taken.columns, strict=True))
-        return {name: column.combine_chunks() for name, column in named.items() if name in self.kind.table.key}
+        return {name: one_array(column) for name, column in named.items() if name in self.kind.table.key}
 
     def _values(self, state: Numbers) -> pa.StructArray:
-        return self._states[self.kind.name].combine_chunks().take(pa.array(state))
+        return one_array(self._states[self.kind.name]).take(pa.array(state))
 
     def _measurements(self, position: Numbers) -> pa.StructArray:
-        return self._samples[self.kind.name].combine_chunks().take(pa.array(position))
+        return one_array(self._samples[self.kind.name]).take(pa.array(position))
 
     def check(self, tables: Mapping[Table, Rows]) -> None:
         """Asks every expectation, or of a copy those that a snapshot must keep, and finds what is to be left out."""
@@ -159,9 +165,7 @@ class _SourceSnapshots:
             rows = suite.prepare(rows, tables)
         of_states = broken_by(rows, [expectation for expectation in expectations if not expectation.of_readings])
         self.broken = {name: flags[of_snapshot] for name, flags in of_states.items()}
-        self.broken |= broken_by(
-            self._measured, [expectation for expectation in expectations if expectation.of_readings]
-        )
+        self.broken |= self._broken_measures([expectation for expectation in expectations if expectation.of_readings])
         self.breaking = any_of(self.broken, suite.rejecting, len(self.at))
         self.left_out = self.breaking | self._repeated()
 
@@ -173,13 +177,17 @@ class _SourceSnapshots:
         names = ("cluster", "name") if self.kind is TOPIC else KEY
         (series,) = codes(names, Rows.of(self._states.select(names), self._settings))
         self._series = series[self.state]
-        times, at = np.unique(self.at, return_inverse=True)
-        keys = self._series * (len(times) + 1) + at
-        repeated = repeats(keys, ~self.breaking)
-        if not repeated.any():
+        rows = np.flatnonzero(~self.breaking)
+        before = rows_before(self._series[rows], self.at[rows])
+        is_repeat = (before >= 0) & (self.at[rows] == self.at[rows[before]])
+        repeated = np.zeros(len(self.at), bool)
+        repeated[rows[is_repeat]] = True
+        if not is_repeat.any():
             return repeated
         self.broken[KEYS_ARE_UNIQUE.name] = repeated
         left_out = repeated.copy()
+        times, at = np.unique(self.at, return_inverse=True)
+        keys = self._series * (len(times) + 1) + at
         places = np.flatnonzero(np.isin(keys, keys[repeated]) & ~self.breaking)
         places = places[np.argsort(keys[places], kind="stable")]
         for same in np.split(places, np.flatnonzero(np.diff(keys[places])) + 1):
@@ -201,9 +209,11 @@ class _SourceSnapshots:
             self.suite, step, self.broken, unknown, self._key, self.breaking, self.left_out, self._series, self.at
         ).facts()
 
-    def rejected(self) -> Iterator[Mapping[str, Any]]:
+    def rejected(self) -> Iterable[Mapping[str, Any]]:
         """The rows of `quarantine` for what is left out."""
         places = np.flatnonzero(self.left_out)
+        if not len(places):
+            return ()
         rejecting = [expectation.name for expectation in self.suite.rejecting if expectation.name in self.broken]
         reasons = (
             [name.upper() for name in rejecting if self.broken[name][place]] or [KEYS_ARE_UNIQUE.name.upper()]
@@ -233,7 +243,7 @@ def _routes(sources: Sequence[_SourceSnapshots], settings: CheckSettings) -> Row
 
 def _of_times(states: pa.Table, places: Numbers) -> tuple[Numbers, Numbers]:
     """State and position of every time of the states at these places."""
-    offsets = states["times"].combine_chunks().offsets.to_numpy().astype(np.int64)
+    offsets = one_array(states["times"]).offsets.to_numpy().astype(np.int64)
     sizes = np.diff(offsets)[places]
     return np.repeat(np.arange(len(places)), sizes), ranges(offsets[places], sizes)
 
@@ -245,7 +255,7 @@ def _without_left_out(
     keep = states["consumer_group"].is_valid().to_numpy() & states["cluster"].is_valid().to_numpy()
     if not any(source.left_out.any() for source in sources):
         return states.filter(pa.array(keep)), samples
-    times = states["times"].combine_chunks()
+    times = one_array(states["times"])
     of_times, of_samples = np.ones(len(times.values), bool), np.ones(len(samples), bool)
     for source in sources:
         is_used = of_samples if source.kind.is_measured else of_times
@@ -255,7 +265,7 @@ def _without_left_out(
             keep[source.places[used_count == 0]] = False
     used_samples = samples.filter(pa.array(of_samples))
     measured = pc.is_in(states["kind"], value_set=pa.array([kind.name for kind in MEASURED]))
-    is_read = pc.is_in(states["fingerprint"], value_set=used_samples["fingerprint"].combine_chunks())
+    is_read = pc.is_in(states["fingerprint"], value_set=one_array(used_samples["fingerprint"]))
     keep &= ~measured.to_numpy() | is_read.to_numpy()
     offsets = np.concatenate([[0], np.cumsum(of_times)])[times.offsets.to_numpy()]
     used_times = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), times.values.filter(pa.array(of_times)))

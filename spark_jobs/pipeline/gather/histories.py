@@ -42,6 +42,7 @@ from spark_jobs.pipeline.exchange import (
     UNANSWERED,
     Kind,
 )
+from spark_jobs.pipeline.gather.arrow_values import one_array
 from spark_jobs.pipeline.gather.readings import Layout, Numbers, Readings
 
 Value = TypeVar("Value", Connection, RequestMode)
@@ -68,7 +69,7 @@ def histories(states: pa.Table, samples: pa.Table) -> list[GroupHistory]:
 
 
 def _by_group(states: pa.Table) -> dict[tuple[str, str], _Group]:
-    times = states["times"].combine_chunks()
+    times = one_array(states["times"])
     every_time, offsets = times.values.to_numpy(), times.offsets.to_numpy()
     groups: dict[tuple[str, str], dict[str, dict[str, list[Folded]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))

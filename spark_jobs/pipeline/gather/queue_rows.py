@@ -94,7 +94,7 @@ def progress_rows(steps: Sequence[AuditedStep]) -> pa.Table:
     spans = [IntervalSpan(step, progress.interval, progress.start, progress.end) for step, progress in measured]
     codes, queues = coded((progress.queues for _, progress in measured), key=id)
     columns = _of_queues(spans, codes, queues, {}) | {
-        "lag_quality": _texts(lag_qualities(progress) for _, progress in measured),
+        "lag_quality": pa.array(lag_qualities([progress for _, progress in measured]), pa.string()),
         "verdict": _texts(progress.verdicts for _, progress in measured),
     }
     for name in _NUMBERS:

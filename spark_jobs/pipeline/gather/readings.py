@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,19 +13,43 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.model.history import UNKNOWN, ClientReadings, ConsumeStatus, OffsetReadings, Place, TopicReadings
 from spark_jobs.pipeline.exchange import CLIENT, MEASURED, OFFSETS, TOPIC, Kind
-from spark_jobs.pipeline.gather.arrow_values import offsets_of, sizes_of
+from spark_jobs.pipeline.gather.arrow_values import offsets_of, one_array, ranges, sizes_of
 
 Numbers = NDArray[np.int64]
 #: The queues of a snapshot, as it lists them, and the places of the samples that list the same.
 Layout = tuple[Sequence[tuple[str | None, int | None]], Numbers]
 
 
+#: The index of no number: behind those of all samples stands `UNKNOWN`.
+NOWHERE = -1
+
+
+class _SampleLists(NamedTuple):
+    """The numbers of all samples of a kind: where those of each sample begin, how many it has, and by name the numbers
+    of all, one after the other; one that is null is `UNKNOWN`.
+    """
+
+    starts: Numbers
+    sizes: Numbers
+    numbers: dict[str, Numbers]
+
+    @classmethod
+    def of(cls, kind: Kind, samples: pa.StructArray) -> _SampleLists:
+        """The lists of samples, which have as many entries in each of the kind's numbers."""
+        sizes = sizes_of(samples.field(kind.numbers[0]))
+        flat = {name: pc.fill_null(samples.field(name).flatten(), UNKNOWN).to_numpy() for name in kind.numbers}
+        numbers = {name: np.append(of_name, UNKNOWN) for name, of_name in flat.items()}
+        return cls(offsets_of(sizes)[:-1], sizes, numbers)
+
+
 class Readings:
     """The samples of one shuffled group (`exchange.SAMPLES`), by the fingerprint of the state that each belongs to."""
 
     def __init__(self, samples: pa.Table) -> None:
+        samples = samples.combine_chunks()
         self.times: Numbers = samples["at"].to_numpy()
-        self._samples = {kind: samples[kind.name].combine_chunks() for kind in MEASURED}
+        self._lists = {kind: _SampleLists.of(kind, one_array(samples[kind.name])) for kind in MEASURED}
+        self._statuses = _statuses(one_array(samples[CLIENT.name]).field("consume_status"))
         order = np.argsort(fingerprints := samples["fingerprint"].to_numpy(), kind="stable")
         states, first = np.unique(fingerprints[order], return_index=True)
         self._places: dict[int | None, Numbers] = dict(zip(states.tolist(), np.split(order, first)[1:], strict=True))
@@ -50,10 +75,11 @@ class Readings:
 
     def clients(self, places: Numbers) -> ClientReadings:
         """Return what a client measured in the samples at these places, in their order."""
-        taken = self._samples[CLIENT].take(pa.array(places))
-        starts = offsets_of(sizes_of(taken.field(CLIENT.numbers[0])))
-        numbers = {name: _flat(taken.field(name)) for name in CLIENT.numbers if name in ClientReadings.__annotations__}
-        return ClientReadings(starts, statuses=_statuses(taken.field("consume_status")), **numbers)
+        starts, sizes, numbers = self._lists[CLIENT]
+        flat = ranges(starts[places], sizes[places])
+        taken = {name: of_name[flat] for name, of_name in numbers.items() if name in ClientReadings.__annotations__}
+        statuses = [self._statuses[place] for place in places.tolist()]
+        return ClientReadings(offsets_of(sizes[places]), statuses=statuses, **taken)
 
     def _matrices(
         self, kind: Kind, layouts: Sequence[Layout]
@@ -61,23 +87,19 @@ class Readings:
         """The samples in the order of time and the queues of all layouts; each of the kind's numbers and whether the
         sample has the queue at all, as matrices.
         """
+        starts, _, numbers = self._lists[kind]
         known = [_first_columns(listed) for listed, _ in layouts]
         queues = sorted({queue for columns in known for queue in columns})
         column_of = {queue: column for column, queue in enumerate(queues)}
         places = np.concatenate([at for _, at in layouts])
-        matrices = {name: np.full((len(places), len(queues)), UNKNOWN) for name in kind.numbers}
-        present = np.zeros((len(places), len(queues)), dtype=bool)
+        index = np.full((len(places), len(queues)), NOWHERE)
         row = 0
-        for columns, (listed, at) in zip(known, layouts, strict=True):
+        for columns, (_, at) in zip(known, layouts, strict=True):
             rows, to = slice(row, row := row + len(at)), [column_of[queue] for queue in columns]
-            present[rows, to] = True
-            taken = self._samples[kind].take(pa.array(at))
-            for name, matrix in matrices.items():
-                as_listed = _flat(taken.field(name)).reshape(len(at), len(listed))
-                matrix[rows, to] = as_listed[:, [*columns.values()]]
+            index[rows, to] = starts[at, np.newaxis] + np.fromiter(columns.values(), np.int64, len(columns))
         order = self.in_order(places)
-        ordered = {name: matrix[order] for name, matrix in matrices.items()}
-        return self.times[places[order]], queues, ordered, present[order]
+        index = index[order]
+        return self.times[places[order]], queues, {name: numbers[name][index] for name in numbers}, index != NOWHERE
 
 
 def _first_columns(listed: Sequence[tuple[str | None, int | None]]) -> dict[Place, int]:
@@ -87,12 +109,6 @@ def _first_columns(listed: Sequence[tuple[str | None, int | None]]) -> dict[Plac
         if broker_name is not None and queue_id is not None:
             columns.setdefault((broker_name, queue_id), column)
     return columns
-
-
-def _flat(lists: pa.ListArray) -> Numbers:
-    """The numbers of all lists, one after the other; one that is null is `UNKNOWN`."""
-    numbers: Numbers = pc.fill_null(lists.flatten(), UNKNOWN).to_numpy()
-    return numbers
 
 
 def _statuses(lists: pa.ListArray) -> list[tuple[ConsumeStatus, ...] | None]:

@@ -24,7 +24,7 @@ from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.pipeline.exchange import RESULTS_ARROW, STEP_KEY, TABLES_ARROW, own_columns
-from spark_jobs.pipeline.gather.arrow_values import columns_of, completed, from_values
+from spark_jobs.pipeline.gather.arrow_values import columns_of, completed, from_values, one_array
 from spark_jobs.pipeline.gather.queue_rows import IntervalSpan, allocation_rows, interval_rows, progress_rows, step_key
 
 
@@ -59,7 +59,7 @@ def tables_of(rows: pa.Table) -> dict[str, pa.Table]:
     tables = {}
     for table in OUTPUTS:
         own = rows.filter(rows[table.name].is_valid())
-        structs = own[table.name].combine_chunks()
+        structs = one_array(own[table.name])
         columns = {name: own[name] for name in STEP_KEY}
         columns |= zip((field.name for field in structs.type), structs.flatten(), strict=True)
         tables[table.name] = pa.table({name: columns[name] for name in table.columns})
@@ -82,7 +82,7 @@ def results(
 
 def _of_table(name: str, rows: pa.Table) -> dict[str, pa.Array]:
     of_row = RESULTS_ARROW.field(name).type
-    columns = [rows[field.name].combine_chunks() for field in of_row]
+    columns = [one_array(rows[field.name]) for field in of_row]
     return {**{key: rows[key] for key in STEP_KEY}, name: pa.StructArray.from_arrays(columns, fields=list(of_row))}
 
 
