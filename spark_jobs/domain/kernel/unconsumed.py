@@ -44,8 +44,8 @@ def unconsumed(readings: OffsetReadings, time: Time, settings: AuditSettings, se
     if not len(columns):  # as mostly
         return []
     times, commits = readings.times[seen], np.asarray((readings.consumed_to[seen] > 0).any(axis=0))
-    matrices = (_is_read(readings), readings.consumed_to, readings.end_offset, readings.lag)
-    is_read, consumed, end, lag = (matrix[seen][:, columns] for matrix in matrices)
+    matrices = (readings.consumed_to, readings.end_offset, readings.lag)
+    is_read, (consumed, end, lag) = _is_read(readings)[seen][:, columns], (it[seen][:, columns] for it in matrices)
     begins, waiting = _begins(times, is_read, consumed, end, lag, settings.max_gap)
     rows = np.arange(len(times))[:, None]
     following = _following(is_read)
@@ -76,13 +76,14 @@ def unconsumed(readings: OffsetReadings, time: Time, settings: AuditSettings, se
 @cached_with_value
 def _is_read(readings: OffsetReadings) -> Mask:
     """Per sample and queue, True if both offsets are known."""
-    return readings.present & (readings.end_offset != UNKNOWN) & (readings.consumer_offset != UNKNOWN)
+    is_known = (readings.end_offset != UNKNOWN) & (readings.consumer_offset != UNKNOWN)
+    return np.asarray(readings.present & is_known)
 
 
 @cached_with_value
 def _may_stand(readings: OffsetReadings, seconds: int) -> Mask:
-    """Per sample and queue, False if the queue has not stood for so many seconds there: nothing waits, or the offset was
-    another one so long before.
+    """Per sample and queue, False if the queue has not stood for so many seconds there: nothing waits, or the offset
+    was another one so long before.
     """
     before = readings.times.searchsorted(readings.times - seconds * SECOND, side="right") - 1
     is_read, consumed = _is_read(readings), readings.consumed_to

@@ -166,7 +166,7 @@ class Throughput:
             return None
         settings = Series(self.settings.times[rows], self.settings.codes[rows], self.settings.states)
         loads = MinuteLoads(*(column[minutes] for column in self.loads))
-        responses = MinuteAverages(*(column[minutes] for column in self.responses))
+        responses = MinuteAverages(self.responses.times[minutes], self.responses.took_ms[minutes])
         return Throughput(settings, responses, loads, self.pulls.inside(start, end))
 
     def on_average(self, changes: Changes = AS_SET) -> tuple[float, float]:
@@ -192,7 +192,7 @@ class Throughput:
         return _rates(numbers, response, self.pull_ms)
 
 
-def _rates(settings: Numbers, response_ms: Numbers, pull_ms: float) -> Rates:
+def _rates(settings: Numbers, response_ms: Numbers | np.float64, pull_ms: float) -> Rates:
     """The rates with these `ConsumeSettings.numbers`, and milliseconds of the listener for a batch, and of a pull."""
     threads, batch, pulled, interval, orderly = settings
     with np.errstate(divide="ignore"):
