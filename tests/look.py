@@ -16,8 +16,6 @@ from deltalake import DeltaTable, write_deltalake
 from schemas import AUDIT_RUNS, OUTPUTS, SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.pipeline.gather.rows import tables
 from tests.gathered import Rows
 from tests.kernel import judged, recorded_rows
@@ -31,9 +29,8 @@ def audit_into(warehouse: Path, interval: Interval, cadence_seconds: int, record
 
 def rows_into(warehouse: Path, interval: Interval, cadence_seconds: int, rows: Rows) -> None:
     """The same of source rows."""
-    cadence = cadence_seconds * SECOND
-    settings = AuditSettings(3600 * SECOND, cadence, 3 * cadence, Thresholds())
-    outputs = tables(judged(rows, interval, settings))
+    configuration = Configuration(cadence_seconds=cadence_seconds)
+    outputs = tables(judged(rows, interval, configuration.audit_settings))
     for table in SOURCES:
         write_deltalake(warehouse / table.name, arrow_table(table, rows.get(table, ())), mode="append")
     for table in OUTPUTS:
@@ -42,9 +39,8 @@ def rows_into(warehouse: Path, interval: Interval, cadence_seconds: int, rows: R
         {table.name: DeltaTable(warehouse / table.name).version() for table in tables_of}
         for tables_of in (OUTPUTS, SOURCES)
     )
-    configuration = Configuration(cadence_seconds=cadence_seconds).model_dump_json()
     finished_at = interval.end + timedelta(minutes=1)
-    values = {"finished_at": finished_at, "configuration": configuration, "source_versions": sources}
+    values = {"finished_at": finished_at, "configuration": configuration.model_dump_json(), "source_versions": sources}
     write(warehouse, AUDIT_RUNS, [audit_run(interval, versions, **values)])
 
 

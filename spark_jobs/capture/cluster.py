@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import TypeVar
 
@@ -65,15 +65,17 @@ class Cluster:
     listed: dict[str, tuple[tuple[str, ...], int]] = field(default_factory=dict)
 
     def discover(self, asking: CallRunner) -> list[Answer]:
-        """Asks the name server for the brokers, and each of them for its groups; the answers, the name server's first.
-        What does not answer stays as it was.
+        """Asks each name server for the brokers, and each of them for its groups; the answers, the name servers' first.
+        A broker may register with one of them only. What does not answer stays as it was.
         """
-        answer = asking.ask(Call(Request.BROKERS, Callee(NAME_SERVER)))
-        if addresses := understood(answer, bodies.addresses):
-            self.brokers = {name: Callee(name, address) for name, (_, address) in addresses.items()}
-            self.clusters = {name: cluster for name, (cluster, _) in addresses.items()}
+        answers = [asking.ask(Call(Request.BROKERS, each)) for each in self.name_servers or (Callee(NAME_SERVER),)]
+        named = [understood(answer, bodies.addresses) for answer in answers]
+        if any(named):
+            if all(named):
+                self.brokers, self.clusters = {}, {}
+            for name, (cluster, address) in chain.from_iterable((each or {}).items() for each in named):
+                self.brokers[name], self.clusters[name] = Callee(name, address), cluster
         known = {(group, name) for group, names in self.groups.items() for name in names if name in self.brokers}
-        answers = [answer]
         for name, broker in self.brokers.items():
             answers.append(asking.ask(Call(Request.GROUPS, broker)))
             if answers[-1].outcome is CallOutcome.ANSWERED:
@@ -149,6 +151,6 @@ def check_reached(answers: Sequence[Answer], namesrv: str) -> None:
         raise CaptureError(
             "the cluster does not accept the access key and secret key: check them and their permissions"
         )
-    if answers[0].outcome is not CallOutcome.ANSWERED:
+    if all(answer.outcome is not CallOutcome.ANSWERED for answer in answers):
         reason = answers[0].error.partition("\n")[0]
         raise CaptureError(f"{namesrv} does not answer ({reason}): check --namesrv, TLS and the network")

@@ -69,6 +69,8 @@ def _ask_name_servers(cluster: Cluster, asking: CallRunner, topic: str) -> None:
         answer = asking.ask(Call(Request.SERVER_ROUTE, server, topic=topic))
         if (queues := understood(answer, bodies.queues_of_route)) is not None:
             routes[server.name] = queues
+            hosts = understood(answer, bodies.brokers_of_route) or ()
+            cluster.hosts[topic] = tuple(sorted({*cluster.hosts.get(topic, ()), *hosts}))
         elif NO_TOPIC in answer.error:
             routes[server.name] = {}
     if routes:

@@ -11,7 +11,9 @@ from spark_jobs.capture.calls import Call, CallError, Request
 TIMEOUT_MS = 3000
 #: RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, by which replicas ask their master; the admin client has no method for it.
 _GET_ALL_MESSAGE_REQUEST_MODE = 402
-#: RequestCode.GET_ROUTEINFO_BY_TOPIC: the admin client asks any name server, never one that is named.
+#: RequestCode.GET_BROKER_CLUSTER_INFO and GET_ROUTEINFO_BY_TOPIC: the admin client asks any name server, never one that
+#: is named.
+_GET_BROKER_CLUSTER_INFO = 106
 _GET_ROUTEINFO_BY_TOPIC = 105
 #: So many time-outs in a row, without any answer between them, say that a connection is dead.
 _DEAD_AFTER = 3
@@ -30,7 +32,7 @@ class JavaCalls:
         self._json = jvm.org.apache.rocketmq.remoting.protocol.body.KVTable()
         self._timeouts: dict[str, int] = {}
         self._asks: Mapping[Request, Callable[[Call], str]] = {
-            Request.BROKERS: lambda _: admin.examineBrokerClusterInfo().toJson(),
+            Request.BROKERS: self._brokers,
             Request.BROKER_VERSION: lambda call: admin.fetchBrokerRuntimeStats(call.called.address).toJson(),
             Request.GROUPS: self._groups,
             Request.REQUEST_MODES: self._request_modes,
@@ -61,6 +63,11 @@ class JavaCalls:
             del self._timeouts[address]
             addresses = self._jvm.java.util.List.of(address) if address else self._admin.getNameServerAddressList()
             self._api.getRemotingClient().closeChannels(addresses)
+
+    def _brokers(self, call: Call) -> str:
+        if call.called.address:
+            return self._invoked(call, _GET_BROKER_CLUSTER_INFO, None)
+        return str(self._admin.examineBrokerClusterInfo().toJson())
 
     def _groups(self, call: Call) -> str:
         wrapper = self._admin.getAllSubscriptionGroup(call.called.address, TIMEOUT_MS)

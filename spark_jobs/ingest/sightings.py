@@ -15,8 +15,8 @@ from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.spark_types import same_key
 from spark_jobs.store.warehouse import Warehouse
 
-#: Cluster, consumer group, topic, broker name; whether the group is deleted.
-_Thing = tuple[str, str | None, str | None, str | None, bool | None]
+#: Cluster, consumer group, topic, broker name; whether the group is deleted; how many queues can be read.
+_Thing = tuple[str, str | None, str | None, str | None, bool | None, int | None]
 
 
 def sightings(rows: Iterable[tuple[Table, Mapping[str, Any]]]) -> list[dict[str, object]]:
@@ -29,32 +29,35 @@ def sightings(rows: Iterable[tuple[Table, Mapping[str, Any]]]) -> list[dict[str,
             first, last = spans.get(key, (at, at))
             spans[key] = min(first, at), max(last, at)
     return [
-        dict(zip(SIGHTINGS.columns, (*thing, hour, *times, deleted), strict=True))
-        for ((*thing, deleted), hour), times in spans.items()
+        {**dict(zip(SIGHTINGS.key, (*thing, hour), strict=True)), "first_at": first, "last_at": last}
+        for (thing, hour), (first, last) in spans.items()
     ]
 
 
 def _shown(table: Table, values: Mapping[str, Any]) -> Iterator[_Thing]:
     if table is MEMBERSHIP_SNAPSHOTS:
-        yield values["cluster"], values["consumer_group"], None, None, True if values["listed"] is False else None
+        is_deleted = True if values["listed"] is False else None
+        yield values["cluster"], values["consumer_group"], None, None, is_deleted, None
     elif table is ROUTE_SNAPSHOTS:
+        of_topic = values["cluster"], None, values["topic"]
+        if not values["queues"]:
+            yield *of_topic, None, None, None
         for entry in values["queues"]:
             if entry["broker_name"] is not None and (entry["perm"] or 0) & PERM_READ:
-                yield values["cluster"], None, values["topic"], entry["broker_name"], None
+                yield *of_topic, entry["broker_name"], None, entry["read_queue_nums"]
 
 
 def sightings_of_sources(memberships: DataFrame, routes: DataFrame) -> DataFrame:
     """The same of the source tables."""
-    of_groups = memberships.select(
-        "cluster", "consumer_group", *_nothing("topic", "broker_name"), "captured_at", _is_deleted("listed = false")
+    is_deleted = F.when(F.expr("listed = false"), F.lit(True)).alias("deleted")
+    of_groups = memberships.select("cluster", "consumer_group", is_deleted, "captured_at")
+    entries = routes.select("cluster", "topic", "queues", F.explode_outer("queues").alias("entry"), "captured_at")
+    is_readable = f"size(queues) = 0 OR (entry.broker_name IS NOT NULL AND entry.perm & {PERM_READ} != 0)"
+    of_topics = entries.where(is_readable).select(
+        "cluster", "topic", "entry.broker_name", "entry.read_queue_nums", "captured_at"
     )
-    entry = F.explode("queues").alias("entry")
-    named = routes.select("cluster", *_nothing("consumer_group"), "topic", entry, "captured_at")
-    readable = named.where(F.col("entry.broker_name").isNotNull()).where(f"entry.perm & {PERM_READ} != 0")
-    of_brokers = readable.select(
-        "cluster", "consumer_group", "topic", "entry.broker_name", "captured_at", _is_deleted("false")
-    )
-    shown = of_groups.union(of_brokers).withColumn("hour", F.date_trunc("HOUR", "captured_at"))
+    shown = of_groups.unionByName(of_topics, allowMissingColumns=True)
+    shown = shown.withColumn("hour", F.date_trunc("HOUR", "captured_at"))
     return shown.groupBy(*SIGHTINGS.key).agg(
         F.min("captured_at").alias("first_at"), F.max("captured_at").alias("last_at")
     )
@@ -76,12 +79,3 @@ def merge_sightings(spark: SparkSession, warehouse: Warehouse, shown: DataFrame,
     widened = {"first_at": F.least("t.first_at", "s.first_at"), "last_at": F.greatest("t.last_at", "s.last_at")}
     merge = merge.whenMatchedUpdate(set=dict(widened)).whenNotMatchedInsertAll()
     retry_on_conflict(merge.execute, f"bring {SIGHTINGS.name} up to date")
-
-
-def _is_deleted(condition: str) -> Column:
-    """Null where it is not."""
-    return F.when(F.expr(condition), F.lit(True)).alias("deleted")
-
-
-def _nothing(*names: str) -> Iterator[Column]:
-    return (F.lit(None).cast("string").alias(name) for name in names)

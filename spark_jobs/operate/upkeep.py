@@ -164,9 +164,14 @@ def are_sightings_complete(tables: DeltaTables) -> bool:
 _PER_HOUR = "date_trunc('hour', captured_at) AS hour, min(captured_at) AS first_at, max(captured_at) AS last_at"
 _GROUPS = f"SELECT cluster, consumer_group, {_PER_HOUR} FROM {MEMBERSHIP_SNAPSHOTS.name} GROUP BY 1, 2, 3"
 _BROKERS = (
-    f"SELECT cluster, topic, entry['broker_name'] AS broker_name, {_PER_HOUR} "
+    "SELECT cluster, topic, entry['broker_name'] AS broker_name, coalesce(entry['read_queue_nums'], -1) AS "
+    f"read_queue_nums, {_PER_HOUR} "
     f"FROM (SELECT cluster, topic, captured_at, unnest(queues) AS entry FROM {ROUTE_SNAPSHOTS.name}) "
-    f"WHERE entry['broker_name'] IS NOT NULL AND entry['perm'] & {PERM_READ} != 0 GROUP BY 1, 2, 3, 4"
+    f"WHERE entry['broker_name'] IS NOT NULL AND entry['perm'] & {PERM_READ} != 0 GROUP BY 1, 2, 3, 4, 5"
+)
+_WITHOUT_ROUTE = (
+    f"SELECT cluster, topic, '' AS broker_name, -1 AS read_queue_nums, {_PER_HOUR} "
+    f"FROM {ROUTE_SNAPSHOTS.name} WHERE empty(queues) GROUP BY 1, 2, 5"
 )
 
 
@@ -176,10 +181,12 @@ def has_all_sightings(tables: DeltaTables) -> bool:
     """
     opened = {table: tables.open(table) for table in (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS)}
 
-    def holds(seen: str, *names: str) -> bool:
-        same = " AND ".join(f"s.{name} = t.{name}" for name in ("cluster", *names, "hour"))
-        same += " AND s.first_at >= t.first_at AND s.last_at <= t.last_at"
+    def holds(seen: str, same: str) -> bool:
+        same += " AND s.cluster = t.cluster AND s.hour = t.hour AND s.first_at >= t.first_at AND s.last_at <= t.last_at"
         lacking = f"SELECT 1 FROM ({seen}) s LEFT ANTI JOIN {SIGHTINGS.name} t ON {same} LIMIT 1"
         return not len(tables.query(lacking, opened))
 
-    return holds(_GROUPS, "consumer_group") and holds(_BROKERS, "topic", "broker_name")
+    of_broker = "s.broker_name = coalesce(t.broker_name, '') AND s.read_queue_nums = coalesce(t.read_queue_nums, -1)"
+    return holds(_GROUPS, "s.consumer_group = t.consumer_group") and holds(
+        f"{_BROKERS} UNION ALL {_WITHOUT_ROUTE}", f"s.topic = t.topic AND {of_broker}"
+    )

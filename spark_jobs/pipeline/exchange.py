@@ -18,6 +18,7 @@ from schemas import (
     OUTPUTS,
     QUARANTINE,
     ROUTE_SNAPSHOTS,
+    SIGHTINGS,
     TOPIC_SNAPSHOTS,
     Table,
 )
@@ -123,7 +124,7 @@ CLIENT = Kind(
 KINDS = (MEMBERSHIP, ROUTE, TOPIC, OFFSETS, CLIENT)
 MEASURED = tuple(kind for kind in KINDS if kind.is_measured)
 #: Kinds without a source of snapshots. Members of the cluster's proxies, handed to each of its groups; when the group
-#: was captured, and was deleted; when a topic's route named a broker as readable; when a broker did not answer.
+#: was captured, and was deleted; when a topic's route named queues as readable, or none; when a broker did not answer.
 PROXY, CAPTURED, DELETED, READABLE, UNANSWERED = "proxy", "captured", "deleted", "readable", "unanswered"
 
 STATES = Struct(
@@ -136,11 +137,15 @@ STATES = Struct(
         "times", Array(LONG), "microseconds since 1970 of its snapshots, in any order; empty where samples have them"
     ),
     *(Field(kind.name, kind.state, f"what {kind.table.name} shows; of its kind only") for kind in KINDS),
-    Field("broker", STRING, "the broker of a readable state"),
+    Field(
+        READABLE,
+        Struct(*_columns(SIGHTINGS, "broker_name", "read_queue_nums")),
+        "of a readable state the broker, and how many queues of it; no broker: the topic had no route",
+    ),
     Field("error", STRING, "why a broker did not answer, of an unanswered state"),
 )
 #: The column with the state of each kind that has one; that of a proxy is a membership.
-STATE_OF = {**{kind.name: kind.name for kind in KINDS}, PROXY: MEMBERSHIP.name, READABLE: "broker", UNANSWERED: "error"}
+STATE_OF = {**{kind.name: kind.name for kind in KINDS}, PROXY: MEMBERSHIP.name, READABLE: READABLE, UNANSWERED: "error"}
 SAMPLES = Struct(
     Field("fingerprint", LONG, "that of its state"),
     Field("at", LONG, "time of the snapshot, microseconds since 1970"),

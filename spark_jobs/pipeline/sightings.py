@@ -23,7 +23,7 @@ from spark_jobs.pipeline.audit_run import AuditRun
 from spark_jobs.pipeline.exchange import OFFSETS, ROUTE
 from spark_jobs.pipeline.gather.fold import folded, with_state
 from spark_jobs.pipeline.gather.gather import Gathered
-from spark_jobs.pipeline.gather.sightings import lost_brokers, sighted, sighted_states, unanswered_states
+from spark_jobs.pipeline.gather.sightings import lost_queues, sighted, sighted_states, unanswered_states
 from spark_jobs.pipeline.sources import during
 from spark_jobs.store.read.stored import Filter, StoredTables
 from spark_jobs.store.read.through_spark import stored_in
@@ -37,15 +37,15 @@ _LOST = "cluster string, topic string, brokers array<string>, hours array<bigint
 
 
 def with_sightings(run: AuditRun, gathered: Gathered) -> Gathered:
-    """Return what was gathered, with what was seen before the read window; and, where a route lacks a broker that it
-    named before, with the last offsets that were read of that broker. As it was where the table has no rows of that
+    """Return what was gathered, with what was seen before the read window; and, where a route lacks queues that it
+    named before, with the last offsets that were read of their brokers. As it was where the table has no rows of that
     time.
     """
     if not run.configuration.sightings_days:
         return gathered
     if SIGHTINGS.name not in run.versions:
         _LOG.warning(
-            "there is no table %s: a group that nobody captures any more, and a broker that is gone, are forgotten "
+            "there is no table %s: a group that nobody captures any more, and queues that are gone, are forgotten "
             "after %s; `rebalance-audit maintain` makes the table from the sources",
             SIGHTINGS.name,
             run.configuration.look_back,
@@ -56,11 +56,11 @@ def with_sightings(run: AuditRun, gathered: Gathered) -> Gathered:
         return gathered
     seen = sighted(rows, run.read_window.start)
     gathered = replace(gathered, beside=pa.concat_tables([gathered.beside, sighted_states(seen)]))
-    lost = lost_brokers(seen, _routes(gathered), run.read_window.start)
+    lost = lost_queues(seen, _routes(gathered), run.read_window.start)
     if not lost:
         return gathered
-    _LOG.info("%d topics lack a broker that their route named before: reading what it held", len(lost))
-    near = _offsets_around(run, {hour for broker in lost for hour in broker.hours})
+    _LOG.info("%d topics lack queues that their route named before: reading what they held", len(lost))
+    near = _offsets_around(run, {hour for topic in lost for hour in topic.hours})
     queues = _offsets_of_lost(near, run.spark.createDataFrame(lost, _LOST), run.configuration.audit_settings.max_gap)
     return _with_queues(gathered, with_state(OFFSETS, queues))
 
@@ -82,10 +82,11 @@ def with_unanswered(run: AuditRun, gathered: Gathered) -> Gathered:
     return replace(gathered, beside=pa.concat_tables([gathered.beside, unanswered_states(calls)]))
 
 
-def _routes(gathered: Gathered) -> Iterator[tuple[str, str, list[str]]]:
+def _routes(gathered: Gathered) -> Iterator[tuple[str, str, dict[str, int]]]:
     """Collected only if somebody iterates: a Spark action."""
     routes = gathered.folded.where(F.col("kind") == ROUTE.name)
-    yield from routes.select("cluster", "name", F.col(f"{ROUTE.name}.queues")["broker_name"]).collect()
+    for cluster, topic, queues in routes.select("cluster", "name", f"{ROUTE.name}.queues").collect():
+        yield cluster, topic, {queue.broker_name: queue.read_queue_nums or 0 for queue in filter(None, queues)}
 
 
 def _with_queues(gathered: Gathered, queues: DataFrame) -> Gathered:
@@ -132,7 +133,7 @@ def _offsets_around(run: AuditRun, hours: Iterable[int]) -> DataFrame:
 
 
 def _offsets_of_lost(offsets: DataFrame, lost: DataFrame, max_gap: int) -> DataFrame:
-    """The rows of `offset_snapshots` around the hours of `lost` (`LostBrokers`): queues of these brokers only."""
+    """The rows of `offset_snapshots` around the hours of `lost` (`LostQueues`): queues of their brokers only."""
     is_lost: Column = F.filter("offsets", lambda column: F.array_contains("brokers", column["broker_name"]))
     at = F.unix_micros("captured_at")
     is_near = F.exists("hours", lambda hour: (at >= hour - max_gap) & (at < hour + HOUR + max_gap))

@@ -374,3 +374,25 @@ def test_each_name_server_is_asked_where_there_are_several() -> None:
         "n3:9876": [],
     }
     assert name_servers("n1:9876") == ()
+
+
+def test_a_broker_that_one_name_server_knows_is_asked() -> None:
+    """The admin client asks the second one, which does not know broker b. What the first one named stays while it is
+    silent.
+    """
+    admin = FakeAdmin(answers(connection_a=NOT_ONLINE, connection_b=NOT_ONLINE, stats_a="{}", stats_b="{}"))
+    admin.answers |= {("brokers", "n1:9876"): BROKERS, ("brokers", "n2:9876"): brokers(a=A.address)}
+    admin.answers |= {("server_route", "n1:9876"): route("a", "b"), ("server_route", "n2:9876"): route("a")}
+    admin.answers["route", "name server"] = route("a")
+    discovered, ask = Cluster(name_servers=name_servers("n1:9876;n2:9876")), asking(admin)
+    discovered.discover(ask)
+    assert discovered.brokers == {"a": A, "b": B}
+    discovered.consumed["g"] = frozenset({"t"})
+    ask_topic(discovered, ask, "t", offsets=False, attributes=False)
+    assert discovered.brokers_of("g") == [A, B]
+    admin.answers["brokers", "n1:9876"] = TIMED_OUT
+    discovered.discover(ask)
+    assert discovered.brokers == {"a": A, "b": B}
+    admin.answers["brokers", "n1:9876"] = brokers(a=A.address)
+    discovered.discover(asking(admin))
+    assert discovered.brokers == {"a": A}

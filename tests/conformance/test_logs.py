@@ -35,7 +35,7 @@ INCIDENTS = """
     UNASSIGNED_QUEUE      | WAITS_FOR_LOCK        | go-order  | 22:20:36 | 22:21:55
     UNASSIGNED_QUEUE      | WAITS_FOR_LOCK        | go-order  | 22:35:48 | 22:36:48
     SUBSCRIPTION_MISMATCH | DIFFERENT_TOPICS      | go-subs   | 22:20:36 | 22:39:26
-    SUBSCRIPTION_MISMATCH | DIFFERENT_EXPRESSIONS | node-push | 22:31:10 | 22:39:00
+    SUBSCRIPTION_MISMATCH | DIFFERENT_EXPRESSIONS | node-push | 22:29:29 | 22:39:00
 """
 #: Per version and group when its members changed, by the broker's log, and who they were then. Times are UTC.
 MEMBERS = """

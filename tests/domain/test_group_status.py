@@ -121,6 +121,13 @@ def test_queues_of_retry_topics_are_left_out() -> None:
     assert (only_retry.busiest_share, only_retry.share_after) == (0, 0)
 
 
+@pytest.mark.parametrize(("topic", "limit"), [("%RETRY%g", "UNKNOWN_BACKLOG"), ("t", "NO_BACKLOG")])
+def test_that_nothing_waits_in_the_retry_topic_says_nothing_about_other_topics(topic: str, limit: str) -> None:
+    nobody = replayed(0, 3600, owned(()), "", topic=topic)
+    empty = measured(nobody, lag_first=[0], lag_last=[0], lag_max=[0])
+    assert status(nobody, progress=[empty]).limit == limit
+
+
 def test_who_has_a_queue_of_any_topic_is_not_idle() -> None:
     # The second A and C have none; B has one of u only, the first A one of t only.
     found = status(

@@ -47,9 +47,6 @@ def test_a_retry_topic_that_fills_with_what_was_sent_back_follows_from_it() -> N
     failing = finding("f", "CONSUME_FAILING", 0, 900, "SENT_BACK", queues=retry)
     lag = finding("l", "CONSUMER_LAGGING", 60, 900, topic="%RETRY%g", queues=retry)
     assert roots(failing, lag) == {"f": None, "l": "f"}
-    assert (
-        roots(failing, finding("l", "CONSUMER_LAGGING", 60, 900, topic="t", queues=[("t", "b", 0, "R")]))["l"] is None
-    )
 
 
 def test_a_popped_topic_falls_behind_because_its_messages_come_again() -> None:
@@ -133,3 +130,11 @@ def test_queues_that_can_still_be_written_are_stranded_by_their_removal(cause: s
     removed = finding("b", "BROKER_NOT_READABLE", 100, 900, cause, queues=[("t", "b", 4, "NOT_READABLE")])
     stranded = finding("s", "STRANDED_WRITE_QUEUES", 100, 900, queues=[("t", "b", 4, "UNASSIGNED")])
     assert roots(removed, stranded)["s"] == root
+
+
+@pytest.mark.parametrize(("cause", "root"), [("SENT_BACK", "f"), ("LISTENER_FAILS", None)])
+def test_a_group_lags_because_messages_that_nobody_reports_as_failed_come_again(cause: str, root: str | None) -> None:
+    """A listener that fails is known by its client."""
+    failing = finding("f", "CONSUME_FAILING", 100, 900, cause, queues=[("%RETRY%g", "b", 0, "RETRIED")])
+    lagging = finding("l", "CONSUMER_LAGGING", 100, 900, client_ids=["c1"], queues=[("t", "b", 0, "BEHIND")])
+    assert roots(failing, lagging)["l"] == root

@@ -128,6 +128,15 @@ def test_what_each_name_server_says_is_known_where_each_was_asked() -> None:
     assert not history_of({**members, ROUTE_SNAPSHOTS: rows[:1]}).server_routes
 
 
+def test_a_route_has_all_brokers_that_any_name_server_names() -> None:
+    """The name server that answered does not know broker a, and says more of b than the other one."""
+    numbers = ("perm", "read_queue_nums", "write_queue_nums")
+    other = [{"address": "n2:1", "broker_name": name, **dict.fromkeys(numbers, 6)} for name in ("a", "b")]
+    row = route(0, 4) | {"name_servers": other}
+    (state,) = history_of({MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")], ROUTE_SNAPSHOTS: [row]}).routes["t"].states
+    assert state == (RouteEntry("a", 6, 6, 6), RouteEntry("b", 6, 4, 4))
+
+
 def test_a_route_is_sorted_as_java_sorts_its_brokers() -> None:
     row = route(0, 4)
     row["queues"] = [row["queues"][0] | {"broker_name": name} for name in ("\uffee", "😀", "a")]

@@ -1,4 +1,6 @@
-"""What lasts longer than a step looks back stays visible: a group that nobody captures, a broker that is gone."""
+"""What lasts longer than a step looks back stays visible: a group that nobody captures, a broker that is gone, queues
+that were removed.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,16 @@ def hour(number: int) -> Interval:
     return Interval(at(number * HOURS), at((number + 1) * HOURS))
 
 
-def snapshots(times: Sequence[int], lag: int = 0, brokers: str = "a b", group: bool = True, perm: int = 6) -> Rows:
-    """One member of `g`, and topic `t` with a queue on each of the brokers; on `b` so many messages wait."""
+def snapshots(
+    times: Sequence[int], lag: int = 0, brokers: str = "a b", group: bool = True, perm: int = 6, queues: int = 1
+) -> Rows:
+    """One member of `g`, and topic `t` with a queue on each of the brokers, so many on `b`: in its last one so many
+    messages wait.
+    """
+    numbers = {name: queues if name == "b" else 1 for name in brokers.split()}
     entries = [
-        {"broker_name": name, "perm": perm if name == "b" else 6, "read_queue_nums": 1, "write_queue_nums": 1}
-        for name in brokers.split()
+        {"broker_name": name, "perm": perm if name == "b" else 6, "read_queue_nums": number, "write_queue_nums": number}
+        for name, number in numbers.items()
     ]
     return {
         MEMBERSHIP_SNAPSHOTS: [membership(second, "c1", broker="a") for second in times if group],
@@ -45,7 +52,11 @@ def snapshots(times: Sequence[int], lag: int = 0, brokers: str = "a b", group: b
                 "consumer_group": "g",
                 "topic": "t",
                 "captured_at": at(second),
-                "offsets": [_queue(name, lag if name == "b" else 0) for name in brokers.split()],
+                "offsets": [
+                    _queue(name, place, lag if (name, place) == ("b", queues - 1) else 0)
+                    for name, number in numbers.items()
+                    for place in range(number)
+                ],
             }
             for second in times
             if group
@@ -53,9 +64,9 @@ def snapshots(times: Sequence[int], lag: int = 0, brokers: str = "a b", group: b
     }
 
 
-def _queue(broker: str, lag: int) -> dict[str, Any]:
+def _queue(broker: str, queue_id: int, lag: int) -> dict[str, Any]:
     offsets = {"broker_offset": 100, "consumer_offset": 100 - lag, "pull_offset": 100 - lag, "last_timestamp": 1}
-    return {"broker_name": broker, "queue_id": 0, **offsets}
+    return {"broker_name": broker, "queue_id": queue_id, **offsets}
 
 
 def together(*parts: Rows) -> Rows:
@@ -66,19 +77,22 @@ def between(start: int, end: int) -> range:
     return range(start, end, 20)
 
 
-def steps(rows: Rows, interval: Interval, days: float = 7) -> dict[datetime, dict[str, list[dict[str, Any]]]]:
-    """The rows of every output table, by step, of an audit of the interval that is given what a run of it reads: the
-    snapshots of its window, the sightings up to its end, and of the offsets before those around hours of sightings.
+def steps(
+    rows: Rows, interval: Interval, days: float = 7, hours: int = 1
+) -> dict[datetime, dict[str, list[dict[str, Any]]]]:
+    """The rows of every output table, by step of so many hours, of an audit of the interval that is given what a run of
+    it reads: the snapshots of its window, the sightings up to its end, and of the offsets before those around hours of
+    sightings.
     """
-    settings = replace(SETTINGS, sightings=round(days * 24 * HOUR))
+    settings = replace(SETTINGS, step=hours * HOUR, sightings=round(days * 24 * HOUR))
     read_from = from_micros(to_micros(interval.start) - settings.look_back)
     seen = {table: [row for row in found if row["captured_at"] < interval.end] for table, found in rows.items()}
     read = {table: [row for row in found if row["captured_at"] >= read_from] for table, found in seen.items()}
-    routes = [row["captured_at"] for row in seen[ROUTE_SNAPSHOTS] if row["captured_at"] < read_from]
     gone = {
-        name: to_micros(max(row["captured_at"] for row in named)) // HOUR * HOUR
-        for name in ("a", "b")
-        if (named := [row for row in seen[ROUTE_SNAPSHOTS] if row["captured_at"] in routes and _names(row, name)])
+        (entry["broker_name"], entry["read_queue_nums"]): to_micros(row["captured_at"]) // HOUR * HOUR
+        for row in seen[ROUTE_SNAPSHOTS]
+        for entry in row["queues"]
+        if row["captured_at"] < read_from
     }
     for row in seen[OFFSET_SNAPSHOTS]:
         moment = to_micros(row["captured_at"])
@@ -93,13 +107,11 @@ def steps(rows: Rows, interval: Interval, days: float = 7) -> dict[datetime, dic
     return by_step
 
 
-def _names(row: dict[str, Any], broker: str) -> bool:
-    return any(entry["broker_name"] == broker for entry in row["queues"])
-
-
-def found(rows: Rows, interval: Interval, rule: str, days: float = 7) -> list[tuple[datetime, datetime, str, str]]:
+def found(
+    rows: Rows, interval: Interval, rule: str, days: float = 7, hours: int = 1
+) -> list[tuple[datetime, datetime, str, str]]:
     """Start, end, severity, subject of the rule's findings."""
-    told = (finding for step in steps(rows, interval, days).values() for finding in step.get(FINDINGS.name, ()))
+    told = (finding for step in steps(rows, interval, days, hours).values() for finding in step.get(FINDINGS.name, ()))
     return [
         (finding["start"], finding["end"], finding["severity"], finding["subject"])
         for finding in told
@@ -176,9 +188,82 @@ def test_a_broker_that_was_gone_while_nobody_recorded_is_known_when_they_are_bac
     assert found(rows, hour(3), "BROKER_NOT_READABLE") == expected
 
 
+def removed(lag: int = 7, *later: Rows) -> Rows:
+    """Of two queues of broker `b` the second one is removed at 10:30, with so many messages; then as `later` says."""
+    lasting = snapshots(between(1800, min(first_at(*later), 4 * HOURS)))
+    return together(snapshots(between(0, 1800), lag=lag, queues=2), lasting, *later)
+
+
+def first_at(*parts: Rows) -> int:
+    """The second of the first route of the parts; without parts the end of the fourth hour."""
+    times = [(row["captured_at"] - at(0)).seconds for part in parts for row in part[ROUTE_SNAPSHOTS]]
+    return min(times, default=4 * HOURS)
+
+
+def test_queues_that_were_removed_cannot_be_read_as_long_as_they_hold_messages() -> None:
+    rows = removed()
+    for number, start in ((0, 1800), (1, HOURS), (2, 2 * HOURS), (3, 3 * HOURS)):
+        expected = [(at(start), at((number + 1) * HOURS), "ERROR", "b:1")]
+        assert found(rows, hour(number), "BROKER_NOT_READABLE") == expected, number
+    (told,) = steps(rows, hour(3))[at(3 * HOURS)][FINDINGS.name]
+    assert (told["cause"], told["topic"]) == ("QUEUES_REMOVED", "t")
+    assert {measure["name"]: measure["value"] for measure in told["evidence"]["measures"]} == {
+        "last_known_backlog": 7.0
+    }
+    whole = Interval(at(0), at(4 * HOURS))
+    assert found(rows, whole, "BROKER_NOT_READABLE", hours=4) == [(at(1800), at(4 * HOURS), "ERROR", "b:1")]
+    # Beyond the bound they are forgotten, as a broker is.
+    assert found(rows, hour(3), "BROKER_NOT_READABLE", days=1.6 / 24) == []
+
+
+READ_AGAIN, BEFORE_THAT = 2 * HOURS + 1200, (at(2 * HOURS), at(2 * HOURS + 1200), "ERROR", "b:1")
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        # Drained before.
+        (removed(0), []),
+        # Readable again at 12:20, whether or not somebody has consumed them.
+        (removed(7, snapshots(between(READ_AGAIN, 4 * HOURS), queues=2)), [BEFORE_THAT]),
+        (removed(7, snapshots(between(READ_AGAIN, 4 * HOURS), lag=7, queues=2)), [BEFORE_THAT]),
+        # Readable again from 11:20 to 11:40 and consumed, or not consumed.
+        (
+            removed(
+                7,
+                snapshots(between(HOURS + 1200, HOURS + 2400), queues=2),
+                snapshots(between(HOURS + 2400, 4 * HOURS)),
+            ),
+            [],
+        ),
+        (
+            removed(
+                7,
+                snapshots(between(HOURS + 1200, HOURS + 2400), lag=5, queues=2),
+                snapshots(between(HOURS + 2400, 4 * HOURS)),
+            ),
+            [(at(2 * HOURS), at(3 * HOURS), "ERROR", "b:1"), (at(3 * HOURS), at(4 * HOURS), "ERROR", "b:1")],
+        ),
+        # The topic is deleted at 11:20 and created again, with a queue on each broker.
+        (
+            removed(
+                7,
+                snapshots(between(HOURS + 1200, HOURS + 1300), brokers=""),
+                snapshots(between(HOURS + 1300, 4 * HOURS)),
+            ),
+            [],
+        ),
+    ],
+)
+def test_removed_queues_that_somebody_could_read_since_are_forgotten(rows: Rows, expected: list[Any]) -> None:
+    for days in (Interval(at(2 * HOURS), at(4 * HOURS)), Interval(at(0), at(4 * HOURS))):
+        of_run = found(rows, days, "BROKER_NOT_READABLE")
+        assert [finding for finding in of_run if finding[0] >= at(2 * HOURS)] == expected
+
+
 def test_hours_by_themselves_and_in_one_run_publish_the_same(uncaptured: Rows) -> None:
     """And so does each of them before the next has come, in any order."""
-    for rows, hours in ((gone(lag=7), range(4)), (uncaptured, range(47, 52))):
+    for rows, hours in ((gone(lag=7), range(4)), (removed(), range(4)), (uncaptured, range(47, 52))):
         whole = steps(rows, Interval(at(hours[0] * HOURS), at((hours[-1] + 1) * HOURS)))
         assert len(whole) == len(hours)
         for number in hours:

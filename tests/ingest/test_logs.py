@@ -477,3 +477,54 @@ def test_logs_of_another_product_are_named(tmp_path: Path) -> None:
     assert f"nothing was understood in {tmp_path / 'nginx.log'}" in str(
         recording_of_logs([LogFolder(tmp_path, None)], "c")
     )
+
+
+def test_files_that_say_nothing_of_consumers_are_passed_over_and_no_proof_that_a_broker_lives(tmp_path: Path) -> None:
+    """RocksDB writes another zone, and `watermark.log` has a layout of its own."""
+    written(tmp_path, "broker.log", entries(*LIFE))
+    written(tmp_path, "watermark.log", ["2026-11-26 07:20:33 - [WATERMARK] Send Queue Size: 0 SlowTimeMills: 0"])
+    written(tmp_path, "root_store_LOG", ["2026/11/26-11:29:33.41 1 Compile date", " 2023-08-29 09:25:38+00:00 of it"])
+    recording = recording_of_logs([LogFolder(tmp_path, None)], "c")
+    assert "2 log files, 8 entries, 6 of them understood; 1 file of other kinds, such as store.log" in str(recording)
+    (broker,) = recording.processes
+    assert [(clock_of(first), clock_of(last)) for first, last in broker.alive] == [("22:20:33", "22:26:33")]
+
+
+RESTART = [
+    *(BOOT, f"create new topic [{CONFIG.format(4, '')}]", connected("a"), "register OK"),
+    *("brokerConfigPath=", "rocketmqHome=/data", f"load exist local topic, {CONFIG.format(4, '')}", BOOT),
+    *("register OK", connected("a")),
+]
+
+
+def _routes(folder: Path) -> list[tuple[str, int]]:
+    """(time, queues of t), at each change."""
+    rows = [row for row in recording_of_logs([LogFolder(folder, None)], "c").rows if row["kind"] == "route"]
+    counts = [(clock_of(row["at"]), row.get("body", "").count('"brokerName": "b"')) for row in rows]
+    return [now for before, now in pairwise([("", -1), *counts]) if before[1] != now[1]]
+
+
+def test_a_broker_that_restarts_is_down_from_its_last_line_on(tmp_path: Path) -> None:
+    """Its last line is of 22:21:03. Another broker of the topic goes on, so that its route is known at 22:21:20."""
+    written(tmp_path, "b/broker.log", entries(*RESTART, every=10))
+    other = [BOOT.replace("[b,", "[x,"), *RESTART[1:2], *(["register OK"] * 8)]
+    written(tmp_path, "x/broker.log", entries(*other, every=10))
+    assert members(tmp_path / "b") == [("22:20:33", ""), ("22:20:53", "a"), ("22:21:43", ""), ("22:22:03", "a")]
+    assert _routes(tmp_path) == [("22:20:33", 0), ("22:20:43", 1), ("22:21:20", 0), ("22:21:43", 1)]
+
+
+def test_a_topic_that_a_broker_does_not_load_when_it_starts_is_lost(tmp_path: Path) -> None:
+    written(tmp_path, "broker.log", entries(*RESTART[:6], *RESTART[7:], every=10))
+    assert _routes(tmp_path) == [("22:20:33", 0), ("22:20:43", 1), ("22:21:33", 0)]
+
+
+def test_the_route_is_unknown_while_the_log_of_one_of_its_brokers_has_a_gap(tmp_path: Path) -> None:
+    """Nothing says that the broker was down."""
+    written(tmp_path, "b/broker.log", [*entries(*RESTART[:3]), *entries("register OK", start=900)])
+    other = [BOOT.replace("[b,", "[x,"), *RESTART[1:2], *(["register OK"] * 14)]
+    written(tmp_path, "x/broker.log", entries(*other))
+    rows = [row for row in recording_of_logs([LogFolder(tmp_path, None)], "c").rows if row["kind"] == "route"]
+    times = {clock_of(row["at"]) for row in rows}
+    assert {"22:25:00", "22:35:33"} <= times
+    assert not {"22:25:20", "22:35:00"} & times
+    assert all('"brokerName": "b"' in row["body"] for row in rows if clock_of(row["at"]) >= "22:21:33")

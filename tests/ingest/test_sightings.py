@@ -20,13 +20,17 @@ def test_a_row_per_thing_and_hour() -> None:
             (MEMBERSHIP_SNAPSHOTS, membership(3680, listed=False)),
             (ROUTE_SNAPSHOTS, route(3599, 4)),
             (ROUTE_SNAPSHOTS, route(0, 4)),
+            (ROUTE_SNAPSHOTS, route(20, 8)),
+            (ROUTE_SNAPSHOTS, route(40, 4) | {"queues": []}),
             (ROUTE_SNAPSHOTS, unreadable),
             (OFFSET_SNAPSHOTS, offsets(7200, (1, 1, 1))),
         ]
     )
     assert [tuple(row[name] for name in SIGHTINGS.columns) for row in rows] == [
-        ("c", "g", None, None, at(0), at(20), at(40), None),
-        ("c", "g", None, None, at(3600), at(3600), at(3600), None),
-        ("c", "g", None, None, at(3600), at(3620), at(3680), True),
-        ("c", None, "t", "b", at(0), at(0), at(3599), None),
+        ("c", "g", None, None, at(0), at(20), at(40), None, None),
+        ("c", "g", None, None, at(3600), at(3600), at(3600), None, None),
+        ("c", "g", None, None, at(3600), at(3620), at(3680), True, None),
+        ("c", None, "t", "b", at(0), at(0), at(3599), None, 4),
+        ("c", None, "t", "b", at(0), at(20), at(20), None, 8),
+        ("c", None, "t", None, at(0), at(40), at(40), None, None),
     ]

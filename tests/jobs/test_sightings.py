@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -33,16 +34,21 @@ def line(kind: str, second: int, body: str, **key: str) -> str:
 
 
 def route_body(*brokers: str) -> str:
-    queues = [{"brokerName": name, "perm": 6, "readQueueNums": 1, "writeQueueNums": 1} for name in brokers]
+    """A queue for each time that a broker is named."""
+    numbers = Counter(brokers).items()
+    queues = [
+        {"brokerName": name, "perm": 6, "readQueueNums": count, "writeQueueNums": count} for name, count in numbers
+    ]
     return json.dumps({"brokerDatas": [], "queueDatas": queues})
 
 
-def stats_body(**consumed: int) -> str:
-    """By broker, of 100 messages."""
+def stats_body(**consumed: int | Sequence[int]) -> str:
+    """By broker, of 100 messages in each of its queues."""
     entries = (
-        f'{{"brokerName":"{name}","queueId":0,"topic":"t"}}:'
+        f'{{"brokerName":"{name}","queueId":{number},"topic":"t"}}:'
         f'{{"brokerOffset":100,"consumerOffset":{offset},"lastTimestamp":1,"pullOffset":{offset}}}'
-        for name, offset in consumed.items()
+        for name, offsets in consumed.items()
+        for number, offset in enumerate([offsets] if isinstance(offsets, int) else offsets)
     )
     return f'{{"consumeTps":0.0,"offsetTable":{{{",".join(entries)}}}}}'
 
@@ -55,12 +61,16 @@ def connections_body() -> str:
 
 
 def recorded() -> Iterator[str]:
-    """From 10:20 to 10:30 groups `g` and `h` on brokers `a` and `b`; from 13:40 to 14:00 only `g`, on broker `a`."""
+    """From 10:20 to 10:30 groups `g` and `h` on two queues of broker `a` and one of `b`; from 13:40 to 14:00 only `g`,
+    on one queue of `a`.
+    """
     yield '{"kind":"meta","cluster":"c"}'
     for second in [*range(1200, 1800, 20), *range(13_200, 14_400, 20)]:
         is_early = second < 1800
-        yield line("route", second, route_body("a", "b") if is_early else route_body("a"), topic="t")
-        yield line("stats", second, stats_body(a=100, **({"b": 93} if is_early else {})), group="g", topic="t")
+        yield line("route", second, route_body(*("aab" if is_early else "a")), topic="t")
+        yield line(
+            "stats", second, stats_body(a=(100, 95), b=93) if is_early else stats_body(a=100), group="g", topic="t"
+        )
         for group in ("g", "h") if is_early else ("g",):
             yield line("connection", second, connections_body(), group=group, broker="a")
 
@@ -93,10 +103,10 @@ def hits(findings: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
 
 
 def sightings(spark: SparkSession, warehouse: Warehouse) -> list[tuple[str, float, float]]:
-    """Group, whether it was deleted, or topic and broker, first and last second."""
+    """Group, whether it was deleted, or topic and broker with its queues, first and last second."""
     frame = warehouse.read(spark, SIGHTINGS).orderBy("hour", "consumer_group", "broker_name", "first_at")
     named = frame.selectExpr(
-        "concat_ws(' ', consumer_group, topic, broker_name, if(deleted, 'deleted', null))",
+        "concat_ws(' ', consumer_group, topic, broker_name, read_queue_nums, if(deleted, 'deleted', null))",
         "unix_seconds(first_at)",
         "unix_seconds(last_at)",
     )
@@ -104,21 +114,22 @@ def sightings(spark: SparkSession, warehouse: Warehouse) -> list[tuple[str, floa
     return [(name, first - start, last - start) for name, first, last in named.collect()]
 
 
-EARLY = [("t a", 1200, 1780), ("t b", 1200, 1780), ("g", 1200, 1780), ("h", 1200, 1780)]
-LATE = [("t a", 13_200, 14_380), ("g", 13_200, 14_380)]
+EARLY = [("t a 2", 1200, 1780), ("t b 1", 1200, 1780), ("g", 1200, 1780), ("h", 1200, 1780)]
+LATE = [("t a 1", 13_200, 14_380), ("g", 13_200, 14_380)]
 
 
 def test_what_was_seen_hours_ago_is_missed(spark: SparkSession, loaded: Warehouse) -> None:
     assert sightings(spark, loaded) == EARLY + LATE
     result = run(spark, loaded, RunRequest(Interval(at(2 * HOUR), at(4 * HOUR))), Configuration())
     # From 12:00 to 13:00 nobody was captured at all. After that group h still says nothing since 10:30; broker b held
-    # 7 messages then, and g is back without it.
+    # 7 messages then and queue a:1 held 5, and g is back without them.
     assert hits(result.findings) == {
         ("UNOBSERVED", "g", "INFO", "g", 2 * HOUR),
         ("UNOBSERVED", "h", "INFO", "h", 2 * HOUR),
         ("UNOBSERVED", "g", "WARN", "g", 3 * HOUR),
         ("UNOBSERVED", "h", "INFO", "h", 3 * HOUR),
         ("BROKER_NOT_READABLE", "g", "ERROR", "b:0", 13_200),
+        ("BROKER_NOT_READABLE", "g", "ERROR", "a:1", 13_200),
     }
     assert result.run["source_versions"]["sightings"] == loaded.version(spark, SIGHTINGS)
     failed = loaded.read(spark, QUALITY_RESULTS).where("NOT success AND severity = 'critical'")
@@ -137,13 +148,13 @@ def test_a_group_that_was_deleted_is_not_missed(spark: SparkSession, warehouse: 
     no_route = {"error": "MQClientException CODE: 17  DESC: No topic route info", "listed": "false"}
     said.append({"kind": "route", "at": to_micros(at(14_385)) // 1000, "topic": "t", **no_route})
     ingest_lines(spark, warehouse, tmp_path / "recording.jsonl", [*recorded(), *map(json.dumps, said)])
-    assert sightings(spark, warehouse) == [*EARLY, ("h deleted", 1800, 1920), *LATE]
+    assert sightings(spark, warehouse) == [*EARLY, ("h deleted", 1800, 1920), ("t", 14_385, 14_385), *LATE]
     findings = run(spark, warehouse, RunRequest(Interval(at(0), at(4 * HOUR))), Configuration()).findings
     assert {row["consumer_group"] for row in findings if row["rule"] == "UNOBSERVED"} == {"g"}
     status = warehouse.read(spark, GROUP_STATUS).where("consumer_group = 'h'").select("step_start", "deleted_at")
     assert [tuple(row) for row in status.collect()] == [(naive(0), naive(1800))]
-    (broker_gone,) = [row for row in findings if row["rule"] == "BROKER_NOT_READABLE"]
-    assert broker_gone["end"] == naive(14_385)
+    gone = [row for row in findings if row["rule"] == "BROKER_NOT_READABLE"]
+    assert {row["subject"]: row["end"] for row in gone} == dict.fromkeys(("b:0", "a:1"), naive(14_385))
     topics = warehouse.read(spark, GROUP_STATUS).where("consumer_group = 'g'").select("deleted_topics").collect()
     assert [row.deleted_topics for row in topics if row.deleted_topics] == [[("t", naive(14_385))]]
 
@@ -195,7 +206,8 @@ def test_maintain_brings_what_the_sources_tell(spark: SparkSession, warehouse: W
     rows = healthy_group(range(0, 600, 20), "c1")
     unreadable = route(20, 4, topic="u")
     unreadable["queues"][0]["perm"] = 2
-    load(spark, warehouse, rows | {ROUTE_SNAPSHOTS: [*rows[ROUTE_SNAPSHOTS], unreadable]})
+    no_route = route(600, 4) | {"queues": []}
+    load(spark, warehouse, rows | {ROUTE_SNAPSHOTS: [*rows[ROUTE_SNAPSHOTS], unreadable, no_route]})
     warehouse.create(spark, [SIGHTINGS])
     kept = [{"cluster": "c", "consumer_group": "g", "hour": at(0), "first_at": at(20), "last_at": at(580)}]
     warehouse.save(spark.createDataFrame(kept, spark_schema(SIGHTINGS)).write.format("delta").mode("append"), SIGHTINGS)
@@ -204,7 +216,8 @@ def test_maintain_brings_what_the_sources_tell(spark: SparkSession, warehouse: W
     maintain(spark, warehouse, timedelta(days=30))
     assert sightings(spark, warehouse) == [
         ("g", -20, -20),
-        ("t b", 0, 580),
+        ("t b 4", 0, 580),
+        ("t", 600, 600),
         ("d deleted", 40, 40),
         ("g", 0, 600),
     ]

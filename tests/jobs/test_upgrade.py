@@ -168,14 +168,19 @@ def test_constraints_come_to_say_what_they_say_today(spark: SparkSession, wareho
     fields = [field for field in MEMBERSHIP_SNAPSHOTS.schema if field.name != "request_modes"]
     strict = {"known_message_model": "message_model IN ('CLUSTERING', 'BROADCASTING')"}
     before = replace(MEMBERSHIP_SNAPSHOTS, schema=Struct(*fields), checks=strict)
-    warehouse.create(spark, [before])
+    of_a_group_or_a_broker = {"of_a_group_or_a_broker": "(topic IS NULL) = (broker_name IS NULL)"}
+    without_number = Struct(*(field for field in SIGHTINGS.schema if field.name != "read_queue_nums"))
+    sightings = replace(SIGHTINGS, schema=without_number, checks={**SIGHTINGS.checks, **of_a_group_or_a_broker})
+    warehouse.create(spark, [before, sightings])
     done = upgrade(spark, warehouse)
-    assert done[:2] == [
+    assert done[:4] == [
         Upgraded("membership_snapshots", "column request_modes added"),
         Upgraded("membership_snapshots", "constraint known_message_model set"),
+        Upgraded("sightings", "column read_queue_nums added"),
+        Upgraded("sightings", "constraint of_a_group_or_a_broker set"),
     ]
-    others = [table.name for table in TABLES if table is not MEMBERSHIP_SNAPSHOTS]
-    assert [change.table for change in done[2:]] == others
+    others = [table.name for table in TABLES if table not in (MEMBERSHIP_SNAPSHOTS, SIGHTINGS)]
+    assert [change.table for change in done[4:]] == others
     properties = warehouse.detail(spark, MEMBERSHIP_SNAPSHOTS)["properties"]
     # As ADD CONSTRAINT spaces it.
     assert properties["delta.constraints.known_message_model"] == (

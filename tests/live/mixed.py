@@ -72,6 +72,7 @@ _NAMESRV = {"half-1": "namesrv", "half-2": "namesrv-2"}
 #: Second of the recording | what is done | to which process, broker or topic. Clients that start here do not before.
 _EVENTS = """
      60 | kill    | kill-2
+     60 | start   | node-2
      60 | topic   | right 8:4
      60 | topic   | wrong 4:8
      90 | start   | twin-2
@@ -83,7 +84,6 @@ _EVENTS = """
     180 | stop    | half-1 half-2
     200 | stop    | old-2
     210 | stop    | order-2
-    240 | start   | node-2
     270 | wipe    | broker-c
     300 | go on   | circle-2
     300 | start   | order-3

@@ -77,7 +77,7 @@ def judged(one: tuple[Kind, int], hours: int, seed: str) -> Judged:
     cadence, is_slow = random.choice(CADENCES), random.random() < 0.25
     life = kind(random, hours)
     history = recorded(name, life, random, cadence, is_slow=is_slow)
-    settings = AuditSettings(HOUR, cadence * SECOND, 3 * cadence * SECOND, Thresholds())
+    settings = AuditSettings(HOUR, cadence * SECOND, 3 * cadence * SECOND, Thresholds(), sightings=24 * HOUR)
     steps = judge(history, StrategySettings(), settings, START, START + hours * HOUR)
     found = [
         Alarm(each.rule, Time((each.start - START) // SECOND, (each.end - START) // SECOND))

@@ -462,6 +462,14 @@ def queues_removed(life: Life, fault: Time, random: Random) -> Life:
     return replace(life, routes={**life.routes, "topic": hosts}, waiting=1500)
 
 
+@planted("BROKER_NOT_READABLE/QUEUES_REMOVED")
+def queues_removed_for_good(life: Life, fault: Time, random: Random) -> Life:
+    """The same, until the last hour ends."""
+    hosts = [(ALWAYS, {"broker-a": 8}), (fault.start, {"broker-a": 4})]
+    routes = {**life.routes, "topic": hosts}
+    return replace(life, routes=routes, waiting=1500, fault=Time(fault.start, life.end))
+
+
 @planted("OFFSET_BEYOND_END/FORMER_LIFE", "GROUP_OFFLINE/NOBODY_CONNECTED", "UNASSIGNED_QUEUE/GROUP_OFFLINE")
 def created_again_while_nobody_is_there(life: Life, fault: Time, random: Random) -> Life:
     """The new end is above the old offsets when the group comes back, and begins there."""

@@ -4,6 +4,7 @@ other, or, where it is slow, at any; in some hours it is down for two rounds, or
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from random import Random
 
@@ -21,8 +22,8 @@ from spark_jobs.domain.model.history import (
     OwnedQueue,
     TopicReadings,
 )
-from spark_jobs.domain.model.message_queue import MessageQueue, RouteEntry, sort_client_ids, sort_queues
-from spark_jobs.domain.model.series import Series
+from spark_jobs.domain.model.message_queue import PERM_READ, MessageQueue, RouteEntry, sort_client_ids, sort_queues
+from spark_jobs.domain.model.series import Series, Sightings
 from spark_jobs.domain.model.window import MILLISECOND
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP
 from spark_jobs.domain.rocketmq.strategies import STRATEGY_OF_CLASS, Strategy
@@ -41,17 +42,29 @@ def recorded(name: str, life: Life, random: Random, cadence: int = 60, *, is_slo
     recorder = _Recorder(life, random, cadence, is_slow=is_slow)
     if life.group == REVIVE_GROUP:
         return GroupHistory(name, life.group, offsets=dict(recorder.offsets()))
+    memberships, routes = dict(recorder.memberships()), dict(recorder.routes())
     return GroupHistory(
         name,
         life.group,
-        memberships=dict(recorder.memberships()),
-        routes=dict(recorder.routes()),
+        memberships=memberships,
+        routes=routes,
+        readable={topic: dict(readable(series)) for topic, series in routes.items()},
         masterless=dict(recorder.masterless()),
         clients=dict(recorder.clients()) if life.answers else {},
         offsets=dict(recorder.offsets()),
         topics=dict(recorder.topics()),
         proxies=recorder.proxies() if life.has_proxy else {},
     )
+
+
+def readable(route: Series[tuple[RouteEntry, ...]]) -> Iterator[tuple[tuple[str, int] | None, Sightings]]:
+    """When so many queues of a broker were readable; None: when there was no route."""
+    times: dict[tuple[str, int] | None, list[int]] = defaultdict(list)
+    for time, code in zip(route.times.tolist(), route.codes.tolist(), strict=True):
+        named = [(one.broker_name, one.read_queue_nums) for one in route.states[code] if one.perm & PERM_READ]
+        for queues in named if route.states[code] else [None]:
+            times[queues].append(time)
+    return ((queues, Sightings.of(np.array(seen))) for queues, seen in times.items())
 
 
 class _Recorder:

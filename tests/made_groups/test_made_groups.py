@@ -75,7 +75,7 @@ TOO_FEW = {
     "leaves_while_much_is_in_flight",
 }
 #: A pause of a minute after a rebalance is shorter than `stalled_after_seconds`; or messages wait all the time.
-MIGHT_BE = {"slow_start", "slave_serves", "queues_removed", "much_in_flight"}
+MIGHT_BE = {"slow_start", "slave_serves", "queues_removed", "queues_removed_for_good", "much_in_flight"}
 
 
 def test_more_consumers_are_advised_only_where_they_are_too_few(groups: list[Group]) -> None:

@@ -20,31 +20,40 @@ def queue(broker_name: str | None, perm: int | None) -> dict[str, Any]:
     return {"broker_name": broker_name, "perm": perm, "read_queue_nums": 8, "write_queue_nums": 8}
 
 
-def sighting(hour: int, first: float, last: float, **of: str) -> dict[str, Any]:
+def sighting(hour: int, first: float, last: float, **of: Any) -> dict[str, Any]:
     return {"cluster": "c", "hour": at(HOUR * hour), "first_at": at(first), "last_at": at(last), **of}
 
 
 GROUP = sighting(0, 20, 40, consumer_group="g")
 LATER = sighting(1, HOUR + 1, HOUR + 1, consumer_group="g")
-BROKER = sighting(0, 20, 40, topic="t", broker_name="b")
+BROKER = sighting(0, 20, 40, topic="t", broker_name="b", read_queue_nums=8)
+NO_ROUTE = sighting(0, 60, 60, topic="t")
 
 
 @pytest.mark.parametrize(
     ("stored", "complete"),
     [
-        ([GROUP, LATER, BROKER], True),
+        ([GROUP, LATER, BROKER, NO_ROUTE], True),
         (
-            [sighting(0, 10, 50, consumer_group="g"), LATER, BROKER, sighting(5, 1, 1, topic="old", broker_name="b")],
+            [
+                sighting(0, 10, 50, consumer_group="g"),
+                *(LATER, BROKER, BROKER | {"read_queue_nums": 4}, NO_ROUTE),
+                sighting(5, 1, 1, topic="old", broker_name="b"),
+            ],
             True,
         ),
         ([], False),
-        ([GROUP, BROKER], False),
-        ([GROUP, LATER], False),
-        ([sighting(0, 21, 40, consumer_group="g"), LATER, BROKER], False),
-        ([sighting(0, 20, 39, consumer_group="g"), LATER, BROKER], False),
-        ([GROUP, LATER, sighting(0, 20, 39, topic="t", broker_name="b")], False),
-        ([GROUP, LATER, sighting(0, 20, 40, topic="t", broker_name="other")], False),
-        ([GROUP, LATER, BROKER | {"cluster": "other"}], False),
+        ([GROUP, BROKER, NO_ROUTE], False),
+        ([GROUP, LATER, NO_ROUTE], False),
+        ([GROUP, LATER, BROKER], False),
+        ([sighting(0, 21, 40, consumer_group="g"), LATER, BROKER, NO_ROUTE], False),
+        ([sighting(0, 20, 39, consumer_group="g"), LATER, BROKER, NO_ROUTE], False),
+        ([GROUP, LATER, BROKER | {"last_at": at(39)}, NO_ROUTE], False),
+        ([GROUP, LATER, BROKER | {"broker_name": "other"}, NO_ROUTE], False),
+        ([GROUP, LATER, BROKER | {"read_queue_nums": 4}, NO_ROUTE], False),
+        # As an older version kept it.
+        ([GROUP, LATER, BROKER | {"read_queue_nums": None}, NO_ROUTE], False),
+        ([GROUP, LATER, BROKER | {"cluster": "other"}, NO_ROUTE], False),
     ],
 )
 def test_the_table_is_complete_if_no_snapshot_shows_more(

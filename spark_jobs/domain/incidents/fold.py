@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from spark_jobs.domain.incidents.facts import incident
-from spark_jobs.domain.incidents.same_broker import with_same_broker
+from spark_jobs.domain.incidents.same_broker import broker_of, with_same_broker
 from spark_jobs.domain.incidents.silence import silent_findings, with_silence
 from spark_jobs.domain.incidents.thread import QUIET, Thread
 from spark_jobs.domain.incidents.threads import RootRules, threads
@@ -41,10 +41,10 @@ def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules:
     conditions = threads(reported.values(), RootRules(root_rules, by_name), unknown)
     silent = silent_findings(findings_by_id.values(), unknown.steps, audited.step)
     events = [
-        with_silence(incident(roots, consequences, by_name), silent)
+        (with_silence(incident(roots, consequences, by_name), silent), broker_of(roots, by_name))
         for roots, consequences in _events(conditions, by_name)
     ]
-    opened = with_same_broker(event for event in events if event.severity != SEVERITIES[0] or event.rule in blind)
+    opened = with_same_broker([each for each in events if each[0].severity != SEVERITIES[0] or each[0].rule in blind])
     return sorted(opened, key=lambda event: (-event.opened_at, event.cluster, event.rule, event.incident_id))
 
 

@@ -31,7 +31,8 @@ def gone_topics(history: GroupHistory, routes: Routes, memberships: Memberships,
     """
     absences: dict[str, list[Time]] = {}
     for topic, spans in routes.items():
-        brokers, readings = set(history.readable.get(topic, ())), history.offsets.get(topic)
+        brokers = {queues[0] for queues in history.readable.get(topic, ()) if queues}
+        readings = history.offsets.get(topic)
         for span in spans:
             time = span.start, span.end
             brokers |= {entry.broker_name for entry in span.state}

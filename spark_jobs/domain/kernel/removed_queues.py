@@ -1,8 +1,10 @@
-"""Queues that left a topic's route because `readQueueNums` was lowered, with the messages that they hold."""
+"""Queues that a topic's route named as readable before a step, and those beyond `readQueueNums` since that was lowered,
+with the messages that they hold.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,8 +12,11 @@ import numpy as np
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
-from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.window import Time, joined
+from spark_jobs.domain.model.series import Span, last_hour_before
+from spark_jobs.domain.model.window import HOUR, Time, joined
+
+#: Spans of a topic's route.
+Route = Sequence[Span[tuple[RouteEntry, ...]]]
 
 
 class RemovedQueue(NamedTuple):
@@ -28,42 +33,74 @@ class RemovedQueue(NamedTuple):
 
 def removed_queues(step: AuditedStep) -> Iterator[RemovedQueue]:
     """One per span and queue that was not drained before, by topic, queue and time."""
-    for topic, route in step.routes.items():
-        readings = step.history.offsets.get(topic)
-        for queue, times in removed_times(route).items() if readings else ():
-            for start, end in times:
-                backlog = left_backlog(readings, queue, (step.window.read_from, start)) if readings else 0
+    for topic, readings in step.history.offsets.items():
+        route = step.routes.get(topic, ())
+        queues = _not_always_readable(route, readings.queues)
+        before = readable_before(step, topic) if queues else {}
+        for queue in queues:
+            hour = _last_hour(before, queue)
+            for start, end in removed_times(route, queue, was_readable=hour is not None):
+                times = [*([] if hour is None else [around(step, hour)]), (step.window.read_from, start)]
+                backlog = left_backlog(readings, queue, times)
                 if backlog:
                     yield RemovedQueue(topic, queue, start, end, backlog)
 
 
-def removed_times(route: Iterable[Span[tuple[RouteEntry, ...]]]) -> Mapping[Place, list[Time]]:
-    """Per queue that was readable, the maximal times in which it is beyond its broker's read queues. The queues of a
-    topic that is deleted are forgotten: their messages are deleted, too.
+def readable_before(step: AuditedStep, topic: str) -> Mapping[Place | None, int]:
+    """By broker and number of queues that the topic's route named as readable before the step's window: the start of
+    the last hour in which it did, microseconds; by None, in which the topic had no route. Empty without an interval.
     """
-    most: dict[str, int] = {}
-    times: dict[Place, list[Time]] = {}
+    if all(interval.topic != topic for interval in step.intervals):
+        return {}
+    seen = step.history.readable.get(topic, {})
+    hours = {queues: last_hour_before(times, step.window, step.settings) for queues, times in seen.items()}
+    return {queues: hour for queues, hour in hours.items() if hour is not None}
+
+
+def around(step: AuditedStep, hour: int) -> Time:
+    """The time of the readings that a step is given of an hour before its window: `pipeline.sightings`."""
+    return hour - step.settings.max_gap, min(hour + HOUR + step.settings.max_gap, step.window.read_from)
+
+
+def _not_always_readable(route: Route, queues: Iterable[Place]) -> list[Place]:
+    """The queues that are beyond the read queues of their broker in any span, in order."""
+    fewest: dict[str, int] = {}
+    for entry in (entry for span in route for entry in span.state):
+        fewest[entry.broker_name] = min(entry.read_queue_nums, fewest.get(entry.broker_name, entry.read_queue_nums))
+    return sorted(queue for queue in queues if queue[0] in fewest and queue[1] >= fewest[queue[0]])
+
+
+def _last_hour(before: Mapping[Place | None, int], queue: Place) -> int | None:
+    """The last of the hours in which the queue was readable; None: it was not since the topic had no route. Both in one
+    hour, it was not.
+    """
+    named = (hour for queues, hour in before.items() if queues and queues[0] == queue[0] and queues[1] > queue[1])
+    last = max(named, default=None)
+    return None if last is None or last <= before.get(None, last - 1) else last
+
+
+def removed_times(route: Route, queue: Place, *, was_readable: bool) -> list[Time]:
+    """The maximal times in which a queue that was readable is beyond its broker's read queues. One of a topic that is
+    deleted is forgotten: its messages are deleted, too.
+    """
+    times: list[Time] = []
     for span in route:
-        if not span.state:
-            most.clear()
-        for entry in span.state:
-            known = most.get(entry.broker_name, 0)
-            for queue_id in range(entry.read_queue_nums, known):
-                times.setdefault((entry.broker_name, queue_id), []).append((span.start, span.end))
-            if entry.perm & PERM_READ:
-                most[entry.broker_name] = max(known, entry.read_queue_nums)
-    return {queue: joined(of_queue) for queue, of_queue in sorted(times.items())}
+        entry = next((entry for entry in span.state if entry.broker_name == queue[0]), None)
+        if entry is None:
+            was_readable = was_readable and bool(span.state)
+        elif queue[1] < entry.read_queue_nums:
+            was_readable = was_readable or bool(entry.perm & PERM_READ)
+        elif was_readable:
+            times.append((span.start, span.end))
+    return joined(times)
 
 
-def left_backlog(readings: OffsetReadings, queue: Place, time: Time) -> int:
-    """The messages that a queue holds by its last known sample in the time. 0: the group may have consumed them before
-    the queue was removed, because they are no more than it consumed between its last two samples.
+def left_backlog(readings: OffsetReadings, queue: Place, times: Iterable[Time]) -> int:
+    """The messages that a queue holds by its last known sample in the times, which are in order. 0: the group may have
+    consumed them before the queue was removed, because they are no more than it consumed between its last two samples.
     """
-    column = readings.columns.get(queue)
-    if column is None:
-        return 0
-    seen = readings.inside(*time)
-    lag, consumed = readings.lag[seen, column], readings.consumed_to[seen, column]
+    column, rows = readings.columns[queue], np.r_[tuple(readings.inside(*time) for time in times)]
+    lag, consumed = readings.lag[rows, column], readings.consumed_to[rows, column]
     last = np.flatnonzero(lag != UNKNOWN)[-2:]
     if not len(last):
         return 0

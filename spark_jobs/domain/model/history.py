@@ -278,8 +278,9 @@ class GroupHistory:
     whether brokers have them, None where that is not known.
     `unanswered`: by broker, the errors of the calls for the group's members that it did not answer.
     `proxies`: memberships of the cluster's `unseen.PROXIES_GROUP`, by broker. `captured`: when any broker answered
-    about the group as one that is there; `deleted`: when it was seen that it is deleted; `readable`: by topic and
-    broker, when the topic's route named the broker as one to read.
+    about the group as one that is there; `deleted`: when it was seen that it is deleted; `readable`: by topic, then by
+    broker and number of queues, when the topic's route named so many queues of the broker as readable; by None, when it
+    named no broker.
     """
 
     cluster: str
@@ -297,7 +298,7 @@ class GroupHistory:
     unanswered: Mapping[str, Series[str]] = field(default_factory=dict)
     captured: Sightings = NEVER
     deleted: Sightings = NEVER
-    readable: Mapping[str, Mapping[str, Sightings]] = field(default_factory=dict)
+    readable: Mapping[str, Mapping[Place | None, Sightings]] = field(default_factory=dict)
 
     def was_there_before(self, window: StepWindow, settings: AuditSettings) -> bool:
         """Return whether the group was captured before the window, and not deleted since: both in one hour, it was

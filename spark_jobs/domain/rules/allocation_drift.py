@@ -104,7 +104,7 @@ def _detail(finding: Finding) -> str:
     """Which queues nobody holds, and which two clients hold."""
     by_role = by_key(finding.evidence.queues, lambda queue: queue.role)
     texts = (
-        f"{words} {queues_by_topic(queue[:3] for queue in by_role[role])}"
+        f"{words} {queues_by_topic({queue[:3] for queue in by_role[role]})}"
         for role, words in ((DriftCause.HOLDS_LESS, "nobody holds"), (DriftCause.HOLDS_MORE, "two clients hold"))
         if role in by_role
     )

@@ -12,14 +12,13 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.gone_topics import is_up_without
-from spark_jobs.domain.kernel.removed_queues import removed_queues
+from spark_jobs.domain.kernel.removed_queues import Route, around, readable_before, removed_queues
 from spark_jobs.domain.model.finding import Finding, FindingQueue, Party, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
-from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry, queue_ranges
-from spark_jobs.domain.model.series import Span, last_hour_before
+from spark_jobs.domain.model.message_queue import PERM_READ, queue_ranges
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
-from spark_jobs.domain.model.window import HOUR, SECOND, Time, common
+from spark_jobs.domain.model.window import SECOND, Time, common
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.rules.commands import CLUSTER_LIST, READ_PERMISSION, READ_QUEUES, ROUTE
@@ -31,8 +30,6 @@ NAME = "BROKER_NOT_READABLE"
 NOT_READABLE = "NOT_READABLE"
 #: The measure of the messages that its queues held at the last sample.
 LAST_KNOWN = "last_known_backlog"
-#: Spans of a topic's route.
-Route = Sequence[Span[tuple[RouteEntry, ...]]]
 
 
 class NotReadableCause(StrEnum):
@@ -74,12 +71,12 @@ def seen_before(step: AuditedStep, topic: str, route: Route) -> dict[str, int]:
     """Brokers that the topic's route named as readable before the step's window, and that are not in its first span:
     each with the start of the last hour in which it was.
     """
-    sighted = step.history.readable.get(topic, {})
-    missing = sighted.keys() - {entry.broker_name for entry in route[0].state}
-    if not missing or all(interval.topic != topic for interval in step.intervals):
+    named = {entry.broker_name for entry in route[0].state}
+    if all(queues is None or queues[0] in named for queues in step.history.readable.get(topic, ())):
         return {}
-    hours = {name: last_hour_before(sighted[name], step.window, step.settings) for name in sorted(missing)}
-    return {name: hour for name, hour in hours.items() if hour is not None}
+    before = readable_before(step, topic)
+    missing = by_key(sorted(filter(None, before)), lambda queues: queues[0])
+    return {broker: max(before[queues] for queues in missing[broker]) for broker in sorted(missing.keys() - named)}
 
 
 def not_readable_spans(route: Route, before: Collection[str] = ()) -> Mapping[str, Sequence[NotReadable]]:
@@ -138,8 +135,7 @@ def _broker_hits(
         following = spans[place + 1].start - gap if place + 1 < len(spans) else span.end
         backlogs = held_backlog(readings, broker, span.start - gap, min(span.end, following))
         if place == 0 and last_hour is not None:
-            until = min(last_hour + HOUR + gap, step.window.read_from)
-            backlogs = held_backlog(readings, broker, last_hour - gap, until) | backlogs
+            backlogs = held_backlog(readings, broker, *around(step, last_hour)) | backlogs
         total = sum(backlogs.values())
         for (_, queue_id), backlog in backlogs.items():
             if backlog > 0:
@@ -251,11 +247,12 @@ RULE = Rule(
     "`subject` names the queues with a backlog, `measures` give the messages that they held at the last reading "
     "(`last_known_backlog`), `parties` the broker without members, and the members that the others list.",
     decided_by="the topic's route, and the group's offset readings of up to one `max_gap` before. Without a known "
-    "backlog there is no finding. A broker that left the route before the step's look-back still counts for "
-    "`sightings_days`, with the readings of the last hour in which the route named it. `NOT_REACHED`: the broker "
-    "lists no member for two heartbeats (60 s), while other brokers of the topic list some. The consumer offsets of "
-    "its queues stand in that time, and messages wait or come. It does not apply to members that pop. "
-    "`QUEUES_REMOVED`: the routes of the step and its look-back. ERROR.",
+    "backlog there is no finding. A broker that left the route before the step's look-back, or a queue that was "
+    "removed before it, still counts for `sightings_days`, with the readings of the last hour in which the route named "
+    "it. A removed queue is forgotten when the topic has no route for a while, because a topic that is created again "
+    "has other messages. `NOT_REACHED`: the broker lists no member for two heartbeats (60 s), while other brokers of "
+    "the topic list some. The consumer offsets of its queues stand in that time, and messages wait or come. It does "
+    "not apply to members that pop. ERROR.",
     causes={
         NotReadableCause.LEFT_ROUTE: Cause(
             "the route named the broker before, and no longer does",

@@ -11,9 +11,9 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import common
-from spark_jobs.domain.rules import pop_redelivering
+from spark_jobs.domain.rules import consume_failing, pop_redelivering
 from spark_jobs.domain.rules.behind import DECIDED_BY, FOLLOWS, verdict_hits
-from spark_jobs.domain.rules.roots import Follows, topics
+from spark_jobs.domain.rules.roots import Follows, everything, topics
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "CONSUMER_LAGGING"
@@ -58,5 +58,10 @@ RULE = Rule(
     example="`legacy-import`: the lag of its two queues only grew, from 36 to 381, until the slow consumer briefly "
     "caught up a little at 02:09:46 and 02:09:56.",
     hits=hits,
-    follows=(*FOLLOWS, Follows(pop_redelivering.NAME, topics)),
+    follows=(
+        *FOLLOWS,
+        Follows(pop_redelivering.NAME, topics),
+        # No client says which of them sends messages back, and so has more to do.
+        Follows(consume_failing.NAME, everything, root_causes=(consume_failing.SENT_BACK,)),
+    ),
 )

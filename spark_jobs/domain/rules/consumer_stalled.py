@@ -30,7 +30,7 @@ from spark_jobs.domain.rules.client_hung import pulling_by_hand
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.evidence import NEVER_COMMITTED
 from spark_jobs.domain.rules.filtered import FILTERED, FILTERED_OUT
-from spark_jobs.domain.rules.in_common import with_what_they_share
+from spark_jobs.domain.rules.in_common import standing_broker, with_what_they_share
 from spark_jobs.domain.rules.offset_held_back import held_back_times
 from spark_jobs.domain.rules.refused import REFUSED, refused_hits
 from spark_jobs.domain.rules.roots import Follows, everything
@@ -155,7 +155,8 @@ RULE = Rule(
     meaning="The queue has a backlog and should be consumed, but its consumer offset did not advance, neither in the "
     "window nor since its interval began. One finding per group, topic and cause; the evidence names its queues with "
     "their backlog. A queue that was never committed has an unknown backlog: the evidence counts the messages that "
-    "were produced in the finding's time, so at least so many wait.",
+    "were produced in the finding's time, so at least so many wait. `all_of_one_broker` is 1 if they are all queues of "
+    "one broker, and no queue of another one stands.",
     decided_by=DECIDED_BY.format("STALL")
     + " `NEVER_COMMITTED` and `FEW_MESSAGES` go by the offset samples of the step and its look-back, while members "
     "that rebalance by themselves own the queue. They do not apply to queues of which the group subscribes to some "
@@ -201,6 +202,7 @@ RULE = Rule(
     },
     example=EXAMPLE,
     hits=hits,
+    broker=standing_broker,
     follows=(
         *FOLLOWS,
         Follows(strategy_unknown.NAME, everything, (OWNERS_UNKNOWN,)),

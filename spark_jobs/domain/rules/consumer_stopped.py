@@ -20,7 +20,7 @@ from spark_jobs.domain.rules.behind import (
 )
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.filtered import FILTERED, FILTERED_OUT
-from spark_jobs.domain.rules.in_common import with_what_they_share
+from spark_jobs.domain.rules.in_common import standing_broker, with_what_they_share
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "CONSUMER_STOPPED"
@@ -37,7 +37,8 @@ RULE = Rule(
     headline="Consumers of {groups} stopped committing offsets for {queues}",
     meaning="The consumer of the queue made progress and then stopped committing offsets, for longer than the window "
     "had shown progress, while messages wait. One finding per group and topic; the evidence names its queues "
-    "with their backlog.",
+    "with their backlog. `all_of_one_broker` is 1 if they are all queues of one broker, and no queue of another one "
+    "stands.",
     decided_by=DECIDED_BY.format("STOP"),
     causes={
         NO_COMMITS: Cause(
@@ -52,5 +53,6 @@ RULE = Rule(
     },
     example=EXAMPLE,
     hits=hits,
+    broker=standing_broker,
     follows=FOLLOWS,
 )

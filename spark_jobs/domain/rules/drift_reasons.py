@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from typing import NamedTuple
 
@@ -41,14 +41,19 @@ class _Drifted(NamedTuple):
     who: str
 
 
+_Source = Callable[[AuditedStep, _Drifted], Iterator[OtherInputs]]
+
+
 def explained(step: AuditedStep, drifts: Sequence[Drift]) -> str | None:
     """Sentences: per topic the inputs from which all clients that drift at one time have their lists; alternatives
-    where the lists do not tell them apart. None: no such inputs are known.
+    where the lists do not tell them apart, but none besides the route of a name server. None: no such inputs are known.
     """
     texts: dict[str, None] = {}
     for topic, of_topic in by_key(drifts, lambda each: each.topic).items():
         drifted = _drifted(of_topic)
-        reasons = list(_reasons(step, topic, drifted))
+        reasons = list(_reasons(step, topic, drifted, _server_routes)) or list(
+            _reasons(step, topic, drifted, _routes, _member_lists)
+        )
         if reasons:
             as_if = " or ".join(dict.fromkeys(reason.as_if for reason in reasons[:_NAMED]))
             advice = " ".join(dict.fromkeys(reason.advice for reason in reasons[:_NAMED]))
@@ -66,12 +71,12 @@ def _drifted(drifts: Sequence[Drift]) -> _Drifted:
     return _Drifted(interval, owned, who)
 
 
-def _reasons(step: AuditedStep, topic: str, drifted: _Drifted) -> Iterator[OtherInputs]:
-    """The inputs that give each client the queues that it holds, those of routes first."""
+def _reasons(step: AuditedStep, topic: str, drifted: _Drifted, *sources: _Source) -> Iterator[OtherInputs]:
+    """The inputs of these sources that give each client the queues that it holds."""
     replays = step.replays
     if replays is None:
         return
-    for reason in chain(_server_routes(step, drifted), _routes(step, drifted), _member_lists(step, drifted)):
+    for reason in chain.from_iterable(source(step, drifted) for source in sources):
         shares = replays.allocation(Inputs(topic, reason.members, reason.queues, ())).queues_of_client
         if all(shares.get(client_id, frozenset()) == owned for client_id, owned in drifted.owned.items()):
             yield reason

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.window import SECOND, from_micros, islands
@@ -25,14 +25,16 @@ _NOT_REPORTED = (
 #: What begins so soon after a change of the route is likely to come from it.
 _SHORTLY = 120 * SECOND
 
-#: The sentence on queues that are all of one broker's, and the only ones.
-ALL_OF_BROKER = "They are all queues of {broker}, and no queue of another broker stands: look at {broker}."
+#: The measure of queues that are all of one broker's, and the only ones, and the sentence on them.
+ALL_OF_BROKER = "all_of_one_broker"
+_ALL_OF_BROKER = "They are all queues of {broker}, and no queue of another broker stands: look at {broker}."
 #: Names in a sentence, at most.
 _NAMED = 3
 
 
 def with_what_they_share(step: AuditedStep, hits: Iterable[RuleHit], by_owner: str) -> Iterator[RuleHit]:
-    """The hits of queues; those of one condition say as their hint what its queues have in common, if that is known.
+    """The hits of queues; those of one condition say as their hint what its queues have in common, if that is known,
+    and as the measure `ALL_OF_BROKER` that this is their broker.
     `by_owner`: the cause of those that stand because of an owner: these also say that all queues of the topic stand.
     """
     of_condition: dict[tuple[str | None, str | None], list[RuleHit]] = defaultdict(list)
@@ -40,19 +42,41 @@ def with_what_they_share(step: AuditedStep, hits: Iterable[RuleHit], by_owner: s
         of_condition[hit.topic, hit.cause].append(hit)
     for together in of_condition.values():
         for island in islands(sorted(together, key=lambda hit: (hit.start, hit.end))):
-            hint = _hint(step, island, by_owner)
-            yield from (replace(hit, hint=" ".join(filter(None, (hit.hint, hint)))) if hint else hit for hit in island)
+            known = _intervals_with_queues(step, island)
+            is_of_broker = bool(known) and broker_of_all(_places(island), known[-1]) is not None
+            hint = _hint(step, island, known, by_owner)
+            for hit in island:
+                shown = {**(hit.measures or {}), ALL_OF_BROKER: 1.0} if is_of_broker else hit.measures
+                yield replace(hit, hint=" ".join(filter(None, (hit.hint, hint))) or None, measures=shown)
 
 
-def _hint(step: AuditedStep, island: Collection[RuleHit], by_owner: str) -> str | None:
-    """The hint by the last interval that begins before the last of the hits ends, and has queues."""
-    first, end = next(iter(island)), max(hit.end for hit in island)
-    known = [each for each in step.intervals if each.topic == first.topic and each.queues and each.start < end]
-    interval = max(known, key=lambda each: each.start, default=None)
-    places = {(hit.queue.broker_name, hit.queue.queue_id) for hit in island if hit.queue}
+def standing_broker(finding: Finding) -> str | None:
+    """The broker of which all queues stand, and no queue of another one; None: there is no such broker."""
+    brokers = {queue.broker_name for queue in finding.evidence.queues}
+    is_of_broker = dict(finding.evidence.measures or ()).get(ALL_OF_BROKER) and len(brokers) == 1
+    return brokers.pop() if is_of_broker else None
+
+
+def _places(island: Iterable[RuleHit]) -> Set[Place]:
+    return {(hit.queue.broker_name, hit.queue.queue_id) for hit in island if hit.queue}
+
+
+def _intervals_with_queues(step: AuditedStep, island: Collection[RuleHit]) -> Sequence[RebalanceInterval]:
+    """Those of the topic that begin before the last of the hits ends, in the order of their starts."""
+    topic, end = next(iter(island)).topic, max(hit.end for hit in island)
+    known = (each for each in step.intervals if each.topic == topic and each.queues and each.start < end)
+    return sorted(known, key=lambda each: each.start)
+
+
+def _hint(
+    step: AuditedStep, island: Collection[RuleHit], known: Sequence[RebalanceInterval], by_owner: str
+) -> str | None:
+    """The hint by the last of the `known` intervals."""
+    first, places = next(iter(island)), _places(island)
     master = _without_master(step, island)
-    if interval is None:
+    if not known:
         return master
+    interval = known[-1]
     if first.cause != by_owner:
         return " ".join(filter(None, (shared_by(places, interval), master))) or None
     is_all = len(places) > 1 and places == set(interval.queues or ())
@@ -102,13 +126,19 @@ def shared_by(standing: Collection[Place], interval: RebalanceInterval) -> str |
     readable, places = frozenset(interval.queues or ()), frozenset(standing)
     if len(places) < 2 or not places < readable:
         return None
-    sentences = []
-    (broker, *more), least = sorted({name for name, _ in places}), min(queue_id for _, queue_id in places)
-    if not more and places == {place for place in readable if place[0] == broker}:
-        sentences.append(ALL_OF_BROKER.format(broker=broker))
+    broker, least = broker_of_all(places, interval), min(queue_id for _, queue_id in places)
+    sentences = [_ALL_OF_BROKER.format(broker=broker)] if broker else []
     owned = interval.allocation.queues_of_client if interval.allocation else {}
     owners = [client_id for client_id, own in owned.items() if places == own & readable]
     sentences += [f"They are all queues of {owner}, and no queue of another member stands." for owner in owners]
     if not sentences and least and places == {place for place in readable if place[1] >= least}:
         sentences.append(f"They are all queues from index {least} on, and no queue below stands.")
     return " ".join(sentences) or None
+
+
+def broker_of_all(places: Set[Place], interval: RebalanceInterval) -> str | None:
+    """The broker of which two or more queues, and these alone, are all readable ones of a topic that has more."""
+    readable, brokers = frozenset(interval.queues or ()), {name for name, _ in places}
+    of_brokers = {place for place in readable if place[0] in brokers}
+    is_of_broker = len(brokers) == 1 and places == of_brokers and 2 <= len(places) < len(readable)
+    return brokers.pop() if is_of_broker else None

@@ -80,10 +80,17 @@ def brokers_that_list_fewer(finding: Finding) -> Iterable[Hashable]:
     return {party.name for party in parties if len(party.client_ids or ()) < most}
 
 
+def _broker(finding: Finding) -> str | None:
+    """The broker that lists fewer, if only one does."""
+    brokers = list(map(str, brokers_that_list_fewer(finding)))
+    return brokers[0] if len(brokers) == 1 else None
+
+
 RULE = Rule(
     name=NAME,
     headline="Brokers list different members of {groups}",
     detail=_detail,
+    broker=_broker,
     meaning="The brokers that host a topic list different members of the group. Each client asks a random one of them, "
     "so the clients disagree for as long as this lasts: some queues are consumed twice, others by nobody. One "
     "finding per group and topic, except retry topics; `parties` are the brokers with the client ids that each "

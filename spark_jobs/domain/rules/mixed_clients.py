@@ -115,7 +115,7 @@ RULE = Rule(
     decided_by="language and version of the connections, as the broker lists them; unknown ones do not count as "
     "different (they are replayed by the rules of the current Java client). Message models: what the "
     "clients report in their running info, where it was recorded; otherwise a broker whose message model of "
-    "the group changes and changes back while the clients stay the same (it is then unknown which client "
+    "the group changes and changes back while all clients of before stay (it is then unknown which client "
     "has which).",
     causes={
         MixedClientsCause.DIFFERENT_MESSAGE_MODELS: Cause(

@@ -33,7 +33,7 @@ def flaps(
     spans: Sequence[Span[Membership]], answer: Callable[[Membership], Hashable], lasting: int = 0
 ) -> Iterator[tuple[Span[Membership], Span[Membership]]]:
     """Each run of a broker's answers that differs from the same answer before and after it, with the run before it:
-    while the clients are the same, or where it lasts no longer than `lasting` (microseconds), which no deployment and
+    while all clients of before stay, or where it lasts no longer than `lasting` (microseconds), which no deployment and
     its rollback do. A broker keeps the answer of the last heartbeat.
 
     Source: `ConsumerGroupInfo.updateSubscription`, `ConsumerGroupInfo.updateChannel`.
@@ -43,9 +43,9 @@ def flaps(
         neighbors = [before[-1], *now, after[0]]
         no_gap = all(span.end == following.start for span, following in pairwise(neighbors))
         back = answer(before[0].state) == answer(after[0].state) != answer(now[0].state)
-        lists = set(map(_ids, neighbors))
-        is_brief = now[-1].end - now[0].start <= lasting
-        if no_gap and back and all(lists) and (len(lists) == 1 or is_brief):
+        lists = [set(_ids(span)) for span in neighbors]
+        stay, is_brief = all(lists[0] <= ids for ids in lists), now[-1].end - now[0].start <= lasting
+        if no_gap and back and all(lists) and (stay or is_brief):
             yield before[-1], now[-1]._replace(start=now[0].start)
 
 

@@ -48,7 +48,8 @@ class Rule:
     groups share where one event caused them all (None: each group has its own). `is_blind`: of the group nothing is
     known while it stands. `headline`: an incident in a sentence, with `{groups}`, `{topics}`, `{queues}`,
     `{brokers}`, `{subjects}` and `{members}` as it names them; `{members:has|have}` agrees with their number.
-    `detail`: what the worst finding adds to the headline behind a colon, empty: nothing.
+    `detail`: what the worst finding adds to the headline behind a colon, empty: nothing. `broker`: the only broker that
+    a finding points to, None: there is no such one.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Rule:
     is_blind: bool = False
     headline: str = ""
     detail: Callable[[Finding], str] | None = None
+    broker: Callable[[Finding], str | None] = lambda _: None
 
     def commands_of(self, cause: str | None) -> tuple[str, ...]:
         """The commands that the advice for this cause asks for, as templates."""

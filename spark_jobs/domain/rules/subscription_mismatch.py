@@ -110,7 +110,7 @@ RULE = Rule(
     "member that does not read them. One finding per group and cause; `parties` are the different "
     "subscriptions with the clients that have them.",
     decided_by="the subscriptions in the clients' own running info, where it was recorded; otherwise a broker whose "
-    "subscriptions of the group change and change back while the clients stay the same (it is then unknown "
+    "subscriptions of the group change and change back while all clients of before stay (it is then unknown "
     "which client has which; `changes`: how often it changed). Such a finding lasts until one of these clients is "
     "gone, or the subscription has been the same for twice as long as it usually is. Retry topics do not count, nor "
     "does the order of tags. ERROR.",

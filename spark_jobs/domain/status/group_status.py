@@ -115,7 +115,8 @@ def group_status(
     group = capacity.GroupInStep(
         members=None if connected is None else len(connected),
         queues=max((end.readable for end in ordinary), default=0),
-        backlog_is_known=backlog.backlog_end is not None,
+        # That nothing comes back to the group says nothing about its topics.
+        backlog_is_known=backlog.backlog_end is not None and any(row.interval.is_ordinary for row in step.progress),
         unknown_queues=len(unknown),
         held_back=held_back(step, queues, unknown, findings),
         unknown_at_first=queues.unknown_at_first,

@@ -40,6 +40,10 @@ class Booted(NamedTuple):
     address: str
 
 
+class Stopped(NamedTuple):
+    """A broker, or another process, wrote its last line before it started again."""
+
+
 class Connected(NamedTuple):
     """A consumer has connected. `local`: to which address of the broker or proxy."""
 
@@ -165,6 +169,6 @@ class LockAsked(NamedTuple):
 
 
 Event = (
-    Booted | Connected | Disconnected | Expired | Empty | Born | Subscribed | Unsubscribed | Registered | Listed
-    | TopicListed | TopicChanged | WritePermission | Rebalanced | Committed | LockAsked
+    Booted | Stopped | Connected | Disconnected | Expired | Empty | Born | Subscribed | Unsubscribed | Registered
+    | Listed | TopicListed | TopicChanged | WritePermission | Rebalanced | Committed | LockAsked
 )  # fmt: skip

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from spark_jobs.ingest.logs.events import Booted, Empty, Event, Expired
+from spark_jobs.ingest.logs.events import Booted, Empty, Event, Expired, Stopped
 from spark_jobs.ingest.logs.readers import (
     CHANNEL,
     QUEUE,
@@ -100,6 +100,9 @@ _LINES: Final[dict[str, tuple[str, Reader]]] = {
         rf"(?P<group>[^,]+), mq={QUEUE}, old client id=.+?, new client id=(?P<client>\S+)",
         _GOT,
     ),
+    # The first properties that a process writes when it starts: of 5.x, of all.
+    " - brokerConfigPath=": ("", fields_of(Stopped)),
+    " - rocketmqHome=": ("", fields_of(Stopped)),
     "The broker[": (
         r"(?P<broker>[^,]+), (?P<address>[^]]+)\] boot success",
         fields_of(Booted, "broker", "address"),

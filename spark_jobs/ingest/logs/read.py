@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from spark_jobs.domain.model.window import Time, joined
 from spark_jobs.ingest.logs.entries import Entry, FileClock, LogFile, LogZone, WrittenTime
-from spark_jobs.ingest.logs.events import Committed, Event
+from spark_jobs.ingest.logs.events import Committed, Event, Stopped
 from spark_jobs.ingest.logs.lines import WORDS, events
 from spark_jobs.ingest.logs.offsets import Commit, Commits, commit_of, committed
 
@@ -76,7 +76,7 @@ def read_file(path: Path, zone: LogZone) -> FileLog:
     log, file, clock = FileLog(path), LogFile(path), FileClock(path, zone)
     placed: list[tuple[_Placed, Event]] = []
     commits: dict[Commit, tuple[_Placed, int]] = {}
-    alive = _Alive()
+    alive, before = _Alive(), None
     for entry in file:
         alive.take(entry)
         if WORDS.search(entry.text):
@@ -87,8 +87,11 @@ def read_file(path: Path, zone: LogZone) -> FileLog:
                 place = _Placed(entry.written, entry.is_gmt_8)
                 if isinstance(event, Committed):
                     commits[commit_of(event, entry.written.local)] = place, event.offset
-                else:
+                elif not isinstance(event, Stopped):
                     placed.append((place, event))
+                elif before:
+                    placed.append((before, event))
+        before = _Placed(entry.written, entry.is_gmt_8)
     log.entries, log.went_back, log.damage = alive.entries, alive.went_back, file.damage
     log.events = [Logged(clock.to_utc(*place), event) for place, event in placed]
     log.commits = committed((key, clock.to_utc(*place), offset) for key, (place, offset) in commits.items())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
@@ -50,9 +51,14 @@ def presence_of(read: Sequence[Process]) -> Mapping[str, Presence]:
     return defaultdict(lambda: Presence(of_unnamed, ()), presence)
 
 
+def boots_of(process: Process) -> list[int]:
+    """When the broker has started, in order of time."""
+    return [at for at, event in process.logged if isinstance(event, Booted)]
+
+
 def _down(process: Process) -> list[Time]:
     """The gaps of a broker's log, and the time before it, that end with a start of the broker."""
-    boots = [at for at, event in process.logged if isinstance(event, Booted)]
+    boots = boots_of(process)
     gaps = zip([0, *(last + 1 for _, last in process.alive)], [first - 1 for first, _ in process.alive], strict=False)
     return [(end, start) for end, start in gaps if any(start < boot <= start + LONGEST_SILENCE for boot in boots)]
 
@@ -82,12 +88,23 @@ def topics_of(read: Sequence[Process]) -> dict[str, dict[str, list[QueuesChanged
     }
 
 
+def _losses(logged: Sequence[tuple[int, OfTopic]], boots: Sequence[int]) -> Iterator[tuple[int, OfTopic]]:
+    """The starts at which a broker has not loaded a topic that it had: its store is lost."""
+    own = [(at, event) for at, event in logged if event.broker is None and isinstance(event, TopicChanged)]
+    for former, boot in pairwise([0, *boots]):
+        known = [event for at, event in own if at <= boot]
+        loaded = any(former < at <= boot and event.before == event.queues for at, event in own)
+        if known and known[-1].queues and not loaded:
+            yield boot, TopicChanged(None, known[-1].topic, None, known[-1].queues)
+
+
 def _of_broker(logged: list[tuple[int, OfTopic]], broker: Process | None, topic: str) -> list[QueuesChanged]:
     begins = broker.alive[0][0] if broker and broker.alive else 0
     stored = broker.topics.get(topic) if broker else None
     if not logged:
         return [QueuesChanged(begins, stored)]
-    ordered = sorted(logged, key=itemgetter(0))
+    lost = _losses(sorted(logged, key=itemgetter(0)), boots_of(broker) if broker else ())
+    ordered = sorted([*logged, *lost], key=itemgetter(0))
     changes = [QueuesChanged(at, event.queues) for at, event in ordered]
     match ordered[0][1]:
         case TopicChanged(before=before):

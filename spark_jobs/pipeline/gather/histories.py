@@ -20,6 +20,7 @@ from spark_jobs.domain.model.history import (
     GroupHistory,
     Membership,
     OwnedQueue,
+    Place,
     RequestMode,
     ServerRoutes,
     Serving,
@@ -113,7 +114,7 @@ def _history(cluster: str, group: str, by_kind: _Group, measured: Readings) -> G
         unanswered=by_name(UNANSWERED, lambda folded: _series(folded, str)),
         captured=by_name(CAPTURED, lambda folded: Sightings.of(folded[0].times)).get(group, NEVER),
         deleted=by_name(DELETED, lambda folded: Sightings.of(folded[0].times)).get(group, NEVER),
-        readable=by_name(READABLE, lambda folded: {broker: Sightings.of(times) for _, broker, times in folded}),
+        readable=by_name(READABLE, lambda folded: {readable(row): Sightings.of(times) for _, row, times in folded}),
     )
 
 
@@ -160,10 +161,17 @@ def membership(row: Struct) -> Membership:
 
 
 def route(row: Struct) -> tuple[RouteEntry, ...]:
-    """A topic's route, sorted as clients sort its brokers."""
+    """A topic's route with all brokers that any name server names, sorted as clients sort them."""
     topic_type = STATIC if row["is_static"] else row["message_type"]
-    entries = (RouteEntry(**entry, topic_type=topic_type) for entry in row["queues"])
+    of_servers = {entry.broker_name: entry for _, entries in server_routes(row) for entry in entries}
+    answered = {entry["broker_name"]: RouteEntry(**entry) for entry in row["queues"]}
+    entries = (entry._replace(topic_type=topic_type) for entry in (of_servers | answered).values())
     return tuple(sorted(entries, key=lambda entry: java_order(entry.broker_name)))
+
+
+def readable(row: Struct) -> Place | None:
+    """A broker of a topic and how many of its queues were readable; None: the topic had no route."""
+    return None if row["broker_name"] is None else (row["broker_name"], row["read_queue_nums"])
 
 
 def server_routes(row: Struct) -> ServerRoutes:

@@ -4,7 +4,7 @@ calls that no broker answered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -19,18 +19,23 @@ from spark_jobs.domain.model.window import HOUR, AuditSettings, to_micros
 from spark_jobs.pipeline.exchange import CAPTURED, DELETED, READABLE, STATES_ARROW, UNANSWERED
 from spark_jobs.pipeline.gather.arrow_values import completed
 
-_THING = ("cluster", "consumer_group", "topic", "broker_name", "deleted")
-#: A group that was there before a step's window, as (cluster, group); or a broker that was readable then, as (cluster,
-#: topic, broker, start of the last hour in which it was, microseconds).
-Known = tuple[str, str] | tuple[str, str, str, int]
+_BROKER = ("broker_name", "read_queue_nums")
+_THING = ("cluster", "consumer_group", "topic", "deleted", *_BROKER)
+#: What was there before a step's window: a group, as (cluster, group); or so many queues of a broker that could be
+#: read, as (cluster, topic, broker, number, start of the last hour in which they could, microseconds; no broker: in
+#: which the topic had no route).
+Known = tuple[str, str] | tuple[str, str, str | None, int, int]
 
 
 def sighted(sightings: pa.Table, read_from: datetime) -> pa.Table:
-    """One row per (group, group that is deleted, or topic and broker) of `sightings`; `times`: the first and the last
-    of each hour, in any order, in microseconds.
+    """One row per (group, group that is deleted, topic without a route, or topic and broker with its read queues) of
+    `sightings`; `times`: the first and the last of each hour, in any order, in microseconds.
 
     Of the hours before the one that holds `read_from` the last time is enough: all steps of the run begin later.
+    Where the number of read queues was not recorded, it was at least 1.
     """
+    number = pc.fill_null(sightings["read_queue_nums"], 1)
+    sightings = sightings.set_column(sightings.column_names.index("read_queue_nums"), "read_queue_nums", number)
     is_earlier = pc.less(sightings["hour"], read_from.replace(minute=0, second=0, microsecond=0))
     earlier, since = sightings.filter(is_earlier), sightings.filter(pc.invert(is_earlier))
     last_before = earlier.group_by(_THING).aggregate([("last_at", "max")])
@@ -47,7 +52,7 @@ def sighted_states(sighted: pa.Table) -> pa.Table:
     columns = {
         "kind": pc.if_else(pc.is_null(sighted["topic"]), of_group, READABLE),
         "name": pc.coalesce(sighted["topic"], sighted["consumer_group"]),
-        "broker": sighted["broker_name"],
+        READABLE: pc.make_struct(sighted["broker_name"], sighted["read_queue_nums"], field_names=_BROKER),
     }
     named = {name: sighted[name] for name in ("cluster", "consumer_group", "times")}
     return completed(named | columns, STATES_ARROW, len(sighted))
@@ -75,25 +80,25 @@ def known_before(sighted: pa.Table, settings: AuditSettings, steps: Iterable[int
     """Per start of a step (microseconds) all that its kernel can ask about rows of `sighted`."""
     captured: dict[tuple[str, str], Sightings] = {}
     deleted: dict[tuple[str, str], Sightings] = {}
-    readable: dict[tuple[str, str, str], Sightings] = {}
+    readable: dict[tuple[str, str, str | None, int], Sightings] = {}
     for row in sighted.to_pylist():
         times = Sightings.of(np.array(row["times"], np.int64))
         if row["topic"] is None:
             (deleted if row["deleted"] else captured)[row["cluster"], row["consumer_group"]] = times
         else:
-            readable[row["cluster"], row["topic"], row["broker_name"]] = times
+            readable[row["cluster"], row["topic"], row["broker_name"], row["read_queue_nums"]] = times
     groups = [GroupHistory(*group, captured=captured[group], deleted=deleted.get(group, NEVER)) for group in captured]
     known: dict[int, set[Known]] = {}
     for start in steps:
         window = settings.window(start)
-        hours = {broker: last_hour_before(times, window, settings) for broker, times in readable.items()}
-        known[start] = {(*broker, hour) for broker, hour in hours.items() if hour is not None}
+        hours = {queues: last_hour_before(times, window, settings) for queues, times in readable.items()}
+        known[start] = {(*queues, hour) for queues, hour in hours.items() if hour is not None}
         known[start] |= {(of.cluster, of.consumer_group) for of in groups if of.was_there_before(window, settings)}
     return known
 
 
-class LostBrokers(NamedTuple):
-    """A topic of which a route lacks brokers that were readable before; `hours`: the starts of those in which they last
+class LostQueues(NamedTuple):
+    """A topic of which a route lacks queues that were readable before. `hours`: the starts of those in which they last
     were, microseconds.
     """
 
@@ -103,30 +108,32 @@ class LostBrokers(NamedTuple):
     hours: list[int]
 
 
-def lost_brokers(
-    sighted: pa.Table, routes: Iterable[tuple[str, str, list[str]]], read_from: datetime
-) -> list[LostBrokers]:
-    """Of rows of `sighted`, and of the brokers that each route (cluster, topic) names: those that were last seen before
-    `read_from` and are not in every route of their topic. Where none was, no route is looked at.
+def lost_queues(
+    sighted: pa.Table, routes: Iterable[tuple[str, str, Mapping[str, int]]], read_from: datetime
+) -> list[LostQueues]:
+    """Of rows of `sighted`, and of the read queues by broker of each route (cluster, topic): the queues that were last
+    seen before `read_from` and are not in every route of their topic. Where none was, no route is looked at.
     """
     last = _last_hours(sighted, to_micros(read_from))
-    always: dict[tuple[str, str], set[str]] = {}
-    for cluster, topic, named in routes if last else ():
-        always.setdefault((cluster, topic), set(named)).intersection_update(named)
-    lost: dict[tuple[str, str], LostBrokers] = {}
-    for (cluster, topic, broker), hour in last.items():
-        if broker not in always.get((cluster, topic), {broker}):
-            of_topic = lost.setdefault((cluster, topic), LostBrokers(cluster, topic, [], []))
+    fewest: dict[tuple[str, str], dict[str, int]] = {}
+    for cluster, topic, numbers in routes if last else ():
+        always = fewest.get((cluster, topic), numbers)
+        fewest[cluster, topic] = {name: min(numbers[name], always[name]) for name in always if name in numbers}
+    lost: dict[tuple[str, str], LostQueues] = {}
+    for (cluster, topic, broker, number), hour in last.items():
+        if number > fewest.get((cluster, topic), {broker: number}).get(broker, 0):
+            of_topic = lost.setdefault((cluster, topic), LostQueues(cluster, topic, [], []))
             of_topic.brokers.append(broker)
             of_topic.hours.append(hour)
     return list(lost.values())
 
 
-def _last_hours(sighted: pa.Table, until: int) -> dict[tuple[str, str, str], int]:
-    """By cluster, topic and broker: start of the last hour in which it was seen before then."""
-    of_brokers = sighted.filter(pc.is_valid(sighted["topic"])).to_pylist()
+def _last_hours(sighted: pa.Table, until: int) -> dict[tuple[str, str, str, int], int]:
+    """By cluster, topic, broker and number of read queues: start of the last hour in which it was seen before then."""
     last = {
-        (row["cluster"], row["topic"], row["broker_name"]): max((at for at in row["times"] if at < until), default=None)
-        for row in of_brokers
+        (row["cluster"], row["topic"], row["broker_name"], row["read_queue_nums"]): max(
+            (at for at in row["times"] if at < until), default=None
+        )
+        for row in sighted.filter(pc.is_valid(sighted["broker_name"])).to_pylist()
     }
-    return {thing: at - at % HOUR for thing, at in last.items() if at is not None}
+    return {queues: at - at % HOUR for queues, at in last.items() if at is not None}

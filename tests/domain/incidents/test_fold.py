@@ -557,21 +557,31 @@ def test_of_several_causes_the_one_with_most_messages_leads_and_of_one_cause_the
     assert one.advice == same[-1].finding.advice
 
 
-def test_stalls_of_one_brokers_queues_in_several_groups_name_each_other() -> None:
-    def stalled(span: str, group: str, rule: str, broker: str = "b") -> list[PublishedFinding]:
-        advice = (
-            f"Restart it. They are all queues of {broker}, and no queue of another broker stands: look at {broker}."
-        )
+def test_incidents_of_several_groups_that_point_to_one_broker_name_each_other() -> None:
+    def stalled(span: str, group: str, rule: str, broker: str = "b", alone: float = 1) -> list[PublishedFinding]:
         found = published(span, rule, "NO_PROGRESS", group, topic="t", queues=[("t", broker, 0, "BEHIND")])
-        return [one._replace(finding=one.finding._replace(advice=advice)) for one in found]
+        measures: list[tuple[str, float | None]] = [("all_of_one_broker", alone)]
+        return [
+            one._replace(finding=one.finding._replace(evidence=one.finding.evidence._replace(measures=measures)))
+            for one in found
+        ]
+
+    def split(span: str, group: str, *fewer: str) -> list[PublishedFinding]:
+        parties = [("a", ("c1", "c2")), *((broker, ("c1",)) for broker in fewer)]
+        return published(span, "MEMBERSHIP_VIEW_SPLIT", "BROKERS_DISAGREE", group, topic="t", parties=parties)
 
     found = folded(
         stalled("03:10-03:50", "g1", "CONSUMER_STALLED"),
         stalled("03:11-03:40", "g2", "CONSUMER_STOPPED"),
-        stalled("03:10-03:50", "g3", "CONSUMER_STALLED", "a"),
-        stalled("03:25-03:50", "g4", "CONSUMER_STALLED"),
+        split("03:12-03:40", "g3", "b"),
+        # Of another broker, of queues of others, too, of two brokers, and much later.
+        stalled("03:10-03:50", "g4", "CONSUMER_STALLED", "a"),
+        stalled("03:10-03:50", "g5", "CONSUMER_STALLED", alone=0),
+        split("03:12-03:40", "g6", "b", "c"),
+        stalled("03:25-03:50", "g7", "CONSUMER_STALLED"),
     )
-    first_words = {one.groups[0]: one.advice.partition(" Restart it.")[0] for one in found}
-    assert first_words["g1"] == "The queues of b stand in g2, too: look at b first."
-    assert first_words["g2"] == "The queues of b stand in g1, too: look at b first."
-    assert all(first_words[group].startswith("Restart it.") for group in ("g3", "g4"))
+    advice = {one.groups[0]: one.advice for one in found}
+    assert advice["g1"] == "Incidents of g2, g3 point to b, too: look at b first. Do it."
+    assert advice["g2"] == "Incidents of g1, g3 point to b, too: look at b first. Do it."
+    assert advice["g3"] == "Incidents of g1, g2 point to b, too: look at b first. Do it."
+    assert {advice[group] for group in ("g4", "g5", "g6", "g7")} == {"Do it."}

@@ -9,7 +9,8 @@ import pytest
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import GroupHistory, Place
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.in_common import shared_by, with_what_they_share
+from spark_jobs.domain.rules.in_common import shared_by, standing_broker, with_what_they_share
+from tests.domain.audited import finding
 from tests.domain.rules.builders import allocation, audited_step, interval, members
 from tests.kernel import series_of
 
@@ -53,6 +54,24 @@ def test_what_standing_queues_share(queues: str, owners: str, standing: str, exp
     owned = allocation(listed, owners) if owners else None
     of_topic = interval(0, 600, listed, owned and replace(owned, queues=places(queues)))
     assert shared_by(places(standing), replace(of_topic, queues=tuple(places(queues)))) == expected
+
+
+@pytest.mark.parametrize(("standing", "broker"), [("a:0 a:1", "a"), ("a:0 b:0", None), ("a:0 a:1 b:0", None)])
+def test_that_all_queues_of_one_broker_stand_is_a_measure(standing: str, broker: str | None) -> None:
+    listed, queues = members("c1 c2"), places("a:0 a:1 b:0 b:1")
+    owned = replace(allocation(listed, "0 1 1 0"), queues=queues)
+    step = audited_step(replace(interval(0, 600, listed, owned), queues=tuple(queues)))
+    hits = [
+        RuleHit(0, 100, "NO_COMMITS", "t", queue=FindingQueue("t", *place, ""), measures={"age_ms": 1})
+        for place in places(standing)
+    ]
+    for hit in with_what_they_share(step, hits, "NO_PROGRESS"):
+        assert hit.measures == ({"age_ms": 1, "all_of_one_broker": 1} if broker else {"age_ms": 1})
+    queues_named = [("t", *place, "") for place in places(standing)]
+    found = finding("f", "CONSUMER_STOPPED", 0, 100, queues=queues_named)
+    assert standing_broker(found) is None
+    measured = found.evidence._replace(measures=[("all_of_one_broker", 1.0)])
+    assert standing_broker(found._replace(evidence=measured)) == broker
 
 
 def test_hits_of_one_condition_are_looked_at_together() -> None:

@@ -12,7 +12,7 @@ from spark_jobs.domain.judge import audited_step as audited_history
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.finding import Party, RuleHit
-from spark_jobs.domain.model.history import Connection, GroupHistory, Membership
+from spark_jobs.domain.model.history import Connection, GroupHistory, Membership, ServerRoutes
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
@@ -163,3 +163,17 @@ def test_two_splits_that_last_for_a_moment_are_those_of_two_reconnects() -> None
 def audited(history: GroupHistory) -> AuditedStep:
     """Its step from second 0 on."""
     return audited_history(history, Replays(StrategySettings(strategy="AVG")), SETTINGS, 0)
+
+
+def test_the_name_server_that_lacks_a_broker_is_named() -> None:
+    """Of both brokers the first name server knows one, until the second route that it gives; the second knows both."""
+    step = _step(_view("b", 0, 100, "c1 c2"), _view("b2", 0, 100, "c1"))
+    b, b2 = (RouteEntry(name, 6, 4, 4) for name in ("b", "b2"))
+    said: ServerRoutes = (("n1:9876", (b,)), ("n2:9876", (b, b2)))
+    later: ServerRoutes = (("n2:9876", ()),)
+    routes = {"t": series_of([(0, said), (110 * SECOND, later)])}
+    hits_of = list(hits(replace(step, history=replace(step.history, server_routes=routes))))
+    assert {hit.hint for hit in hits_of} == {
+        "Name server n1:9876 does not know b2: clients that ask it for the route do not connect there."
+    }
+    assert {hit.hint for hit in hits(step)} == {None}
