@@ -89,7 +89,7 @@ def read_file(path: Path, zone: LogZone) -> FileLog:
                     commits[commit_of(event, entry.written.local)] = place, event.offset
                 elif not isinstance(event, Stopped):
                     placed.append((place, event))
-                elif before:
+                elif before and before.written != entry.written:
                     placed.append((before, event))
         before = _Placed(entry.written, entry.is_gmt_8)
     log.entries, log.went_back, log.damage = alive.entries, alive.went_back, file.damage
