@@ -48,8 +48,9 @@ RULE = Rule(
     causes={
         Reason.CONSUMED_THROUGH_PROXY: Cause(
             "the cluster has a proxy",
-            "To see the members, also record the group's consumer connections from every proxy (on its remoting port). "
-            "The proxies are the connections of CID_DefaultHeartBeatSyncerTopic.",
+            "The proxies know the members: `rebalance-audit explain` shows them if the group's consumer connections "
+            "are recorded from every proxy, too (on its remoting port). The proxies are the connections of "
+            "CID_DefaultHeartBeatSyncerTopic.",
         ),
         Reason.CONSUMED_BY_UNSEEN: Cause(
             "no proxy was seen in the cluster",

@@ -28,8 +28,7 @@ UNASSIGNED: Mapping[str, str] = {
     "instead",
     UnassignedCause.ROOM_FILTER: "MACHINE_ROOM skips brokers outside the configured rooms, by design",
     UnassignedCause.CONFIG_HOLE: "no configured list contains this",
-    UnassignedCause.WAITS_FOR_LOCK: "{} waits for the broker's lock on this, which a broker frees 60 s after the last "
-    "renewal",
+    UnassignedCause.WAITS_FOR_LOCK: "{} waits for the broker's lock, which a broker frees 60 s after the last renewal",
     UnassignedCause.ROUTE_OUTDATED: "{} does not list this yet: it still has the route of before",
     UnassignedCause.NO_VIRTUAL_NODES: "no member is on the hash ring (virtualNodeCnt is 0)",
     UnassignedCause.NOT_LISTED: "all members report their queues, and none of them lists this",
@@ -86,7 +85,8 @@ REASONS: Mapping[str, str] = {
     "recorded, so the owners cannot be replayed.",
     Reason.NOT_SUBSCRIBED: "No member subscribes to the topic (any more), so nobody consumes it.",
     Reason.NO_READABLE_QUEUE: "The topic has no readable queue, so clients keep the queues they had.",
-    Reason.UNKNOWN_STRATEGY: "A member uses a custom strategy: configure which of RocketMQ's strategies it equals.",
+    Reason.UNKNOWN_STRATEGY: "The owners are unknown: a member runs a class that is none of RocketMQ's strategies, or "
+    "the members report queues that no strategy explains. Configure `strategy` of the group.",
     Reason.BROKER_LACKS_STRATEGY: "The broker assigns the queues, and has only AVG and AVG_BY_CIRCLE: a member that "
     "uses another strategy gets none (`clientRebalance` is false).",
     Reason.SETTINGS_MISSING: "The strategy cannot be replayed without its rooms or queue lists, so who owned the "
