@@ -31,6 +31,8 @@ from tests.made_groups.recorder import recorded
 FIRST, SECOND_ONE = IDS = ("10.31.0.1@7#1", "10.31.0.2@7#2")
 EIGHT = [(ALWAYS, {"broker-a": 8})]
 FAULT = Time(600, 1200)
+_JAVA = "org.apache.rocketmq.client.consumer.rebalance."
+Says = Callable[[ClientState], ClientState]
 #: One round until a snapshot shows it, and one until the next source does.
 TOLERANCE = 2 * SETTINGS.cadence // SECOND
 
@@ -168,20 +170,42 @@ def test_without_a_finding_queues_of_which_none_is_consumed_are_named(
     assert all(re.fullmatch(pattern, text) for pattern, text in zip(queues, rest, strict=True))
 
 
+def listing(*numbers: int, strategy_class: str | None = f"{_JAVA}AllocateMessageQueueAveragely") -> Says:
+    owned = tuple(OwnedQueue("topic", "broker-a", number, None, False) for number in numbers)
+    return lambda state: state._replace(owned=owned, strategy_class=strategy_class)
+
+
 def test_queues_that_nobody_holds_and_that_two_hold_are_one_incident() -> None:
     """When the third member joins, the second one keeps 4 to 7: nobody holds 3, and the third one has 6 and 7, too.
     The first one takes 3 ten minutes before the second one follows.
     """
     third = "10.31.0.3@7#3"
 
-    def with_queues(first: int, end: int) -> Callable[[ClientState], ClientState]:
-        owned = tuple(OwnedQueue("topic", "broker-a", number, None, False) for number in range(first, end))
-        return lambda state: state._replace(owned=owned)
-
-    kept = {SECOND_ONE: (Time(600, 1800), with_queues(4, 8)), FIRST: (Time(1200, 1800), with_queues(0, 4))}
+    kept = {SECOND_ONE: (Time(600, 1800), listing(4, 5, 6, 7)), FIRST: (Time(1200, 1800), listing(0, 1, 2, 3))}
     life = Life({"topic": EIGHT}, [(ALWAYS, IDS), (600, (*IDS, third))], says=kept)
     incident = incident_of(life, 1)
     assert (incident.rule, incident.causes, len(incident.roots)) == ("ALLOCATION_DRIFT", ("HOLDS_LESS",), 1)
     (drift,) = (each for each in judged(life, 1).findings if each.rule == "ALLOCATION_DRIFT")
     roles = {(queue.queue_id, queue.role) for queue in drift.evidence.queues}
     assert roles == {(3, "HOLDS_LESS"), (6, "HOLDS_MORE"), (7, "HOLDS_MORE")}
+
+
+def test_of_a_group_whose_owners_are_unknown_nobody_is_blamed() -> None:
+    """Queue 3 is in both lists, and no strategy gives them. 2 and 3 stand."""
+    says = {
+        one: (Time(-HOUR, HOUR), listing(*own, strategy_class=None))
+        for one, own in ((FIRST, (0, 3, 5, 6)), (SECOND_ONE, (1, 2, 3, 7)))
+    }
+    life = Life(
+        {"topic": EIGHT},
+        [(ALWAYS, IDS)],
+        language="GO",
+        says=says,
+        standing=[Standing("topic", (2, 3), Time(900, 2400))],
+    )
+    step = judged(life, 1)
+    (stopped,) = (each for each in step.findings if each.severity != "INFO")
+    assert (stopped.rule, stopped.cause, stopped.evidence.client_ids) == ("CONSUMER_STOPPED", "OWNERS_UNKNOWN", [])
+    assert "the queue's owner" not in stopped.advice
+    assert step.status
+    assert step.status.advice.startswith("Unknown: the owners of the queues are not known")

@@ -95,6 +95,13 @@ NOT_REPLAYED = Cause(
     "queue may have no owner by design (WARN; INFO for a retry topic)",
     "Configure what STRATEGY_UNKNOWN names: then the queue's owner is known, or why it has none.",
 )
+BY_WHOM_UNKNOWN = Cause(
+    "the same, but the strategy, or one of its settings, is not known, and so neither is the owner",
+    "Members consumed these queues, and which ones is not known: look whether the listener of one hangs. Configure "
+    "what STRATEGY_UNKNOWN names: then the owner is known.",
+)
+#: The strategy, or one of its settings, is not known.
+_UNKNOWN_OWNERS = (Reason.SETTINGS_MISSING, Reason.UNKNOWN_STRATEGY)
 
 
 def verdict_hits(
@@ -118,6 +125,8 @@ def _excuse(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) ->
         return None
     if span.verdict == Verdict.STALL and progress.interval.reason is Reason.SETTINGS_MISSING:
         return WARN if progress.interval.is_ordinary else INFO, strategy_unknown.OWNERS_UNKNOWN
+    if span.verdict == Verdict.STOP and progress.interval.reason in _UNKNOWN_OWNERS:
+        return ERROR, strategy_unknown.OWNERS_UNKNOWN
     if _is_starved(step, progress, span):
         return INFO, PRIORITY_STARVATION
     if waits_for_others(step, progress, span):

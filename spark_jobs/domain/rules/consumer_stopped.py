@@ -9,6 +9,7 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.rules.behind import (
+    BY_WHOM_UNKNOWN,
     DECIDED_BY,
     EXAMPLE,
     FOLLOWS,
@@ -22,6 +23,7 @@ from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.filtered import FILTERED, FILTERED_OUT
 from spark_jobs.domain.rules.in_common import standing_broker, with_what_they_share
 from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.strategy_unknown import OWNERS_UNKNOWN
 
 NAME = "CONSUMER_STOPPED"
 NO_COMMITS = "NO_COMMITS"
@@ -48,6 +50,7 @@ RULE = Rule(
             commands=(THREAD_DUMP,),
         ),
         NOBODY_ASKS: NOT_ASKED_FOR,
+        OWNERS_UNKNOWN: BY_WHOM_UNKNOWN,
         PRIORITY_STARVATION: STARVED,
         FILTERED: FILTERED_OUT,
     },
