@@ -20,10 +20,16 @@ def missing_columns(stored: Any, table: Table) -> tuple[Field, ...]:
         if field.name not in present:
             missing += [field] if field.nullable else []
         elif isinstance(field.type, Array) and isinstance(field.type.element, Struct):
-            there = _leaves(present[field.name], field.name)
-            inner = (replace(each, name=f"{field.name}.element.{each.name}") for each in field.type.element)
-            missing += [each for each in inner if _leaf(each.name) not in there]
+            there = _element_fields(present[field.name])
+            absent = [each for each in field.type.element if there and each.name not in there]
+            missing += [replace(each, name=f"{field.name}.element.{each.name}") for each in absent]
     return tuple(missing)
+
+
+def _element_fields(type: Any) -> frozenset[str]:
+    """The fields of an array's structs; none of another type."""
+    element = type.get("elementType") if isinstance(type, dict) else None
+    return frozenset(each["name"] for each in element.get("fields", ())) if isinstance(element, dict) else frozenset()
 
 
 def lasting_differences(stored: Any, table: Table) -> list[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from schemas.differences import lasting_differences, missing_columns
 from schemas.table import Table
-from schemas.types import BOOLEAN, LONG, STRING, Field, Struct, array_of, as_json, fields, required
+from schemas.types import BOOLEAN, LONG, STRING, Array, Field, Struct, array_of, as_json, fields, required
 
 TABLE = Table(
     name="t",
@@ -35,6 +37,14 @@ def test_a_field_inside_of_an_array_is_added_by_its_path() -> None:
     assert missing(KEY, OLDER, LISTED) == [("queues.element.locked", LONG)]
     assert missing(KEY, OLDER) == [("queues.element.locked", LONG), ("listed", BOOLEAN)]
     assert missing(KEY) == [("queues", TABLE.schema["queues"].type), ("listed", BOOLEAN)]
+
+
+def test_a_list_inside_of_an_array_is_there() -> None:
+    members = Field("members", array_of(Field("id", STRING), Field("tags", Array(STRING))))
+    table = replace(TABLE, schema=Struct(KEY, members))
+    assert missing_columns(as_json(table.schema), table) == ()
+    without = missing_columns(as_json(Struct(KEY, Field("members", array_of(Field("id", STRING))))), table)
+    assert [field.name for field in without] == ["members.element.tags"]
 
 
 def test_what_adding_columns_does_not_mend() -> None:

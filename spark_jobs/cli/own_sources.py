@@ -20,6 +20,11 @@ from spark_jobs.errors import ExitCode
 from spark_jobs.operate.own_sources import ProblemSeverity, SourceProblem, SourceReport, SourceSummary, check_sources
 from spark_jobs.store.read.delta import delta_tables
 
+_NAMES = {
+    ProblemSeverity.CRITICAL: "critical problem",
+    ProblemSeverity.WARNING: "warning",
+    ProblemSeverity.NOTE: "note",
+}
 _STYLES = {ProblemSeverity.CRITICAL: "bold red", ProblemSeverity.WARNING: "yellow", ProblemSeverity.NOTE: "dim"}
 
 
@@ -47,8 +52,8 @@ def show_sources(console: Console, report: SourceReport) -> None:
     required = count(sum(table.is_required for table in report.tables), "table")
     show_table(console, "Source tables (UTC)", _TABLES, report.tables, f"{required} required.")
     numbers = ", ".join(
-        count(number, f"{severity} problem" if severity != ProblemSeverity.NOTE else severity)
-        for severity in ProblemSeverity
+        count(number, name)
+        for severity, name in _NAMES.items()
         if (number := sum(problem.severity is severity for problem in report.problems))
     )
     show_table(console, "Problems", _PROBLEMS, report.problems, f"{numbers or 'No problem'}.", ruled=True)

@@ -63,7 +63,7 @@ class SourceSummary:
 
 @dataclass(frozen=True)
 class SourceReport:
-    """All source tables, and their problems, table by table."""
+    """All source tables, and their problems, the worst first."""
 
     tables: Sequence[SourceSummary]
     problems: Sequence[SourceProblem]
@@ -79,7 +79,8 @@ def check_sources(
     own = OwnTables.of(tables, interval)
     times = {table: own.times(table, configuration.max_gap) for table in SOURCES}
     summaries = [_summary(table, times[table]) for table in SOURCES]
-    return SourceReport(summaries, [*_problems(own, times, configuration, now)])
+    problems = _problems(own, times, configuration, now)
+    return SourceReport(summaries, sorted(problems, key=lambda problem: [*ProblemSeverity].index(problem.severity)))
 
 
 def _summary(table: Table, times: Times | None) -> SourceSummary:
@@ -137,7 +138,7 @@ def _of_times(table: Table, times: Times, configuration: Configuration, now: dat
         text = f"snapshots are in the future: the last is of {format_utc(times.last)}"
         yield problem(ProblemSeverity.CRITICAL, text, "", "write captured_at in UTC")
     if times.repeated:
-        text = f"{count(times.repeated, 'snapshot')} repeat the key and time of another"
+        text = f"{count(times.repeated, 'snapshot')} with the key and time of another"
         advice = "write one row per key and captured_at; an audit rejects those that differ"
         yield problem(ProblemSeverity.CRITICAL, text, times.repeated_key, advice)
     if table not in EVERY_CADENCE or times.usual_seconds is None:

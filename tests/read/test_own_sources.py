@@ -96,8 +96,8 @@ CASES: Mapping[str, tuple[Mapping[str, Rows | None], list[str]]] = {
     "empty": (
         {"offset_snapshots": ()},
         [
-            "warning membership_snapshots: 1 group with members and without offsets cluster=c consumer_group=g",
             "critical offset_snapshots: it has no rows",
+            "warning membership_snapshots: 1 group with members and without offsets cluster=c consumer_group=g",
         ],
     ),
     "client without id": (
@@ -136,7 +136,7 @@ CASES: Mapping[str, tuple[Mapping[str, Rows | None], list[str]]] = {
     ),
     "twice": (
         {"route_snapshots": [*snapshots(ROUTE_SNAPSHOTS), *snapshots(ROUTE_SNAPSHOTS, [20, 40])]},
-        ["critical route_snapshots: 2 snapshots repeat the key and time of another cluster=c topic=t"],
+        ["critical route_snapshots: 2 snapshots with the key and time of another cluster=c topic=t"],
     ),
     "gap": (
         {"membership_snapshots": snapshots(MEMBERSHIP_SNAPSHOTS, [*range(0, 200, 20), 260, *range(330, 600, 20)])},
@@ -234,9 +234,9 @@ def test_times_without_a_zone_and_fields_that_are_missing(tmp_path: Path) -> Non
     foreign(folder, MEMBERSHIP_SNAPSHOTS, connections=pa.list_(connection))
     assert wrong(folder) == [
         "critical membership_snapshots: column connections[].client_id is missing",
-        "warning membership_snapshots: 2 optional columns missing: connections[].language, connections[].version",
         "critical offset_snapshots: column captured_at is timestamp_ntz, not timestamp, "
         "column captured_date (date) is missing",
+        "warning membership_snapshots: 2 optional columns missing: connections[].language, connections[].version",
     ]
     assert checked(folder).tables[3].rows is None
 
