@@ -24,15 +24,16 @@ from rich.console import Console
 import rebalance_audit
 from schemas import FINDINGS
 from spark_jobs.capture.jars import ROCKETMQ
-from spark_jobs.cli.auditing import show_failures, show_next_steps
-from spark_jobs.cli.commands import COMMANDS, GROUPS, Command, function_named
+from spark_jobs.cli.commands import COMMANDS, GROUPS, Command, function_named, handler_of
+from spark_jobs.cli.commands.backfill import bar_on, show_backfill
+from spark_jobs.cli.commands.demo import show_next_steps
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.environment import filters_from_environment, with_environment
 from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code, run_exit_code
 from spark_jobs.cli.main import build_parser, main
-from spark_jobs.cli.scheduled import bar_on, show_backfill
 from spark_jobs.cli.show_incidents import show_findings
 from spark_jobs.cli.terminal import be_quiet, printable, progress_on, show_next
+from spark_jobs.cli.validation import show_failures
 from spark_jobs.domain.model.intervals import Interval, StepGrid, duration_text
 from spark_jobs.errors import ExitCode, SetupError
 from spark_jobs.operate.backfill import Audited, Backfill, Failed
@@ -198,11 +199,10 @@ def test_the_help_does_not_wait_for_spark() -> None:
     assert answer.stderr == "set()\n"
 
 
-@pytest.mark.parametrize(
-    "name", sorted({name for command in COMMANDS.values() for name in (command.handler, command.check) if name})
-)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_function_that_is_imported_later_is_there(name: str) -> None:
-    assert callable(function_named(name))
+    assert callable(handler_of(name))
+    assert not (check := COMMANDS[name].check) or callable(function_named(f"before:{check}"))
 
 
 _THROUGH_RICH = "from spark_jobs.cli import main, terminal; from rich.console import Console"
@@ -281,9 +281,9 @@ def backfilled(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         progress(STEPS[2], "failed: it's\nheld", True)
         return Backfill({STEPS[1]: audited(ERROR=1, INFO=2)}, {STEPS[2]: HELD})
 
-    monkeypatch.setattr("spark_jobs.cli.auditing.start_spark", lambda *_, **__: None)
-    monkeypatch.setattr("spark_jobs.cli.scheduled.published_steps", lambda *_: {STEPS[0]})
-    monkeypatch.setattr("spark_jobs.cli.scheduled.backfill", backfill)
+    monkeypatch.setattr("spark_jobs.cli.session.start_spark", lambda *_, **__: None)
+    monkeypatch.setattr("spark_jobs.cli.commands.backfill.published_steps", lambda *_: {STEPS[0]})
+    monkeypatch.setattr("spark_jobs.cli.commands.backfill.backfill", backfill)
     return called
 
 
@@ -600,7 +600,7 @@ def test_muted_findings_are_shown_last_and_count_for_nothing() -> None:
 def test_capture_says_what_it_misses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("spark_jobs.cli.capturing.TOOLS_DIR", tmp_path)
+    monkeypatch.setattr("spark_jobs.cli.commands.capture.TOOLS_DIR", tmp_path)
     monkeypatch.delenv("ROCKETMQ_ACCESS_KEY", raising=False)
     monkeypatch.setenv("ROCKETMQ_SECRET_KEY", "s3cret")
     command = ["capture", "--namesrv", "127.0.0.1:1", "--out", str(tmp_path / "out")]

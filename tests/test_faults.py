@@ -117,8 +117,8 @@ def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[
     file = tmp_path / "recording.jsonl"
     file.write_text("{}\n", encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("spark_jobs.cli.auditing.start_spark", lambda *_, **__: None)
-        patch.setattr("spark_jobs.cli.auditing.ingest", _full_disk)
+        patch.setattr("spark_jobs.cli.session.start_spark", lambda *_, **__: None)
+        patch.setattr("spark_jobs.cli.commands.ingest.ingest", _full_disk)
         assert main(["ingest", "--warehouse", str(tmp_path / "w"), str(file)]) == 4
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("rebalance-audit: there is no space left for the warehouse ")

@@ -15,8 +15,9 @@ from pyarrow import parquet
 
 import rebalance_audit
 from schemas import AUDIT_RUNS, FINDINGS, TABLES
-from spark_jobs.cli import auditing, scheduled
+from spark_jobs.cli import validation
 from spark_jobs.cli.commands import COMMANDS as ALL
+from spark_jobs.cli.commands import backfill, late
 from spark_jobs.cli.documents import as_json, run_document
 from spark_jobs.cli.main import main
 from spark_jobs.errors import ExitCode, PublishConflictError
@@ -154,17 +155,17 @@ DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
     "ingest": [vars(IngestReport(span=(HOUR.start, HOUR.end)))],
     "run": [run_document(_RESULT)],
     "backfill": [
-        scheduled._backfill_document(
+        backfill._backfill_document(
             HOUR,
             Backfill({HOUR: Audited("r", {}, ["w"], ["q"])}, {HOUR: Failed("E", "r", ExitCode.USAGE)}),
             [HOUR],
         )
     ],
     "late": [
-        {"interval": HOUR, "late": [scheduled._reaudit_document(Reaudit(HOUR, outcome))]}
+        {"interval": HOUR, "late": [late._reaudit_document(Reaudit(HOUR, outcome))]}
         for outcome in (_RESULT, PublishConflictError("e"))
     ],
-    "validate": [auditing._validation_document(Validation("r", HOUR, [_FAILED], Path("p")), [_FAILED])],
+    "validate": [validation._validation_document(Validation("r", HOUR, [_FAILED], Path("p")), [_FAILED])],
     "verify": [vars(Verified("r", HOUR, {}, "1", "2"))],
     "maintain": [
         {

@@ -16,9 +16,10 @@ import pytest
 from pyarrow import parquet
 
 from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
+from spark_jobs.cli.commands.clients import show_clients
+from spark_jobs.cli.commands.runs import show_runs
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.main import main
-from spark_jobs.cli.searching import show_clients, show_runs
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.show.clients import CLIENT_SCHEMA, ClientSeen
 from tests.consoles import shown

@@ -12,12 +12,14 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from spark_jobs.cli.auditing import show_failures
+from spark_jobs.cli.commands.backfill import show_backfill
+from spark_jobs.cli.commands.clients import show_clients
+from spark_jobs.cli.commands.maintain import show_maintained
+from spark_jobs.cli.commands.runs import show_runs
 from spark_jobs.cli.folding import folded
 from spark_jobs.cli.main import main
-from spark_jobs.cli.scheduled import show_backfill, show_maintained
-from spark_jobs.cli.searching import show_clients, show_runs
 from spark_jobs.cli.show_incidents import show_findings
+from spark_jobs.cli.validation import show_failures
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import ExitCode
 from spark_jobs.operate.backfill import Audited, Backfill, Failed

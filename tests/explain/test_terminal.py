@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from spark_jobs.cli.commands.explain import show_explanation
 from spark_jobs.cli.documents import as_json
-from spark_jobs.cli.reading import show_explanation
 from spark_jobs.show.explain import explain
 from spark_jobs.show.text.explanation import GroupStep
 from spark_jobs.show.text.explanation_text import lines

@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from schemas import ALLOCATIONS, FINDINGS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SOURCES, TABLES, Table
+from spark_jobs.cli.commands.maintain import show_maintained
 from spark_jobs.cli.main import main
-from spark_jobs.cli.scheduled import show_maintained
 from spark_jobs.config import Configuration
 from spark_jobs.errors import WarehouseError
 from spark_jobs.operate.late import late_steps

@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
+from spark_jobs.cli.commands.trends import show_trends
 from spark_jobs.cli.main import main
-from spark_jobs.cli.reading import show_trends
 from spark_jobs.domain.incidents.trends import WEEK, GroupTrend, GroupWeek
 from spark_jobs.show.trends import trends_text
 from tests.domain.audited import START

@@ -20,8 +20,8 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from schemas import ALLOCATIONS, REBALANCE_INTERVALS
+from spark_jobs.cli.commands.explain import show_explanation
 from spark_jobs.cli.documents import as_json
-from spark_jobs.cli.reading import show_explanation
 from spark_jobs.cli.show_status import show_group
 from spark_jobs.config import strategy_settings
 from spark_jobs.domain.model.intervals import parse_utc

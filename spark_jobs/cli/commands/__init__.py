@@ -1,28 +1,29 @@
-"""The commands of the command line: what each does, takes and assumes. Nothing heavy is imported here."""
+"""The table of all commands: what each does, takes and assumes. Nothing heavy is imported here.
+
+Each command is a function in the module of its name.
+"""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pkgutil import resolve_name
+from typing import Any
 
 from spark_jobs.cli.options import COMMON
-from spark_jobs.errors import ExitCode
 
 
 @dataclass(frozen=True)
 class Command:
-    """One command: what it does, by which functions, what it must and may be given, and how it is used.
+    """One command: what it does, what it must and may be given, and how it is used.
 
-    `handler` and `check` are functions, as `module:function` of this package: --help does not import them. A command
-    with a `check` needs Spark: the check looks for what is wrong before Spark is imported. An optional option has its
-    default behind it, where it has one: `--fail-on=ERROR`; where each command has its own choices, these: `--sort=a|b`.
+    `check` is a function of `cli.before`. A command that has one needs Spark: the check looks for what is wrong before
+    Spark is imported. An optional option has its default behind it, where it has one: `--fail-on=ERROR`; where each
+    command has its own choices, these: `--sort=a|b`.
     """
 
     summary: str
-    handler: str
     required: str = ""
     optional: str = ""
     check: str = ""
@@ -47,31 +48,28 @@ class Command:
         with progress_on() as say:
             if self.check:
                 say("checking paths and tables")
-                function_named(self.check)(arguments)
+                function_named(f"before:{self.check}")(arguments)
             if self.first_word:
                 say("loading the audit" if self.check else self.first_word)
-            handler = function_named(self.handler)
+            handler = handler_of(arguments.name)
         return handler(arguments)
 
 
-def function_named(name: str) -> Callable[[Namespace], int]:
-    """The `module:function` of this package."""
-    function: Callable[[Namespace], int] = resolve_name(f"{__package__}.{name}")
+def handler_of(name: str) -> Callable[[Namespace], int]:
+    """The function of that command, in the module of its name: --help imports none."""
+    module = name.replace("-", "_")
+    return function_named(f"commands.{module}:{module}_command")
+
+
+def function_named(name: str) -> Callable[[Namespace], Any]:
+    """The `module:function` of the package `cli`, which has another name in a wheel."""
+    function: Callable[[Namespace], Any] = resolve_name(f"{__package__.rpartition('.')[0]}.{name}")
     return function
-
-
-def version_command(_: Namespace) -> int:
-    """Exit code 0 whatever is installed."""
-    for package in ("rebalance-audit", "pyspark", "delta-spark"):
-        versions = [distribution.version for distribution in metadata.distributions(name=package)]
-        print(package, *(versions[:1] or ["not installed"]))
-    return ExitCode.CLEAN
 
 
 COMMANDS: Mapping[str, Command] = {
     "capture": Command(
         "Record what a live cluster reports about its consumer groups, until the time is up or Ctrl-C.",
-        "capturing:capture_command",
         required="--namesrv",
         optional=(
             "--out=recordings --warehouse --cadence=20s --for --once --groups --rate=300 --at-once=12 "
@@ -85,10 +83,9 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "ingest": Command(
         "Load recordings, or RocketMQ's own logs, into the source tables; loading them again changes nothing.",
-        "auditing:ingest_command",
         required="FILE --warehouse",
         optional="--logs --log-zone --state-at --cluster-name --scale --json",
-        check="before:check_ingest",
+        check="check_ingest",
         examples=(
             "examples/recording.jsonl.gz --warehouse ./warehouse",
             "--logs logs/broker-a --logs logs/broker-b --cluster-name eu --warehouse ./warehouse",
@@ -97,10 +94,9 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "run": Command(
         "Audit whole steps of the recorded history, publish the tables, and show the incidents.",
-        "auditing:run_command",
         required="--warehouse --interval",
         optional="--cluster --group --topic --config --fail-on=ERROR --findings --scale --json",
-        check="before:check_audit",
+        check="check_audit",
         examples=(
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",
             "--warehouse /data/audit --interval 2026-11-21/2026-11-22 --config audit.yaml",
@@ -109,10 +105,9 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "task": Command(
         "One task of a scheduled run, audit or publish: what the hourly Airflow DAG submits, one after the other.",
-        "scheduled:task_command",
         required="TASK --run --warehouse --interval",
         optional="--cluster --group --config --scale",
-        check="before:check_audit",
+        check="check_audit",
         examples=(
             "audit --run nightly-1 --warehouse /data/audit --interval 2026-11-21/2026-11-22",
             "publish --run nightly-1 --warehouse /data/audit --interval 2026-11-21/2026-11-22",
@@ -120,7 +115,6 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "notify": Command(
         "Send notices of the incidents that opened, got worse or were resolved since the last notice, each once.",
-        "notifying:notify_command",
         required="--warehouse",
         optional="--config --to --target=default --at-least=WARN --dry-run",
         examples=(
@@ -130,10 +124,9 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "backfill": Command(
         "Audit whole steps of a long history, one run per step; a step that fails does not stop the others.",
-        "scheduled:backfill_command",
         required="--warehouse --interval",
         optional="--config --jobs --only-missing --fail-on=ERROR --scale --json",
-        check="before:check_audit",
+        check="check_audit",
         examples=(
             "--warehouse /data/audit --interval 2026-11-01/2026-12-01 --jobs 2",
             "--warehouse /data/audit --interval 2026-11-01/2026-12-01 --only-missing --json",
@@ -141,10 +134,9 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "late": Command(
         "Audit again the steps whose snapshots arrived, or changed, after they were published.",
-        "scheduled:late_command",
         required="--warehouse --interval",
         optional="--config --fail-on=ERROR --scale --json",
-        check="before:check_audit",
+        check="check_audit",
         examples=(
             "--warehouse ./warehouse --interval 2026-11-21/2026-11-22",
             "--warehouse lake.audit --interval 2026-11-14/2026-11-21 --config audit.yaml --json",
@@ -152,10 +144,9 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "validate": Command(
         "Run the data-quality expectations on what is in the warehouse, without auditing.",
-        "own_sources:validate_command",
         required="--warehouse",
         optional="--sources --table --interval --config --scale --json",
-        check="before:check_validate",
+        check="check_validate",
         examples=(
             "--warehouse ./warehouse",
             "--warehouse ./warehouse --sources",
@@ -165,15 +156,13 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "verify": Command(
         "Audit a published run again from the same versions of its sources, and compare the results.",
-        "auditing:verify_command",
         required="RUN_ID --warehouse",
         optional="--scale --json",
-        check="before:check_inputs",
+        check="check_inputs",
         examples=("7f3a0c5e6b4d41a9 --warehouse ./warehouse", "7f3a0c5e6b4d41a9 --warehouse lake.audit --json"),
     ),
     "status": Command(
         "Show the groups that need attention in their newest step, a line each, and count the others.",
-        "reading:status_command",
         required="--warehouse",
         optional="--cluster --group --all --sort=severity|backlog|utilisation --tz --json --format",
         examples=(
@@ -184,7 +173,6 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "incidents": Command(
         "List what went wrong, the worst first, one line per incident: a cause and its consequences in all groups.",
-        "reading:incidents_command",
         required="--warehouse",
         optional=(
             "--interval --last --open --cluster --group --rule --severity --config --client --id "
@@ -201,35 +189,30 @@ COMMANDS: Mapping[str, Command] = {
     "trends": Command(
         "Compare the last weeks of every group: incidents, queues without one owner, rebalances; what got worse comes "
         "first.",
-        "reading:trends_command",
         required="--warehouse",
         optional="--days=30 --cluster --group --tz --json --format",
         examples=("--warehouse ./warehouse", "--warehouse lake.audit --days 14 --cluster eu --json"),
     ),
     "suggest": Command(
         "Suggest thresholds for each group by what was found in the last days, as YAML to paste; changes nothing.",
-        "reading:suggest_command",
         required="--warehouse",
         optional="--days=14 --cluster --group --config",
         examples=("--warehouse ./warehouse", "--warehouse lake.audit --days 30 --config audit.yaml"),
     ),
     "runs": Command(
         "List the runs, newest first: what was audited when, with which configuration and code, by which run.",
-        "searching:runs_command",
         required="--warehouse",
         optional="--interval --last --tz --json --format",
         examples=("--warehouse ./warehouse", "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --json"),
     ),
     "clients": Command(
         "Search a consumer by its client id or host over all groups: of which it was a member, and when.",
-        "searching:clients_command",
         required="TEXT --warehouse",
         optional="--interval --last --cluster --group --tz --json --format",
         examples=("10.31.79.121 --warehouse ./warehouse", "'@7177#' --warehouse lake.audit --last 7d --format csv"),
     ),
     "compare": Command(
         "Compare two times of a group, before and after a deploy: owners, rebalances, backlog, incidents.",
-        "searching:compare_command",
         required="BEFORE AFTER --warehouse --group",
         optional="--cluster --tz --json --format",
         examples=(
@@ -239,7 +222,6 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "metrics": Command(
         "Write the newest step of every group and its open incidents as metrics that Prometheus reads.",
-        "reading:metrics_command",
         required="--warehouse",
         optional="--textfile --cluster --group --config",
         examples=(
@@ -249,7 +231,6 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "explain": Command(
         "Explain in words who owned what in a group at one moment, why, and what was wrong.",
-        "reading:explain_command",
         required="--warehouse --group --at",
         optional="--cluster --topic --tz --json",
         examples=(
@@ -259,7 +240,6 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "what-if": Command(
         "Simulate a group's recorded history with other members, strategy or queues, and compare the backlogs.",
-        "what_if:what_if_command",
         required="--warehouse",
         optional=(
             "--interval --last --cluster --group --members --room --strategy --unique-ids --same-subscriptions "
@@ -277,10 +257,9 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "maintain": Command(
         "Compact small files, remove old ones, and check the constraints of all tables; rows go only with --keep-….",
-        "scheduled:maintain_command",
         required="--warehouse",
         optional="--retention-days --keep-snapshots --keep-results --dry-run --upgrade --scale --json",
-        check="before:check_maintain",
+        check="check_maintain",
         examples=(
             "--warehouse ./warehouse",
             "--warehouse ./warehouse --upgrade",
@@ -290,7 +269,6 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "report": Command(
         "Write what was published of an interval as one HTML file: who owned each queue when, findings, backlog.",
-        "reading:report_command",
         required="--warehouse --interval",
         optional="--last --cluster --group --out=report.html --details --trace --config",
         examples=(
@@ -302,21 +280,18 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "demo": Command(
         "Load the recording of a real cluster that ships with the project, audit it, and show the incidents.",
-        "auditing:demo_command",
         optional="--warehouse=./warehouse --findings --scale",
-        check="before:check_inputs",
+        check="check_inputs",
         examples=("", "--warehouse /data/demo"),
     ),
     "setup": Command(
         "Fetch Delta's jars, once, and prepare Java's classes, so that audits start fast and need no network.",
-        "setting_up:setup_command",
         optional="--capture --s3 --from --remove",
         first_word="looking for Java and jars",
         examples=("", "--capture", "--from /mnt/jars"),
     ),
     "sql": Command(
         "Print SQL that makes the source tables, or flat views of the results in DuckDB, Spark or Trino.",
-        "printing_sql:sql_command",
         required="WHAT --warehouse",
         optional="--engine=duckdb|spark|trino",
         first_word="",
@@ -328,21 +303,17 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "examples": Command(
         "Write the example files into a folder: a Grafana dashboard, alert rules, a systemd unit, the recording.",
-        "setting_up:examples_command",
         required="--to",
         first_word="",
         examples=("--to examples",),
     ),
     "dags": Command(
         "Write the DAG files for Airflow into a folder.",
-        "setting_up:dags_command",
         required="--to",
         first_word="",
         examples=("--to ~/airflow/dags",),
     ),
-    "version": Command(
-        "Print the versions of the audit, Spark and Delta.", "commands:version_command", first_word="", examples=("",)
-    ),
+    "version": Command("Print the versions of the audit, Spark and Delta.", first_word="", examples=("",)),
 }
 
 #: The commands in the order in which they are shown, by what they are for.

@@ -1,4 +1,4 @@
-"""The commands that make an installation ready: what it needs besides Python packages, and the DAGs for an Airflow."""
+"""Fetch what an installation needs besides Python packages."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from spark_jobs.capture.jars import TOOLS_DIR
 from spark_jobs.cli.terminal import printable, progress_on
-from spark_jobs.errors import ExitCode, OutputError
-from spark_jobs.installation import ROOT, places
+from spark_jobs.errors import ExitCode
+from spark_jobs.installation import places
 from spark_jobs.setup.jars import fetch_jars, fetch_s3, fetch_tools
 from spark_jobs.setup.java import check_java
 
@@ -43,41 +43,6 @@ def _fetch(arguments: Namespace, say: Callable[[str], object]) -> int:
     say("preparing Java's classes")
     make_archive(ARCHIVE)
     return _print_place("Delta's jars are in", JARS_DIR)
-
-
-def dags_command(arguments: Namespace) -> int:
-    """Raises `OutputError` where the files cannot be written."""
-    try:
-        files = _copy_dags(Path(arguments.to))
-    except OSError as error:
-        raise OutputError(f"the DAGs cannot be written to {arguments.to}: {error.strerror}") from error
-    print(*(printable(str(file)) for file in files), sep="\n")
-    return ExitCode.CLEAN
-
-
-def examples_command(arguments: Namespace) -> int:
-    """Write the example files. Raises `OutputError` if that fails."""
-    folder = Path(arguments.to)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        files = [Path(shutil.copy(file, folder)) for file in sorted((ROOT / "examples").glob("[!_]*.*"))]
-    except OSError as error:
-        raise OutputError(f"the examples cannot be written to {folder}: {error.strerror}") from error
-    print(*(printable(str(file)) for file in files), sep="\n")
-    return ExitCode.CLEAN
-
-
-def _copy_dags(folder: Path) -> list[Path]:
-    """Puts the DAG files into the folder, in place of older ones, and what Airflow is to ignore of them into its
-    .airflowignore, which keeps its other lines; the files.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    files = [Path(shutil.copy(file, folder)) for file in sorted((ROOT / "dags").glob("*.py"))]
-    ignored = folder / ".airflowignore"
-    lines = ignored.read_text(encoding="utf-8").splitlines() if ignored.is_file() else []
-    lines += (ROOT / "dags" / ignored.name).read_text(encoding="utf-8").splitlines()
-    ignored.write_text("".join(f"{line}\n" for line in dict.fromkeys(lines)), encoding="utf-8")
-    return [*files, ignored]
 
 
 def _remove() -> int:

@@ -31,7 +31,7 @@ _STYLES = {ProblemSeverity.CRITICAL: "bold red", ProblemSeverity.WARNING: "yello
 def validate_command(arguments: Namespace) -> int:
     """Exit code 1 for something critical, else 2 for a warning, else 0."""
     if not arguments.sources:
-        from spark_jobs.cli.auditing import validate_with_spark
+        from spark_jobs.cli.validation import validate_with_spark
 
         return validate_with_spark(arguments)
     configuration, tables = load(arguments.config), delta_tables(arguments.warehouse)

@@ -1,4 +1,4 @@
-"""The commands that search what was published: runs, clients over all groups, a group at two times."""
+"""Compare a group at two times."""
 
 from __future__ import annotations
 
@@ -11,52 +11,15 @@ from typing import Any
 
 import pyarrow as pa
 from rich.console import Console, RenderableType
-from rich.text import Text
 
-from schemas import AUDIT_RUNS
 from spark_jobs.cli.documents import answered
-from spark_jobs.cli.reading import middle, opened, time_of
-from spark_jobs.cli.terminal import Column, local, print_line, show_next, show_rows, show_table, table, zone_name
-from spark_jobs.domain.model.intervals import Interval, duration_text, format_utc
+from spark_jobs.cli.questions import opened
+from spark_jobs.cli.terminal import Column, print_line, show_next, show_rows, table, zone_name
+from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.window import from_micros
-from spark_jobs.domain.phrases import UNKNOWN, count, names_text, number_text, rate_text
+from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
 from spark_jobs.errors import ExitCode
-from spark_jobs.show.clients import CLIENT_SCHEMA, ClientSeen, clients_named
 from spark_jobs.show.compare import GroupTime, compared_times
-from spark_jobs.store.arrow_types import arrow_schema
-from spark_jobs.store.read.published import runs_of
-
-#: How far back clients are searched where nothing else is asked for.
-_SEARCHED = timedelta(days=1)
-
-
-def runs_command(arguments: Namespace) -> int:
-    """Exit code 0 whatever became of the runs; 2 where there is none."""
-    with opened(arguments) as warehouse:
-        warehouse.progress("reading the runs")
-        runs = runs_of(warehouse.stored, warehouse.time(**time_of(arguments)), rejected=True)
-    if not answered(arguments, {"runs": runs}, partial(pa.Table.from_pylist, runs, arrow_schema(AUDIT_RUNS))):
-        show_runs(Console(), runs)
-        for row in [run for run in runs if run["outcome"] == "published"][:1]:
-            show_next(f"verify {row['run_id']}", arguments.warehouse)
-    return ExitCode.CLEAN if runs else ExitCode.WARNINGS
-
-
-def clients_command(arguments: Namespace) -> int:
-    """Exit code 0 where somebody was found, else 2."""
-    with opened(arguments) as warehouse:
-        warehouse.progress("reading the members of the groups")
-        tables = warehouse.published
-        interval = warehouse.time(**time_of(arguments)) or tables.last(_SEARCHED)
-        clients = clients_named(tables, arguments.TEXT, interval, arguments.cluster, arguments.group)
-    rows = [client._asdict() for client in clients]
-    table = partial(pa.Table.from_pylist, rows, CLIENT_SCHEMA)
-    if not answered(arguments, {"interval": interval, "clients": rows}, table):
-        show_clients(Console(), clients, interval)
-        for client in clients[:1]:
-            at = middle(client.first_seen, client.last_seen)
-            show_next("explain", arguments.warehouse, group=client.consumer_group, cluster=client.cluster, at=at)
-    return ExitCode.CLEAN if clients else ExitCode.WARNINGS
 
 
 def compare_command(arguments: Namespace) -> int:
@@ -157,77 +120,3 @@ def compared_rows(times: Sequence[GroupTime]) -> list[dict[str, Any]]:
         }
         for group_time in times
     ]
-
-
-#: A row of `audit_runs`.
-Run = Mapping[str, Any]
-
-_TOPICS = 3
-
-
-def show_runs(console: Console, runs: Sequence[Run]) -> None:
-    """The runs in the order given."""
-    title = f"Runs, newest first ({zone_name()})"
-    show_table(console, title, _RUN_COLUMNS, runs, f"{count(len(runs), 'run')}.", ruled=True)
-
-
-def _outcome(run: Run) -> Text:
-    style = "dim" if run["outcome"] == "published" else "bold red"
-    return Text.assemble(run["run_id"], (f"\n{run['outcome']}", style))
-
-
-def _audited(run: Run) -> tuple[str, str]:
-    """The interval, and of what."""
-    of = " ".join(run[name] for name in ("cluster", "consumer_group", "topic") if run[name]) or "everything"
-    return str(Interval(run["interval_start"], run["interval_end"])), of
-
-
-_RUN_COLUMNS: tuple[Column[Run], ...] = (
-    Column("run\noutcome", _outcome, lambda run: f"{run['outcome']} run={run['run_id']}", fixed=True),
-    Column("audited\nof", _audited, "interval={} of={}", fold=True),
-    Column("finished", lambda run: format_utc(run["finished_at"]), "finished={}", fixed=True, drop=1),
-    Column(
-        "code\nconfiguration",
-        lambda run: (run["code_version"], run["configuration_hash"][:16]),
-        "code={} configuration={}",
-        fold=True,
-        drop=2,
-    ),
-)
-
-
-def show_clients(console: Console, clients: Sequence[ClientSeen], interval: Interval) -> None:
-    """The connections in the order given, and where they were searched."""
-    groups = len({(client.cluster, client.consumer_group) for client in clients})
-    connections = f"{count(len(clients), 'connection')} in {count(groups, 'group')}"
-    summary = f"{connections if clients else 'no such client id or address'}, as audited in {interval}."
-    show_table(console, f"Members of groups ({zone_name()})", _CLIENT_COLUMNS, clients, summary, ruled=True)
-
-
-def _seen(client: ClientSeen) -> Text:
-    return Text("\n".join(f"{local(moment):%m-%d %H:%M:%S}" for moment in (client.first_seen, client.last_seen)))
-
-
-_CLIENT_COLUMNS: tuple[Column[ClientSeen], ...] = (
-    Column(
-        "group\ncluster", lambda client: (client.consumer_group, client.cluster), "cluster={1} group={0}", fold=True
-    ),
-    Column(
-        "client id\naddress",
-        lambda client: (client.client_id, client.client_addr),
-        lambda client: f"client={client.client_id} address={client.client_addr or UNKNOWN}",
-        fold=True,
-    ),
-    Column(
-        "from\nto",
-        _seen,
-        lambda client: f"{format_utc(client.first_seen)}/{format_utc(client.last_seen)}",
-        fixed=True,
-    ),
-    Column(
-        "topics",
-        lambda client: names_text(client.topics, _TOPICS),
-        lambda client: f"topics={','.join(client.topics)}",
-        fold=True,
-    ),
-)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from spark_jobs.api.answers import Report
 from spark_jobs.cli.documents import answered
-from spark_jobs.cli.reading import opened, time_of
+from spark_jobs.cli.questions import opened, time_of
 from spark_jobs.cli.show_what_if import (
     comparison_document,
     fleet_document,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from spark_jobs.cli.reading import opened
+from spark_jobs.cli.questions import opened
 from spark_jobs.cli.terminal import print_line, printable, show_next
 from spark_jobs.config.file import load
 from spark_jobs.errors import ExitCode

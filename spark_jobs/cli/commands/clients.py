@@ -1,0 +1,80 @@
+"""Search a consumer over all groups."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+
+import pyarrow as pa
+from rich.console import Console
+from rich.text import Text
+
+from spark_jobs.cli.documents import answered
+from spark_jobs.cli.questions import middle, opened, time_of
+from spark_jobs.cli.terminal import Column, local, show_next, show_table, zone_name
+from spark_jobs.domain.model.intervals import Interval, format_utc
+from spark_jobs.domain.phrases import UNKNOWN, count, names_text
+from spark_jobs.errors import ExitCode
+from spark_jobs.show.clients import CLIENT_SCHEMA, ClientSeen, clients_named
+
+#: How far back clients are searched where nothing else is asked for.
+_SEARCHED = timedelta(days=1)
+
+
+def clients_command(arguments: Namespace) -> int:
+    """Exit code 0 where somebody was found, else 2."""
+    with opened(arguments) as warehouse:
+        warehouse.progress("reading the members of the groups")
+        tables = warehouse.published
+        interval = warehouse.time(**time_of(arguments)) or tables.last(_SEARCHED)
+        clients = clients_named(tables, arguments.TEXT, interval, arguments.cluster, arguments.group)
+    rows = [client._asdict() for client in clients]
+    table = partial(pa.Table.from_pylist, rows, CLIENT_SCHEMA)
+    if not answered(arguments, {"interval": interval, "clients": rows}, table):
+        show_clients(Console(), clients, interval)
+        for client in clients[:1]:
+            at = middle(client.first_seen, client.last_seen)
+            show_next("explain", arguments.warehouse, group=client.consumer_group, cluster=client.cluster, at=at)
+    return ExitCode.CLEAN if clients else ExitCode.WARNINGS
+
+
+_TOPICS = 3
+
+
+def show_clients(console: Console, clients: Sequence[ClientSeen], interval: Interval) -> None:
+    """The connections in the order given, and where they were searched."""
+    groups = len({(client.cluster, client.consumer_group) for client in clients})
+    connections = f"{count(len(clients), 'connection')} in {count(groups, 'group')}"
+    summary = f"{connections if clients else 'no such client id or address'}, as audited in {interval}."
+    show_table(console, f"Members of groups ({zone_name()})", _CLIENT_COLUMNS, clients, summary, ruled=True)
+
+
+def _seen(client: ClientSeen) -> Text:
+    return Text("\n".join(f"{local(moment):%m-%d %H:%M:%S}" for moment in (client.first_seen, client.last_seen)))
+
+
+_CLIENT_COLUMNS: tuple[Column[ClientSeen], ...] = (
+    Column(
+        "group\ncluster", lambda client: (client.consumer_group, client.cluster), "cluster={1} group={0}", fold=True
+    ),
+    Column(
+        "client id\naddress",
+        lambda client: (client.client_id, client.client_addr),
+        lambda client: f"client={client.client_id} address={client.client_addr or UNKNOWN}",
+        fold=True,
+    ),
+    Column(
+        "from\nto",
+        _seen,
+        lambda client: f"{format_utc(client.first_seen)}/{format_utc(client.last_seen)}",
+        fixed=True,
+    ),
+    Column(
+        "topics",
+        lambda client: names_text(client.topics, _TOPICS),
+        lambda client: f"topics={','.join(client.topics)}",
+        fold=True,
+    ),
+)

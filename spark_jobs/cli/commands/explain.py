@@ -1,0 +1,66 @@
+"""Explain one moment of a group."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from spark_jobs.cli.documents import answered
+from spark_jobs.cli.questions import opened
+from spark_jobs.cli.terminal import SEVERITY_STYLES, printable, show_next, zone_name
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.severities import INFO
+from spark_jobs.domain.rules import unobserved
+from spark_jobs.errors import ExitCode
+from spark_jobs.show.recorder import calls_in, recorder_lines
+from spark_jobs.show.text.explanation_text import lines, unknowns
+from spark_jobs.show.text.interval_text import TextLine
+from spark_jobs.store.read.stored import StoredTables
+
+
+def explain_command(arguments: Namespace) -> int:
+    """Exit code 0 also where something was wrong: the question has been answered; 2 where nothing worse than INFO was
+    found, and what is not known may have been wrong.
+    """
+    with opened(arguments) as warehouse:
+        group, named = arguments.group or "", {"cluster": arguments.cluster, "topic": arguments.topic}
+        story = warehouse.explain(group, arguments.at, **named).facts
+    unknown = unknowns(story)
+    if not answered(arguments, vars(story) | {"unknown": unknown}):
+        text_lines = [*lines(story, zone_name())]
+        for row in story.findings:
+            text_lines += recorder_lines_of(warehouse.stored, row["rule"], story.cluster, row["start"], row["end"])
+        show_explanation(Console(), text_lines)
+        names = {"interval": str(story.step), "group": story.consumer_group, "cluster": story.cluster}
+        show_next("report", arguments.warehouse, **names)
+    severities = {row["severity"] for row in story.findings} - {INFO}
+    return ExitCode.WARNINGS if unknown and not severities else ExitCode.CLEAN
+
+
+def recorder_lines_of(
+    stored: StoredTables, rule: str, cluster: str, start: datetime, end: datetime
+) -> Iterator[TextLine]:
+    """Lines: whom the recorder called, where nothing was recorded; none for another rule."""
+    if rule == unobserved.NAME:
+        yield from recorder_lines(calls_in(stored, cluster, Interval(start, end)))
+
+
+_INDENT = 2
+
+
+_STYLES = {**SEVERITY_STYLES, "title": "bold", "heading": "italic", "advice": "green", "odd": "yellow"}
+
+
+def show_explanation(console: Console, lines: Iterable[TextLine]) -> None:
+    """Prints the lines; a long one is wrapped at its own indentation."""
+    for line in lines:
+        text, depth = Text(printable(line.text), style=_STYLES.get(line.part, "")), _INDENT * line.indent
+        if console.is_terminal:
+            console.print(Padding(text, (0, 0, 0, depth), expand=False))
+        else:
+            console.print(Text(" " * depth) + text, soft_wrap=True)

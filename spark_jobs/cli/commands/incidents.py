@@ -1,0 +1,64 @@
+"""List incidents, or show one in full."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+
+from rich.console import Console
+
+from schemas import INCIDENTS
+from spark_jobs.cli.commands.explain import recorder_lines_of, show_explanation
+from spark_jobs.cli.documents import answered, incidents_document
+from spark_jobs.cli.questions import opened, show_age, time_of
+from spark_jobs.cli.show_incidents import ORDERS, show_incidents
+from spark_jobs.cli.terminal import print_to_stderr, show_next
+from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.phrases import count
+from spark_jobs.errors import ExitCode, UsageError
+from spark_jobs.show.text.incident_text import incident_lines, unknown_text
+from spark_jobs.show.text.interval_text import TextLine
+from spark_jobs.store.read.stored import StoredTables
+
+_INCIDENT_FILTERS = ("interval", "last", "open", "cluster", "group", "rule", "severity", "client", "id")
+
+
+def incidents_command(arguments: Namespace) -> int:
+    """Exit code 0 also with incidents: `run` and `validate` are for gates; 2 where something was not audited."""
+    if arguments.publish and any(vars(arguments)[name] for name in _INCIDENT_FILTERS):
+        raise UsageError("--publish saves the incidents of the whole history: leave out what filters or limits them")
+    with opened(arguments) as warehouse:
+        incidents = warehouse.incidents(
+            arguments.group,
+            cluster=arguments.cluster,
+            **time_of(arguments),
+            is_open=arguments.open,
+            incident_id=arguments.id,
+            rule=arguments.rule,
+            severity=arguments.severity,
+            client=arguments.client,
+        )
+        if arguments.publish:
+            warehouse.stored.replace(INCIDENTS, incidents.to_arrow())
+            print_to_stderr(f"the table {INCIDENTS.name} has {count(len(incidents), 'row')}")
+    incidents = replace(incidents, incidents=sorted(incidents.incidents, key=ORDERS[arguments.sort], reverse=True))
+    unknown = unknown_text(incidents.not_audited, incidents.not_recorded)
+    if answered(arguments, incidents_document(incidents), incidents.to_arrow):
+        return ExitCode.WARNINGS if unknown else ExitCode.CLEAN
+    if arguments.id is not None:
+        for incident in incidents.incidents:
+            show_explanation(Console(), _in_full(warehouse.stored, incident))
+    else:
+        show_age(incidents.data_age, warehouse.clock())
+        show_incidents(Console(), incidents.incidents, unknown)
+        for incident in incidents.incidents[:1]:
+            show_next("incidents", arguments.warehouse, id=incident.incident_id)
+    return ExitCode.WARNINGS if unknown else ExitCode.CLEAN
+
+
+def _in_full(stored: StoredTables, incident: Incident) -> Iterator[TextLine]:
+    start, end = from_micros(incident.opened_at), from_micros(incident.last_seen_at)
+    return chain(incident_lines(incident), recorder_lines_of(stored, incident.rule, incident.cluster, start, end))

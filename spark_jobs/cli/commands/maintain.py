@@ -1,0 +1,95 @@
+"""Compact, upgrade and check all tables, delete old rows, and show what was done."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from schemas import TABLES
+from spark_jobs.cli.documents import answered
+from spark_jobs.cli.session import spark_for
+from spark_jobs.cli.terminal import Column, measure, print_line, progress_on, show_next, show_table
+from spark_jobs.errors import ExitCode
+from spark_jobs.operate.maintain import check_retention, maintain
+from spark_jobs.operate.retention import ExpiredRows, Keep, delete_expired, expired_rows
+from spark_jobs.operate.upgrade import Upgraded, upgrade
+from spark_jobs.operate.upkeep import Maintained, nothing_to_maintain
+from spark_jobs.store.read.delta import bytes_in
+from spark_jobs.store.warehouse import Warehouse
+
+
+def maintain_command(arguments: Namespace) -> int:
+    """Exit code 0 where every table was maintained; what does not hold is an error."""
+    warehouse, retention = Warehouse.parse(arguments.warehouse), timedelta(days=arguments.retention_days)
+    keep = Keep(arguments.keep_snapshots, arguments.keep_results)
+    check_retention(retention)
+    if arguments.dry_run:
+        return _show_expired(arguments, warehouse, keep)
+    changes: dict[str, Sequence[Upgraded | ExpiredRows]] = {}
+    with progress_on() as say:
+        say("looking for what is to be done")
+        maintained = None if arguments.upgrade or keep != Keep() else nothing_to_maintain(warehouse, retention)
+        if maintained is None:
+            spark = _spark_for_all(arguments, say)
+            if arguments.upgrade:
+                changes["upgraded"] = upgrade(spark, warehouse, say)
+            if keep != Keep():
+                changes["deleted"] = delete_expired(spark, warehouse, keep, say)
+            maintained = maintain(spark, warehouse, retention, say)
+    if not answered(arguments, {"tables": maintained} | changes):
+        _show_changes(changes)
+        show_maintained(Console(), maintained)
+        show_next("status", arguments.warehouse)
+    return ExitCode.CLEAN
+
+
+def _spark_for_all(arguments: Namespace, say: Callable[[str], None]) -> SparkSession:
+    return spark_for(arguments, say, lambda tables: bytes_in(tables, TABLES), checks=False)
+
+
+def _show_expired(arguments: Namespace, warehouse: Warehouse, keep: Keep) -> int:
+    """Show the rows that the same command without --dry-run deletes."""
+    with progress_on() as say:
+        expired = expired_rows(_spark_for_all(arguments, say), warehouse, keep, say)
+    if not answered(arguments, {"would_delete": expired}):
+        _show_changes({"would_delete": expired})
+    return ExitCode.CLEAN
+
+
+def _show_changes(changes: Mapping[str, Sequence[Upgraded | ExpiredRows]]) -> None:
+    for kind, of_kind in changes.items():
+        verb, nothing = _CHANGES[kind]
+        for change in of_kind:
+            print_line(Console(), f"{verb}{change}")
+        if not of_kind:
+            print(nothing)
+
+
+_NOTHING_EXPIRED = "No rows are older than they are kept."
+
+
+#: How a change of each kind begins, and what is shown where there is none.
+_CHANGES = {
+    "upgraded": ("", "All tables are up to date."),
+    "deleted": ("deleted from ", _NOTHING_EXPIRED),
+    "would_delete": ("would delete from ", _NOTHING_EXPIRED),
+}
+
+
+def show_maintained(console: Console, maintained: Sequence[Maintained]) -> None:
+    """Files and MB before and after, and how long versions stay readable."""
+    summary = f"{len(maintained)} tables maintained; their constraints hold."
+    show_table(console, "Maintained tables", _MAINTAINED, maintained, summary)
+
+
+_MAINTAINED: tuple[Column[Maintained], ...] = (
+    Column("table", lambda table: table.table, "{}", fold=True),
+    measure("files", "files", lambda table: f"{table.files_before}→{table.files_after}", fixed=True),
+    measure("MB", "MB", lambda table: f"{table.bytes_before / 1e6:.1f}→{table.bytes_after / 1e6:.1f}", fixed=True),
+    measure("version", "version", lambda table: f"{table.version_before}→{table.version_after}", fixed=True),
+    measure("days kept", "days_kept", lambda table: str(table.retention_days), fixed=True),
+)

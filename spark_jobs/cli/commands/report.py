@@ -1,0 +1,35 @@
+"""Write the page of an interval, and a trace."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from spark_jobs.cli.questions import opened, time_of
+from spark_jobs.cli.terminal import printable, show_next
+from spark_jobs.domain.model.intervals import EVER
+from spark_jobs.errors import ExitCode
+
+
+def report_command(arguments: Namespace) -> int:
+    """Exit code 0 whatever the page shows: it has been written."""
+    with opened(arguments) as warehouse:
+        time = time_of(arguments)
+        page = warehouse.report(arguments.group, cluster=arguments.cluster, **time, detailed=arguments.details)
+    page.save(arguments.out)
+    print(f"The report is in {printable(arguments.out)}: open it in a browser")
+    if arguments.trace is not None:
+        _write_trace(arguments, Path(arguments.trace))
+    show_next("status", arguments.warehouse)
+    return ExitCode.CLEAN
+
+
+def _write_trace(arguments: Namespace, file: Path) -> None:
+    with opened(arguments) as warehouse:
+        from spark_jobs.show.trace import TraceRequest, trace
+
+        request = TraceRequest(warehouse.time(**time_of(arguments)) or EVER, arguments.cluster, arguments.group)
+        left_out = trace(warehouse.stored, request, file, warehouse.progress)
+    print(f"The trace is in {printable(str(file))}: open it in ui.perfetto.dev, or with trace_processor")
+    for note in left_out:
+        print(printable(note))

@@ -1,0 +1,69 @@
+"""List the runs."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from rich.console import Console
+from rich.text import Text
+
+from schemas import AUDIT_RUNS
+from spark_jobs.cli.documents import answered
+from spark_jobs.cli.questions import opened, time_of
+from spark_jobs.cli.terminal import Column, show_next, show_table, zone_name
+from spark_jobs.domain.model.intervals import Interval, format_utc
+from spark_jobs.domain.phrases import count
+from spark_jobs.errors import ExitCode
+from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.store.read.published import runs_of
+
+
+def runs_command(arguments: Namespace) -> int:
+    """Exit code 0 whatever became of the runs; 2 where there is none."""
+    with opened(arguments) as warehouse:
+        warehouse.progress("reading the runs")
+        runs = runs_of(warehouse.stored, warehouse.time(**time_of(arguments)), rejected=True)
+    if not answered(arguments, {"runs": runs}, partial(pa.Table.from_pylist, runs, arrow_schema(AUDIT_RUNS))):
+        show_runs(Console(), runs)
+        for row in [run for run in runs if run["outcome"] == "published"][:1]:
+            show_next(f"verify {row['run_id']}", arguments.warehouse)
+    return ExitCode.CLEAN if runs else ExitCode.WARNINGS
+
+
+#: A row of `audit_runs`.
+Run = Mapping[str, Any]
+
+
+def show_runs(console: Console, runs: Sequence[Run]) -> None:
+    """The runs in the order given."""
+    title = f"Runs, newest first ({zone_name()})"
+    show_table(console, title, _RUN_COLUMNS, runs, f"{count(len(runs), 'run')}.", ruled=True)
+
+
+def _outcome(run: Run) -> Text:
+    style = "dim" if run["outcome"] == "published" else "bold red"
+    return Text.assemble(run["run_id"], (f"\n{run['outcome']}", style))
+
+
+def _audited(run: Run) -> tuple[str, str]:
+    """The interval, and of what."""
+    of = " ".join(run[name] for name in ("cluster", "consumer_group", "topic") if run[name]) or "everything"
+    return str(Interval(run["interval_start"], run["interval_end"])), of
+
+
+_RUN_COLUMNS: tuple[Column[Run], ...] = (
+    Column("run\noutcome", _outcome, lambda run: f"{run['outcome']} run={run['run_id']}", fixed=True),
+    Column("audited\nof", _audited, "interval={} of={}", fold=True),
+    Column("finished", lambda run: format_utc(run["finished_at"]), "finished={}", fixed=True, drop=1),
+    Column(
+        "code\nconfiguration",
+        lambda run: (run["code_version"], run["configuration_hash"][:16]),
+        "code={} configuration={}",
+        fold=True,
+        drop=2,
+    ),
+)

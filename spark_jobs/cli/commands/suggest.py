@@ -1,0 +1,19 @@
+"""Suggest thresholds as YAML."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from spark_jobs.cli.questions import opened
+from spark_jobs.errors import ExitCode
+from spark_jobs.show.suggest import suggestion_lines, suggestions_of
+from spark_jobs.show.trends import TrendQuery
+
+
+def suggest_command(arguments: Namespace) -> int:
+    """Exit code 0 also where nothing is suggested."""
+    query = TrendQuery(arguments.days, arguments.cluster, arguments.group)
+    with opened(arguments) as warehouse:
+        interval, suggestions = suggestions_of(warehouse.stored, query, warehouse.configuration, warehouse.progress)
+    print(*suggestion_lines(interval, suggestions), sep="\n")
+    return ExitCode.CLEAN
