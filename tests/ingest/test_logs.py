@@ -378,7 +378,7 @@ def test_nothing_is_known_of_the_time_without_lines(tmp_path: Path) -> None:
     written(tmp_path, "broker.log", [*entries(BOOT, connected("a")), *entries("register OK", start=600)])
     recording = recording_of_logs([LogFolder(tmp_path, None)], "c")
     times = sorted(row["at"] for row in recording.rows if row["kind"] == "connection")
-    assert [clock_of(at) for at in times] == ["22:20:33", "22:20:40", "22:21:00", "22:21:20", "22:21:33", "22:30:33"]
+    assert [clock_of(at) for at in times] == ["22:20:33", "22:20:40", "22:21:00", "22:21:20", "22:21:33"]
     assert "b: 2026-11-25T22:20:33Z/2026-11-25T22:21:33Z and 2026-11-25T22:30:33Z/2026-11-25T22:30:33Z" in str(
         recording
     )
@@ -483,7 +483,7 @@ def test_files_that_say_nothing_of_consumers_are_passed_over_and_no_proof_that_a
     """RocksDB writes another zone, and `watermark.log` has a layout of its own."""
     written(tmp_path, "broker.log", entries(*LIFE))
     written(tmp_path, "watermark.log", ["2026-11-26 07:20:33 - [WATERMARK] Send Queue Size: 0 SlowTimeMills: 0"])
-    written(tmp_path, "root_store_LOG", ["2026/11/26-11:29:33.41 1 Compile date", " 2023-08-29 09:25:38+00:00 of it"])
+    written(tmp_path, "root_store_LOG", ["2026/11/26-11:29:33.41 1 Compile date", "2023-08-29 09:25:38 of it"])
     recording = recording_of_logs([LogFolder(tmp_path, None)], "c")
     assert "2 log files, 8 entries, 6 of them understood; 1 file of other kinds, such as store.log" in str(recording)
     (broker,) = recording.processes

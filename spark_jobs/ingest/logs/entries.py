@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -81,6 +82,7 @@ class FileClock:
     def __init__(self, path: Path, zone: LogZone) -> None:
         self._path, self._zone = path, zone
         self._offset: int | None = None
+        self.is_zone_given = False
 
     def learn(self, entry: Entry) -> None:
         """Take the zone from the first connection of the file."""
@@ -97,6 +99,7 @@ class FileClock:
             offset = self._offset
         if offset is None and is_gmt_8:
             offset = _GMT_8
+        self.is_zone_given |= offset is None
         at = self._zone.to_utc(local) if offset is None else local - offset
         if at is None:
             raise InputFileError(f"{self._path} does not say the time zone of its entries: name it with --log-zone")
@@ -127,6 +130,8 @@ class LogFile:
             has_begun = False
             try:
                 while line := stream.readline(LONGEST_ENTRY):
+                    if not has_begun and line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+                        raise InputFileError(f"{self.path} is UTF-16: convert it, iconv -f UTF-16 -t UTF-8")
                     has_begun = True
                     if line.endswith(b"\n") or _skip_rest(stream):
                         yield line
@@ -145,12 +150,12 @@ def _skip_rest(stream: IO[bytes]) -> bool:
 
 
 def _written_time(text: str) -> WrittenTime | None:
-    """The time of an entry; None: the line has none."""
+    """The time of an entry; None: the line has none, or belongs to the entry before, as it is indented."""
     if text[19:20] == " ":  # as mostly: a time to the second, at the start of many lines one after the other
         written = _time_in(text[:19])
         if written is not None:
             return written
-    match = _TIME.search(text, 0, _TIME_WITHIN)
+    match = None if text[:1].isspace() else _TIME.search(text, 0, _TIME_WITHIN)
     return _of_match(match) if match else None
 
 

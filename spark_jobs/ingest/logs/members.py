@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -45,28 +45,38 @@ class Changed(NamedTuple):
 def groups_of(process: Process) -> dict[str, list[Changed]]:
     """Per group that the log of a broker or a proxy names, what was known of it from when on, in order of time.
 
-    A log begins in the middle: who was connected before is known from the moments without any consumer (the broker
-    started; it knows no consumer of the group; the group is new), and from there on and back through each connection
-    that began and ended. Between two starts of the broker without such a moment it is unknown.
+    A log begins in the middle, and again after a gap: who was connected before is known from the moments without any
+    consumer (the broker started; it knows no consumer of the group; the group is new), and from there on and back
+    through each connection that began and ended. Between two starts of the broker, or gaps, without such a moment it is
+    unknown.
     """
-    begins = process.alive[0][0] if process.alive else 0
-    lives: list[tuple[int, bool, dict[str, list[Logged]]]] = [(begins, False, defaultdict(list))]
+    begins = deque(process.begins)
+    lives: list[tuple[int, bool, dict[str, list[Logged]]]] = [(begins.popleft(), False, defaultdict(list))]
     for logged in process.logged:
+        while begins and begins[0] <= logged.at:
+            lives.append((begins.popleft(), False, defaultdict(list)))
         if isinstance(logged.event, Booted):
             lives.append((logged.at, True, defaultdict(list)))
         elif isinstance(logged.event, OF_GROUP):
             lives[-1][2][logged.event.group].append(logged)
+    lives += ((at, False, defaultdict(list)) for at in begins)
     groups = dict.fromkeys([*(group for _, _, of_groups in lives for group in of_groups), *sorted(process.groups)])
     return {
-        group: [change for at, booted, of_groups in lives for change in _life(at, booted, of_groups.get(group, []))]
+        group: [
+            change
+            for number, (at, booted, of_groups) in enumerate(lives)
+            for change in _life(at, booted, of_groups.get(group, []), is_first=number == 0)
+        ]
         for group in groups
     }
 
 
-def _life(begins: int, booted: bool, own: Sequence[Logged]) -> Iterator[Changed]:
-    """A group from a start of the broker, or the beginning of the log, to the next start; `own`: what is about it."""
+def _life(begins: int, booted: bool, own: Sequence[Logged], *, is_first: bool) -> Iterator[Changed]:
+    """A group from a start of the broker, the log's beginning or the end of a gap on; `own`: the events about it."""
     if not own and not booted:
-        return  # what was before the broker's first start, or in another part of the log
+        if not is_first:
+            yield Changed(begins, None)
+        return
     own = [logged for place, logged in enumerate(own) if not _is_ambiguous(place, own)]
     states = [GroupState() if booted else first_known([event for _, event in own])]
     for _, event in own:

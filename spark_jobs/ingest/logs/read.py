@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from spark_jobs.domain.model.window import Time, joined
+from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.logs.entries import Entry, FileClock, LogFile, LogZone, WrittenTime
 from spark_jobs.ingest.logs.events import Committed, Event, Stopped
 from spark_jobs.ingest.logs.lines import WORDS, events
@@ -38,7 +39,8 @@ class FileLog:
     """All that counts of a log file. `events`: in the file's order; `alive`: the spans of time without a gap of
     `LONGEST_SILENCE`, milliseconds, both ends within; `entries`: how many it has; `understood`: of how many events or
     offsets were read.
-    `went_back`: how often its times go back, which threads alone do not explain; `damage`: why its end is missing.
+    `back`: the spans that were written twice, as the clock was set back; `went_back`: how often; `is_zone_given`: the
+    user said the zone of some of its times; `damage`: why its end is missing.
     """
 
     path: Path
@@ -47,7 +49,9 @@ class FileLog:
     commits: Commits = field(default_factory=dict)
     entries: int = 0
     understood: int = 0
+    back: list[Time] = field(default_factory=list)
     went_back: int = 0
+    is_zone_given: bool = False
     damage: str | None = None
 
 
@@ -58,13 +62,13 @@ class _Placed(NamedTuple):
     is_gmt_8: bool
 
 
-def read_files(paths: Sequence[Path], zone: LogZone) -> Iterator[FileLog]:
-    """Each file's content, in order; with many bytes all cores read, a file each.
+def read_files(paths: Sequence[Path], zone: LogZone, many_bytes: int = _MANY_BYTES) -> Iterator[FileLog]:
+    """Each file's content, in order; with so many bytes all cores read, a file each.
 
     Raises `InputFileError` where a file's zone is not known, or where it cannot be read.
     """
     workers = min(len(paths), cpu_count() or 1)
-    if workers < 2 or sum(path.stat().st_size for path in paths) < _MANY_BYTES:
+    if workers < 2 or sum(path.stat().st_size for path in paths) < many_bytes:
         yield from map(read_file, paths, repeat(zone))
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
@@ -72,59 +76,82 @@ def read_files(paths: Sequence[Path], zone: LogZone) -> Iterator[FileLog]:
 
 
 def read_file(path: Path, zone: LogZone) -> FileLog:
-    """The content of one file, in one pass. Memory grows with the events, and not with the lines."""
-    log, file, clock = FileLog(path), LogFile(path), FileClock(path, zone)
+    """The content of one file, in one pass. Memory grows with the events, and not with the lines.
+
+    An event has the time of its entry, or, when the clock was set back, the last one before that.
+    """
+    log, file, clock, times = FileLog(path), LogFile(path), FileClock(path, zone), _Times()
     placed: list[tuple[_Placed, Event]] = []
     commits: dict[Commit, tuple[_Placed, int]] = {}
-    alive, before = _Alive(), None
+    before = None
     for entry in file:
-        alive.take(entry)
+        dated = times.take(entry)
         if WORDS.search(entry.text):
             clock.learn(entry)
             logged = list(events(entry.text))
             log.understood += bool(logged)
             for event in logged:
-                place = _Placed(entry.written, entry.is_gmt_8)
                 if isinstance(event, Committed):
-                    commits[commit_of(event, entry.written.local)] = place, event.offset
+                    commits[commit_of(event, dated.written.local)] = _placed(dated), event.offset
                 elif not isinstance(event, Stopped):
-                    placed.append((place, event))
+                    placed.append((_placed(dated), event))
                 elif before and before.written != entry.written:
-                    placed.append((before, event))
-        before = _Placed(entry.written, entry.is_gmt_8)
-    log.entries, log.went_back, log.damage = alive.entries, alive.went_back, file.damage
+                    placed.append((_placed(before), event))
+        before = dated
+    log.entries, log.went_back, log.damage = times.entries, times.went_back, file.damage
     log.events = [Logged(clock.to_utc(*place), event) for place, event in placed]
     log.commits = committed((key, clock.to_utc(*place), offset) for key, (place, offset) in commits.items())
-    log.alive = spans_of((clock.to_utc(*first), clock.to_utc(*last)) for first, last in alive.spans)
+    try:
+        log.alive, log.back = (
+            spans_of((clock.to_utc(*first), clock.to_utc(*last)) for first, last in spans)
+            for spans in (times.alive, times.back)
+        )
+    except InputFileError:
+        if log.understood:
+            raise
+    log.is_zone_given = clock.is_zone_given
     return log
 
 
-class _Alive:
-    """The time in which entries follow each other: how many there are, in which spans, and how often time goes back."""
+def _placed(entry: Entry) -> _Placed:
+    return _Placed(entry.written, entry.is_gmt_8)
+
+
+class _Times:
+    """The times of a file's entries: how many there are, the spans in which they follow each other, and those that were
+    written twice, as time went back.
+    """
 
     def __init__(self) -> None:
         self.entries = self.went_back = 0
-        self.spans: list[tuple[_Placed, _Placed]] = []
-        self._first = self._last = self._before = 0
+        self.alive: list[tuple[_Placed, _Placed]] = []
+        self.back: list[tuple[_Placed, _Placed]] = []
+        self._newest: Entry | None = None
+        self._local = self._lowest = 0
 
-    def take(self, entry: Entry) -> None:
-        """Add an entry, in the file's order."""
-        local = entry.written.local
+    def take(self, entry: Entry) -> Entry:
+        """Add an entry, in the file's order. The entry whose time counts for it: itself, unless time went back."""
+        local, newest = entry.written.local, self._newest
         self.entries += 1
-        if local == self._before and self.spans:  # as mostly
-            return
-        place = _Placed(entry.written, entry.is_gmt_8)
-        self.went_back += local < self._before - _OUT_OF_ORDER
-        self._before = local
-        if not self.spans or not self._first - LONGEST_SILENCE <= local <= self._last + LONGEST_SILENCE:
-            self.spans.append((place, place))
-            self._first = self._last = local
-        elif local > self._last:
-            self.spans[-1] = self.spans[-1][0], place
-            self._last = local
-        elif local < self._first:
-            self.spans[-1] = place, self.spans[-1][1]
-            self._first = local
+        if newest is None or local > self._local:
+            place = _placed(entry)
+            if newest is None or local > self._local + LONGEST_SILENCE:
+                self.alive.append((place, place))
+            else:
+                self.alive[-1] = self.alive[-1][0], place
+            self._newest, self._local, self._lowest = entry, local, local
+        elif local < self._local - _OUT_OF_ORDER:
+            self._take_back(entry, newest)
+            return newest
+        return entry
+
+    def _take_back(self, entry: Entry, newest: Entry) -> None:
+        if self._lowest == self._local:
+            self.went_back += 1
+            self.back.append((_placed(entry), _placed(newest)))
+        elif entry.written.local < self._lowest:
+            self.back[-1] = _placed(entry), self.back[-1][1]
+        self._lowest = min(self._lowest, entry.written.local)
 
 
 def spans_of(times: Iterable[Time]) -> list[Time]:

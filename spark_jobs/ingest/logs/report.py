@@ -49,4 +49,7 @@ def _problems(log: FileLog) -> Iterator[str]:
         yield f"{log.path} is damaged, and was read up to there: {log.damage}"
     if log.went_back:
         times = count(log.went_back, "time")
-        yield f"{log.path} goes back in time {times}: the clock was set back, or several processes write into it"
+        yield (
+            f"{log.path} goes back in time {times}: the clock was set back, or several processes write into "
+            "it. The times that it has twice are unknown"
+        )

@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from spark_jobs.domain.model.window import Time, without
+from spark_jobs.domain.model.window import Time, joined, without
 from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.logs.entries import LogZone
 from spark_jobs.ingest.logs.events import Booted, QueueCounts, Stopped
@@ -48,13 +48,15 @@ class Process:
     """The logs of one process: a broker, a proxy, a name server or an application.
 
     `name`: of a broker or a proxy, as snapshots call it; None: of any other process. `alive`: the spans in which lines
-    follow each other, milliseconds, both ends within; at least one. `commits`: offsets that clients wrote into it.
-    `folders`: where its logs are. `topics`, `groups`: those of its files of state.
+    follow each other, milliseconds, both ends within; at least one. `begins`: when lines begin, also after a gap.
+    `commits`: offsets that clients wrote into it. `folders`: where its logs are. `topics`, `groups`: those of its files
+    of state.
     """
 
     name: str | None
     logged: list[Logged]
-    alive: list[tuple[int, int]]
+    alive: list[Time]
+    begins: list[int]
     commits: Commits
     folders: list[Path]
     topics: dict[str, QueueCounts] = field(default_factory=dict)
@@ -86,14 +88,19 @@ def processes(folders: Sequence[LogFolder], zone: LogZone, report: LogReport) ->
         report.passed_over += _pass_over(paths)
     logs = {log.path: log for log in read_files([path for paths in files.values() for path in paths], zone)}
     report.files.extend(logs.values())
-    merged = _merged(
-        _process(name, [logs[path] for path in paths], folder)
-        for (folder, name), paths in sorted(files.items(), key=str)
-        if any(logs[path].entries for path in paths)
-    )
-    for process in merged:
+    of_process: dict[tuple[str | None, Path | None], list[FileLog]] = defaultdict(list)
+    folders_of: dict[tuple[str | None, Path | None], list[Path]] = defaultdict(list)
+    for (path, given), paths in sorted(files.items(), key=str):
+        of_folder = [logs[path] for path in paths]
+        if any(log.alive for log in of_folder):
+            name = name_of(given, path, [logged for log in of_folder for logged in log.events])
+            key = name, None if name else path  # a broker's logs may be in several folders
+            of_process[key] += of_folder
+            folders_of[key].append(path)
+    read = [_process(name, of_process[name, path], folders_of[name, path]) for name, path in of_process]
+    for process in read:
         check_one_process(process.name, process.logged)
-    return merged
+    return read
 
 
 def files_below(path: Path) -> Iterator[Path]:
@@ -120,55 +127,38 @@ def _folder_of(path: Path) -> Path:
     return path.parent.parent if path.parent.name == "otherdays" else path.parent
 
 
-def _process(name: str | None, logs: Sequence[FileLog], folder: Path) -> Process:
-    """The files of one folder; a line that two of them have counts once. Within a second their order is that of the
+def _process(name: str | None, logs: Sequence[FileLog], folders: list[Path]) -> Process:
+    """A process by its files; a line that two of them have counts once. Within a second their order is that of the
     files, the oldest first.
     """
-    in_order = sorted(_of_kinds_understood(logs), key=lambda log: min(log.alive, default=(0, 0)))
+    in_order = sorted(_of_one_zone(logs), key=lambda log: min(log.alive, default=(0, 0)))
     logged = sorted(dict.fromkeys(entry for log in in_order for entry in log.events), key=attrgetter("at"))
-    alive = _alive((span for log in in_order for span in log.alive), logged)
-    return Process(name_of(name, folder, logged), logged, alive, together([log.commits for log in logs]), [folder])
+    spans = spans_of(span for log in in_order for span in log.alive)
+    unknown = joined([*_down(logged), *(span for log in in_order for span in log.back)])
+    alive = [(first, end - 1) for span in spans for first, end in without((span[0], span[1] + 1), unknown)]
+    begins = [first for first, _ in spans]
+    return Process(name, logged, alive, begins, together([log.commits for log in logs]), folders)
 
 
-def _of_kinds_understood(logs: Sequence[FileLog]) -> Sequence[FileLog]:
-    """The files of a kind, such as `broker.log` and all that were rotated, of which anything was understood: others,
-    such as RocksDB's, may have times of another zone.
+def _of_one_zone(logs: Sequence[FileLog]) -> Sequence[FileLog]:
+    """The files that say their zone, or of whose kind, such as `broker.log` and all that were rotated, anything was
+    understood: others, such as RocksDB's, may have times of another zone.
     """
     kinds = {_kind(log.path) for log in logs if log.understood}
-    return [log for log in logs if _kind(log.path) in kinds] or logs
+    return [log for log in logs if _kind(log.path) in kinds or not log.is_zone_given] or logs
 
 
 def _kind(path: Path) -> str:
     return re.split(r"[.\d-]", path.name)[0]
 
 
-def _alive(spans: Iterable[Time], logged: Iterable[Logged]) -> list[Time]:
-    """The spans, without the times when the broker was down: from its last line before a start until it has started."""
-    down, stopped = list[Time](), None
+def _down(logged: Iterable[Logged]) -> Iterator[Time]:
+    """The times when the broker was down: from its last line before a start until it has started."""
+    stopped = None
     for at, event in logged:
         if isinstance(event, Stopped):
             stopped = at if stopped is None else stopped
         elif isinstance(event, Booted):
-            down += [(stopped + 1, at)] if stopped is not None else []
+            if stopped is not None:
+                yield stopped + 1, at
             stopped = None
-    up = (part for first, last in spans_of(spans) for part in without((first, last + 1), down))
-    return [(first, end - 1) for first, end in up]
-
-
-def _merged(read: Iterable[Process]) -> list[Process]:
-    """Processes of one name together: a broker's logs may be in several folders."""
-    merged: dict[str, Process] = {}
-    unnamed = []
-    for process in read:
-        if process.name is None:
-            unnamed.append(process)
-        elif process.name in merged:
-            first = merged[process.name]
-            first.logged += process.logged
-            first.in_order()
-            first.alive = _alive(first.alive + process.alive, first.logged)
-            first.commits = together([first.commits, process.commits])
-            first.folders += process.folders
-        else:
-            merged[process.name] = process
-    return [*merged.values(), *unnamed]
