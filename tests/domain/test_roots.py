@@ -138,3 +138,14 @@ def test_a_group_lags_because_messages_that_nobody_reports_as_failed_come_again(
     failing = finding("f", "CONSUME_FAILING", 100, 900, cause, queues=[("%RETRY%g", "b", 0, "RETRIED")])
     lagging = finding("l", "CONSUMER_LAGGING", 100, 900, client_ids=["c1"], queues=[("t", "b", 0, "BEHIND")])
     assert roots(failing, lagging)["l"] == root
+
+
+@pytest.mark.parametrize("rule", ["CONSUMER_STOPPED", "CONSUMER_STALLED"])
+def test_a_queue_that_moves_again_falls_behind_because_it_stood(rule: str) -> None:
+    """Not one that fell behind for long before, nor another queue."""
+    stood = finding("s", rule, 1000, 1900, queues=[("t", "b", 0, "BEHIND")])
+    of_it, before, elsewhere = (
+        finding(name, "CONSUMER_LAGGING", start, 2000, queues=[("t", "b", queue, "BEHIND")])
+        for name, start, queue in (("l", 1000, 0), ("m", 300, 0), ("n", 1000, 1))
+    )
+    assert roots(stood, of_it, before, elsewhere) == {"s": None, "l": "s", "m": None, "n": None}

@@ -216,8 +216,8 @@ def test_maintain_brings_what_the_sources_tell(spark: SparkSession, warehouse: W
     maintain(spark, warehouse, timedelta(days=30))
     assert sightings(spark, warehouse) == [
         ("g", -20, -20),
-        ("t b 4", 0, 580),
         ("t", 600, 600),
+        ("t b 4", 0, 580),
         ("d deleted", 40, 40),
         ("g", 0, 600),
     ]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
@@ -39,9 +40,10 @@ def removed_queues(step: AuditedStep) -> Iterator[RemovedQueue]:
         before = readable_before(step, topic) if queues else {}
         for queue in queues:
             hour = _last_hour(before, queue)
+            times = [*([] if hour is None else [around(step, hour)]), (step.window.read_from, step.window.end)]
+            rows = np.r_[tuple(readings.inside(*time) for time in times)]
             for start, end in removed_times(route, queue, was_readable=hour is not None):
-                times = [*([] if hour is None else [around(step, hour)]), (step.window.read_from, start)]
-                backlog = left_backlog(readings, queue, times)
+                backlog = left_backlog(readings, queue, rows, start)
                 if backlog:
                     yield RemovedQueue(topic, queue, start, end, backlog)
 
@@ -95,14 +97,23 @@ def removed_times(route: Route, queue: Place, *, was_readable: bool) -> list[Tim
     return joined(times)
 
 
-def left_backlog(readings: OffsetReadings, queue: Place, times: Iterable[Time]) -> int:
-    """The messages that a queue holds by its last known sample in the times, which are in order. 0: the group may have
-    consumed them before the queue was removed, because they are no more than it consumed between its last two samples.
+def left_backlog(readings: OffsetReadings, queue: Place, rows: NDArray[np.int64], start: int) -> int:
+    """The messages that a queue holds by its last known sample before it was removed, of these rows. 0: the group may
+    have consumed them until a snapshot shows the topic without the queue, at its pace between the last two samples; or
+    the topic was created again, as the ends of other queues fell.
     """
-    column, rows = readings.columns[queue], np.r_[tuple(readings.inside(*time) for time in times)]
-    lag, consumed = readings.lag[rows, column], readings.consumed_to[rows, column]
-    last = np.flatnonzero(lag != UNKNOWN)[-2:]
-    if not len(last):
+    at, lag, consumed = (
+        readings.times[rows],
+        *(matrix[rows, readings.columns[queue]] for matrix in (readings.lag, readings.consumed_to)),
+    )
+    known = np.flatnonzero((lag != UNKNOWN) & (at < start))[-2:]
+    if not len(known):
         return 0
-    backlog, pace = int(lag[last[-1]]), int(consumed[last[-1]] - consumed[last[0]])
-    return backlog if backlog > pace else 0
+    first, last = known[0], known[-1]
+    following = min(last + 1, len(rows) - 1)
+    ends, ends_after = readings.end_offset[rows[last]], readings.end_offset[rows[following]]
+    if ((ends_after != UNKNOWN) & (ends_after < ends)).any():
+        return 0
+    until = min(int(at[following]), start) if following > last else start
+    pace = int(consumed[last] - consumed[first]) / max(int(at[last] - at[first]), 1)
+    return int(lag[last]) if lag[last] > pace * (until - int(at[last])) else 0

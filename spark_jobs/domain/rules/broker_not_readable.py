@@ -276,7 +276,7 @@ RULE = Rule(
         ),
         NotReadableCause.QUEUES_REMOVED: Cause(
             "a queue that was readable is beyond `readQueueNums`, and holds more messages by its last sample than the "
-            "group consumed between its last two samples",
+            "group can have consumed from then until the removal, at the pace between its last two samples",
             "Raise readQueueNums to its former value until the messages are consumed; writeQueueNums may stay as it "
             "is. To remove queues, lower writeQueueNums first, wait until all groups have consumed the rest, and then "
             "lower readQueueNums.",

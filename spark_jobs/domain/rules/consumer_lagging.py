@@ -11,9 +11,9 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import common
-from spark_jobs.domain.rules import consume_failing, pop_redelivering
+from spark_jobs.domain.rules import consume_failing, consumer_stalled, consumer_stopped, pop_redelivering
 from spark_jobs.domain.rules.behind import DECIDED_BY, FOLLOWS, verdict_hits
-from spark_jobs.domain.rules.roots import Follows, everything, topics
+from spark_jobs.domain.rules.roots import Follows, everything, queues, topics
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "CONSUMER_LAGGING"
@@ -60,6 +60,9 @@ RULE = Rule(
     hits=hits,
     follows=(
         *FOLLOWS,
+        # Of a queue that stood, the lag may still grow when it moves again.
+        Follows(consumer_stopped.NAME, queues),
+        Follows(consumer_stalled.NAME, queues),
         Follows(pop_redelivering.NAME, topics),
         # No client says which of them sends messages back, and so has more to do.
         Follows(consume_failing.NAME, everything, root_causes=(consume_failing.SENT_BACK,)),

@@ -156,8 +156,8 @@ def read_queues(counts: str, length: int = 100) -> list[Span[tuple[RouteEntry, .
         ("3 1", [("100-200", 1, 12), ("100-200", 2, 12)]),
         ("3 1 1", [("100-300", 1, 12), ("100-300", 2, 12)]),
         ("3 1 3", [("100-200", 1, 12), ("100-200", 2, 12)]),
-        # Queue by queue: the later one finds both.
-        ("3 2 1", [("200-300", 1, 12), ("100-300", 2, 7)]),
+        # Queue 1 is readable for 120 s more, in which the group may consume 6 of its messages.
+        ("3 2 1", [("100-300", 2, 7)]),
         ("1 3 3", []),
         ("1 1", []),
         # What is deleted with its topic holds nothing.
@@ -195,6 +195,30 @@ def test_queues_that_were_drained_are_removed_in_silence(
     }
     readings = offsets([("b", 0)], said)
     step = with_readings(audited_step(), {"t": readings}, routes={"t": read_queues("1 0")})
+    assert [hit.weight for hit in RULE.hits(step)] == expected
+
+
+@pytest.mark.parametrize(
+    ("following", "end", "expected"),
+    [
+        # It consumes 4 in 20 s, and is not seen for 20 s or for 35.
+        (80, 10, [5]),
+        (95, 10, []),
+        # The topic is created again: its ends begin at 0.
+        (80, 9, []),
+    ],
+)
+def test_a_queue_may_be_drained_until_a_snapshot_shows_the_topic_without_it(
+    following: int, end: int, expected: list[int]
+) -> None:
+    """The route shows it at 100 s."""
+    said: dict[float, list[QueueReading | None]] = {
+        40: [(10, 10, 10, 5), (10, 1, 1, 5)],
+        60: [(10, 10, 10, 5), (10, 5, 5, 5)],
+        following: [(end, end, end, 5), None],
+    }
+    readings = offsets([("b", 0), ("b", 1)], said)
+    step = with_readings(audited_step(), {"t": readings}, routes={"t": read_queues("2 1")})
     assert [hit.weight for hit in RULE.hits(step)] == expected
 
 
