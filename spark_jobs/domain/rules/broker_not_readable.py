@@ -30,6 +30,9 @@ NAME = "BROKER_NOT_READABLE"
 NOT_READABLE = "NOT_READABLE"
 #: The measure of the messages that its queues held at the last sample.
 LAST_KNOWN = "last_known_backlog"
+#: A name server drops a broker that fell silent 120 s after it last registered, which it looks for every 10 s
+#: (`RouteInfoManager.scanNotActiveBroker`): the route names it so much longer than it answers.
+_DROPPED_BY = 130 * SECOND
 
 
 class NotReadableCause(StrEnum):
@@ -127,13 +130,15 @@ def held_backlog(readings: OffsetReadings, broker: str, start: int, end: int) ->
 def _broker_hits(
     step: AuditedStep, topic: str, broker: str, spans: Sequence[NotReadable], last_hour: int | None
 ) -> Iterator[RuleHit]:
-    """Readings count from one `max_gap` before a span, so that a broker which is gone has some; each counts for the
-    last span that it may count for. Where the broker left before the window, those of its `last_hour` count, too.
+    """Readings count from one `max_gap` before a span, so that a broker which is gone has some, and before the first
+    one also while the route still named a broker that had fallen silent; each counts for the last span that it may
+    count for. Where the broker left before the window, those of its `last_hour` count, too.
     """
     gap, readings = step.settings.max_gap, step.history.offsets[topic]
     for place, span in enumerate(spans):
         following = spans[place + 1].start - gap if place + 1 < len(spans) else span.end
-        backlogs = held_backlog(readings, broker, span.start - gap, min(span.end, following))
+        since = span.start - gap - (0 if place else _DROPPED_BY)
+        backlogs = held_backlog(readings, broker, since, min(span.end, following))
         if place == 0 and last_hour is not None:
             backlogs = held_backlog(readings, broker, *around(step, last_hour)) | backlogs
         total = sum(backlogs.values())
@@ -246,13 +251,14 @@ RULE = Rule(
     "were removed, or no member is connected to it: nobody can consume them. One finding per group, topic and cause; "
     "`subject` names the queues with a backlog, `measures` give the messages that they held at the last reading "
     "(`last_known_backlog`), `parties` the broker without members, and the members that the others list.",
-    decided_by="the topic's route, and the group's offset readings of up to one `max_gap` before. Without a known "
-    "backlog there is no finding. A broker that left the route before the step's look-back, or a queue that was "
-    "removed before it, still counts for `sightings_days`, with the readings of the last hour in which the route named "
-    "it. A removed queue is forgotten when the topic has no route for a while, because a topic that is created again "
-    "has other messages. `NOT_REACHED`: the broker lists no member for two heartbeats (60 s), while other brokers of "
-    "the topic list some. The consumer offsets of its queues stand in that time, and messages wait or come. It does "
-    "not apply to members that pop. ERROR.",
+    decided_by="the topic's route, and the group's offset readings of up to one `max_gap` before, and 130 s more "
+    "before it first left: so long may the route name a broker that fell silent. Without a known backlog there is no "
+    "finding. A broker that left the route before the step's look-back, or a queue that was removed before it, still "
+    "counts for `sightings_days`, with the readings of the last hour in which the route named it. A removed queue is "
+    "forgotten when the topic has no route for a while, because a topic that is created again has other messages. "
+    "`NOT_REACHED`: the broker lists no member for two heartbeats (60 s), while other brokers of the topic list some. "
+    "The consumer offsets of its queues stand in that time, and messages wait or come. It does not apply to members "
+    "that pop. ERROR.",
     causes={
         NotReadableCause.LEFT_ROUTE: Cause(
             "the route named the broker before, and no longer does",

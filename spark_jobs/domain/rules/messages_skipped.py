@@ -10,6 +10,7 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.consume_statuses import status_readings
+from spark_jobs.domain.kernel.first_commits import first_commits_at_end
 from spark_jobs.domain.kernel.offset_jumps import Jump, offset_jumps
 from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.model.finding import Finding, RuleHit
@@ -37,6 +38,7 @@ class SkipCause(StrEnum):
     RESET_FORWARD = "RESET_FORWARD"
     COMMITTED_UNREAD = "COMMITTED_UNREAD"
     SKIPPED_OR_CONSUMED = "SKIPPED_OR_CONSUMED"
+    BEGAN_AT_END = "BEGAN_AT_END"
 
 
 _SEVERITIES = {
@@ -44,6 +46,7 @@ _SEVERITIES = {
     SkipCause.RESET_FORWARD: WARN,
     SkipCause.COMMITTED_UNREAD: ERROR,
     SkipCause.SKIPPED_OR_CONSUMED: WARN,
+    SkipCause.BEGAN_AT_END: WARN,
 }
 #: So many times the pace of the queue before is more than a listener is likely to become faster.
 _VERY_FAST = 100
@@ -91,7 +94,12 @@ def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
         elif jump.is_far:
             cause = _cause(step, progress, places[jump.queue], jump)
             skips += [_Skip(places[jump.queue], jump, cause, jump.messages)] if cause else []
-    return _with_resets(skips, jumps)
+    begun = [
+        _Skip(places[jump.queue], jump, SkipCause.BEGAN_AT_END, jump.messages)
+        for jump in first_commits_at_end(readings, (step.window.read_from, step.window.end), settings)
+        if jump.queue in places and progress.start <= jump.at < progress.end
+    ]
+    return [*_with_resets(skips, jumps), *begun]
 
 
 def _with_resets(skips: Sequence[_Skip], jumps: Sequence[Jump]) -> Sequence[_Skip]:
@@ -178,9 +186,15 @@ def _hit(step: AuditedStep, progress: IntervalProgress, skip: _Skip, together: i
         severity=_SEVERITIES[skip.cause],
         weight=skip.messages,
         measures={"skipped": skip.messages, TOGETHER: together, "consumer_offset": jump.to},
-        hint=f"The offset of {name} jumped from {jump.since} to {jump.to}: about {skip.messages:,} messages"
-        + (f", {together:,} in all queues." if together > skip.messages else "."),
+        hint=_step_text(name, skip) + (f", {together:,} in all queues." if together > skip.messages else "."),
     )
+
+
+def _step_text(name: str, skip: _Skip) -> str:
+    """Say how the offset of the queue of that name went on, without a full stop."""
+    if skip.cause == SkipCause.BEGAN_AT_END:
+        return f"The first offset of {name} is {skip.jump.to}: at least {skip.messages:,} messages had come before"
+    return f"The offset of {name} jumped from {skip.jump.since} to {skip.jump.to}: about {skip.messages:,} messages"
 
 
 def _detail(finding: Finding) -> str:
@@ -202,7 +216,9 @@ RULE = Rule(
     "it did not consume the queue while the offset was the same, and fewer messages of the topic than the jump in the "
     "minute around it; or the group had no member. A client without snapshots may have consumed them, unless all "
     "queues with a backlog, two at least, jump at one reading, from offsets that moved, by a hundred times their pace: "
-    "then both are possible. "
+    "then both are possible. BEGAN_AT_END: messages came for `stalled_after_seconds` while the group had committed "
+    "offsets of other queues of the topic and none of this one; its first offset is at the end that it had at the "
+    "sample before or later, and so many messages are more than twice what any other queue moved meanwhile. "
     "The rule does not apply to groups with a filter, whose offsets jump over messages of others, to POP, or while a "
     "broker reports CONSUME_ACTIVELY.",
     causes={
@@ -230,6 +246,13 @@ RULE = Rule(
             "`skipAccumulatedMessage`), or the consumers suddenly became that fast. Ask who operated the group, and "
             "compare with what the listeners processed. Record the clients' running info: it tells which.",
             headline="Consumer offsets of {groups} jumped in {queues}: messages were skipped, or consumed very fast",
+        ),
+        SkipCause.BEGAN_AT_END: Cause(
+            "the group never committed the queue while messages came, and its first offset is at their end (WARN)",
+            "The group began these queues at their end, and nobody got the messages before: a client begins a queue "
+            "without an offset at its end (CONSUME_FROM_LAST_OFFSET, the default), as after a topic was extended to a "
+            "new broker while the consumers were down or did not reach it. Reset the group in these queues to the "
+            "time at which they were added. Extend topics while all consumers run.",
         ),
     },
     example="none",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ TIMES = range(0, 640, 20)
 
 
 def hits(
-    *consumed: dict[int, int],
+    *consumed: Mapping[int, int | None],
     owner: str | None = "c1",
     tps: float | None = 2.0,
     consumes: bool = False,
@@ -28,12 +29,13 @@ def hits(
     filtered: bool = False,
 ) -> list[RuleHit]:
     """Two messages a second come into each queue, whose offsets are from the seconds on what `consumed` says, and go on
-    by two a second; without a word all are consumed. `consumes`: the client consumes while the offset is the same.
+    by two a second; without a word all are consumed. None: no offset yet. `consumes`: the client consumes while the
+    offset is the same.
     """
     read, rows, topics = [], [], []
     for second in TIMES:
         numbers = [_offset(queue, second) for queue in consumed]
-        read.append(offsets(second, *((1000 + 2 * second, number, 1) for number in numbers)))
+        read.append(offsets(second, *((1000 + 2 * second, number or 0, min(number or 0, 1)) for number in numbers)))
         own = [held("t", queue, second, _last_consume(second, consumes)) for queue in range(len(consumed))]
         status = [] if tps is None else [measured("t", 1.0, tps, 0.0, 1.0, tps)]
         rows.append(client(second, owned_queues=own, consume_status=status))
@@ -51,9 +53,10 @@ def _progress(interval: Any, filtered: bool) -> Any:
     return replace(progress(interval, 0, 660), start=interval.start, end=interval.end, is_filtered=filtered)
 
 
-def _offset(course: dict[int, int], second: int) -> int:
+def _offset(course: Mapping[int, int | None], second: int) -> int | None:
     since = max(moment for moment in course if moment <= second)
-    return course[since] + (0 if since in (100,) else 2 * (second - since))
+    offset = course[since]
+    return None if offset is None else offset + (0 if since in (100,) else 2 * (second - since))
 
 
 def _value(course: dict[int, int], second: int) -> int:
@@ -137,3 +140,25 @@ def test_what_was_consumed_before_is_not_skipped() -> None:
     assert hits({0: 1000, 300: 1100, 340: 1680}, {0: 1000}) == []
     batches = {second: 1000 + 2 * (second - second % 120) - 2 * (second % 120) for second in TIMES}
     assert hits(batches, {0: 1000}) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        ({0: None, 300: 1600}, [("BEGAN_AT_END", "WARN", 300, 560)]),  # 2 a second for the 280 s before
+        ({0: None, 300: 1550}, []),  # somewhere before the end
+        ({0: None, 100: 1200}, []),  # sooner than a consumer counts as stalled
+        ({0: None, 300: None}, []),
+    ],
+    ids=str,
+)
+def test_the_first_offset_of_a_queue_is_behind_what_came_before(
+    first: Mapping[int, int | None], expected: list[tuple[Any, ...]]
+) -> None:
+    """The group has offsets of another queue: it is no new one, and not where it likes."""
+    assert found(hits(first, {0: 1000})) == expected
+
+
+@pytest.mark.parametrize("other", [{0: None, 300: 1600}, {0: 1000, 100: 1200, 300: 1600}], ids=["new", "as fast"])
+def test_a_first_offset_at_the_end_skips_nothing_if_another_does_as_much(other: Mapping[int, int | None]) -> None:
+    assert hits({0: None, 300: 1600}, other, consumes=True) == []
