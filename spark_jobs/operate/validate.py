@@ -47,7 +47,7 @@ class Validation:
 
     run_id: str
     interval: Interval | None
-    results: list[Result]
+    results: Sequence[Result]
     pages: Path | None
 
 
@@ -78,8 +78,9 @@ def validate(
         return Validation(run_id, None, [], None)
     usual = usual_values(stored_in(spark, warehouse), interval, configuration.quality)
     checks = [check for check in _checks(frames, runs, interval, configuration, usual) if check.suite.table in wanted]
-    results = validated(warehouse, run_id, checks, _facts(frames, runs, interval, configuration, wanted, progress))
-    return Validation(run_id, interval, results, record_results(spark, warehouse, run_id, results))
+    checked = validated(checks, _facts(frames, runs, interval, configuration, wanted, progress))
+    pages = record_results(spark, warehouse, run_id, checked)
+    return Validation(run_id, interval, checked.results, pages)
 
 
 def _unchanged(

@@ -13,7 +13,7 @@ from schemas import QUALITY_RESULTS, QUARANTINE, SOURCES, Table
 from spark_jobs.errors import QualityError
 from spark_jobs.pipeline.audit_run import AuditRun, write_rejected
 from spark_jobs.pipeline.gather.packed import rejected
-from spark_jobs.pipeline.quality.checks import Check, Result, checks_of, raise_if_critical
+from spark_jobs.pipeline.quality.checks import Check, CheckResults, checks_of, raise_if_critical
 from spark_jobs.pipeline.quality.drift import Usual, usual_values
 from spark_jobs.pipeline.quality.facts import LEFT_OUT, ROWS, Facts
 from spark_jobs.store.conflicts import retry_on_conflict
@@ -31,19 +31,18 @@ def usual_of(run: AuditRun) -> Usual | None:
     return usual_values(stored_in(run.spark, run.warehouse), run.request.interval, run.configuration.quality)
 
 
-def check(run: AuditRun, tables: Iterable[Table], facts: Facts, usual: Usual | None) -> list[Result]:
+def check(run: AuditRun, tables: Iterable[Table], facts: Facts, usual: Usual | None) -> CheckResults:
     """Return what the expectations of these tables see in what was counted of them."""
-    checks = checks_of(tables, run.request.interval, run.configuration, usual)
-    return validated(None if run.only_looks else run.warehouse, run.run_id, checks, facts)
+    return validated(checks_of(tables, run.request.interval, run.configuration, usual), facts)
 
 
-def validated(warehouse: Warehouse | None, run_id: str, checks: Sequence[Check], facts: Facts) -> list[Result]:
+def validated(checks: Sequence[Check], facts: Facts) -> CheckResults:
     """Return what Great Expectations makes of the checks. It takes seconds to import: `api.start.start_spark` imports
     it while Java starts.
     """
     from spark_jobs.pipeline.quality.validation import validate
 
-    return validate(checks, facts, run_id, _site(warehouse) if warehouse else None)
+    return validate(checks, facts)
 
 
 def set_rejected_aside(run: AuditRun, packed: DataFrame, facts: Facts) -> dict[str, int]:
@@ -64,33 +63,29 @@ def unused_sources(facts: Facts) -> set[str]:
     return {table.name for table in SOURCES if all(step[ROWS] == step[LEFT_OUT] for step in facts[table])}
 
 
-def reject_if_critical(run: AuditRun, results: Sequence[Result]) -> None:
+def reject_if_critical(run: AuditRun, checked: CheckResults) -> None:
     """Raises `QualityError` where a critical expectation failed; `audit_runs` says rejected then."""
     try:
-        raise_if_critical(results)
+        raise_if_critical(checked.results)
     except QualityError as error:
         write_rejected(run, error)
-        record_results(run.spark, run.warehouse, run.run_id, results)
+        record_results(run.spark, run.warehouse, run.run_id, checked)
         raise
 
 
-def record_results(spark: SparkSession, warehouse: Warehouse, run_id: str, results: Sequence[Result]) -> Path | None:
+def record_results(spark: SparkSession, warehouse: Warehouse, run_id: str, checked: CheckResults) -> Path | None:
     """Appends what the checks of a run saw to `quality_results` and writes the pages, both at once; their index."""
     key = {"run_id": run_id, "checked_at": datetime.now(UTC)}
-    rows = [key | result._asdict() for result in results]
+    rows = [key | result._asdict() for result in checked.results]
     _, index = run_in_parallel(
-        lambda: SparkTables(spark, warehouse).append(QUALITY_RESULTS, rows), lambda: _write_pages(warehouse, run_id)
+        lambda: SparkTables(spark, warehouse).append(QUALITY_RESULTS, rows),
+        lambda: _write_pages(warehouse, run_id, checked),
     )
     return index
 
 
-def _write_pages(warehouse: Warehouse, run_id: str) -> Path | None:
+def _write_pages(warehouse: Warehouse, run_id: str, checked: CheckResults) -> Path | None:
+    """Beside the tables; not where the warehouse is no local folder."""
     from spark_jobs.pipeline.quality.validation import write_pages
 
-    site = _site(warehouse)
-    return write_pages(run_id, site) if site else None
-
-
-def _site(warehouse: Warehouse) -> Path | None:
-    """Return the folder of results and pages: beside the tables; None where the warehouse is no local folder."""
-    return warehouse.local_path / "_quality" if warehouse.local_path else None
+    return write_pages(checked, run_id, warehouse.local_path / "_quality") if warehouse.local_path else None

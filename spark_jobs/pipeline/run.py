@@ -34,7 +34,7 @@ from spark_jobs.pipeline.publish.claims import Claimed, claim
 from spark_jobs.pipeline.publish.publisher import publish
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.publish.turns import publishing
-from spark_jobs.pipeline.quality.checks import Result, failures
+from spark_jobs.pipeline.quality.checks import CheckResults, failures
 from spark_jobs.pipeline.quality.drift import Usual
 from spark_jobs.pipeline.sightings import with_sightings, with_unanswered
 from spark_jobs.pipeline.sources import read_sources
@@ -57,7 +57,7 @@ class JudgedRun:
     packed: DataFrame
     counted: Counted
     not_evaluated: list[str]
-    results: list[Result]
+    checked: CheckResults
     quality_warnings: list[str]
 
     def outputs(self) -> dict[Table, DataFrame]:
@@ -101,7 +101,7 @@ def run(
     with claim(warehouse.folder(spark), request, this.run_id) as claimed:
         usual = usual_of(this)
         judged = judge(this, usual)
-        reject_if_critical(this, judged.results)
+        reject_if_critical(this, judged.checked)
         return publish_judged(this, judged, usual, claimed)
 
 
@@ -121,14 +121,14 @@ def judge(this: AuditRun, usual: Usual | None, keep: Keep = in_memory) -> Judged
     _LOG.info("%s: judged", this.request.interval)
     this.progress("checking what was counted")
     counted = counted_in(packed)
-    results = check(this, SOURCES, counted.facts, usual)
+    checked = check(this, SOURCES, counted.facts, usual)
     quarantined = set_rejected_aside(this, packed, counted.facts)
     unused = unused_sources(counted.facts)
     if len(unused) == len(SOURCES) and not len(gathered.beside["consumer_group"].drop_null()):
         counted = counted.without_outputs()
     not_evaluated = sorted(rule.name for rule in RULES if not unused.isdisjoint(rule.needs))
     aside = [f"{count} rows of {name} are in quarantine" for name, count in quarantined.items()]
-    return JudgedRun(packed, counted, not_evaluated, results, aside + failures(results, Severity.WARNING))
+    return JudgedRun(packed, counted, not_evaluated, checked, aside + failures(checked.results, Severity.WARNING))
 
 
 def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None, claimed: Claimed) -> RunResult:
@@ -138,10 +138,11 @@ def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None, claim
     Raises `QualityError` if a critical expectation fails, `WarehouseError`, `PublishConflictError` or `PublishError`
     where they cannot be published.
     """
-    results = judged.results + check(this, OUTPUTS, judged.counted.facts, usual)
-    reject_if_critical(this, results)
+    of_outputs = check(this, OUTPUTS, judged.counted.facts, usual)
+    checked = judged.checked + of_outputs
+    reject_if_critical(this, checked)
     warnings = not_audited_warnings(judged, this.request)
-    quality_warnings = judged.quality_warnings + failures(results[len(judged.results) :], Severity.WARNING)
+    quality_warnings = judged.quality_warnings + failures(of_outputs.results, Severity.WARNING)
     this.progress("publishing")
     one_step = this.configuration.grid.is_one_step(this.request.interval)
     into = (this.spark, this.warehouse, this.request)
@@ -152,7 +153,7 @@ def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None, claim
         turn.check()  # nor is a run recorded in a place from which the warehouse has vanished
         run_in_parallel(
             lambda: write(this, row, turn.options()),
-            lambda: record_results(this.spark, this.warehouse, this.run_id, results),
+            lambda: record_results(this.spark, this.warehouse, this.run_id, checked),
         )
     findings = findings_with_teams(this.configuration.routes, judged.counted.findings)
     return RunResult(row, findings, warnings, quality_warnings, judged.counted.observed)

@@ -24,6 +24,7 @@ from spark_jobs.pipeline.check import record_results, reject_if_critical, usual_
 from spark_jobs.pipeline.gather.packed import counted_in
 from spark_jobs.pipeline.publish.claims import claim, claim_task
 from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.quality.checks import CheckResults
 from spark_jobs.pipeline.run import JudgedRun, judge, publish_judged
 from spark_jobs.pipeline.sources import changed_sources
 from spark_jobs.store.staging import drop_staged, stage, staged
@@ -90,8 +91,8 @@ def audit_sources(scheduled: ScheduledRun) -> Outcome:
     drop_staged(spark, warehouse, scheduled.document)
     run = AuditRun.begin(spark, warehouse, scheduled.request, configuration, scheduled.progress)
     judged = judge(run, usual_of(run), lambda packed: stage(spark, warehouse, scheduled.results, packed))
-    reject_if_critical(run, judged.results)
-    record_results(spark, warehouse, run.run_id, judged.results)
+    reject_if_critical(run, judged.checked)
+    record_results(spark, warehouse, run.run_id, judged.checked)
     audited = StagedAudit(
         run.run_id,
         run.started_at.isoformat(),
@@ -181,7 +182,7 @@ def _judged(scheduled: ScheduledRun, audited: StagedAudit) -> JudgedRun:
     counted = counted_in(packed)
     if not audited.observed:
         counted = counted.without_outputs()
-    return JudgedRun(packed, counted, audited.not_evaluated, [], audited.warnings)
+    return JudgedRun(packed, counted, audited.not_evaluated, CheckResults(), audited.warnings)
 
 
 def _required(scheduled: ScheduledRun, staged: T | None) -> T:

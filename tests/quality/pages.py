@@ -61,8 +61,8 @@ def few_quarantined(percent: float) -> StepsWithin:
     )
 
 
-def validated(site: Path, run_id: str, facts: Facts, percent: float = 1) -> list[Result]:
+def validated(site: Path, run_id: str, facts: Facts, percent: float = 1) -> Sequence[Result]:
     """What a run sees in the rows; with its pages."""
-    results = validate([Check(SUITE, (few_quarantined(percent),))], facts, run_id, site)
-    write_pages(run_id, site)
-    return results
+    checked = validate([Check(SUITE, (few_quarantined(percent),))], facts)
+    write_pages(checked, run_id, site)
+    return checked.results

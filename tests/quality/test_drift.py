@@ -120,7 +120,7 @@ def test_an_unusual_step_is_a_warning_and_look_back_is_not_looked_at() -> None:
         Subject(table.name, "consume_type"): {TEN: (0.0, 50.0)},
     }
     expected = tuple(as_usual(table, known, [TEN, ELEVEN]))
-    found = validate([Check(suite, expected)], counted(rows), "r", None)
+    found = validate([Check(suite, expected)], counted(rows)).results
     drift = [one for one in found if one.expectation.endswith("_is_usual")]
     assert {one.severity for one in drift} == {"warning"}
 

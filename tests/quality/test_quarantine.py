@@ -31,7 +31,7 @@ def checked(spark: SparkSession, warehouse: Warehouse, percent: float, run_id: s
     run = replace(AuditRun.begin(spark, warehouse, REQUEST, configuration), run_id=run_id)
     judged = judge(run, usual_of(run))
     try:
-        raise_if_critical(judged.results)
+        raise_if_critical(judged.checked.results)
     except QualityError as error:
         return judged, str(error)
     return judged, ""
@@ -114,7 +114,7 @@ def test_more_than_a_step_may_lose_closes_the_gate(spark: SparkSession, warehous
         f"  offset_snapshots: offsets_are_possible failed in the step 2026-03-01T10:00Z: 1 rows, for example {key}"
     )
     # What each of the rows breaks is there with its key, and it is in quarantine all the same.
-    (one,) = (one for one in closed.results if one.expectation == "offsets_are_possible")
+    (one,) = (one for one in closed.checked.results if one.expectation == "offsets_are_possible")
     assert (one.success, one.severity, one.unexpected_count, one.unexpected_percent) == (False, "warning", 1, 2.0)
     assert [json.loads(key)["captured_at"] for key in one.examples] == ["2026-03-01T10:00:00.000Z"]
     assert len(quarantine(spark, warehouse)) == 1

@@ -13,7 +13,7 @@ import pytest
 
 from spark_jobs.errors import QualitySiteError
 from spark_jobs.pipeline.quality import validation
-from spark_jobs.pipeline.quality.checks import Check
+from spark_jobs.pipeline.quality.checks import Check, CheckResults
 from spark_jobs.pipeline.quality.validation import validate, write_pages
 from tests.quality.pages import HOSTILE, SUITE, rows, validated
 from tests.snapshots import at
@@ -79,29 +79,25 @@ def test_the_index_lists_the_newest_runs(tmp_path: Path, monkeypatch: pytest.Mon
 def test_an_error_is_an_error_and_no_failed_expectation() -> None:
     of_another_suite = {SUITE.table: [{"step_start": "", "rows": 1, "broken": {}}]}
     with pytest.raises(RuntimeError, match="cluster_is_a_name"):
-        validate([Check(SUITE)], of_another_suite, "r", None)
-
-
-def test_without_a_folder_there_are_results() -> None:
-    assert all(one.success for one in validate([Check(SUITE)], rows(), "r", None))
+        validate([Check(SUITE)], of_another_suite)
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocked = tmp_path / "file" / "_quality"
     blocked.parent.write_text("in its place")
+    checked = validate([Check(SUITE)], rows())
     with pytest.raises(QualitySiteError, match=rf"cannot be written to {blocked}: Not a directory"):
-        validate([Check(SUITE)], rows(), "r", blocked)
+        write_pages(checked, "r", blocked)
     site = tmp_path / "_quality"
     in_place = site / "validations" / "membership_snapshots"
     in_place.parent.mkdir(parents=True)
     in_place.write_text("")
     with pytest.raises(QualitySiteError, match=rf"cannot be written to {site}: "):
-        validate([Check(SUITE)], rows(), "r", site)
+        write_pages(checked, "r", site)
     in_place.unlink()
-    validate([Check(SUITE)], rows(), "r", site)
     (site / "data_docs").write_text("")
     with pytest.raises(QualitySiteError, match=rf"cannot be written to {site}: "):
-        write_pages("r", site)
+        write_pages(checked, "r", site)
 
 
 def test_pages_ask_nothing_of_the_network_and_run_nothing(tmp_path: Path) -> None:
@@ -127,6 +123,6 @@ def test_runs_side_by_side_forget_old_runs_one_after_the_other(tmp_path: Path, m
     monkeypatch.setattr(validation, "_RUNS_SHOWN", 0)
     monkeypatch.setattr(shutil, "rmtree", slowly)
     with ThreadPoolExecutor(2) as pool:
-        pages = list(pool.map(write_pages, ("r0", "r1"), (tmp_path, tmp_path)))
+        pages = list(pool.map(write_pages, (CheckResults(),) * 2, ("r0", "r1"), (tmp_path, tmp_path)))
     assert pages == [tmp_path / "data_docs" / "index.html"] * 2
     assert list(tmp_path.glob("validations/*/old*")) == []

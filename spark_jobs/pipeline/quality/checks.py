@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from expectations import BY_TABLE
 from expectations.rows import CheckSettings
@@ -70,6 +70,17 @@ class Result(NamedTuple):
     unexpected_count: int | None
     unexpected_percent: float | None
     examples: list[str]
+
+
+@dataclass(frozen=True)
+class CheckResults:
+    """The results of checks; `for_pages`: the same as Great Expectations has them, one per table."""
+
+    results: Sequence[Result] = ()
+    for_pages: Sequence[Any] = ()
+
+    def __add__(self, further: CheckResults) -> CheckResults:
+        return CheckResults((*self.results, *further.results), (*self.for_pages, *further.for_pages))
 
 
 def settings_of(interval: Interval, configuration: Configuration, *, whole_groups: bool) -> CheckSettings:
