@@ -26,8 +26,7 @@ from spark_jobs.domain.rocketmq.strategies import AVG, StrategySettings
 from spark_jobs.domain.status.strategy_comparison import OtherStrategies, strategy_comparison
 from spark_jobs.pipeline.audit_run import AuditRun
 from spark_jobs.pipeline.exchange import RESULTS
-from spark_jobs.pipeline.gather.fold import Sources
-from spark_jobs.pipeline.gather.gather import Gathered, over_groups
+from spark_jobs.pipeline.gather.gather import Gathered, Sources, over_groups
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.rows import results, tables
 from spark_jobs.pipeline.run import RunRequest, run

@@ -23,12 +23,12 @@ from spark_jobs.pipeline.audit_run import Progress
 from spark_jobs.pipeline.check import record_results, validated
 from spark_jobs.pipeline.gather.gather import Gathered
 from spark_jobs.pipeline.gather.judged import IN_PART, checked_outputs, checked_snapshots
-from spark_jobs.pipeline.gather.packed import counted_in
 from spark_jobs.pipeline.publish.claims import check_free
 from spark_jobs.pipeline.publish.content import NOTHING, Content, content_of_run, content_of_steps
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.publish.runs import PublishedRun, of_one_topic
 from spark_jobs.pipeline.quality.checks import AsPublished, Check, Result, checks_of, settings_of
+from spark_jobs.pipeline.quality.counted import counted_in
 from spark_jobs.pipeline.quality.drift import Usual, usual_values
 from spark_jobs.pipeline.quality.facts import Facts
 from spark_jobs.pipeline.sources import during

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from schemas import QUALITY_RESULTS, QUARANTINE, SOURCES, Table
 from spark_jobs.errors import QualityError
 from spark_jobs.pipeline.audit_run import AuditRun, write_rejected
-from spark_jobs.pipeline.gather.packed import rejected
+from spark_jobs.pipeline.gather.judged import rejected
 from spark_jobs.pipeline.quality.checks import Check, CheckResults, checks_of, raise_if_critical
 from spark_jobs.pipeline.quality.drift import Usual, usual_values
 from spark_jobs.pipeline.quality.facts import LEFT_OUT, ROWS, Facts

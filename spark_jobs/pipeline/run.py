@@ -28,13 +28,13 @@ from spark_jobs.pipeline.check import (
     usual_of,
 )
 from spark_jobs.pipeline.gather.gather import Gathered
-from spark_jobs.pipeline.gather.judged import judged_steps
-from spark_jobs.pipeline.gather.packed import Counted, counted_in, unpacked
+from spark_jobs.pipeline.gather.judged import judged_steps, unpacked
 from spark_jobs.pipeline.publish.claims import Claimed, claim
 from spark_jobs.pipeline.publish.publisher import publish
 from spark_jobs.pipeline.publish.request import RunRequest
-from spark_jobs.pipeline.publish.turns import publishing
+from spark_jobs.pipeline.publish.turns import Turn, publishing
 from spark_jobs.pipeline.quality.checks import CheckResults, failures
+from spark_jobs.pipeline.quality.counted import Counted, counted_in
 from spark_jobs.pipeline.quality.drift import Usual
 from spark_jobs.pipeline.sightings import with_sightings, with_unanswered
 from spark_jobs.pipeline.sources import read_sources
@@ -144,19 +144,26 @@ def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None, claim
     warnings = not_audited_warnings(judged, this.request)
     quality_warnings = judged.quality_warnings + failures(of_outputs.results, Severity.WARNING)
     this.progress("publishing")
-    one_step = this.configuration.grid.is_one_step(this.request.interval)
-    into = (this.spark, this.warehouse, this.request)
-    with publishing(*into, this.run_id, claimed) as turn:
-        tables = publish(*into, judged.outputs(), this.run_id, turn=turn, one_step=one_step)
-        row = published_row(this, tables, judged.not_evaluated, warnings + quality_warnings)
-        this.progress("recording the results of the checks")
-        turn.check()  # nor is a run recorded in a place from which the warehouse has vanished
-        run_in_parallel(
-            lambda: write(this, row, turn.options()),
+    with publishing(this.spark, this.warehouse, this.request, this.run_id, claimed) as turn:
+        row, _ = run_in_parallel(
+            lambda: _published(this, judged, warnings + quality_warnings, turn),
             lambda: record_results(this.spark, this.warehouse, this.run_id, checked),
         )
+    assert isinstance(row, dict)
     findings = findings_with_teams(this.configuration.routes, judged.counted.findings)
     return RunResult(row, findings, warnings, quality_warnings, judged.counted.observed)
+
+
+def _published(this: AuditRun, judged: JudgedRun, warnings: list[str], turn: Turn) -> dict[str, Any]:
+    """The row of `audit_runs`, written when every table is."""
+    one_step = this.configuration.grid.is_one_step(this.request.interval)
+    outputs = judged.outputs()
+    tables = publish(this.spark, this.warehouse, this.request, outputs, this.run_id, turn=turn, one_step=one_step)
+    row = published_row(this, tables, judged.not_evaluated, warnings)
+    this.progress("recording the run")
+    turn.check()  # nor is a run recorded in a place from which the warehouse has vanished
+    write(this, row, turn.options())
+    return row
 
 
 def not_audited_warnings(judged: JudgedRun, request: RunRequest) -> list[str]:

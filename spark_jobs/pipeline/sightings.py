@@ -21,8 +21,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import HOUR, from_micros, to_micros
 from spark_jobs.pipeline.audit_run import AuditRun
 from spark_jobs.pipeline.exchange import OFFSETS, ROUTE
-from spark_jobs.pipeline.gather.fold import folded, with_state
-from spark_jobs.pipeline.gather.gather import Gathered
+from spark_jobs.pipeline.gather.gather import Gathered, folded, with_state
 from spark_jobs.pipeline.gather.sightings import lost_queues, sighted, sighted_states, unanswered_states
 from spark_jobs.pipeline.sources import during
 from spark_jobs.store.read.stored import Filter, StoredTables

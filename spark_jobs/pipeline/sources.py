@@ -12,7 +12,7 @@ from schemas import MEMBERSHIP_SNAPSHOTS, SOURCES, Table
 from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.pipeline.audit_run import AuditRun
-from spark_jobs.pipeline.gather.fold import Sources
+from spark_jobs.pipeline.gather.gather import Sources
 from spark_jobs.pipeline.publish.content import contents_of
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.sql import literal

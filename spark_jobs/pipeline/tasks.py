@@ -21,10 +21,10 @@ from spark_jobs.config import Configuration
 from spark_jobs.errors import WarehouseError
 from spark_jobs.pipeline.audit_run import AuditRun, Progress
 from spark_jobs.pipeline.check import record_results, reject_if_critical, usual_of
-from spark_jobs.pipeline.gather.packed import counted_in
 from spark_jobs.pipeline.publish.claims import claim, claim_task
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.quality.checks import CheckResults
+from spark_jobs.pipeline.quality.counted import counted_in
 from spark_jobs.pipeline.run import JudgedRun, judge, publish_judged
 from spark_jobs.pipeline.sources import changed_sources
 from spark_jobs.store.staging import drop_staged, stage, staged

@@ -13,8 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, Table
-from spark_jobs.pipeline.gather.fold import Sources
-from spark_jobs.pipeline.gather.gather import Gathered
+from spark_jobs.pipeline.gather.gather import Gathered, Sources
 from spark_jobs.store.spark_types import spark_schema
 from tests.gather.test_histories import client, owned
 from tests.snapshots import at, membership, route

@@ -168,7 +168,7 @@ def test_killed_before_and_after_publishing_and_audited_twice(
     circle = Configuration(step_seconds=600, groups=(GroupEntry(cluster="c", strategy="AVG_BY_CIRCLE"),))
     older = run(spark, unaudited, RunRequest(WHOLE), circle).run["published_versions"]
     replaced = contents(unaudited)
-    kill_when(start_audit(unaudited, configuration, WHOLE), "recording the results of the checks")
+    kill_when(start_audit(unaudited, configuration, WHOLE), "recording the run")
     assert contents(unaudited) == in_one_run
     # No row of `audit_runs` names it, so whoever publishes next puts back what it replaced.
     found = audit(spark, unaudited, configuration, SECOND, SECOND)

@@ -43,7 +43,7 @@ _PROGRESS = (
     _JUDGING,
     "checking what was counted",
     "publishing",
-    "recording the results of the checks",
+    "recording the run",
 )
 #: All that a command may say of a fault, beside its progress.
 _LINES = 2

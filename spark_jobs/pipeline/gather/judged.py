@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from expectations.rows import CheckSettings
-from schemas import REBALANCE_INTERVALS, Table
+from schemas import QUARANTINE, REBALANCE_INTERVALS, Table
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.domain.judge import judge
 from spark_jobs.domain.model.history import GroupHistory
@@ -41,6 +41,16 @@ def judged_steps(
         return judge_group(states, samples)
 
     return over_groups(gathered, judged, _RESULTS)
+
+
+def unpacked(packed: DataFrame, table: Table) -> DataFrame:
+    """The rows of one output table, of `exchange.RESULTS`."""
+    return packed.where(F.col(table.name).isNotNull()).select(*STEP_KEY, f"{table.name}.*").select(*table.columns)
+
+
+def rejected(packed: DataFrame) -> DataFrame:
+    """The rows of `quarantine`, without their run."""
+    return packed.where(F.col(QUARANTINE.name).isNotNull()).select(f"{QUARANTINE.name}.*")
 
 
 def checked_snapshots(gathered: Gathered, settings: CheckSettings) -> DataFrame:

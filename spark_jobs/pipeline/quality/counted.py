@@ -1,0 +1,71 @@
+"""The counts in the results of the Arrow function (`exchange.RESULTS`), added up."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from expectations import SUITES
+from schemas import FINDINGS, OUTPUTS
+from spark_jobs.pipeline.exchange import STEP_KEY
+from spark_jobs.pipeline.quality.facts import Fact, Facts, by_name
+from spark_jobs.store.read.stored import values
+from spark_jobs.store.spark_types import in_utc
+
+#: Groups that are named of those that could not be replayed.
+_MOST_NAMED = 20
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The facts of every table, source or output, step by step; whether anything was observed, for how many groups a
+    strategy was assumed, and the first of what was not replayed: cluster, consumer group, reason, topics; the findings,
+    by their start.
+    """
+
+    facts: Facts
+    observed: bool
+    assumed: int
+    skipped: Sequence[tuple[str, str, str, list[str]]]
+    findings: Sequence[dict[str, Any]]
+
+    def without_outputs(self) -> Counted:
+        """Of a run that observed nothing."""
+        nothing: Facts = {table: [] for table in OUTPUTS}
+        return Counted({**self.facts, **nothing}, observed=False, assumed=0, skipped=[], findings=[])
+
+
+def counted_in(packed: DataFrame) -> Counted:
+    """Adds up what is in the frame (`exchange.RESULTS`); one Spark action, without a shuffle."""
+    finding = F.struct(*(name if name in STEP_KEY else f"{FINDINGS.name}.{name}" for name in FINDINGS.columns))
+    reported = F.when(F.col(FINDINGS.name).isNotNull(), finding).alias("finding")
+    every = packed.select("fact", "seen", reported).where("NOT (fact IS NULL AND seen IS NULL AND finding IS NULL)")
+    facts, seen, findings = (values(column.combine_chunks().drop_null()) for column in every.toArrow().columns)
+    skipped = sorted((*group.values(),) for part in seen for group in part["skipped"])
+    return Counted(
+        _added(facts),
+        any(part["observed"] for part in seen),
+        sum(part["assumed"] for part in seen),
+        skipped[:_MOST_NAMED],
+        sorted(in_utc(findings), key=lambda finding: (finding["start"], finding["finding_id"])),
+    )
+
+
+def _added(facts: Iterable[Mapping[str, Any]]) -> Facts:
+    """The counts of the parts of the groups added up, by table and step."""
+    counts = defaultdict[tuple[str, int], Any](int)
+    examples = defaultdict[tuple[str, int], list[tuple[str, str]]](list)
+    for fact in facts:
+        key = fact["table_name"], fact["step_start"]
+        counts[key] += np.array(fact["counts"])
+        examples[key] += [(example["name"], example["key"]) for example in fact["examples"]]
+    added = [Fact(*key, counts[key].tolist(), examples[key]) for key in sorted(counts)]
+    return {
+        suite.table: [by_name(suite, fact) for fact in added if fact.table_name == suite.table.name] for suite in SUITES
+    }
