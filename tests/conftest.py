@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-from spark_jobs.runtime.session import get_session
+from spark_jobs.runtime.session import SMALL_SETTINGS, get_session
 from spark_jobs.store.warehouse import Warehouse
 from tests.browser import NO_BROWSER
 from tests.opened import browser, open_page
@@ -23,15 +23,12 @@ __all__ = ["browser", "open_page"]
 #: without a compiler.
 os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
-#: Compiling an expression costs more than a few rows do: another quarter less CPU.
-#: `test_run.py` sees that what is compiled publishes the same.
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
+    """With the settings of small work; `test_run.py` sees that what is compiled publishes the same."""
     session = get_session()
-    for name, value in INTERPRETED.items():
+    for name, value in SMALL_SETTINGS.items():
         session.conf.set(name, value)
     yield session
     session.stop()

@@ -31,7 +31,10 @@ def test_what_is_given_to_spark_wins_over_the_settings_of_small_work(monkeypatch
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
     assert session._not_given(session.SMALL_SETTINGS) == session.SMALL_SETTINGS
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--conf spark.sql.codegen.wholeStage=true pyspark-shell")
-    assert session._not_given(session.SMALL_SETTINGS) == {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    assert session._not_given(session.SMALL_SETTINGS) == {
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
 
 
 def test_a_session_that_is_there_is_not_made_small(spark: SparkSession) -> None:

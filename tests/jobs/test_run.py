@@ -27,10 +27,10 @@ from spark_jobs.errors import IntervalError, PublishConflictError, SchemaMismatc
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.content import content
 from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.runtime.session import SMALL_SETTINGS
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.stored import rows
 from spark_jobs.store.warehouse import Warehouse
-from tests.conftest import INTERPRETED
 from tests.snapshots import HOUR, at, healthy_group, load
 
 REQUEST = RunRequest(HOUR)
@@ -133,10 +133,11 @@ def test_a_filtered_run_replaces_only_what_it_is_about(spark: SparkSession, copi
 @pytest.fixture
 def compiling(spark: SparkSession) -> Iterator[SparkSession]:
     """Other tests let expressions be interpreted (`tests/conftest.py`)."""
-    for name in INTERPRETED:
+    interpreted = {name: value for name, value in SMALL_SETTINGS.items() if "codegen" in name}
+    for name in interpreted:
         spark.conf.unset(name)
     yield spark
-    for name, value in INTERPRETED.items():
+    for name, value in interpreted.items():
         spark.conf.set(name, value)
 
 

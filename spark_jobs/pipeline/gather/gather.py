@@ -157,7 +157,7 @@ def over_groups(
     """
     # A few parts per task: what a call costs is paid once for many groups, and no task waits for one.
     parts = 4 * int(gathered.folded.sparkSession.conf.get("spark.sql.shuffle.partitions") or 16)
-    topics = group_topics(gathered.folded).localCheckpoint()
+    topics = group_topics(gathered.folded)
     states = states_per_group(gathered.states(), topics, parts).groupBy(PART)
     samples = samples_per_group(gathered.snapshots, topics, parts).groupBy(PART)
     return states.cogroup(samples).applyInArrow(function, schema)

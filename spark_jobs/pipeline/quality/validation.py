@@ -51,7 +51,7 @@ def validate(checks: Sequence[Check], facts: Facts) -> CheckResults:
         name = check.suite.table.name
         data = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe(name)
         batch = data.get_batch({"dataframe": as_batch(facts[check.suite.table])})
-        # Not by a checkpoint: it stores and compares definitions that nobody asks for, nine tenths of the time.
+        # Not by a checkpoint: it stores and compares definitions that nobody asks for, most of the time.
         validated = batch.validate(gx.ExpectationSuite(name=name, expectations=_expectations(check)))
         results = [result for expectation in validated.results for result in _results(name, expectation)]
         seen += CheckResults(results, [validated])
