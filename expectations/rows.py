@@ -211,8 +211,10 @@ class Rows:
     def distinct(self, array: str, *fields: str) -> Values:
         """How many different elements the array has, by these fields, of which null is a value; unknown without one."""
         elements, rows = self.elements(array)
-        pairs = np.unique(np.stack([rows, *codes(fields, elements)]), axis=1)[0]
-        return Values(pa.array(np.bincount(pairs, minlength=self._size), mask=self[array].is_unknown().flags()))
+        (entries,) = codes(fields, elements)
+        size = int(entries.max(initial=0)) + 1
+        distinct = np.unique(rows * size + entries) // size
+        return Values(pa.array(np.bincount(distinct, minlength=self._size), mask=self[array].is_unknown().flags()))
 
     def where(self, condition: Values) -> Rows:
         """The rows of which it holds."""

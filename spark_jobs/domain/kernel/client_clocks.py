@@ -13,7 +13,6 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import MILLISECOND, StepWindow
 
 
-@cached_with_value
 def clock_behind_ms(client: ClientHistory, window: StepWindow, idle_ms: int) -> int:
     """Milliseconds by which the client's clock is at least behind, by the snapshots of the window; 0: as far as is
     known, it is not.
@@ -22,8 +21,13 @@ def clock_behind_ms(client: ClientHistory, window: StepWindow, idle_ms: int) -> 
     older than that, its clock is behind. `idle_ms`: if no pull seems older, the clocks agree well enough.
     """
     idle_at = _idle_at(client, idle_ms)
-    if idle_at.searchsorted(window.read_from) == idle_at.searchsorted(window.end):  # as mostly
-        return 0
+    is_idle = idle_at.searchsorted(window.read_from) < idle_at.searchsorted(window.end)
+    return _behind_ms(client, window) if is_idle else 0  # mostly it is not
+
+
+@cached_with_value
+def _behind_ms(client: ClientHistory, window: StepWindow) -> int:
+    """The same of a client of which a pull seems older."""
     seen = client.series.inside(window.read_from, window.end)
     states = (client.series.states[code] for code in set(client.series.codes[seen].tolist()))
     listed = {queue_of(own) for state in states for own in state.owned or ()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 
 from spark_jobs.domain.kernel.allocations import Allocation, Member
 from spark_jobs.domain.model.history import ClientState, Connection
@@ -109,6 +110,7 @@ def group_source(resolved: Sequence[Resolved], configured: str | None) -> Strate
     return next(source for source in reversed(StrategySource) if source in sources)
 
 
+@cache
 def _own_strategy(class_name: str | None, configured: str | None) -> Resolved | None:
     """The strategy of a class; only the configuration knows that of a user's own class, and the one inside NEARBY."""
     if class_name is None:

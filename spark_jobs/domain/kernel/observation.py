@@ -108,7 +108,11 @@ class Observation:
     @cached_property
     def _in_question(self) -> Mapping[str | None, Collection[str]]:
         """The ids of the clients whose strategy, or one of its settings, is not known; by the strategy's name."""
-        missing = [name for name in self._names.values() if name and self.replays.settings.named(name).settings_missing]
+        missing = [
+            name
+            for name in dict.fromkeys(self._names.values())
+            if name and self.replays.settings.named(name).settings_missing
+        ]
         client_ids_of: dict[str | None, list[str]] = {name: [] for name in (None, *missing)}
         for client_id, name in self._names.items():
             if name in client_ids_of:

@@ -40,9 +40,10 @@ class Unconsumed(NamedTuple):
 def unconsumed(readings: OffsetReadings, time: Time, settings: AuditSettings, seconds: int) -> list[Unconsumed]:
     """The spans of all queues of a topic that samples of a time show for so many seconds, by queue and time."""
     seen = readings.inside(*time)
-    columns = np.flatnonzero(_may_stand(readings, seconds)[seen].any(axis=0))
-    if not len(columns):  # as mostly
+    may_stand = _may_stand(readings, seconds)[seen]
+    if not may_stand.any():  # as mostly
         return []
+    columns = np.flatnonzero(may_stand.any(axis=0))
     times, commits = readings.times[seen], np.asarray((readings.consumed_to[seen] > 0).any(axis=0))
     matrices = (readings.consumed_to, readings.end_offset, readings.lag)
     is_read, (consumed, end, lag) = _is_read(readings)[seen][:, columns], (it[seen][:, columns] for it in matrices)

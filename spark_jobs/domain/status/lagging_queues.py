@@ -100,6 +100,9 @@ def lagging_queues(
     fewer at the end: that backlog has grown before, and is worked off. Where the group never committed, the lag is the
     messages produced since the first reading, if the queue's owner was ever known.
     """
+    may_lag = (queues.column("lag_max") > settings.thresholds.allowed_lag) | (queues.column("consumer_offset") <= 0)
+    if not may_lag.any():  # as mostly
+        return
     firsts = np.flatnonzero(is_first_of_queue(queues.queue))
     enough = _enough(queues, firsts, settings.thresholds.allowed_lag)
     for number in np.flatnonzero(_most(queues, firsts) > enough).tolist():

@@ -43,7 +43,7 @@ def from_values(values: Iterable[Any], data_type: pa.DataType) -> pa.Array:
 
 def columns_of(rows: Sequence[Mapping[str, Any]], fields: Iterable[pa.Field]) -> dict[str, pa.Array]:
     """A column per field, an entry per row; what a row does not have is null."""
-    return {field.name: from_values((row.get(field.name) for row in rows), field.type) for field in fields}
+    return {field.name: from_values([row.get(field.name) for row in rows], field.type) for field in fields}
 
 
 def from_numbers(numbers: NDArray[np.int64], data_type: pa.DataType) -> pa.Array:

@@ -53,7 +53,8 @@ def checked(states: pa.Table, samples: pa.Table, settings: CheckSettings) -> Che
     they are by themselves. Those of a topic by itself have no group: nothing of them is left to be judged.
     """
     states, samples = states.combine_chunks(), samples.combine_chunks()
-    sources = [_SourceSnapshots(states, samples, settings, *part) for part in _parts(states)]
+    parts = (part for part in _parts(states) if part[0] is ROUTE or len(part[-1]))
+    sources = [_SourceSnapshots(states, samples, settings, *part) for part in parts]
     routes = _routes([source for source in sources if source.kind is ROUTE], settings)
     facts, rejected = list[Fact](), list[Mapping[str, Any]]()
     for source in sources:
@@ -121,10 +122,13 @@ class _SourceSnapshots:
         return places[samples], samples
 
     @cached_property
+    def _step(self) -> Numbers:
+        return self._settings.step_of(self.at)
+
+    @cached_property
     def _folded(self) -> tuple[Rows, Numbers]:
         """A row per (state, step), with what a state holds of its table's columns; and the row of each snapshot."""
-        step = self._settings.step_of(self.at)
-        steps, of_step = np.unique(step, return_inverse=True)
+        steps, of_step = np.unique(self._step, return_inverse=True)
         pairs, of_snapshot = np.unique(self.state * max(len(steps), 1) + of_step, return_inverse=True)
         state, begins = pairs // max(len(steps), 1), steps[pairs % max(len(steps), 1)]
         columns = self._keys(state) | state_columns(self.kind, self._values(state))
@@ -204,9 +208,8 @@ class _SourceSnapshots:
         """Return what was counted."""
         rows, of_snapshot = self._folded
         unknown = {name: flags[of_snapshot] for name, flags in unknown_in(rows, self.suite.nullable).items()}
-        step = self._settings.step_of(self.at)
         yield from CheckCounts(
-            self.suite, step, self.broken, unknown, self._key, self.breaking, self.left_out, self._series, self.at
+            self.suite, self._step, self.broken, unknown, self._key, self.breaking, self.left_out, self._series, self.at
         ).facts()
 
     def rejected(self) -> Iterable[Mapping[str, Any]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -38,7 +40,8 @@ def judged_steps(
 
     # A function of its own: Spark looks at the parameters of what it is given.
     def judged(states: pa.Table, samples: pa.Table) -> pa.Table:
-        return judge_group(states, samples)
+        with _without_collecting():
+            return judge_group(states, samples)
 
     return over_groups(gathered, judged, _RESULTS)
 
@@ -76,6 +79,16 @@ def checked_outputs(outputs: Mapping[Table, DataFrame], settings: CheckSettings)
         for table, frame in outputs.items()
     )
     return union_of(every).groupBy(*STEP_KEY).applyInArrow(checked_part, _RESULTS)
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """A time in which Python does not look for cycles: few values are in one, and the search looks at all values."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _judged(
