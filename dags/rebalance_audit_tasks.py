@@ -9,25 +9,26 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
-from airflow.sdk import Asset, BaseOperator, Connection, Param, Variable
+from airflow.sdk import BaseOperator, Connection, Param, Variable
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 CONNECTION = "spark_default"
 OWNER = "rebalance-audit"
 #: Sources are looked at again after so long.
 LOOK_EVERY = timedelta(seconds=30)
-_TABLES = ("rebalance_intervals", "allocations", "queue_progress", "group_status", "strategy_comparison", "findings")
-#: Downstream DAGs can be scheduled on what a run has published.
-TABLES = [Asset(f"rebalance_audit_{table}") for table in _TABLES]
+TABLES = ("rebalance_intervals", "allocations", "queue_progress", "group_status", "strategy_comparison", "findings")
 DEFAULT_ARGS = {
     "owner": OWNER,
     "retries": 2,
@@ -36,6 +37,8 @@ DEFAULT_ARGS = {
     "pool": os.environ.get("REBALANCE_AUDIT_POOL", "default_pool"),
 }
 _PREFIX = "rebalance-audit: "
+#: Lines of a command's output in which its error is looked for.
+_LAST_LINES = 20
 #: Exit codes that stay the same however often a task is tried: findings or a closed gate, wrong usage or data.
 _FINAL = (1, 3)
 _SEVERITIES = ("INFO", "WARN", "ERROR")
@@ -122,34 +125,30 @@ INTERVAL = "{{ audit_interval(params, data_interval_start | default(none), data_
 
 
 class AuditOperator(SparkSubmitOperator):
-    """One command of rebalance-audit, submitted to the Spark of the connection `spark_default`.
+    """One command of rebalance-audit, its words, submitted to the Spark of a connection.
 
-    Settings are Variables: `rebalance_audit_warehouse` (required), `rebalance_audit_config` (a file that the driver
-    can read), `rebalance_audit_spark_conf` (JSON object of Spark settings, over those made here).
+    The Variable `rebalance_audit_spark_conf` is a JSON object of Spark settings, over those made here.
     """
 
-    def __init__(self, *, command: str, arguments: tuple[str, ...] = (), **settings: Any) -> None:
+    def __init__(self, *, words: Sequence[str], connection: str = CONNECTION, **settings: Any) -> None:
+        command = " ".join(takewhile(lambda word: not word.startswith("--"), words))
         super().__init__(
             application="{{ audit_application() }}",
             jars="{{ delta_jars() }}",
             name=f"rebalance-audit {command}",
-            conn_id=CONNECTION,
+            conn_id=connection,
             conf={
                 "spark.log.level": "ERROR",
                 "spark.ui.enabled": "false",
                 "spark.pyspark.driver.python": "{{ interpreter() }}",
             },
-            application_args=[
-                *command.split(),
-                "--warehouse={{ var.value.rebalance_audit_warehouse }}",
-                *arguments,
-            ],
+            application_args=[*words],
             **settings,
         )
 
     def execute(self, context: Any) -> Any:
         """Submits; what is missing on this worker is said in one sentence, and not tried again."""
-        connection = _checked_connection()
+        connection = _checked_connection(self._conn_id)
         own = json.loads(Variable.get("rebalance_audit_spark_conf", default="{}"))
         local = _local_settings(connection, own) if self.jars else {}
         self.conf = {**(self.conf or {}), **local, **own}
@@ -161,18 +160,43 @@ class AuditOperator(SparkSubmitOperator):
             raise _airflow_error(error) from error
 
 
+class CommandOperator(BaseOperator):
+    """One command of rebalance-audit, its words, as a process of the worker: no connection to Spark."""
+
+    template_fields = ("words",)
+
+    def __init__(self, *, words: Sequence[str], connection: str = CONNECTION, **settings: Any) -> None:  # noqa: ARG002
+        super().__init__(**settings)
+        self.words = [*words]
+
+    def execute(self, context: Any) -> None:  # noqa: ARG002
+        """Runs; what it writes is in the log, and what another try cannot fix is not tried again."""
+        command = [sys.executable, application(), *self.words]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            self._process, lines = process, []
+            for line in process.stdout or ():
+                self.log.info("%s", line.rstrip())
+                lines.append(line)
+        if code := process.returncode:
+            raise _airflow_error(AirflowException(f"{''.join(lines[-_LAST_LINES:])}Error code is: {code}"))
+
+    def on_kill(self) -> None:
+        """Ends the process."""
+        self._process.terminate()
+
+
 class SourcesSensor(BaseOperator):
     """Waits until the snapshots of the interval have come, at the latest until a moment; no worker meanwhile, no Spark.
 
-    Variables: `rebalance_audit_warehouse` and `rebalance_audit_config`. What is still missing is in the log.
+    Without a warehouse: those of the Variables `rebalance_audit_warehouse` and `rebalance_audit_config`. What is still
+    missing is in the log.
     """
 
-    template_fields = ("interval", "until")
+    template_fields = ("interval", "until", "warehouse", "config")
 
-    def __init__(self, *, interval: str, until: str, **settings: Any) -> None:
+    def __init__(self, *, interval: str, until: str, warehouse: str = "", config: str = "", **settings: Any) -> None:
         super().__init__(**settings)
-        self.interval = interval
-        self.until = until
+        self.interval, self.until, self.warehouse, self.config = interval, until, warehouse, config
 
     def execute(self, context: Any) -> None:
         """Looks, and defers as long as something is missing; raises where a source cannot be read."""
@@ -199,11 +223,7 @@ class SourcesSensor(BaseOperator):
         missing_sources = of_project("spark_jobs.operate.arrivals:missing_sources")
         audit_error = of_project("spark_jobs.errors:RebalanceAuditError")
         try:
-            missing: list[str] | None = missing_sources(
-                Variable.get("rebalance_audit_warehouse"),
-                Variable.get("rebalance_audit_config", default=""),
-                self.interval,
-            )
+            missing: list[str] | None = missing_sources(*_tables_of(self), self.interval)
         except audit_error as error:
             raise AirflowException(str(error)) from error
         return missing
@@ -219,11 +239,22 @@ class NotifyOperator(BaseOperator):
     What a route of `rebalance_audit_config` matches goes to the URL of the route's file instead.
     """
 
-    template_fields = ("interval", "cluster", "group", "fail_on")
+    template_fields = ("interval", "cluster", "group", "fail_on", "warehouse", "config")
 
-    def __init__(self, *, interval: str, cluster: str, group: str, fail_on: str, **settings: Any) -> None:
+    def __init__(
+        self,
+        *,
+        interval: str,
+        cluster: str,
+        group: str,
+        fail_on: str,
+        warehouse: str = "",
+        config: str = "",
+        **settings: Any,
+    ) -> None:
         super().__init__(**settings)
         self.interval, self.cluster, self.group, self.fail_on = interval, cluster, group, fail_on
+        self.warehouse, self.config = warehouse, config
 
     def execute(self, context: Any) -> None:
         """Notifies first: also where it then fails because of the incidents, for good."""
@@ -238,8 +269,8 @@ class NotifyOperator(BaseOperator):
 
     def _send_notices(self, context: Any) -> None:
         settings = json.loads(Variable.get("rebalance_audit_notifier", default="{}"))
-        config = Variable.get("rebalance_audit_config", default="") or None
-        routes = of_project("spark_jobs.config.file:load")(config).routes
+        warehouse, config = _tables_of(self)
+        routes = of_project("spark_jobs.config.file:load")(config or None).routes
         if not ("class" in settings or os.environ.get("REBALANCE_AUDIT_NOTIFY_URL") or routes):
             self.log.info("no notice: neither rebalance_audit_notifier nor REBALANCE_AUDIT_NOTIFY_URL is set")
             return
@@ -247,17 +278,24 @@ class NotifyOperator(BaseOperator):
             settings.get("target", "default"), settings.get("severity", "WARN"), routes
         )
         messages = of_project("spark_jobs.operate.notices:send_notices_without_spark")(
-            Variable.get("rebalance_audit_warehouse"), request, lambda message: _send(settings, message, context)
+            warehouse, request, lambda message: _send(settings, message, context)
         )
         for message in messages:
             self.log.info("sent: %s\n%s", message.title, message.text)
 
     def _failing(self) -> list[str]:
         severities = of_project("spark_jobs.show.incidents:severities_in")(
-            Variable.get("rebalance_audit_warehouse"), self.interval, self.cluster, self.group
+            _tables_of(self)[0], self.interval, self.cluster, self.group
         )
         severe = _SEVERITIES[_SEVERITIES.index(self.fail_on) :]
         return [severity for severity in severities if severity in severe]
+
+
+def _tables_of(task: SourcesSensor | NotifyOperator) -> tuple[str, str]:
+    """The task's warehouse and configuration; without its own those of the Variables."""
+    if task.warehouse:
+        return task.warehouse, task.config
+    return Variable.get("rebalance_audit_warehouse"), Variable.get("rebalance_audit_config", default="")
 
 
 def _airflow_error(error: AirflowException) -> AirflowException:
@@ -289,18 +327,18 @@ def _notify(settings: dict[str, Any], message: Any, context: Any) -> None:
     notifier.notify(in_templates)
 
 
-def _checked_connection() -> Connection:
+def _checked_connection(name: str) -> Connection:
     """The connection to Spark, and spark-submit, are there; raises where they are not, or cannot run Python."""
     try:
-        connection = Connection.get(CONNECTION)
+        connection = Connection.get(name)
     except Exception as error:
-        raise AirflowFailException(f"there is no connection {CONNECTION}: add it, host = the Spark master") from error
+        raise AirflowFailException(f"there is no connection {name}: add it, host = the Spark master") from error
     if shutil.which("spark-submit") is None:
         raise AirflowFailException("there is no spark-submit on this worker's PATH: install Spark, or pip's pyspark")
     if _master(connection).startswith("spark://") and connection.extra_dejson.get("deploy-mode") == "cluster":
         raise AirflowFailException(
             "a standalone cluster runs Python in deploy mode client only: take the deploy-mode cluster out of the "
-            f"extra of the connection {CONNECTION}"
+            f"extra of the connection {name}"
         )
     return connection
 

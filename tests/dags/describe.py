@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -188,6 +189,31 @@ def sensed(task: Any) -> dict[str, str]:
     return found | {"come": outcome(later)}
 
 
+def fleets() -> dict[str, Any]:
+    """The DAGs of a user's file: errors; schedule, assets, and what the task `audit` and the sensor are given."""
+    with tempfile.TemporaryDirectory() as folder:
+        for file in [*DAGS.glob("*.py"), Path(__file__).with_name("fleets.py")]:
+            shutil.copy(file, folder)
+        (Path(folder) / ".airflowignore").write_text("rebalance_audit_*\n")
+        bag = BundleDagBag(Path(folder), bundle_path=Path(folder), bundle_name="fleets")
+    found: dict[str, Any] = {"errors": bag.import_errors, "dags": sorted(bag.dags)}
+    for name in ("eu", "us", "cn"):
+        dag: Any = bag.dags[f"{name}_hourly"]
+        audit, sensor = dag.get_task("audit"), dag.get_task("wait_for_sources")
+        for task in (audit, sensor):
+            task.render_template_fields(context(dag, task))
+        words = getattr(audit, "application_args", None) or getattr(audit, "words", None) or audit.arguments
+        found[name] = {
+            "schedule": dag.timetable.expression,
+            "operator": type(audit).__name__,
+            "words": " ".join(words),
+            "connection": getattr(audit, "_conn_id", None),
+            "waits for": f"{sensor.warehouse} {sensor.config}".strip(),
+            "outlets": [f"{asset.name} {asset.uri}" for asset in dag.get_task("publish").outlets][-1],
+        }
+    return found
+
+
 def main() -> None:
     began = time.perf_counter()
     bag = BundleDagBag(DAGS, bundle_path=DAGS, bundle_name="dags")
@@ -205,7 +231,7 @@ def main() -> None:
         "notified": notified(bag.dags["rebalance_audit_hourly"].get_task("notify")),
         "sensed": sensed(bag.dags["rebalance_audit_hourly"].get_task("wait_for_sources")),
     }
-    print(json.dumps(found))
+    print(json.dumps(found | {"fleets": fleets()}))
 
 
 if __name__ == "__main__":

@@ -65,6 +65,34 @@ def test_commands_are_those_of_the_checked_in_file(described: dict[str, Any]) ->
     assert "".join(f"{name}\n  {said}\n" for name, said in sorted(described["commands"].items())) == expected
 
 
+def test_other_fleets_are_a_line_each_with_their_own_warehouse_and_operator(described: dict[str, Any]) -> None:
+    fleets = described["fleets"]
+    assert fleets["errors"] == {}
+    assert fleets["dags"] == [f"{name}_{dag}" for name in ("cn", "eu", "us") for dag in ("hourly", "late", "maintain")]
+    words = (
+        "task audit --warehouse=s3a://lake/{} --interval=2026-11-21T02:00:00Z/2026-11-21T03:00:00Z "
+        "--run=scheduled__2026-11-21T02:00:00+00:00 --cluster= --group= --config={}"
+    )
+    assert fleets["eu"] == {
+        "schedule": "0 * * * *",
+        "operator": "AuditOperator",
+        "words": words.format("eu", "/etc/eu.yaml"),
+        "connection": "spark_eu",
+        "waits for": "s3a://lake/eu /etc/eu.yaml",
+        "outlets": "eu_findings s3a://lake/eu/findings",
+    }
+    assert fleets["us"] == {
+        "schedule": "15 * * * *",
+        "operator": "CommandOperator",
+        "words": words.format("us", ""),
+        "connection": None,
+        "waits for": "s3a://lake/us",
+        "outlets": "us_findings s3a://lake/us/findings",
+    }
+    assert fleets["cn"]["operator"] == "PodOperator"
+    assert fleets["cn"]["words"] == words.format("cn", "")
+
+
 def test_a_local_spark_starts_as_that_of_the_command_line_and_standalone_has_no_mode_cluster(
     described: dict[str, Any],
 ) -> None:
@@ -120,5 +148,6 @@ def test_reading_the_files_costs_next_to_nothing(described: dict[str, Any]) -> N
 
 def test_files_are_short() -> None:
     assert {path.name for path in DAGS.glob("*.py") if len(path.read_text().splitlines()) > 60} == {
-        "rebalance_audit_tasks.py"
+        "rebalance_audit_tasks.py",
+        "rebalance_audit_factory.py",
     }

@@ -165,6 +165,10 @@ CASES: Mapping[str, tuple[Mapping[str, Rows | None], list[str]]] = {
         {"offset_snapshots": snapshots(OFFSET_SNAPSHOTS, [*range(300, 600, 20)])},
         [],
     ),
+    "begins two hours later, ends at the same time": (
+        {table.name: snapshots(table, range(7200 if table is OFFSET_SNAPSHOTS else 0, 10800, 20)) for table in STATES},
+        [],
+    ),
     "in the future": (
         {table.name: snapshots(table, shift=timedelta(hours=26)) for table in STATES},
         [

@@ -1,0 +1,145 @@
+"""DAGs of one fleet: for another one, call `audits` in a DAG file of your own.
+
+from rebalance_audit_factory import audits  # Airflow reads files that name it
+
+audits("eu", warehouse="s3a://lake/eu", connection="spark_eu")
+audits("us", warehouse="s3a://lake/us", connection="spark_us", hourly="15 * * * *")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import DAG, Asset, BaseOperator, CronDataIntervalTimetable
+from rebalance_audit_tasks import (
+    CONNECTION,
+    DEFAULT_ARGS,
+    DUE,
+    INTERVAL,
+    PARAMS,
+    SETTINGS,
+    TABLES,
+    AuditOperator,
+    NotifyOperator,
+    SourcesSensor,
+)
+
+GRACE = "macros.timedelta(minutes=var.value.get('rebalance_audit_grace_minutes', 10) | int)"
+DAYS = "var.value.get('rebalance_audit_late_days', 7)"
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """A warehouse and how it is audited. Without a warehouse: that of the Variables `rebalance_audit_warehouse` and
+    `rebalance_audit_config`.
+
+    `operator` makes a task that runs one command: `operator(task_id=…, words=[…], connection=…, outlets=[…])`. Words
+    have templates. `connection` is the one to Spark.
+    """
+
+    name: str = "rebalance_audit"
+    warehouse: str = ""
+    config: str = ""
+    connection: str = CONNECTION
+    operator: Callable[..., BaseOperator] = AuditOperator
+
+    @property
+    def assets(self) -> list[Asset]:
+        """Downstream DAGs can be scheduled on what a run has published."""
+        folder = {"uri": f"{self.warehouse}/{{}}"} if self.warehouse else {}
+        return [
+            Asset(f"{self.name}_{table}", **{key: uri.format(table) for key, uri in folder.items()}) for table in TABLES
+        ]
+
+    def dag(self, name: str, cron: str, priority: int, **settings: Any) -> DAG:
+        """A DAG of the fleet."""
+        default_args = DEFAULT_ARGS | {"priority_weight": priority} | settings.pop("default_args", {})
+        schedule = CronDataIntervalTimetable(cron, timezone="UTC")
+        return DAG(f"{self.name}_{name}", schedule=schedule, default_args=default_args, **SETTINGS, **settings)
+
+    @property
+    def configuration(self) -> str:
+        """The option that names the configuration."""
+        config = self.config if self.warehouse else "{{ var.value.get('rebalance_audit_config', '') }}"
+        return f"--config={config}"
+
+    def task(self, task_id: str, command: str, *arguments: str, **settings: Any) -> BaseOperator:
+        """A task that runs one command on the warehouse."""
+        warehouse = self.warehouse or "{{ var.value.rebalance_audit_warehouse }}"
+        words = [*command.split(), f"--warehouse={warehouse}", *arguments]
+        return self.operator(task_id=task_id, words=words, connection=self.connection, **settings)
+
+
+def audits(
+    name: str,
+    *,
+    warehouse: str,
+    config: str = "",
+    connection: str = CONNECTION,
+    operator: Callable[..., BaseOperator] = AuditOperator,
+    hourly: str = "0 * * * *",
+    late: str = "30 3 * * *",
+    maintain: str = "30 4 * * *",
+) -> list[DAG]:
+    """The three DAGs of a fleet, NAME_hourly, NAME_late and NAME_maintain, on these cron schedules (UTC)."""
+    fleet = Fleet(name, warehouse, config, connection, operator)
+    return [hourly_dag(fleet, hourly), late_dag(fleet, late), maintain_dag(fleet, maintain)]
+
+
+def hourly_dag(fleet: Fleet, cron: str = "0 * * * *") -> DAG:
+    """Audits every data interval (checks the sources, stages the results), publishes it, and sends notices.
+
+    Each task may be retried or cleared at any time.
+    """
+    own = {"warehouse": fleet.warehouse, "config": fleet.config}
+    names = {"cluster": "{{ params.cluster or '' }}", "group": "{{ params.group or '' }}"}
+    #: The same in all tasks of a run, and in no other run.
+    arguments = (f"--interval={INTERVAL}", "--run={{ run_id }}", *(f"--{key}={value}" for key, value in names.items()))
+    arguments += (fleet.configuration,)
+    description = "Audits the consumer load balancing of the last hour"
+    with fleet.dag("hourly", cron, 10, max_active_runs=4, params=PARAMS, description=description) as dag:
+        wait_for_sources = SourcesSensor(
+            task_id="wait_for_sources",
+            interval=INTERVAL,
+            until="{{ " + DUE + " + " + GRACE + " }}",
+            execution_timeout=timedelta(hours=1),
+            **own,
+        )
+        audit = fleet.task("audit", "task audit", *arguments)
+        publish = fleet.task("publish", "task publish", *arguments, outlets=fleet.assets)
+        notify = NotifyOperator(
+            task_id="notify",
+            interval=INTERVAL,
+            fail_on="{{ params.fail_on }}",
+            max_active_tis_per_dag=1,
+            **names,
+            **own,
+        )
+        wait_for_sources >> audit >> publish >> notify
+    return dag
+
+
+def late_dag(fleet: Fleet, cron: str = "30 3 * * *") -> DAG:
+    """Audits again the steps whose sources changed after they were audited, and no others."""
+    interval = "--interval={{ days_before(" + DUE + ", " + DAYS + ") }}"
+    description = "Audits again the steps whose snapshots arrived late"
+    with fleet.dag("late", cron, 5, max_active_runs=1, description=description) as dag:
+        fleet.task("audit_late_steps", "late", interval, fleet.configuration, "--fail-on=NEVER", outlets=fleet.assets)
+    return dag
+
+
+def maintain_dag(fleet: Fleet, cron: str = "30 4 * * *") -> DAG:
+    """Compacts the tables, removes old files and rows as the Variables say, and checks constraints."""
+    arguments = (
+        "--retention-days={{ var.value.get('rebalance_audit_retention_days', 30) }}",
+        "--keep-snapshots={{ var.value.get('rebalance_audit_keep_snapshots', '') }}",
+        "--keep-results={{ var.value.get('rebalance_audit_keep_results', '') }}",
+    )
+    longer = {"execution_timeout": timedelta(hours=6)}
+    description = "Compacts the tables and removes old files"
+    with fleet.dag("maintain", cron, 1, max_active_runs=1, description=description, default_args=longer) as dag:
+        fleet.task("maintain", "maintain", *arguments)
+    return dag
