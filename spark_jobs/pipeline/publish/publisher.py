@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from schemas import FINDINGS, OUTPUTS, Table
+from schemas import OUTPUTS, Table
 from spark_jobs.errors import PublishError
 from spark_jobs.pipeline.publish.content import NOTHING, Content, Published, content, observed_content
 from spark_jobs.pipeline.publish.request import RunRequest
@@ -57,14 +57,10 @@ def publish(
         _LOG.info("%s: %d rows published for %s", table.name, written.rows, request.interval)
         return Published(written, warehouse.version_of(spark, table, run_id))
 
-    # Much of a small write is waiting for Delta's log, so the tables do not queue up. Findings last: who reads one
-    # finds everything it speaks of.
-    all_but_findings = [table for table in OUTPUTS if table is not FINDINGS]
-    results = dict(
-        zip(all_but_findings, run_in_parallel(*(partial(published, table) for table in all_but_findings)), strict=True)
-    )
-    results[FINDINGS] = published(FINDINGS)
-    return {table.name: result for table, result in results.items()}
+    # Much of a small write is waiting for Delta's log, so the tables do not queue up. A reader goes by `audit_runs`,
+    # which names the versions of all when each is written.
+    results = run_in_parallel(*(partial(published, table) for table in OUTPUTS))
+    return {table.name: result for table, result in zip(OUTPUTS, results, strict=True)}
 
 
 def _replace(
