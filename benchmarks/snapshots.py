@@ -166,7 +166,8 @@ def _held(fleet: Fleet, member: Column) -> Column:
     measures = [F.lit(None)] * 8
 
     def queue(topic: Column, broker: Column, queue_id: Column) -> Column:
-        return F.struct(topic, broker, queue_id, F.lit(None), F.lit(False), *measures)
+        names = topic.alias("topic"), broker.alias("broker_name"), queue_id.cast("int").alias("queue_id")
+        return F.struct(*names, F.lit(None), F.lit(False), *measures)
 
     def entry(broker: Column, queue_id: Column, _end: Column, index: Column) -> Column:
         return F.when(is_in_share(fleet, member, index), queue(F.col("topic"), broker, queue_id))

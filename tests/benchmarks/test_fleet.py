@@ -95,7 +95,7 @@ def test_members_list_the_queues_of_their_shares(spark: SparkSession) -> None:
     first = clients(spark, replace(FLEET, lists_queues=True)).where("elapsed = 0")
     lists = first.select(
         "consumer_group",
-        F.transform("owned_queues", lambda queue: F.struct(queue["col1"], queue["col2"], queue["col3"])),
+        F.transform("owned_queues", lambda queue: F.struct(queue["topic"], queue["broker_name"], queue["queue_id"])),
     )
     found = sorted(
         (row[0], [(broker[-2:], number) for topic, broker, number in row[1] if topic.startswith("topic")])
