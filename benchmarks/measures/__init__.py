@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.measure import Measure
-from benchmarks.measures import before, cluster, commands, cost, growth, java, wide
+from benchmarks.measures import before, cluster, commands, cost, growth, java, logs, wide
 
 MEASURES: tuple[Measure, ...] = (
     Measure("warm", "recording's hour, warm ÷ before", 0.6, before.warm_hour),
@@ -23,6 +23,8 @@ MEASURES: tuple[Measure, ...] = (
     Measure("history", "hour of 30 days ÷ hour of one", 1.1, growth.month_by_day),
     Measure("sightings", "hour with a week of sightings ÷ without", 1.1, growth.with_sightings),
     Measure("groups", "10 × the groups, less start-up", 10.5, growth.ten_times, of_fleet_day=True),
+    Measure("logs-cores", "200 MB of logs, two cores ÷ one", 0.7, logs.two_cores),
+    Measure("logs-linear", "200 MB of logs ÷ 50 MB", 4.4, logs.linear),
     Measure("status", "rebalance-audit status", 1.5, commands.status, unit="s"),
     Measure("explain", "rebalance-audit explain", 1.5, commands.explain, unit="s"),
     Measure("report", "rebalance-audit report", 3.0, commands.report, unit="s"),

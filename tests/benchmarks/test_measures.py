@@ -9,8 +9,11 @@ import pytest
 from benchmarks.bench import Bench
 from benchmarks.errors import NotMeasuredError
 from benchmarks.fleet import Fleet
+from benchmarks.logs import make
 from benchmarks.measures.commands import test_suite as suite_minutes
 from benchmarks.process import Outcome
+from spark_jobs.ingest.logs.entries import LogZone
+from spark_jobs.ingest.logs.read import read_files
 
 
 @pytest.mark.parametrize(
@@ -42,3 +45,13 @@ def test_without_a_log_it_is_not_measured(tmp_path: Path) -> None:
     for log, why in ((None, "was not given"), (tmp_path / "none", "cannot be read"), (tmp_path / "empty", "not say")):
         with pytest.raises(NotMeasuredError, match=why):
             suite_minutes(bench(log))
+
+
+def test_logs_of_any_size_follow_each_other(tmp_path: Path) -> None:
+    make(tmp_path / "logs", 1)
+    paths = sorted((tmp_path / "logs").iterdir())
+    assert 1_000_000 < sum(path.stat().st_size for path in paths) < 3_000_000
+    logs = list(read_files(paths, LogZone(None)))
+    assert len({len(log.events) for log in logs}) == 1
+    assert all(log.events for log in logs)
+    assert not any(log.went_back for log in logs)

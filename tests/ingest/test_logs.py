@@ -257,7 +257,7 @@ def test_what_a_line_says(version: str, text: str, said: Sequence[Event]) -> Non
 
 def test_an_expression_type_that_is_not_written_is_tags() -> None:
     """Versions before 4.3.0 do not write it."""
-    text = f"subscription changed, add new topic, group: g {OLD_DATA.format(7)}"
+    text = f"2026-11-26 06:20:33 INFO main - subscription changed, add new topic, group: g {OLD_DATA.format(7)}"
     assert list(events(text)) == [Subscribed("g", TAGS, True)]
 
 

@@ -82,6 +82,7 @@ def read_file(path: Path, zone: LogZone) -> FileLog:
     """
     log, file, clock, times = FileLog(path), LogFile(path), FileClock(path, zone), _Times()
     placed: list[tuple[_Placed, Event]] = []
+    same: dict[tuple[type, Event], Event] = {}  # most lines are repeated: each event is in memory once
     commits: dict[Commit, tuple[_Placed, int]] = {}
     before = None
     for entry in file:
@@ -94,7 +95,7 @@ def read_file(path: Path, zone: LogZone) -> FileLog:
                 if isinstance(event, Committed):
                     commits[commit_of(event, dated.written.local)] = _placed(dated), event.offset
                 elif not isinstance(event, Stopped):
-                    placed.append((_placed(dated), event))
+                    placed.append((_placed(dated), same.setdefault((type(event), event), event)))
                 elif before and before.written != entry.written:
                     placed.append((_placed(before), event))
         before = dated

@@ -132,7 +132,8 @@ def _process(name: str | None, logs: Sequence[FileLog], folders: list[Path]) -> 
     files, the oldest first.
     """
     in_order = sorted(_of_one_zone(logs), key=lambda log: min(log.alive, default=(0, 0)))
-    logged = sorted(dict.fromkeys(entry for log in in_order for entry in log.events), key=attrgetter("at"))
+    each = {(type(entry.event), entry): entry for log in in_order for entry in log.events}
+    logged = sorted(each.values(), key=attrgetter("at"))
     spans = spans_of(span for log in in_order for span in log.alive)
     unknown = joined([*_down(logged), *(span for log in in_order for span in log.back)])
     alive = [(first, end - 1) for span in spans for first, end in without((span[0], span[1] + 1), unknown)]
