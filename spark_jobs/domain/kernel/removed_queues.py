@@ -99,8 +99,8 @@ def removed_times(route: Route, queue: Place, *, was_readable: bool) -> list[Tim
 
 def left_backlog(readings: OffsetReadings, queue: Place, rows: NDArray[np.int64], start: int) -> int:
     """The messages that a queue holds by its last known sample before it was removed, of these rows. 0: the group may
-    have consumed them until a snapshot shows the topic without the queue, at its pace between the last two samples; or
-    the topic was created again, as the ends of other queues fell.
+    have consumed them until a snapshot shows the topic without the queue, or in a collection interval, at its pace
+    between the last two samples; or the topic was created again, as the ends of other queues fell.
     """
     at, lag, consumed = (
         readings.times[rows],
@@ -114,6 +114,6 @@ def left_backlog(readings: OffsetReadings, queue: Place, rows: NDArray[np.int64]
     ends, ends_after = readings.end_offset[rows[last]], readings.end_offset[rows[following]]
     if ((ends_after != UNKNOWN) & (ends_after < ends)).any():
         return 0
-    until = min(int(at[following]), start) if following > last else start
-    pace = int(consumed[last] - consumed[first]) / max(int(at[last] - at[first]), 1)
-    return int(lag[last]) if lag[last] > pace * (until - int(at[last])) else 0
+    until, between = min(int(at[following]), start) if following > last else start, int(at[last] - at[first])
+    intervals = max((until - int(at[last])) / max(between, 1), 1)
+    return int(lag[last]) if lag[last] > int(consumed[last] - consumed[first]) * intervals else 0

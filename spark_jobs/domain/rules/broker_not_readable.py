@@ -66,8 +66,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         if topic in step.history.offsets:
             before = seen_before(step, topic, route)
             for broker, spans in not_readable_spans(route, before).items():
-                by_cause = [_with_gone_topic(step, topic, broker, span) for span in spans]
-                yield from _broker_hits(step, topic, broker, by_cause, before.get(broker))
+                by_cause = (_with_gone_topic(step, topic, broker, span) for span in spans)
+                known = [span for span in by_cause if not _is_cut(step, span)]
+                yield from _broker_hits(step, topic, broker, known, before.get(broker))
 
 
 def seen_before(step: AuditedStep, topic: str, route: Route) -> dict[str, int]:
@@ -104,6 +105,11 @@ def _with_gone_topic(step: AuditedStep, topic: str, broker: str, span: NotReadab
         topic, broker, (span.start, span.end), step.routes, step.memberships, step.settings.cadence
     )
     return span._replace(cause=NotReadableCause.TOPIC_GONE) if is_up else span
+
+
+def _is_cut(step: AuditedStep, span: NotReadable) -> bool:
+    """Return whether the step ends before the other snapshots of a round can show that the broker is up."""
+    return span.cause == NotReadableCause.LEFT_ROUTE and span.start > step.window.end - step.settings.cadence
 
 
 def not_readable(perm: int | None) -> NotReadableCause | None:

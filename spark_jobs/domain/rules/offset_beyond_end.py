@@ -9,6 +9,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.former_life import FormerOffset, former_offsets, oldest_offset
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.commands import RESET_TO_EARLIEST
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -25,15 +26,16 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for topic, readings in step.history.offsets.items():
         offsets = list(former_offsets(readings, step.switches.get(topic, ()), step.window, step.settings))
         for offset in offsets:
-            hit = _standing_hit(topic, offset, sum(other.beyond for other in offsets))
+            hit = _standing_hit(step, topic, offset, sum(other.beyond for other in offsets))
             yield hit
             if offset.to is not None and offset.to > offset.offset:
                 yield _skipped_hit(step, topic, offset, offsets, hit)
 
 
-def _standing_hit(topic: str, offset: FormerOffset, beyond: int) -> RuleHit:
-    """INFO if the offset went back: the group begins with the new messages."""
-    went_back = offset.to is not None and offset.to < offset.offset
+def _standing_hit(step: AuditedStep, topic: str, offset: FormerOffset, beyond: int) -> RuleHit:
+    """INFO if the offset went back, as the group begins with the new messages; or for as long as it soon may."""
+    lasts = offset.end - offset.start >= step.settings.thresholds.persistent_after_seconds * SECOND
+    is_harmless = not lasts if offset.to is None else offset.to < offset.offset
     return RuleHit(
         offset.start,
         offset.end,
@@ -41,7 +43,7 @@ def _standing_hit(topic: str, offset: FormerOffset, beyond: int) -> RuleHit:
         topic=topic,
         queue=FindingQueue(topic, *offset.queue, SKIPPED),
         minimum_seconds=0.0,
-        severity=INFO if went_back else WARN,
+        severity=INFO if is_harmless else WARN,
         weight=0,
         measures={"beyond_end": beyond, "skipped": None},
     )
@@ -84,8 +86,9 @@ RULE = Rule(
     "group and topic. `beyond_end` counts the messages by which the offsets are beyond the end; `skipped` those from "
     "the oldest message up to the old offsets, once the group has committed above them.",
     decided_by="two samples with the same offset that show the end below it by more than `rewind_tolerance` (64 at "
-    "least). WARN while the offset stands, also after the end has passed it. ERROR when the group commits above it. "
-    "INFO if the offset goes back: the group then begins with the new messages. The rule does not apply if the end "
+    "least). WARN while the offset stands, also after the end has passed it, from `persistent_after_seconds` (150 s) "
+    "on: a broker corrects the offset of a client that runs. ERROR when the group commits above it. INFO if the offset "
+    "goes back: the group then begins with the new messages. The rule does not apply if the end "
     "fell because another process serves the broker, or if it jumps back: the messages are then the same ones.",
     causes={
         FORMER_LIFE: Cause(

@@ -77,6 +77,15 @@ def hits(step: AuditedStep) -> list[tuple[str, str | None, int, float]]:
     return found
 
 
+@pytest.mark.parametrize(("leaves", "expected"), [(3580, ["3580-3600"]), (3581, [])])
+def test_the_next_step_decides_on_a_broker_that_leaves_in_the_last_round(leaves: int, expected: list[str]) -> None:
+    """Other snapshots of that round may show that it is up."""
+    said: dict[float, list[QueueReading | None]] = {3570: [None, (10, 3, 3, 5), None, None]}
+    both, alone = route(0, leaves, a=6, b=6), route(leaves, 3600, a=6)
+    step = with_readings(audited_step(), {"t": offsets(QUEUES, said)}, routes={"t": [both, alone]})
+    assert [span(hit) for hit in RULE.hits(step)] == expected
+
+
 def test_its_queues_with_a_backlog_are_found_with_what_all_of_them_hold() -> None:
     step = step_with("6 - 6", {90: [(9, 0), (10, 7), (4, 4), (20, 15)]})
     assert hits(step) == [("100-200", "LEFT_ROUTE", 0, 8), ("100-200", "LEFT_ROUTE", 2, 8)]
@@ -204,6 +213,7 @@ def test_queues_that_were_drained_are_removed_in_silence(
     [
         # It consumes 4 in 20 s, and is not seen for 20 s or for 35.
         (80, 10, [5]),
+        (61, 10, [5]),
         (95, 10, []),
         # The topic is created again: its ends begin at 0.
         (80, 9, []),
