@@ -9,7 +9,7 @@ from threading import Barrier, Event
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.store.parallel import run_in_parallel
+from spark_jobs.store.parallel import beside, run_in_parallel
 
 
 def test_results_are_in_the_order_of_the_functions(spark: SparkSession) -> None:
@@ -52,6 +52,26 @@ def test_an_error_is_raised_when_what_was_begun_has_ended_and_nothing_else_begin
         run_in_parallel(partial(fails, "the first"), partial(fails, "2"), *[takes_a_while] * 2, *[comes_later] * 20)
     assert ended == [True, True]
     assert len(begun_later) < 10
+
+
+def test_a_function_works_beside_a_block_which_waits_for_its_end(spark: SparkSession) -> None:
+    block_is_there, ended = Event(), []
+
+    def function() -> None:
+        assert block_is_there.wait(timeout=60)
+        time.sleep(0.2)
+        ended.append(True)
+
+    with beside(function):
+        block_is_there.set()
+    assert ended == [True]
+
+
+def test_the_error_of_a_function_beside_a_block_counts_unless_the_block_fails(spark: SparkSession) -> None:
+    with pytest.raises(ZeroDivisionError), beside(lambda: 1 // 0):
+        pass
+    with pytest.raises(KeyboardInterrupt), beside(lambda: 1 // 0):
+        raise KeyboardInterrupt
 
 
 def test_jobs_are_described_as_the_caller_says(spark: SparkSession) -> None:

@@ -38,7 +38,7 @@ from spark_jobs.pipeline.quality.counted import Counted, counted_in
 from spark_jobs.pipeline.quality.drift import Usual
 from spark_jobs.pipeline.sightings import with_sightings, with_unanswered
 from spark_jobs.pipeline.sources import read_sources
-from spark_jobs.store.parallel import run_in_parallel
+from spark_jobs.store.parallel import beside
 from spark_jobs.store.warehouse import Warehouse
 
 __all__ = ["JudgedRun", "RunRequest", "RunResult", "judge", "publish_judged", "run"]
@@ -144,12 +144,9 @@ def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None, claim
     warnings = not_audited_warnings(judged, this.request)
     quality_warnings = judged.quality_warnings + failures(of_outputs.results, Severity.WARNING)
     this.progress("publishing")
-    with publishing(this.spark, this.warehouse, this.request, this.run_id, claimed) as turn:
-        row, _ = run_in_parallel(
-            lambda: _published(this, judged, warnings + quality_warnings, turn),
-            lambda: record_results(this.spark, this.warehouse, this.run_id, checked),
-        )
-    assert isinstance(row, dict)
+    recording = beside(lambda: record_results(this.spark, this.warehouse, this.run_id, checked))
+    with publishing(this.spark, this.warehouse, this.request, this.run_id, claimed) as turn, recording:
+        row = _published(this, judged, warnings + quality_warnings, turn)
     findings = findings_with_teams(this.configuration.routes, judged.counted.findings)
     return RunResult(row, findings, warnings, quality_warnings, judged.counted.observed)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 from pyspark import inheritable_thread_target
@@ -28,3 +29,16 @@ def run_in_parallel(*functions: Callable[[], T]) -> list[T]:
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+@contextmanager
+def beside(function: Callable[[], object]) -> Iterator[None]:
+    """Let the function work while the block does; the block ends when both have ended.
+
+    Raises what the function raised, unless the block raises: an interrupt of the user is the block's.
+    """
+    of_caller = inheritable_thread_target(SparkSession.active())
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        ended = pool.submit(of_caller(function))
+        yield
+        ended.result()
