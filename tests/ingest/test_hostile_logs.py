@@ -130,3 +130,10 @@ def test_several_processes_read_what_one_reads(tmp_path: Path) -> None:
     alone, pooled = (list(read_files(paths, LogZone("UTC"), many_bytes)) for many_bytes in (2**40, 1))
     assert len(alone) == len(paths) > 10
     assert alone == pooled
+
+
+@pytest.mark.parametrize("time", ["11-26 06:20:33.250", "06:20:33.250", "26/11/2026 06:20:33", "Nov 26 06:20:33"])
+def test_a_time_without_its_year_is_not_guessed(time: str, tmp_path: Path) -> None:
+    path = written(tmp_path, "app/app.log", [f"{time} INFO RocketmqClient - {text}" for text in LIFE])
+    written(tmp_path, "broker.log", entries(BOOT, "register OK"))
+    assert f"nothing was understood in {path}: no entry of a log" in str(read(tmp_path))

@@ -91,6 +91,16 @@ LINES: Sequence[tuple[str, str, Sequence[Event]]] = (
         f"NETTY EVENT: remove not active channel[{CLOSED}] from ConsumerGroupInfo groupChannelTable, consumer group: g",
         [Disconnected("g", GO)],
     ),
+    (
+        EVERY,
+        f"unregister a consumer[g] from consumerGroupInfo {OPEN.replace('10.2.0.7:51576', '[2001:db8::1]:51576')}",
+        [Disconnected("g", GO._replace(address="[2001:db8::1]:51576"))],
+    ),
+    (
+        EVERY,
+        "SCAN: remove expired channel from ConsumerManager consumerTable. channel=[2001:db8::1]:5, consumerGroup=g",
+        [Expired("g", "[2001:db8::1]:5")],
+    ),
     (EVERY, f"unregister a consumer[g] from consumerGroupInfo {OPEN}", [Disconnected("g", GO)]),
     (
         EVERY,
@@ -253,6 +263,8 @@ def test_what_a_line_says(version: str, text: str, said: Sequence[Event]) -> Non
     }[version[0]]
     for layout in ("2026-11-26 06:20:33 INFO HeartbeatThread_2 - ", of_client, "[pay] 2026-11-26T06:20:33Z INFO  "):
         assert list(events(layout + text)) == said
+    if not text.startswith("registerConsumer"):  # the line of 4.x ends with the address
+        assert list(events(f'{{"@timestamp":"2026-11-26T06:20:33Z","message":"{text}","level":"INFO"}}')) == said
 
 
 def test_an_expression_type_that_is_not_written_is_tags() -> None:
@@ -270,6 +282,13 @@ def test_an_expression_type_that_is_not_written_is_tags() -> None:
         ("2026-11-26 06:20:33,033 INFO RocketmqClient - x", "UTC", "2026-11-26T06:20:33"),  # 4.x: seconds, again
         ("2026-11-26 06:20:33,250 INFO RocketmqClient - x", "UTC", "2026-11-26T06:20:33.250"),
         ("2026-07-26 06:20:33,250 INFO RocketmqClient - x", "Europe/Berlin", "2026-07-26T04:20:33.250"),
+        (
+            "2026-11-25T22:20:33.25071Z 2026-11-26 06:20:33 INFO main - x",
+            None,
+            "2026-11-25T22:20:33.250",
+        ),  # kubectl logs
+        ("2026-11-26 06:20:33.250  INFO 1 --- [main] RocketmqClient : x", "UTC", "2026-11-26T06:20:33.250"),
+        ('{"@timestamp":"2026-11-26T06:20:33.250+08:00","message":"x"}', None, "2026-11-25T22:20:33.250"),
         ("[pay] 2026-11-26T06:20:33.250+01:00 RocketmqClient x", None, "2026-11-26T05:20:33.250"),
     ],
 )

@@ -15,6 +15,7 @@ from typing import Final
 
 from spark_jobs.ingest.logs.events import Booted, Empty, Event, Expired, Stopped
 from spark_jobs.ingest.logs.readers import (
+    ADDRESS,
     CHANNEL,
     QUEUE,
     Reader,
@@ -37,7 +38,7 @@ from spark_jobs.ingest.logs.readers import (
 
 _EMPTY = fields_of(Empty, "group")
 _REFUSED, _GOT = partial(lock_asked, got=False), partial(lock_asked, got=True)
-_COMMITTED = rf"(?P<group>\S+) ClientId: \S+ updateConsumeOffsetToBroker {QUEUE} (?P<offset>\d+)$", committed
+_COMMITTED = rf"(?P<group>\S+) ClientId: \S+ updateConsumeOffsetToBroker {QUEUE} (?P<offset>\d+)(?![\w.])", committed
 #: Words that only one kind of line has → the form of what follows, and its reader.
 _LINES: Final[dict[str, tuple[str, Reader]]] = {
     "new consumer connected": (
@@ -48,7 +49,7 @@ _LINES: Final[dict[str, tuple[str, Reader]]] = {
     "remove not active channel": (r"\[" + CHANNEL + r".*consumer group: (?P<group>\S+)", disconnected),
     "unregister a consumer": (r"\[(?P<group>[^]]+)\] from consumerGroupInfo " + CHANNEL, disconnected),
     "SCAN: remove expired channel from ConsumerManager consumerTable. channel=": (
-        r"(?:\S*R:)?/?(?P<address>[^], ]+)\]?, consumerGroup=(?P<group>\S+)",
+        rf"(?:\S*R:)?/?{ADDRESS}\]?, consumerGroup=(?P<group>\S+)",
         fields_of(Expired, "group", "address"),
     ),
     "consumerTable, all clear, consumerGroup=": (r"(?P<group>\S+)", _EMPTY),
@@ -107,7 +108,11 @@ _LINES: Final[dict[str, tuple[str, Reader]]] = {
         fields_of(Booted, "broker", "address"),
     ),
 }
-_BY_WORDS: Final = {words: (re.compile(re.escape(words) + form), read) for words, (form, read) in _LINES.items()}
+#: Names end where a text in JSON does, too.
+_BY_WORDS: Final = {
+    words: (re.compile(re.escape(words) + form.replace(r"\S", r"[^\s\"]")), read)
+    for words, (form, read) in _LINES.items()
+}
 #: Words of these lines, to pass over all others: what may stand before them makes the search three times as fast.
 WORDS: Final = re.compile(rf"[ \[\]\"':#(>|\t]({'|'.join(map(re.escape, _BY_WORDS))})")
 

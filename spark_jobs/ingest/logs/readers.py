@@ -29,11 +29,13 @@ from spark_jobs.ingest.logs.events import (
 Match = re.Match[str]
 Reader = Callable[[Match], Iterator[Event]]
 
-CHANNEL = (
-    r"ClientChannelInfo \[channel=.*?(?:R:|remoteAddress=)/?(?P<address>[^],} ]+).*?, clientId=(?P<client>.*?), "
+#: Of a socket: the host of version 6 is in brackets.
+ADDRESS: Final = r"(?P<address>\[[^]]+\]:\d+|[^],} ]+)"
+CHANNEL: Final = (
+    rf"ClientChannelInfo \[channel=.*?(?:R:|remoteAddress=)/?{ADDRESS}.*?, clientId=(?P<client>.*?), "
     r"language=(?P<language>\w+), version=(?P<version>-?\d+)"
 )
-_LOCAL = re.compile(r"(?:L:|localAddress=)/?([^],} ]+)")
+_LOCAL = re.compile(rf"(?:L:|localAddress=)/?{ADDRESS}")
 _SUBSCRIPTION = re.compile(
     r"SubscriptionData \[classFilterMode=\w+, topic=(?P<topic>[^ ]+), subString=(?P<string>.*?), tagsSet=.*?"
     r"subVersion=(?P<version>\d+)(?:, expressionType=(?P<type>\w+))?\]"
@@ -66,7 +68,7 @@ def connected(match: Match) -> Iterator[Event]:
     """A consumer has connected."""
     local = _LOCAL.search(match[0])
     names = match["group"], match["consume_type"], match["model"]
-    yield Connected(*names, _connection(match), local[1] if local else None)
+    yield Connected(*names, _connection(match), local["address"] if local else None)
 
 
 def disconnected(match: Match) -> Iterator[Event]:
