@@ -146,6 +146,14 @@ def test_a_queue_that_stood_counts_with_what_waited_although_its_backlog_only_fe
     assert (growth.start, growth.end, growth.pause) == (at(100), at(220), 120 * 10**6)
 
 
+def test_a_rise_that_came_while_the_queue_stood_has_that_pause() -> None:
+    """Readings of a steady backlog begin the rise long before the owner dies at 300 s."""
+    course = {second: f"{900 + 10 * second}/{895 + 10 * second - (second > 0)}" for second in range(0, 320, 20)}
+    (queue,) = one_queue(course | {400: "4900/3894", 420: "5100/3894", 440: "5300/5290"}, lag_max=1206)
+    (growth,) = queue.growths
+    assert (growth.messages, growth.start, growth.end, growth.pause) == (1201, at(0), at(420), 120 * 10**6)
+
+
 def test_a_queue_that_stood_for_less_than_two_minutes_is_worked_off() -> None:
     (queue,) = one_queue({0: "900/0", 100: "900/400", 219: "900/400", 300: "900/900"}, lag_max=900)
     assert [growth.is_worked_off for growth in queue.growths] == [True]

@@ -86,8 +86,8 @@ def held(
         # The backlog grew from 100 s to 200 s.
         (finding("MIXED_STRATEGIES", end=100), "MEMBERS"),
         (finding("MIXED_STRATEGIES", end=101), "ALLOCATION"),
-        (finding("MIXED_STRATEGIES", begin=200), "ALLOCATION"),
-        (finding("MIXED_STRATEGIES", begin=201), "MEMBERS"),
+        (finding("MIXED_STRATEGIES", begin=199), "ALLOCATION"),
+        (finding("MIXED_STRATEGIES", begin=200), "MEMBERS"),
     ],
 )
 def test_a_finding_about_the_queue_or_its_owner_at_that_time(found: Finding, limit: str) -> None:

@@ -485,11 +485,18 @@ def topic_deleted_with_messages(life: Life, fault: Time, random: Random) -> Life
     return replace(life, routes=routes, waiting=25, made_again=fault.end)
 
 
-@planted("ORDERLY_LOCK_MISSING/NO_MASTER", "CONSUMER_STOPPED/NO_COMMITS")
+@planted("ORDERLY_LOCK_MISSING/NO_MASTER", "CONSUMER_STOPPED/NO_MASTER")
 def orderly_without_master(life: Life, fault: Time, random: Random) -> Life:
     """The master of broker-b is away, and its queues, 4 to 7 of 8, stand when their locks are no longer good."""
     nobody = Standing("topic", range(4, 8), Time(fault.start + 20, fault.end))
     return replace(life, routes=ON_TWO_BROKERS, orderly=True, slave_only=fault, standing=[nobody])
+
+
+@planted("CONSUMER_STOPPED/NO_MASTER")
+def slave_that_serves_nobody(life: Life, fault: Time, random: Random) -> Life:
+    """The master of broker-b is away, and the group, which does not consume in order, gets nothing from its slave."""
+    nobody = Standing("topic", range(4, 8), fault)
+    return replace(life, routes=ON_TWO_BROKERS, slave_only=fault, standing=[nobody])
 
 
 @planted("CONSUMER_STOPPED/NO_COMMITS")

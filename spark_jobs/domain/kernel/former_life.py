@@ -25,7 +25,7 @@ class FormerOffset(NamedTuple):
     """A committed offset that two samples at least showed beyond the end of its queue, by `beyond` messages at most.
 
     `start`: the first sample that did; `end`: the first one that shows another offset (`to`), or until when the last
-    one holds (`to` None); microseconds.
+    one holds (`to` None); microseconds. `is_ahead`: it went there from within the queue, whose end did not fall.
     """
 
     queue: Place
@@ -34,6 +34,7 @@ class FormerOffset(NamedTuple):
     offset: int
     beyond: int
     to: int | None
+    is_ahead: bool
 
 
 def former_offsets(
@@ -78,7 +79,15 @@ def _standing(
             int(offsets[first]),
             int(readings.beyond_end[seen, column][known[shown]].max()),
             None if after is None else int(offsets[after]),
+            bool(first and shown[0] == first and _is_ahead(readings, seen, column, known[first - 1], known[first])),
         )
+
+
+def _is_ahead(readings: OffsetReadings, seen: slice, column: int, before: int, first: int) -> bool:
+    """Return whether the offset was within the queue at the sample before, and the end has not fallen since."""
+    end = readings.end_offset[seen, column]
+    within = readings.consumed_to[seen, column][before] <= end[before] + RACE_MESSAGES
+    return bool(within and UNKNOWN < end[before] <= end[first])
 
 
 def _same_log(readings: OffsetReadings, seen: slice) -> NDArray[np.bool_]:

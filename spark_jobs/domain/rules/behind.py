@@ -11,6 +11,7 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.handed_out import is_handed_out
+from spark_jobs.domain.kernel.masters import brokers_without_master
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.clients import ThrottleCause
 from spark_jobs.domain.model.finding import RuleHit
@@ -30,12 +31,14 @@ from spark_jobs.domain.rules import (
     group_offline,
     long_pull_interval,
     near_capacity,
+    offset_beyond_end,
     offset_held_back,
     orderly_lock_missing,
     producer_skew,
     slow_listener,
     strategy_unknown,
 )
+from spark_jobs.domain.rules.commands import CLUSTER_LIST
 from spark_jobs.domain.rules.filtered import FILTERED, waits_for_others
 from spark_jobs.domain.rules.offset_held_back import held_back_times
 from spark_jobs.domain.rules.queue_owners import queue_at
@@ -58,6 +61,7 @@ FOLLOWS = (
     Follows(consume_failing.NAME, clients),
     Follows(consume_failing.NAME, queues),
     Follows(offset_held_back.NAME, queues),
+    Follows(offset_beyond_end.NAME, queues),
     Follows(flow_controlled.NAME, queues, root_causes=(ThrottleCause.CACHED_SPAN,)),
     Follows(slow_listener.NAME, clients),
     Follows(producer_skew.NAME, queues),
@@ -89,6 +93,14 @@ NOT_ASKED_FOR = Cause(
     "nobody asks for these queues, or nobody acknowledges what it gets. Check that the consumers run, and that they or "
     "the proxies reach the brokers of these queues.",
     headline="Nobody consumes {queues}, which the consumers of {groups} share",
+)
+NO_MASTER = orderly_lock_missing.NO_MASTER
+SLAVES_ONLY = Cause(
+    "when the queues began to stand, the topic's route named only slaves of their broker",
+    "Bring the broker's master back: the owners of its queues get nothing from its slaves. Those that consume in order "
+    "wait for the locks that only a master gives. Others read from a slave, unless it does not serve them "
+    "(`slaveReadEnable`, RocketMQ issue #9879) or their client looks for masters only (Go: issue #4840).",
+    commands=(CLUSTER_LIST,),
 )
 NOT_REPLAYED = Cause(
     "the consumer offset does not move either, but rooms or queue lists of the strategy are not known, so that the "
@@ -131,8 +143,11 @@ def _excuse(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) ->
         return INFO, PRIORITY_STARVATION
     if waits_for_others(step, progress, span):
         return INFO, FILTERED
-    has_no_owners = progress.interval.is_shared_out or progress.interval.reason in CONSUMED_UNSEEN
-    return (ERROR, NOBODY_ASKS) if has_no_owners else None
+    if progress.interval.is_shared_out or progress.interval.reason in CONSUMED_UNSEEN:
+        return ERROR, NOBODY_ASKS
+    began = span.start, span.start + 2 * step.settings.cadence
+    without_master = brokers_without_master(step, progress.interval.topic, began)
+    return (ERROR, NO_MASTER) if progress.queues[span.place][0] in without_master else None
 
 
 def _span_hits(

@@ -19,10 +19,12 @@ from spark_jobs.domain.rules.behind import (
     DECIDED_BY,
     EXAMPLE,
     FOLLOWS,
+    NO_MASTER,
     NOBODY_ASKS,
     NOT_ASKED_FOR,
     NOT_REPLAYED,
     PRIORITY_STARVATION,
+    SLAVES_ONLY,
     STARVED,
     verdict_hits,
 )
@@ -195,6 +197,7 @@ RULE = Rule(
             "topic, whatever queues it holds. Make all members of the group subscribe to the same topics, or give "
             "the consumers of each topic a group of their own.",
         ),
+        NO_MASTER: SLAVES_ONLY,
         NOBODY_ASKS: NOT_ASKED_FOR,
         PRIORITY_STARVATION: STARVED,
         FILTERED: FILTERED_OUT,

@@ -15,6 +15,14 @@ from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "GROUP_OFFLINE"
 NOBODY_CONNECTED = "NOBODY_CONNECTED"
+_BEHIND_PROXIES = (
+    "The cluster has proxies, and brokers do not list what is connected to them: consumers may run and get nothing. "
+    "Look at the consumers and at the proxies, and record the group's connections from every proxy."
+)
+_SAME_IDS = (
+    "Members with the same ids were connected before and after, so their processes may have run all the time: look at "
+    "their heartbeats (`heartbeatBrokerInterval`) and at the network."
+)
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -42,7 +50,18 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             minimum_seen_seconds=step.settings.thresholds.settled_seconds,
             severity=ERROR,
             measures={"backlog_end": known_sum(queue.backlog_end for queue in queues), "produced": produced},
+            hint=_hint(step, start, end),
         )
+
+
+def _hint(step: AuditedStep, start: int, end: int) -> str | None:
+    """A sentence on consumers that may run although no broker lists them."""
+    spans = [span for spans in step.memberships.values() for span in spans if span.state.connections]
+    if not spans and any(series.states for series in step.history.proxies.values()):
+        return _BEHIND_PROXIES
+    before = {member.client_id for span in spans if span.end <= start for member in span.state.connections}
+    after = {member.client_id for span in spans if span.start >= end for member in span.state.connections}
+    return _SAME_IDS if before & after else None
 
 
 def _queues(step: AuditedStep, start: int, end: int) -> list[QueueEvidence]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.masters import brokers_without_master
 from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.intervals import format_utc
@@ -105,20 +106,17 @@ def _since_in_route(
 
 
 def _without_master(step: AuditedStep, island: Collection[RuleHit]) -> str | None:
-    """A sentence: brokers of the queues that only slaves serve meanwhile, unless an owner reports that it does not
-    consume in order.
+    """A sentence: brokers of the queues that only slaves serve meanwhile, and that an owner may lack locks, unless one
+    reports that it does not consume in order.
     """
     first, end = next(iter(island)), max(hit.end for hit in island)
-    series = step.history.masterless.get(first.topic or "")
-    spans = series.spans(step.window, step.settings.max_gap) if series else ()
-    absent = {broker for span in spans if span.start < end and first.start < span.end for broker in span.state}
-    names = sorted(absent.intersection(hit.queue.broker_name for hit in island if hit.queue))
+    absent = brokers_without_master(step, first.topic or "", (first.start, end))
+    names = names_text(sorted(absent.intersection(hit.queue.broker_name for hit in island if hit.queue)), _NAMED)
     clients = [step.history.clients.get(hit.implicated or "") for hit in island]
-    if not names or any(
-        state.consume_orderly is False for client in clients if client for state in client.series.states
-    ):
-        return None
-    return f"{names_text(names, _NAMED)} had no master meanwhile: an owner that consumes in order waits for its locks."
+    states = [state for client in clients if client for state in client.series.states]
+    if not names or any(state.consume_orderly is False for state in states):
+        return f"{names} had no master meanwhile." if names else None
+    return f"{names} had no master meanwhile: an owner that consumes in order waits for its locks."
 
 
 def shared_by(standing: Collection[Place], interval: RebalanceInterval) -> str | None:

@@ -1,13 +1,14 @@
-"""OFFSET_BEYOND_END: a group's committed offset is of a former life of the topic, so that messages are skipped."""
+"""OFFSET_BEYOND_END: a group's committed offset is beyond the end of its queue, so that messages are skipped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.former_life import FormerOffset, former_offsets, oldest_offset
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.phrases import count
@@ -15,21 +16,22 @@ from spark_jobs.domain.rules.commands import RESET_TO_EARLIEST
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "OFFSET_BEYOND_END"
-FORMER_LIFE = "FORMER_LIFE"
+FORMER_LIFE, COMMITTED_AHEAD = "FORMER_LIFE", "COMMITTED_AHEAD"
 SKIPPED = "SKIPPED"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per queue and offset that is beyond the end, while it stands, and one when the group commits above it;
-    one condition per topic.
+    one condition per topic and cause.
     """
     for topic, readings in step.history.offsets.items():
-        offsets = list(former_offsets(readings, step.switches.get(topic, ()), step.window, step.settings))
-        for offset in offsets:
-            hit = _standing_hit(step, topic, offset, sum(other.beyond for other in offsets))
-            yield hit
-            if offset.to is not None and offset.to > offset.offset:
-                yield _skipped_hit(step, topic, offset, offsets, hit)
+        offsets = former_offsets(readings, step.switches.get(topic, ()), step.window, step.settings)
+        for same in by_key(offsets, lambda offset: offset.is_ahead).values():
+            for offset in same:
+                hit = _standing_hit(step, topic, offset, sum(other.beyond for other in same))
+                yield hit
+                if offset.to is not None and offset.to > offset.offset:
+                    yield _skipped_hit(step, topic, offset, same, hit)
 
 
 def _standing_hit(step: AuditedStep, topic: str, offset: FormerOffset, beyond: int) -> RuleHit:
@@ -39,7 +41,7 @@ def _standing_hit(step: AuditedStep, topic: str, offset: FormerOffset, beyond: i
     return RuleHit(
         offset.start,
         offset.end,
-        cause=FORMER_LIFE,
+        cause=COMMITTED_AHEAD if offset.is_ahead else FORMER_LIFE,
         topic=topic,
         queue=FindingQueue(topic, *offset.queue, SKIPPED),
         minimum_seconds=0.0,
@@ -50,11 +52,11 @@ def _standing_hit(step: AuditedStep, topic: str, offset: FormerOffset, beyond: i
 
 
 def _skipped_hit(
-    step: AuditedStep, topic: str, offset: FormerOffset, offsets: list[FormerOffset], hit: RuleHit
+    step: AuditedStep, topic: str, offset: FormerOffset, offsets: Sequence[FormerOffset], hit: RuleHit
 ) -> RuleHit:
     """From the sample that shows the higher offset, for a collection interval."""
     skipped = sum(
-        other.offset - (oldest_offset(step.history.topics.get(topic), other, step.window) or 0)
+        _skipped(step, topic, other)
         for other in offsets
         if other.to is not None and other.to > other.offset and other.end <= offset.end
     )
@@ -68,10 +70,19 @@ def _skipped_hit(
     )
 
 
+def _skipped(step: AuditedStep, topic: str, offset: FormerOffset) -> int:
+    """Messages below the offset that the group did not get: all of the new topic, or those that came since."""
+    if offset.is_ahead:
+        return offset.beyond
+    return offset.offset - (oldest_offset(step.history.topics.get(topic), offset, step.window) or 0)
+
+
 def _detail(finding: Finding) -> str:
     """The number of messages that were skipped, or by which the offsets are beyond the end."""
     measures = dict(finding.evidence.measures or ())
     skipped, beyond = measures.get("skipped"), int(measures.get("beyond_end") or 0)
+    if skipped and finding.cause == COMMITTED_AHEAD:
+        return f"about {count(int(skipped), 'message')} were never consumed"
     if skipped:
         return f"about {count(int(skipped), 'message')} of the new topic were never consumed"
     return f"its committed offsets are {count(beyond, 'message')} beyond the end"
@@ -80,10 +91,10 @@ def _detail(finding: Finding) -> str:
 RULE = Rule(
     name=NAME,
     headline="{groups} skips messages of {queues}, because its offsets are those of a former life of the topic",
-    meaning="The committed offset of a queue is beyond the queue's end. A broker keeps a group's offsets when its "
-    "topic is deleted, and the queues of the topic begin with 0 when it is created again. A client that starts "
-    "when the new end is above the old offset begins there, and nobody consumes the messages below. One finding per "
-    "group and topic. `beyond_end` counts the messages by which the offsets are beyond the end; `skipped` those from "
+    meaning="The committed offset of a queue is beyond the queue's end, so nobody consumes the messages below. A "
+    "broker keeps a group's offsets when its topic is deleted, and the queues of the topic begin with 0 when it is "
+    "created again. A client that starts when the new end is above the old offset begins there. One finding per group, "
+    "topic and cause. `beyond_end` counts the messages by which the offsets are beyond the end; `skipped` those from "
     "the oldest message up to the old offsets, once the group has committed above them.",
     decided_by="two samples with the same offset that show the end below it by more than `rewind_tolerance` (64 at "
     "least). WARN while the offset stands, also after the end has passed it, from `persistent_after_seconds` (150 s) "
@@ -97,6 +108,13 @@ RULE = Rule(
             "created): the broker still has the messages. To delete a topic for good, delete the offsets of its "
             "groups, too.",
             commands=(RESET_TO_EARLIEST,),
+        ),
+        COMMITTED_AHEAD: Cause(
+            "the offset before was within the queue, whose end has not fallen since",
+            "A client or an operator committed an offset that the queue did not have yet: a client that counts wrongly "
+            "(C++: rocketmq-client-cpp issue #79), an offset of another queue or cluster, or one set by hand. Reset "
+            "the group to the time before it, as the broker still has the messages.",
+            headline="{groups} skips messages of {queues}, because it committed offsets beyond their end",
         ),
     },
     example="none",

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans, symptoms
+from spark_jobs.domain.kernel.masters import brokers_without_master
 from spark_jobs.domain.model.clients import LOCK_LIVES_MS
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import RETRY, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.window import MILLISECOND, Time, common
+from spark_jobs.domain.model.window import MILLISECOND, common
 from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules import client_hung, duplicate_client_id, membership_view_split
 from spark_jobs.domain.rules.broker_not_readable import standing_backlog
@@ -32,7 +33,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     yield from _without_master(step)
     for client_id, spans in client_spans(step).items():
         for start, end, _, queue in symptoms(spans, _without_lock, lambda queue: queue):
-            cause = NO_MASTER if _has_no_master(step, queue, (start, end)) else NOT_LOCKED
+            without = brokers_without_master(step, queue.topic, (start, end))
+            cause = NO_MASTER if queue.broker_name in without else NOT_LOCKED
             yield _hit(client_id, FindingQueue(*queue, UNLOCKED), start, end, cause)
 
 
@@ -42,13 +44,6 @@ def _without_lock(report: ClientReport) -> list[MessageQueue]:
     """
     expired = (queue for queue in report.symptoms.expired if not queue.topic.startswith(RETRY))
     return list(dict.fromkeys((*report.reported.unlocked, *expired)))
-
-
-def _has_no_master(step: AuditedStep, queue: MessageQueue, time: Time) -> bool:
-    """Return True if only slaves serve the queue's broker at some moment of the time."""
-    series = step.history.masterless.get(queue.topic)
-    spans = series.spans(step.window, step.settings.max_gap) if series else ()
-    return any(queue.broker_name in span.state and common((span.start, span.end), time) for span in spans)
 
 
 def _without_master(step: AuditedStep) -> Iterator[RuleHit]:

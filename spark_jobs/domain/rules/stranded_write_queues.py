@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import UnassignedCause
@@ -22,7 +23,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for interval in step.replayed:
         for queue, cause, _ in unassigned_queues(interval):
             if cause == UnassignedCause.BEYOND_READ_QUEUES:
-                yield queue_hit(interval, queue, cause)
+                minimum = step.settings.thresholds.settled_seconds
+                yield replace(queue_hit(interval, queue, cause), minimum_seconds=minimum)
 
 
 RULE = Rule(
@@ -31,8 +33,9 @@ RULE = Rule(
     meaning="The topic has more write queues than read queues, so messages go to queues that no consumer is given. One "
     "finding per group and topic; `subject` names the queues, `backlog_end` says how many messages they hold, "
     "where topic snapshots were recorded.",
-    decided_by="the topic's route: `readQueueNums < writeQueueNums` on a broker with read permission. ERROR; INFO if "
-    "nothing was produced to these queues and they hold no messages.",
+    decided_by="the topic's route: `readQueueNums < writeQueueNums` on a broker with read permission, for longer than "
+    "members take to follow the route (50 s). ERROR; INFO if nothing was produced to these queues and they hold no "
+    "messages.",
     causes={
         UnassignedCause.BEYOND_READ_QUEUES: Cause(
             "`readQueueNums < writeQueueNums`",

@@ -27,10 +27,10 @@ class Limit(StrEnum):
     UNREADABLE_QUEUES = "UNREADABLE_QUEUES"
     HELD_BACK = "HELD_BACK"
     ALLOCATION_DRIFT = "ALLOCATION_DRIFT"
+    NO_MASTER = "NO_MASTER"
     STUCK_CONSUMER = "STUCK_CONSUMER"
     FILTERED = "FILTERED"
     PRODUCER_SKEW = "PRODUCER_SKEW"
-    NO_MASTER = "NO_MASTER"
     ORDERLY_LOCKS = "ORDERLY_LOCKS"
     FAILURES = "FAILURES"
     TIMED_OUT = "TIMED_OUT"
@@ -125,11 +125,15 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     ),
     Limit.ALLOCATION_DRIFT: ("ALLOCATION_DRIFT/HOLDS_LESS",),
     Limit.UNKNOWN_OWNERS: ("CONSUMER_STALLED/OWNERS_UNKNOWN", "CONSUMER_STOPPED/OWNERS_UNKNOWN"),
+    Limit.NO_MASTER: (
+        "ORDERLY_LOCK_MISSING/NO_MASTER",
+        "CONSUMER_STOPPED/NO_MASTER",
+        "CONSUMER_STALLED/NO_MASTER",
+    ),
     Limit.STUCK_CONSUMER: ("GHOST_MEMBER", "CLIENT_HUNG", "CONSUMER_STOPPED", "CONSUMER_STALLED"),
     Limit.HELD_BACK: ("OFFSET_HELD_BACK", "FLOW_CONTROLLED/CACHED_SPAN"),
     Limit.FILTERED: ("CONSUMER_STOPPED/FILTERED", "CONSUMER_STALLED/FILTERED"),
     Limit.PRODUCER_SKEW: ("PRODUCER_SKEW/HOT_QUEUES",),
-    Limit.NO_MASTER: ("ORDERLY_LOCK_MISSING/NO_MASTER",),
     Limit.ORDERLY_LOCKS: ("ORDERLY_LOCK_MISSING", "UNASSIGNED_QUEUE/WAITS_FOR_LOCK"),
     Limit.FAILURES: ("CONSUME_FAILING/SENT_BACK",),
     Limit.TIMED_OUT: ("CONSUME_FAILING/TIMED_OUT",),
@@ -167,8 +171,8 @@ ADVICE: dict[Limit, str] = {
     "owner.",
     Limit.FILTERED: "Unknown: the group subscribes to some messages only, and {piled}, which may all be other ones.",
     Limit.PRODUCER_SKEW: "No: few of the queues received the messages, and {piled}. Spread the keys over more queues.",
-    Limit.NO_MASTER: "No: a broker had no master, orderly consumers got no locks on its queues, and {piled}. Bring the "
-    "master back.",
+    Limit.NO_MASTER: "No: a broker had no master, consumers got nothing of its queues, and {piled}. Bring the master "
+    "back.",
     Limit.ORDERLY_LOCKS: "No: an orderly consumer waited for the broker's lock on its queues, and {piled}.",
     Limit.FAILURES: "No: listeners failed, what they sent back came again, and {piled}. "
     "Look for the listener's failures.",

@@ -21,9 +21,9 @@ class Growth(NamedTuple):
     """The growth of a queue's backlog in one interval, in messages; `place`: of the queue in the interval's lists.
 
     `start`, `end`: when, in microseconds, both included. `pause`: the longest time without consumption meanwhile,
-    microseconds, if it is at least half of the whole, else 0. `is_rewound`: nothing of the backlog grew, an offset went
-    back. `is_worked_off`: nothing grew, the backlog fell. Of a time in which the offset stood, and the backlog did not
-    grow by much, `messages` are what waited.
+    microseconds, if it is at least half of the whole, or half of the growth came in it, else 0. `is_rewound`: nothing
+    of the backlog grew, an offset went back. `is_worked_off`: nothing grew, the backlog fell. Of a time in which the
+    offset stood, and the backlog did not grow by much, `messages` are what waited.
     """
 
     progress: IntervalProgress
@@ -69,11 +69,15 @@ class BacklogReadings(NamedTuple):
     moved: NDArray[np.bool_]
 
     def pause(self, first: int, last: int) -> int:
-        """The longest time without consumption from one reading to another, if it is at least half of it, else 0."""
-        moments = self.times[first : last + 1]
-        moves = moments[1:][self.moved[first + 1 : last + 1]]
-        longest = int(np.diff(np.concatenate([moments[:1], moves, moments[-1:]])).max())
-        return longest if 2 * longest >= moments[-1] - moments[0] else 0
+        """The longest time without consumption from one reading to another, if it is at least half of it, or at least
+        half of the growth came in it, else 0.
+        """
+        places = np.concatenate([[first], np.flatnonzero(self.moved[first + 1 : last + 1]) + first + 1, [last]])
+        lasting, growths = np.diff(self.times[places]), np.diff(self.without_rewinds[places])
+        longest = int(lasting.argmax())
+        is_most_of_time = 2 * lasting[longest] >= self.times[last] - self.times[first]
+        grown = self.without_rewinds[last] - self.without_rewinds[first]
+        return int(lasting[longest]) if is_most_of_time or 0 < grown <= 2 * growths[longest] else 0
 
     def standstills(self, enough: int, minimum: int) -> list[tuple[int, int]]:
         """The first and the last reading of each time of `minimum` microseconds or more in which the consumer offset

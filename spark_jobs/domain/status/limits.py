@@ -34,8 +34,12 @@ class _LimitFinding:
     client_ids: frozenset[str]
 
     def is_about(self, queue: MessageQueue, owners: Iterable[str], start: int, end: int) -> bool:
-        """Return whether it is about the queue or one of its owners, at a time in `[start, end]`."""
-        if self.finding.start > end or self.finding.end <= start or self.finding.topic not in (None, queue.topic):
+        """Return whether it is about the queue or one of its owners, at a time in `[start, end)`, or at `start`."""
+        if (
+            self.finding.start >= max(end, start + 1)
+            or self.finding.end <= start
+            or self.finding.topic not in (None, queue.topic)
+        ):
             return False
         if self.queues:
             return queue in self.queues

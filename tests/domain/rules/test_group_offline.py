@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
@@ -20,6 +22,7 @@ from tests.domain.rules.builders import (
     span,
     with_readings,
 )
+from tests.kernel import series_of
 
 #: Seconds in which the hosts of a topic list nobody, one word per topic | in which a broker lists somebody | offline
 _TIMES = """
@@ -148,3 +151,24 @@ def test_messages_of_all_topics_of_the_group_count() -> None:
     of_t, of_u = (offsets([("b", 0)], {at: [(at * n, 0, 0, 5)] for at in (110, 120)}) for n in (1, 2))
     step = with_readings(audited_step(interval(100, 200, (), NOBODY)), {"t": of_t, "u": of_u})
     assert measured(step) == ("100-200", 30, 360)
+
+
+@pytest.mark.parametrize(("after", "says"), [("c1 c3", "Members with the same ids"), ("c3", None)])
+def test_the_same_ids_before_and_after_may_have_run_all_the_time(after: str, says: str | None) -> None:
+    readings = offsets(QUEUES, {at: [(at, 0, 0, 5), None] for at in range(100, 200, 10)})
+    said = [
+        broker_said(0, 100, "c1", NOTHING),
+        broker_said(100, 200, "", NOTHING),
+        broker_said(200, 300, after, NOTHING),
+    ]
+    step = audited_step(interval(100, 200, (), NOBODY), memberships={"x": said})
+    (hit,) = RULE.hits(with_readings(step, {"t": readings}))
+    assert (hit.hint or "").startswith(says) if says else hit.hint is None
+
+
+def test_behind_proxies_consumers_may_run() -> None:
+    step = step_with({150: [(10, 9), (5, 5)]})
+    proxy = series_of([(0, broker_said(0, 300, "192.0.2.1@DEFAULT", NOTHING).state)])
+    step = replace(step, history=replace(step.history, proxies={"b": proxy}))
+    (hit,) = RULE.hits(step)
+    assert (hit.hint or "").startswith("The cluster has proxies")

@@ -49,6 +49,17 @@ def test_an_offset_of_the_former_life_that_the_group_commits_above_has_skipped_t
     assert [hit.measures["beyond_end"] for hit in hits(*life) if hit.measures] == [4900, 4900]
 
 
+def test_an_offset_that_goes_beyond_an_end_that_has_not_fallen_is_of_no_former_life() -> None:
+    """A client commits 5,000 where the queue ends with 1,100: the 3,900 that come until then are skipped."""
+    ahead = hits("1000 990", "1100 5000", "1200 5000", "4000 5000", "5100 5050", "5200 5150")
+    assert [(hit.cause, hit.severity, dict(hit.measures or {})["skipped"]) for hit in ahead] == [
+        ("COMMITTED_AHEAD", "WARN", None),
+        ("COMMITTED_AHEAD", "ERROR", 3900),
+    ]
+    assert {hit.cause for hit in hits("5000 4990", "100 5000", "200 5000", "300 5000")} == {"FORMER_LIFE"}
+    assert {hit.cause for hit in hits("100 5000", "200 5000", "300 5000")} == {"FORMER_LIFE"}
+
+
 def test_it_lasts_as_long_as_the_offset_stands() -> None:
     """A snapshot holds for 60 s. For 150 s the offset may still go back."""
     life = ("5000 5000", "100 5000", "1000 5000", "2000 5000", "4000 5000", "5500 5000", "6000 5000")

@@ -25,6 +25,7 @@ def test_the_queues_beyond_the_read_queues_and_no_others() -> None:
             view="*",
             seen_at=40 * SECOND,
             queue=FindingQueue("t", "b", queue_id, "UNASSIGNED"),
+            minimum_seconds=50,  # queues are added, and members follow the route
         )
         for queue_id in (3, 4)
     ]
