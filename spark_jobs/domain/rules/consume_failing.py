@@ -148,7 +148,7 @@ def _detail(finding: Finding) -> str:
     elif finding.cause == TIMED_OUT:
         minutes = measures["consume_rt_ms"] // 60_000
         texts = [f"one takes {minutes:,} min, consumeTimeout is {measures['consume_timeout_minutes']:,} min"]
-    if "sent_back" in measures:
+    if measures.get("sent_back"):
         came_back = f"{count(measures['sent_back'], 'message')} came back"
         texts.append(f"{came_back} while {measures['consumed']:,} were consumed")
     return ", and ".join(texts)

@@ -32,7 +32,7 @@ from spark_jobs.domain.rules.client_hung import pulling_by_hand
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.evidence import NEVER_COMMITTED
 from spark_jobs.domain.rules.filtered import FILTERED, FILTERED_OUT
-from spark_jobs.domain.rules.in_common import standing_broker, with_what_they_share
+from spark_jobs.domain.rules.in_common import standing_broker, standing_to_the_end, with_what_they_share
 from spark_jobs.domain.rules.offset_held_back import held_back_times
 from spark_jobs.domain.rules.refused import REFUSED, refused_hits
 from spark_jobs.domain.rules.roots import Follows, everything
@@ -205,6 +205,7 @@ RULE = Rule(
     },
     example=EXAMPLE,
     hits=hits,
+    detail=standing_to_the_end,
     broker=standing_broker,
     follows=(
         *FOLLOWS,

@@ -23,7 +23,7 @@ from spark_jobs.domain.rules.behind import (
 )
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.filtered import FILTERED, FILTERED_OUT
-from spark_jobs.domain.rules.in_common import standing_broker, with_what_they_share
+from spark_jobs.domain.rules.in_common import standing_broker, standing_to_the_end, with_what_they_share
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.strategy_unknown import OWNERS_UNKNOWN
 
@@ -59,6 +59,7 @@ RULE = Rule(
     },
     example=EXAMPLE,
     hits=hits,
+    detail=standing_to_the_end,
     broker=standing_broker,
     follows=FOLLOWS,
 )

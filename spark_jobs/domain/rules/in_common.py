@@ -11,6 +11,7 @@ from spark_jobs.domain.kernel.masters import brokers_without_master
 from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.message_queue import queue_ranges
 from spark_jobs.domain.model.window import SECOND, from_micros, islands
 from spark_jobs.domain.phrases import names_text
 
@@ -31,6 +32,8 @@ ALL_OF_BROKER = "all_of_one_broker"
 _ALL_OF_BROKER = "They are all queues of {broker}, and no queue of another broker stands: look at {broker}."
 #: Names in a sentence, at most.
 _NAMED = 3
+#: Queues that stood no more so long before others are worth a word.
+_LONG_BEFORE = 300 * SECOND
 
 
 def with_what_they_share(step: AuditedStep, hits: Iterable[RuleHit], by_owner: str) -> Iterator[RuleHit]:
@@ -56,6 +59,15 @@ def standing_broker(finding: Finding) -> str | None:
     brokers = {queue.broker_name for queue in finding.evidence.queues}
     is_of_broker = dict(finding.evidence.measures or ()).get(ALL_OF_BROKER) and len(brokers) == 1
     return brokers.pop() if is_of_broker else None
+
+
+def standing_to_the_end(finding: Finding) -> str:
+    """The queues that stood to the end, if others moved again long before; else nothing."""
+    queues = finding.evidence.queues
+    last = max((queue.end for queue in queues), default=0)
+    to_the_end = {(queue.broker_name, queue.queue_id) for queue in queues if queue.end > last - _LONG_BEFORE}
+    is_all = to_the_end == {(queue.broker_name, queue.queue_id) for queue in queues}
+    return "" if is_all else f"in the end only {queue_ranges(to_the_end)}"
 
 
 def _places(island: Iterable[RuleHit]) -> Set[Place]:

@@ -21,7 +21,7 @@ class Growth(NamedTuple):
     """The growth of a queue's backlog in one interval, in messages; `place`: of the queue in the interval's lists.
 
     `start`, `end`: when, in microseconds, both included. `pause`: the longest time without consumption meanwhile,
-    microseconds, if it is at least half of the whole, or half of the growth came in it, else 0. `is_rewound`: nothing
+    microseconds, if at least half of that time or of the growth is in it, else 0. `is_rewound`: nothing
     of the backlog grew, an offset went back. `is_worked_off`: nothing grew, the backlog fell. Of a time in which the
     offset stood, and the backlog did not grow by much, `messages` are what waited.
     """
@@ -69,8 +69,8 @@ class BacklogReadings(NamedTuple):
     moved: NDArray[np.bool_]
 
     def pause(self, first: int, last: int) -> int:
-        """The longest time without consumption from one reading to another, if it is at least half of it, or at least
-        half of the growth came in it, else 0.
+        """The longest time without consumption from one reading to another, if at least half of that time or of the
+        growth is in it, else 0.
         """
         places = np.concatenate([[first], np.flatnonzero(self.moved[first + 1 : last + 1]) + first + 1, [last]])
         lasting, growths = np.diff(self.times[places]), np.diff(self.without_rewinds[places])

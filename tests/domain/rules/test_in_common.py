@@ -9,7 +9,7 @@ import pytest
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import GroupHistory, Place
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.in_common import shared_by, standing_broker, with_what_they_share
+from spark_jobs.domain.rules.in_common import shared_by, standing_broker, standing_to_the_end, with_what_they_share
 from tests.domain.audited import finding
 from tests.domain.rules.builders import allocation, audited_step, interval, members
 from tests.kernel import series_of
@@ -123,3 +123,11 @@ def test_queues_of_a_broker_that_has_no_master_may_lack_their_locks(since: int, 
     (hit,) = with_what_they_share(step, [stands], "NO_PROGRESS")
     sentence = "b had no master meanwhile: an owner that consumes in order waits for its locks."
     assert hit.hint == (sentence if is_said else None)
+
+
+@pytest.mark.parametrize(("end", "says"), [(900, "in the end only b:1"), (901, "")])
+def test_of_queues_that_stood_those_to_the_end_are_named_if_others_moved_long_before(end: int, says: str) -> None:
+    found = finding("f", "CONSUMER_STOPPED", 0, 1200, queues=[("t", "b", 0, ""), ("t", "b", 1, "")])
+    first, second = found.evidence.queues
+    queues = (first._replace(end=end * SECOND), second._replace(end=1200 * SECOND))
+    assert standing_to_the_end(found._replace(evidence=found.evidence._replace(queues=queues))) == says
