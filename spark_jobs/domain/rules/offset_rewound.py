@@ -26,6 +26,7 @@ from spark_jobs.domain.rules.rule import Cause, Rule
 NAME = "OFFSET_REWOUND"
 REWOUND = "REWOUND"
 _A_MINUTE = 60 * SECOND
+_FROM_THE_OLDEST = "They are at the oldest messages now, where clients begin if they find no offset."
 
 
 class RewindCause(StrEnum):
@@ -185,11 +186,22 @@ def _what_happened(step: AuditedStep, progress: IntervalProgress, rewinds: Mappi
     went_back = f"{count(len(together), 'queue')} went back by {count(messages, 'message')} together."
     left = [_left_after_a_minute(step, progress, other, rewinds[other]) for other in together]
     consumed = "After a minute the offsets are where they were, so consumers that kept running repeat few messages."
+    if progress.end < min(rewind.at + _A_MINUTE, step.window.end):
+        consumed = (
+            "After a minute the offsets are where they were, but members changed meanwhile: those that began then "
+            "consumed these messages again."
+        )
     if any(messages > step.settings.thresholds.rewind_tolerance for messages in left if messages is not None):
         consumed = "After a minute they have not recovered: the group really consumes these messages again."
     is_known = any(messages is not None for messages in left)
-    sentences = [_served(rewind.switch)] if rewind.switch else []
-    return " ".join([*sentences, went_back, *([consumed] if is_known else [])])
+    are_oldest = max(rewinds[other].above_minimum for other in together) <= step.settings.thresholds.rewind_tolerance
+    sentences = (
+        _served(rewind.switch) if rewind.switch else "",
+        went_back,
+        _FROM_THE_OLDEST if are_oldest else "",
+        consumed if is_known else "",
+    )
+    return " ".join(filter(None, sentences))
 
 
 def _left_after_a_minute(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind) -> int | None:

@@ -147,6 +147,25 @@ def test_it_says_who_served_the_broker_before_and_after() -> None:
     )
 
 
+@pytest.mark.parametrize(("end", "says"), [(3600, "consumers that kept running repeat few"), (340, "members changed")])
+def test_whoever_begins_within_the_minute_consumes_again_what_others_do_not(end: int, says: str) -> None:
+    read: dict[float, list[tuple[int | None, ...] | None]] = {
+        second: [(1000, 500 if 300 <= second < 350 else 565, 500, 1)] for second in range(0, 3600, 10)
+    }
+    step = with_readings(step_with(0, end, "0+1", False, **BACK_AT_300), {"t": offsets([("b", 0)], read)})
+    (hit,) = RULE.hits(replace(step, switches={"t": [Switch("b", 280 * SECOND, 300 * SECOND, None, "h:1")]}))
+    assert says in (hit.hint or "")
+
+
+@pytest.mark.parametrize(("least", "is_said"), [(436, True), (435, False)])
+def test_a_switch_after_which_clients_begin_at_the_oldest_message(least: int, is_said: bool) -> None:
+    step = replace(reset_at_300(), switches={"t": [Switch("b", 280 * SECOND, 300 * SECOND, None, "h:1")]})
+    topics = {"t": oldest([("b", 0)], {200: [(least, 1000)]})}
+    (hit,) = RULE.hits(replace(step, history=replace(step.history, topics=topics)))
+    assert hit.cause == "BROKER_SWITCHED"
+    assert ("They are at the oldest messages now" in (hit.hint or "")) is is_said
+
+
 def test_an_offset_that_fell_to_the_oldest_message() -> None:
     for line in _OLDEST.strip().splitlines():
         told, _, is_cause = line.partition("|")
