@@ -115,9 +115,10 @@ def test_dags_are_written_beside_those_of_others(tmp_path: Path, capsys: pytest.
     (tmp_path / ".airflowignore").write_text("theirs.py")
     for _ in range(2):
         assert main(["dags", "--to", str(tmp_path)]) == 0
-        assert (tmp_path / ".airflowignore").read_text() == "theirs.py\nrebalance_audit_tasks.py\n"
-    names = ["hourly.py", "late.py", "maintain.py", "tasks.py"]
-    written = capsys.readouterr().out.splitlines()[:5]
+        ignored = (tmp_path / ".airflowignore").read_text().split()
+        assert ignored == ["theirs.py", "rebalance_audit_tasks.py", "rebalance_audit_factory.py"]
+    names = ["factory.py", "hourly.py", "late.py", "maintain.py", "tasks.py"]
+    written = capsys.readouterr().out.splitlines()[:6]
     assert written == [*(f"{tmp_path}/rebalance_audit_{name}" for name in names), f"{tmp_path}/.airflowignore"]
     for name in names:
         file = f"rebalance_audit_{name}"
