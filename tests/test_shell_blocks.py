@@ -24,8 +24,8 @@ from tests.look import audit_into
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md"))]
 #: Programs that note their arguments, and those of the system that run.
-NOTED = "airflow docker git kubectl make mvn pip python python3 rebalance-audit register-python-argcomplete spark-class"
-NOTED += " spark-submit venv-pack"
+NOTED = "airflow docker git kubectl make mqadmin mvn pip python python3 rebalance-audit register-python-argcomplete"
+NOTED += " spark-class spark-submit venv-pack"
 REAL = "bash cat date grep ls paste"
 READING = "status incidents explain trends suggest compare clients runs report metrics what-if"
 STUB = '#!/bin/bash\nprintf "%s\\0" "${0##*/}" "$@" >> "$CALLS"; printf "\\n" >> "$CALLS"\n'
@@ -55,6 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (here / name).symlink_to(ROOT / name)
     for path in (
         "recordings/1.jsonl.gz",
+        "logs/broker-a/broker.log",
         ".venv/share/rebalance-audit/jars/a.jar",
         ".venv/share/rebalance-audit/s3/b.jar",
     ):
