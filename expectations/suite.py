@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from expectations.rows import Rows, Values
 from schemas import SOURCES, Table
@@ -52,7 +53,7 @@ class Suite:
         """The expectations that a row must keep to be used."""
         return tuple(expectation for expectation in self.expectations if expectation.severity is Severity.CRITICAL)
 
-    @property
+    @cached_property
     def nullable(self) -> tuple[str, ...]:
         """The columns of which it is remembered how often they are null."""
         return tuple(field.name for field in self.table.schema if field.nullable and field.name in self.table.columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from schemas.types import Struct
 
@@ -26,7 +27,7 @@ class Table:
     checks: Mapping[str, str] = field(default_factory=dict)
     generated: Mapping[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns a job writes: all but the generated ones, in the table's order."""
         return tuple(name for name in self.schema.names if name not in self.generated)

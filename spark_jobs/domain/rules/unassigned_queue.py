@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
@@ -48,16 +48,14 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
     Queues beyond the read queues have a rule of their own, STRANDED_WRITE_QUEUES.
     """
-    owners_before: dict[FindingQueue, tuple[str, ...]] = {}
-    for interval in step.replayed:
-        yield from _unassigned_hits(interval, step.settings.thresholds, owners_before)
-        owners_before |= owners(interval)
+    for place, interval in enumerate(step.replayed):
+        yield from _unassigned_hits(interval, step.settings.thresholds, step.replayed[:place])
     for split in split_views(step):
         yield from _disputed_hits(split.views, split.hit)
 
 
 def _unassigned_hits(
-    interval: RebalanceInterval, thresholds: Thresholds, owners_before: Mapping[FindingQueue, Sequence[str]]
+    interval: RebalanceInterval, thresholds: Thresholds, before: Sequence[RebalanceInterval]
 ) -> Iterator[RuleHit]:
     for queue, cause, client_id in unassigned_queues(interval):
         hit = queue_hit(interval, queue, cause, client_id)
@@ -66,14 +64,15 @@ def _unassigned_hits(
         if cause == UnassignedCause.ROOM_FILTER and not interval.is_ordinary:
             hit = replace(hit, severity=INFO)
         if cause == UnassignedCause.WAITS_FOR_LOCK:
-            hit = replace(hit, hint=_last_owners(owners_before.get(queue, ())))
+            hit = replace(hit, hint=_last_owners(queue, before))
         if cause == UnassignedCause.GROUP_OFFLINE:
             yield replace(hit, minimum_seen_seconds=thresholds.settled_seconds)
         elif cause != UnassignedCause.BEYOND_READ_QUEUES:
             yield hit
 
 
-def _last_owners(client_ids: Sequence[str]) -> str | None:
+def _last_owners(queue: FindingQueue, before: Sequence[RebalanceInterval]) -> str | None:
+    client_ids = next((ids for interval in reversed(before) if (ids := owners(interval).get(queue))), ())
     return f"The last owner was {' and '.join(client_ids)}." if client_ids else None
 
 
