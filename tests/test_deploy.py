@@ -34,10 +34,12 @@ def test_each_begins_ten_minutes_past_the_hour() -> None:
 
 
 def test_late_and_maintain_are_daily() -> None:
+    assert 'CronDataIntervalTimetable(cron, timezone="UTC")' in text("dags/rebalance_audit_factory.py")
     page = text("docs/schedule.md")
     for task in ("late", "maintain"):
         (schedule,) = re.findall(rf"^(\S+ \S+ \* \* \*)  rebalance-audit {task} ", page, re.MULTILINE)
-        assert f'CronDataIntervalTimetable("{schedule}", timezone="UTC")' in text(f"dags/rebalance_audit_{task}.py")
+        assert f'def {task}_dag(fleet: Fleet, cron: str = "{schedule}")' in text("dags/rebalance_audit_factory.py")
+        assert f"dag = {task}_dag(Fleet())" in text(f"dags/rebalance_audit_{task}.py")
         assert f"**`rebalance_audit_{task}`**, daily" in text("docs/airflow.md")
 
 

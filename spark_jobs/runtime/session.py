@@ -138,9 +138,11 @@ def end_session() -> None:
     its temporary files, one by one.
     """
     if context := SparkContext._active_spark_context:
-        java = getattr(context._gateway, "proc", None)
+        gateway = context._gateway
+        java = getattr(gateway, "proc", None)
         context.stop()
-        if java is not None:
+        if gateway is not None and java is not None:
+            gateway.shutdown()  # else what Python drops later calls a Java that is gone
             java.kill()
             java.wait()
             shutil.rmtree(scratch_folder(), ignore_errors=True)

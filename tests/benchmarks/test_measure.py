@@ -90,4 +90,4 @@ def test_what_was_asked_for_is_measured_in_the_order_of_the_table() -> None:
     quick = {one.name for one in command.wanted(None, quick=True)}
     assert {"scan", "gate", "memory", "help"} <= quick
     assert not {"history", "wide", "groups", "duckdb", "empty", "warm"} & quick
-    assert len(command.wanted(None, quick=False)) == 21
+    assert len(command.wanted(None, quick=False)) == 24

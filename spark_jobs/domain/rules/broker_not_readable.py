@@ -143,7 +143,7 @@ def _broker_hits(
     gap, readings = step.settings.max_gap, step.history.offsets[topic]
     for place, span in enumerate(spans):
         following = spans[place + 1].start - gap if place + 1 < len(spans) else span.end
-        since = span.start - gap - (0 if place else _DROPPED_BY)
+        since = max(span.start - gap - (0 if place else _DROPPED_BY), step.window.read_from)
         backlogs = held_backlog(readings, broker, since, min(span.end, following))
         if place == 0 and last_hour is not None:
             backlogs = held_backlog(readings, broker, *around(step, last_hour)) | backlogs

@@ -9,7 +9,7 @@ from dataclasses import replace
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.masters import brokers_without_master
 from spark_jobs.domain.model.finding import Finding, RuleHit
-from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.history import ClientState, Place
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.message_queue import queue_ranges
 from spark_jobs.domain.model.window import SECOND, from_micros, islands
@@ -93,12 +93,11 @@ def _hint(
     if first.cause != by_owner:
         return " ".join(filter(None, (shared_by(places, interval), master))) or None
     is_all = len(places) > 1 and places == set(interval.queues or ())
-    owners = {hit.implicated for hit in island if hit.implicated}
     sentences = (
         _ALL if is_all else shared_by(places, interval),
         _since_in_route(step, places, known, first.start),
         master,
-        None if is_all or owners & step.history.clients.keys() else _NOT_REPORTED,
+        None if is_all or _states_of_owners(step, island) else _NOT_REPORTED,
     )
     return " ".join(filter(None, sentences)) or None
 
@@ -124,11 +123,16 @@ def _without_master(step: AuditedStep, island: Collection[RuleHit]) -> str | Non
     first, end = next(iter(island)), max(hit.end for hit in island)
     absent = brokers_without_master(step, first.topic or "", (first.start, end))
     names = names_text(sorted(absent.intersection(hit.queue.broker_name for hit in island if hit.queue)), _NAMED)
-    clients = [step.history.clients.get(hit.implicated or "") for hit in island]
-    states = [state for client in clients if client for state in client.series.states]
-    if not names or any(state.consume_orderly is False for state in states):
+    if not names or any(state.consume_orderly is False for state in _states_of_owners(step, island)):
         return f"{names} had no master meanwhile." if names else None
     return f"{names} had no master meanwhile: an owner that consumes in order waits for its locks."
+
+
+def _states_of_owners(step: AuditedStep, island: Collection[RuleHit]) -> list[ClientState]:
+    """What the owners of the queues report in the step's window."""
+    clients = (step.history.clients.get(hit.implicated or "") for hit in island)
+    window = step.window.read_from, step.window.end
+    return [run.state for client in clients if client for run in client.series.runs(*window)]
 
 
 def shared_by(standing: Collection[Place], interval: RebalanceInterval) -> str | None:

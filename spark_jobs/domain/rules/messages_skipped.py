@@ -143,7 +143,7 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, jump: Jump
         alone = interval.start <= jump.before - near and jump.at + near <= interval.end
         return SkipCause.RESET_FORWARD if alone else None
     queue = MessageQueue(interval.topic, *jump.queue)
-    could = [_could_consume(step.history.clients.get(owner), queue, jump, step.settings.max_gap) for owner in owners]
+    could = [_could_consume(step, step.history.clients.get(owner), queue, jump) for owner in owners]
     if all(consumed is False for consumed in could):
         return SkipCause.COMMITTED_UNREAD
     # A commit that comes late jumps, too, but from an offset that stood.
@@ -152,7 +152,7 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, jump: Jump
     return SkipCause.SKIPPED_OR_CONSUMED if is_likely else None
 
 
-def _could_consume(client: ClientHistory | None, queue: MessageQueue, jump: Jump, max_gap: int) -> bool | None:
+def _could_consume(step: AuditedStep, client: ClientHistory | None, queue: MessageQueue, jump: Jump) -> bool | None:
     """Return whether the client may have consumed the messages of the jump: while the offset was the same, or as many
     in the minute around it; None: it reports neither, or did not answer shortly before.
     """
@@ -161,11 +161,12 @@ def _could_consume(client: ClientHistory | None, queue: MessageQueue, jump: Jump
     samples = process_queue(client, queue, jump.stood_since, jump.at)
     if len(samples.times) and samples.last_consume[-1] * MILLISECOND > jump.stood_since:
         return True
-    statuses, seen = status_readings(client), client.series.inside(jump.at, jump.before + 2 * _MINUTE)
+    statuses = status_readings(client)
+    seen = client.series.inside(jump.at, min(jump.before + 2 * _MINUTE, step.window.end))
     of_topic = np.array([topic == queue.topic for topic in statuses.topics], dtype=bool)
     rows = (statuses.snapshot >= seen.start) & (statuses.snapshot < seen.stop)
     rates = statuses.consumed_tps[rows & of_topic[statuses.topic]] if len(of_topic) else statuses.consumed_tps[:0]
-    is_fresh = len(samples.times) and jump.before - samples.times[-1] <= max_gap
+    is_fresh = len(samples.times) and jump.before - samples.times[-1] <= step.settings.max_gap
     if not is_fresh or not len(rates) or np.isnan(rates).any():
         return None
     return bool(jump.messages <= _SLACK * rates.max() * _MINUTE / SECOND)
