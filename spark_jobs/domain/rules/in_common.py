@@ -129,7 +129,7 @@ def _without_master(step: AuditedStep, island: Collection[RuleHit]) -> str | Non
 
 
 def _states_of_owners(step: AuditedStep, island: Collection[RuleHit]) -> list[ClientState]:
-    """What the owners of the queues report in the step's window."""
+    """The states that the owners of the queues report in the step's window."""
     clients = (step.history.clients.get(hit.implicated or "") for hit in island)
     window = step.window.read_from, step.window.end
     return [run.state for client in clients if client for run in client.series.runs(*window)]
