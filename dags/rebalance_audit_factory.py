@@ -49,10 +49,10 @@ class Fleet:
     @property
     def assets(self) -> list[Asset]:
         """Downstream DAGs can be scheduled on what a run has published."""
-        folder = {"uri": f"{self.warehouse}/{{}}"} if self.warehouse else {}
-        return [
-            Asset(f"{self.name}_{table}", **{key: uri.format(table) for key, uri in folder.items()}) for table in TABLES
-        ]
+        names = {table: f"{self.name}_{table}" for table in TABLES}
+        if not self.warehouse:  # the Variable says it when a task runs
+            return [Asset(name) for name in names.values()]
+        return [Asset(name, uri=f"{self.warehouse}/{table}") for table, name in names.items()]
 
     def dag(self, name: str, cron: str, priority: int, **settings: Any) -> DAG:
         """A DAG of the fleet."""
@@ -96,9 +96,9 @@ def hourly_dag(fleet: Fleet, cron: str = "0 * * * *") -> DAG:
     """
     own = {"warehouse": fleet.warehouse, "config": fleet.config}
     names = {"cluster": "{{ params.cluster or '' }}", "group": "{{ params.group or '' }}"}
-    #: The same in all tasks of a run, and in no other run.
-    arguments = (f"--interval={INTERVAL}", "--run={{ run_id }}", *(f"--{key}={value}" for key, value in names.items()))
-    arguments += (fleet.configuration,)
+    # The same in all tasks of a run, and in no other run.
+    of_run = (f"--interval={INTERVAL}", "--run={{ run_id }}")
+    arguments = (*of_run, *(f"--{key}={value}" for key, value in names.items()), fleet.configuration)
     description = "Audits the consumer load balancing of the last hour"
     with fleet.dag("hourly", cron, 10, max_active_runs=4, params=PARAMS, description=description) as dag:
         wait_for_sources = SourcesSensor(

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
@@ -173,12 +174,12 @@ class CommandOperator(BaseOperator):
         """Runs; what it writes is in the log, and what another try cannot fix is not tried again."""
         command = [sys.executable, application(), *self.words]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-            self._process, lines = process, []
+            self._process, lines = process, deque[str](maxlen=_LAST_LINES)
             for line in process.stdout or ():
                 self.log.info("%s", line.rstrip())
                 lines.append(line)
         if code := process.returncode:
-            raise _airflow_error(AirflowException(f"{''.join(lines[-_LAST_LINES:])}Error code is: {code}"))
+            raise _airflow_error(AirflowException(f"{''.join(lines)}Error code is: {code}"))
 
     def on_kill(self) -> None:
         """Ends the process."""

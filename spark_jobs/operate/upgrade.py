@@ -12,12 +12,12 @@ from pyspark.sql import SparkSession
 
 from schemas import SOURCES, TABLES, Table
 from schemas.differences import missing_columns
-from schemas.types import Field
+from schemas.types import Field, sql_type
 from spark_jobs.pipeline.audit_run import Progress
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.location import check_all
-from spark_jobs.store.spark_types import keeps, spark_type
+from spark_jobs.store.spark_types import keeps
 from spark_jobs.store.sql import is_same_check, literal
 from spark_jobs.store.warehouse import Warehouse
 
@@ -78,7 +78,7 @@ def _columns(spark: SparkSession, warehouse: Warehouse, table: Table, schema: An
 
 def _definition(field: Field) -> str:
     name = ".".join(f"`{part}`" for part in field.name.split("."))
-    return f"{name} {spark_type(field.type).simpleString()} COMMENT {literal(field.comment or '')}"
+    return f"{name} {sql_type(field.type)} COMMENT {literal(field.comment or '')}"
 
 
 def _constraints(spark: SparkSession, warehouse: Warehouse, table: Table) -> Iterator[Upgraded]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from schemas import VIEWS, FlatView, Table
 from spark_jobs.errors import UsageError
 from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import SCHEMES
+from spark_jobs.store.read.delta import SCHEMES, sql_literal
 from spark_jobs.store.sql import literal
 
 _PLACE = re.compile(r"\{(rows|texts|each)(?::(\w+))?(?::(\w+):([\w,]+))?\}")
@@ -53,7 +53,7 @@ def view_statements(location: Location, engine: str) -> Iterator[str]:
 
 
 def _statements(view: FlatView, location: Location, engine: str) -> Iterator[str]:
-    name = f"{location.location}.{view.name}" if location.in_catalog else view.name
+    name = location.identifier(view.name) if location.in_catalog else view.name
     columns = [
         f"{_expression(column.expression, view.table, location, engine)} AS {column.name}" for column in view.columns
     ]
@@ -64,9 +64,9 @@ def _statements(view: FlatView, location: Location, engine: str) -> Iterator[str
         yield f"CREATE OR REPLACE VIEW {name} (\n  {named}\n) COMMENT {literal(view.comment)} AS {query}"
         return
     yield f"CREATE OR REPLACE VIEW {name} AS {query}"
-    yield f"COMMENT ON VIEW {name} IS {_text(view.comment)}"
+    yield f"COMMENT ON VIEW {name} IS {sql_literal(view.comment)}"
     for column in view.columns:
-        yield f"COMMENT ON COLUMN {name}.{column.name} IS {_text(column.comment)}"
+        yield f"COMMENT ON COLUMN {name}.{column.name} IS {sql_literal(column.comment)}"
 
 
 def _expression(text: str, table: Table, location: Location, engine: str) -> str:
@@ -88,10 +88,4 @@ def _rows(table: Table, location: Location, engine: str) -> str:
     if engine != "duckdb" or location.in_catalog:
         return location.identifier(table.name)
     _, scheme, path = location.location.rpartition("://")
-    return f"delta_scan({_text(f'{SCHEMES[location.scheme]}{scheme}{path}/{table.name}')})"
-
-
-def _text(text: str) -> str:
-    """The text as standard SQL writes it."""
-    doubled = text.replace("'", "''")
-    return f"'{doubled}'"
+    return f"delta_scan({sql_literal(f'{SCHEMES[location.scheme]}{scheme}{path}/{table.name}')})"

@@ -70,7 +70,11 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
 
 def _read_queues(topics: Sequence[str], queues: Sequence[Queue]) -> dict[str, int | None]:
     """By topic the number of queues that has all of those; None: none of them is the topic's."""
-    return {name: max((id + 1 for topic, _, id in queues if topic == name), default=None) for name in topics}
+    numbers = dict[str, int | None].fromkeys(topics)
+    for topic, _, queue_id in queues:
+        if topic in numbers:
+            numbers[topic] = max(numbers[topic] or 0, queue_id + 1)
+    return numbers
 
 
 def _lasting(roots: Sequence[Thread], consequences: Sequence[Thread]) -> list[Thread]:

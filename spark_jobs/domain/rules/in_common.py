@@ -65,9 +65,9 @@ def standing_to_the_end(finding: Finding) -> str:
     """The queues that stood to the end, if others moved again long before; else nothing."""
     queues = finding.evidence.queues
     last = max((queue.end for queue in queues), default=0)
+    every = {(queue.broker_name, queue.queue_id) for queue in queues}
     to_the_end = {(queue.broker_name, queue.queue_id) for queue in queues if queue.end > last - _LONG_BEFORE}
-    is_all = to_the_end == {(queue.broker_name, queue.queue_id) for queue in queues}
-    return "" if is_all else f"in the end only {queue_ranges(to_the_end)}"
+    return "" if to_the_end == every else f"in the end only {queue_ranges(to_the_end)}"
 
 
 def _places(island: Iterable[RuleHit]) -> Set[Place]:

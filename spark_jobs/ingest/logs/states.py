@@ -118,8 +118,9 @@ def _add_topics(file: _File) -> None:
     for topic, config in content.required("topicConfigTable", fields.named_records):
         counts = (config.required(name, fields.count) for name in ("readQueueNums", "writeQueueNums", "perm"))
         file.process.topics[topic] = QueueCounts(*counts)
-    if not file.process.is_covered(_changed(content)) and _changed(content) > file.process.alive[-1][1]:
-        file.note(f"has changed at {_text(_changed(content))}, after the log: queues of topics may have been others")
+    changed = _changed(content)
+    if not file.process.is_covered(changed) and changed > file.process.alive[-1][1]:
+        file.note(f"has changed at {_text(changed)}, after the log: queues of topics may have been others")
 
 
 def _add_groups(file: _File) -> None:

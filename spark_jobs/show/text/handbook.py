@@ -100,9 +100,10 @@ def write() -> None:
     INDEX.write_text(index(), encoding="utf-8")
     GLOSSARY.write_text(glossary(), encoding="utf-8")
     RULE_PAGES.mkdir(exist_ok=True)
-    for page in {*RULE_PAGES.glob("*.md")} - rule_pages().keys():
+    pages = rule_pages()
+    for page in {*RULE_PAGES.glob("*.md")} - pages.keys():
         page.unlink()
-    for page, text in rule_pages().items():
+    for page, text in pages.items():
         page.write_text(text, encoding="utf-8")
 
 

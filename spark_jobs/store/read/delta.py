@@ -204,7 +204,7 @@ def _sql(condition: Filter) -> str:
 
 
 def sql_literal(value: Any) -> str:
-    """Return the text, number or time as DataFusion's SQL writes it."""
+    """Return the text, number or time as standard SQL, and so DataFusion, writes it."""
     if isinstance(value, datetime):
         return f"TIMESTAMP '{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}'"
     if isinstance(value, str):
