@@ -32,16 +32,16 @@ fuzz: .venv/installed ## the kernel against a brute-force oracle on 20,000 rando
 slow: .venv/installed ## tests of whole runs that would make `make test` too long
 	@$(BIN)/python -m pytest -m slow
 
-reliability: .venv/installed ## hostile lines and rows, no network, old warehouses, S3, a catalog (tests/reliability/README.md; Maven)
+reliability: .venv/installed ## hostile lines and rows, no network, old warehouses, S3, a catalog (tests/end_to_end/reliability/README.md; Maven)
 	@$(BIN)/rebalance-audit setup --s3
-	@$(BIN)/python -m pytest -m reliability tests/reliability -s
+	@$(BIN)/python -m pytest -m reliability tests/end_to_end/reliability -s
 
 live: .venv/installed ## a real cluster on loopback, recorded, ingested, audited (50 minutes, Maven, Go, Node; ROCKETMQ=5.5.0; 10 minutes for 4.3.0 to 5.1.4)
 	@$(BIN)/rebalance-audit setup --capture $(or $(filter-out 4.% 5.0.% 5.1.%,$(ROCKETMQ)),5.4.0)
-	@ROCKETMQ=$(or $(ROCKETMQ),5.4.0) $(BIN)/python -m pytest -m live tests/live
+	@ROCKETMQ=$(or $(ROCKETMQ),5.4.0) $(BIN)/python -m pytest -m live tests/end_to_end/live
 
-test-airflow: .venv/installed ## a real Airflow: a backfill with kills, a closed gate, a cleared run, a cluster (tests/reliability/README.md)
-	@$(BIN)/python -m pytest -m airflow tests/dags
+test-airflow: .venv/installed ## a real Airflow: a backfill with kills, a closed gate, a cleared run, a cluster (tests/end_to_end/reliability/README.md)
+	@$(BIN)/python -m pytest -m airflow tests/end_to_end/dags
 
 bench: .venv/installed ## made fleets: what auditing them costs, beside its goals (hours; BEFORE=checkout, LOG=of make test)
 	@$(BIN)/python -m benchmarks $(if $(BEFORE),--before $(BEFORE)) $(if $(LOG),--test-log $(LOG))
@@ -56,14 +56,14 @@ site: .venv/installed ## the documentation as a site, in build/site (fetches MkD
 	@NO_MKDOCS_2_WARNING=1 $(SITE) build --quiet
 
 docs: site ## the site, its links and code blocks, and how it looks in a browser
-	@$(BIN)/python -m pytest tests/test_docs.py
-	@$(BIN)/python -m pytest -m site tests/site
+	@$(BIN)/python -m pytest tests/unit/project/test_docs.py
+	@$(BIN)/python -m pytest -m site tests/end_to_end/site
 
 dist: .venv/bin/uv ## the wheel and the sdist, in dist
 	@$(BIN)/uv build --quiet --out-dir dist
 
 release-test: .venv/installed ## the wheel and the sdist in fresh environments (10 minutes; fetches packages)
-	@$(BIN)/python -m pytest -m release tests/release -s
+	@$(BIN)/python -m pytest -m release tests/end_to_end/release -s
 
 lock: .venv/bin/uv ## pin what setup.cfg asks for; UPGRADE=1 takes the newest versions
 	@$(BIN)/uv pip compile setup.cfg --quiet --all-extras --universal --python-version 3.11 --generate-hashes \
@@ -74,7 +74,7 @@ lock: .venv/bin/uv ## pin what setup.cfg asks for; UPGRADE=1 takes the newest ve
 	  --output-file deploy/requirements.lock
 
 licences: .venv/installed ## make THIRD_PARTY_LICENSES.md from the lock and the installed packages
-	@$(BIN)/python -m tests.supply_chain.licences
+	@$(BIN)/python -m tests.unit.supply_chain.licences
 
 advisories: .venv/bin/uv ## known vulnerabilities of the lock (asks a vulnerability service; fails where one cannot be asked)
 	@$(BIN)/uv tool run pip-audit==2.10.1 --strict --disable-pip --require-hashes --requirement requirements.lock

@@ -13,8 +13,8 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from spark_jobs.runtime.session import SMALL_SETTINGS, get_session
 from spark_jobs.store.warehouse import Warehouse
-from tests.browser import NO_BROWSER
-from tests.opened import browser, open_page
+from tests.support.browser import NO_BROWSER
+from tests.support.opened import browser, open_page
 
 __all__ = ["browser", "open_page"]
 
@@ -42,9 +42,9 @@ def warehouse(tmp_path: Path) -> Warehouse:
 @pytest.fixture(scope="session")
 def example_warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The recording of the project, audited by the kernel alone; tests must not change it."""
-    from tests.look import rows_into
-    from tests.recording.by_kernel import HOUR, source_rows
-    from tests.recording.conftest import EXAMPLE
+    from tests.spark.recording.conftest import EXAMPLE
+    from tests.support.look import rows_into
+    from tests.support.recordings import HOUR, source_rows
 
     folder = tmp_path_factory.mktemp("example")
     rows_into(folder, HOUR, 20, source_rows(EXAMPLE))
@@ -62,7 +62,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterat
 
 
 #: Folders whose files share an audit, and so a process; every other file is on its own.
-_TOGETHER = ("recording", "jobs", "histories")
+_TOGETHER = ("spark/recording", "spark/jobs", "conformance/recording", "conformance/histories")
 #: What takes longest comes first, so that no process waits long for the other at the end.
 _LONGEST_FIRST = ("jobs", "recording", "test_gate", "test_ingest_job", "test_hostile_rows")
 
@@ -85,4 +85,5 @@ class _ByUnit(LoadScopeScheduling):  # type: ignore[misc]
 
 
 def _unit(file: Path) -> str:
-    return file.parent.name if file.parent.name in _TOGETHER else str(file)
+    folder = "/".join(file.parent.parts[-2:])
+    return folder if folder in _TOGETHER else str(file)

@@ -18,8 +18,8 @@ import yaml
 
 from spark_jobs.cli.main import main
 from spark_jobs.domain.model.intervals import Interval
-from tests.look import audit_into
-from tests.test_layers import ROOT
+from tests.support.look import audit_into
+from tests.unit.project.test_layers import ROOT
 
 RECORDINGS = ROOT / "tests" / "data" / "field"
 ANSWERS = {file.stem: yaml.safe_load(file.read_text("utf-8")) for file in Path(__file__).parent.glob("field/*.yaml")}

@@ -16,9 +16,9 @@ from spark_jobs.domain.model.message_queue import number_ranges
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings, from_micros
 from spark_jobs.pipeline.gather.rows import tables
-from tests.agreement import SPLIT, Holder, agreement, held, owned
-from tests.kernel import judged, recorded_rows
-from tests.test_layers import ROOT
+from tests.support.agreement import SPLIT, Holder, agreement, held, owned
+from tests.support.kernel import judged, recorded_rows
+from tests.unit.project.test_layers import ROOT
 
 FOLDER = ROOT / "tests" / "data" / "live2"
 HOUR = Interval.parse("2026-11-25T22:00/2026-11-25T23:00")

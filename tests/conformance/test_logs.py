@@ -20,8 +20,8 @@ from spark_jobs.domain.model.window import SECOND, AuditSettings, from_micros, t
 from spark_jobs.ingest.logs.recorded import recording_of_logs, write_recording
 from spark_jobs.ingest.logs.sources import LogFolder
 from tests.conformance.test_live2 import FOLDER, HOUR, REPORTING, compared
-from tests.kernel import judged, recorded_rows
-from tests.test_layers import ROOT
+from tests.support.kernel import judged, recorded_rows
+from tests.unit.project.test_layers import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"
 SETTINGS = AuditSettings(3600 * SECOND, 20 * SECOND, 60 * SECOND, Thresholds())

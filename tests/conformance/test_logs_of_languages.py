@@ -14,7 +14,7 @@ import pytest
 from schemas import FINDINGS, REBALANCE_INTERVALS, Table
 from spark_jobs.domain.model.intervals import Interval
 from tests.conformance.test_logs import LOGS, SETTINGS, recorded
-from tests.kernel import published, recorded_rows
+from tests.support.kernel import published, recorded_rows
 
 Published = dict[Table, list[dict[str, Any]]]
 #: When all consumers that begin had begun; the logs end at 11:40:23.

@@ -1,0 +1,218 @@
+"""Groups of which nobody knows who has which queue: what waits is known all the same. Ten minutes, two queues each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from schemas import (
+    ALLOCATIONS,
+    CLIENT_SNAPSHOTS,
+    FINDINGS,
+    GROUP_STATUS,
+    MEMBERSHIP_SNAPSHOTS,
+    OFFSET_SNAPSHOTS,
+    QUEUE_PROGRESS,
+    REBALANCE_INTERVALS,
+    ROUTE_SNAPSHOTS,
+    Table,
+)
+from tests.support.kernel import published
+from tests.support.snapshots import HOUR, at, client, membership, offsets, route
+
+#: Snapshots every 20 s; the last one holds until 640 s.
+TIMES = range(0, 600, 20)
+#: Next to write, to consume, last timestamp, at a second.
+Queue = Callable[[int], tuple[int, int, int]]
+POP, OWN = {"client_rebalance": False}, {"strategy_class": "com.example.Mine"}
+MACHINE_ROOM = {"strategy_class": "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueByMachineRoom"}
+
+
+def in_time(second: int) -> tuple[int, int, int]:
+    return 1000 + second, 990 + second, 1
+
+
+def stuck(second: int) -> tuple[int, int, int]:
+    """100 messages wait, and 1 a second more."""
+    return 1100 + second, 1000, 1
+
+
+def never(second: int) -> tuple[int, int, int]:
+    return 1000 + second, 0, 0
+
+
+def back(second: int) -> tuple[int, int, int]:
+    """At 300 s 200 messages are to be consumed again."""
+    return 1000 + second, (990 if second < 300 else 790) + second, 1
+
+
+@dataclass(frozen=True)
+class Group:
+    """Two queues; the members until 280 s and from then on, what client `c1` says of itself, and whether they subscribe
+    the topic.
+    """
+
+    first: Queue
+    second: Queue
+    said: dict[str, Any] | None = None
+    members: str = "c1 c2"
+    then: str | None = None
+    model: str = "CLUSTERING"
+    subscribed: bool = True
+
+
+GROUPS = {
+    "pop": Group(in_time, stuck, POP),
+    "pop in time": Group(in_time, in_time, POP),
+    "pop uncommitted": Group(in_time, never, POP),
+    "grpc": Group(in_time, stuck, members="host@1@2@3abc"),
+    "own strategy": Group(in_time, stuck, OWN),
+    "rooms unknown": Group(in_time, in_time, MACHINE_ROOM),
+    "rooms unknown, stuck": Group(in_time, stuck, MACHINE_ROOM),
+    "broadcasts": Group(in_time, stuck, model="BROADCASTING"),
+    "left behind": Group(in_time, stuck, subscribed=False),
+    "twins": Group(in_time, back, OWN, members="c1 c1"),
+    "pop twins": Group(in_time, back, POP, members="c1 c1"),
+    "rebalanced": Group(in_time, back, OWN, then="c1 c2 c3"),
+}
+REASONS = {
+    "pop": ("NOT_APPLICABLE", "BROKER_REBALANCE"),
+    "pop in time": ("NOT_APPLICABLE", "BROKER_REBALANCE"),
+    "pop uncommitted": ("NOT_APPLICABLE", "BROKER_REBALANCE"),
+    "grpc": ("NOT_APPLICABLE", "BROKER_REBALANCE"),
+    "own strategy": ("NOT_REPLAYABLE", "UNKNOWN_STRATEGY"),
+    "rooms unknown": ("NOT_REPLAYABLE", "SETTINGS_MISSING"),
+    "rooms unknown, stuck": ("NOT_REPLAYABLE", "SETTINGS_MISSING"),
+    "broadcasts": ("NOT_APPLICABLE", "BROADCASTING"),
+    "left behind": ("NOT_APPLICABLE", "NOT_SUBSCRIBED"),
+}
+#: Per queue: produced, consumed, lag at the end, how it is known, verdict.
+IN_TIME, STUCK = (580, 580, 10, "MEASURED", "OK"), (580, 0, 680, "MEASURED", "STALL")
+UNCOMMITTED = (580, None, None, "NEVER_COMMITTED", None)
+PROGRESS = {
+    "pop": [IN_TIME, STUCK],
+    "pop in time": [IN_TIME, IN_TIME],
+    "pop uncommitted": [IN_TIME, UNCOMMITTED],
+    "grpc": [IN_TIME, STUCK],
+    "own strategy": [IN_TIME, STUCK],
+    "rooms unknown": [IN_TIME, IN_TIME],
+    "rooms unknown, stuck": [IN_TIME, STUCK],
+    "broadcasts": [],
+    "left behind": [],
+}
+KEPT_UP = "No: the members kept up, though the owners of the queues are not known."
+PILED_UP = "Unknown: the owners of the queues are not known, and 680 messages piled up in 1 queue."
+#: Of POP nobody can say whether one consumer holds the queue up; where queues have owners, one does.
+CAPACITY = {
+    "pop": ("UNKNOWN_OWNERS", PILED_UP),
+    "pop in time": ("NO_BACKLOG", KEPT_UP),
+    "pop uncommitted": ("UNKNOWN_BACKLOG", "Unknown: the backlog of 1 queue is not known."),
+    "grpc": ("UNKNOWN_OWNERS", PILED_UP),
+    "own strategy": (
+        "STUCK_CONSUMER",
+        "No: a consumer was stuck while it owned queues, and 680 messages piled up in 1 queue. Take a thread dump of "
+        "it, and restart it.",
+    ),
+    "rooms unknown": ("NO_BACKLOG", KEPT_UP),
+    "rooms unknown, stuck": ("UNKNOWN_OWNERS", PILED_UP),
+    "broadcasts": ("UNKNOWN_BACKLOG", "Unknown: the backlog of the group is not known."),
+}
+Published = dict[Table, dict[str, list[dict[str, Any]]]]
+
+
+@pytest.fixture(scope="module")
+def found() -> Published:
+    """The rows of each table, by group."""
+    rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
+    for second in TIMES:
+        for name, group in GROUPS.items():
+            ids = (group.then if group.then and second >= 280 else group.members).split()
+            listed = membership(second, *ids, group=name, topics=[name] if group.subscribed else []) | {
+                "message_model": group.model
+            }
+            rows[MEMBERSHIP_SNAPSHOTS].append(listed)
+            rows[ROUTE_SNAPSHOTS].append(route(second, 2, topic=name))
+            readings = group.first(second), group.second(second)
+            rows[OFFSET_SNAPSHOTS].append(offsets(second, *readings, topic=name, group=name))
+            if group.said:
+                rows[CLIENT_SNAPSHOTS].append(client(second, group=name, **group.said))
+    told = published(rows, HOUR)
+    return {
+        table: {name: [row for row in every if row["consumer_group"] == name] for name in GROUPS}
+        for table, every in told.items()
+        if "consumer_group" in table.columns
+    }
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_a_group_without_owners_has_its_progress(found: Published, name: str) -> None:
+    """Silence from 640 s on is unobserved, and has none."""
+    first = found[REBALANCE_INTERVALS][name][0]
+    assert (first["status"], first["reason"]) == REASONS[name]
+    assert not found[ALLOCATIONS][name]
+    names = ("produced", "consumed", "lag_last", "lag_quality", "verdict")
+    assert [tuple(row[name] for name in names) for row in found[QUEUE_PROGRESS][name]] == PROGRESS[name]
+
+
+@pytest.mark.parametrize("name", ["pop", "grpc", "own strategy"])
+def test_a_stuck_queue_is_found_and_no_owner_is_named(found: Published, name: str) -> None:
+    (finding,) = (row for row in found[FINDINGS][name] if row["severity"] != "INFO")
+    assert (finding["rule"], finding["severity"], finding["subject"]) == ("CONSUMER_STALLED", "ERROR", "b:1")
+    assert (finding["start"], finding["end"]) == (at(0).replace(tzinfo=None), at(640).replace(tzinfo=None))
+    assert (finding["evidence"]["client_ids"], finding["evidence"]["backlog_end"]) == ([], 680)
+
+
+def test_nobody_is_blamed_where_a_setting_is_missing(found: Published) -> None:
+    """The queue may be outside the rooms: one line says what to configure."""
+    rows = found[FINDINGS]["rooms unknown, stuck"]
+    told = {(row["rule"], row["severity"], row["cause"], row["subject"]): row for row in rows}
+    unknown = told["STRATEGY_UNKNOWN", "INFO", "ROOMS_MISSING", "rooms unknown, stuck"]
+    stuck = told["CONSUMER_STALLED", "WARN", "OWNERS_UNKNOWN", "b:1"]
+    assert stuck["root_finding_id"] == unknown["finding_id"]
+    assert "`rooms`" in unknown["advice"]
+    assert "owner:" not in stuck["advice"]
+    assert [row["rule"] for row in rows if row["severity"] != "INFO"] == ["CONSUMER_STALLED"]
+
+
+@pytest.mark.parametrize("name", ["pop in time", "pop uncommitted", "rooms unknown", "broadcasts", "left behind"])
+def test_where_nothing_is_known_to_wait_nothing_is_found(found: Published, name: str) -> None:
+    assert not [row for row in found[FINDINGS][name] if row["severity"] != "INFO"]
+
+
+@pytest.mark.parametrize("name", CAPACITY)
+def test_what_can_be_said_of_capacity(found: Published, name: str) -> None:
+    (status,) = found[GROUP_STATUS][name]
+    assert (status["limit"], status["advice"]) == CAPACITY[name]
+    assert (status["members"], status["owned_never"]) == (2 if name == "broadcasts" else None, None)
+
+
+def test_what_a_stuck_queue_adds_is_its_unknown_owners_and_not_nobodys(found: Published) -> None:
+    (status,) = found[GROUP_STATUS]["pop"]
+    assert (status["backlog_start"], status["backlog_end"], status["unknown_queues"]) == (110, 690, 0)
+    (growth,) = status["attribution"]
+    assert (growth["growth"], growth["unassigned"], growth["stuck_owner"]) == (580, 0, 580)
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("twins", "TWINS"),  # one of them has the queue
+        ("pop twins", "RESET"),  # the broker commits for all
+        ("rebalanced", "HAND_OVER"),  # 20 s after a member came
+    ],
+)
+def test_why_an_offset_went_back(found: Published, name: str, cause: str) -> None:
+    (finding,) = (row for row in found[FINDINGS][name] if row["rule"] == "OFFSET_REWOUND")
+    assert (finding["cause"], finding["evidence"]["client_ids"]) == (cause, [])
+
+
+def test_who_owns_queues_cuts_an_interval_also_where_it_is_not_known_which(found: Published) -> None:
+    rows = found[REBALANCE_INTERVALS]["rebalanced"][:2]
+    assert [(row["member_count"], row["interval_start"].minute, row["interval_start"].second) for row in rows] == [
+        (2, 0, 0),
+        (3, 4, 40),
+    ]

@@ -1,0 +1,197 @@
+"""What the kernel says of one step of a group, and the way from recorded snapshots to its histories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from spark_jobs.domain.judge import JudgedStep
+from spark_jobs.domain.kernel.allocations import Allocation
+from spark_jobs.domain.kernel.audited_step import IntervalProgress, Moves, RebalanceInterval
+from spark_jobs.domain.model.history import UNKNOWN, GroupHistory
+from spark_jobs.domain.model.message_queue import topic_type
+from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.status.backlog import queue_intervals
+from spark_jobs.domain.status.lagging_queues import lagging_queues
+from tests.conformance.kernel_vs_oracle.forms import IntervalStart, Line, OwnedQueue, ProgressLine, Said
+from tests.support.gathered import Row
+from tests.support.kernel import group_histories
+from tests.support.oracle.piled_up import PiledUp
+from tests.support.oracle.progress import Progress
+from tests.support.oracle.snapshots import JAVA_5, Group, Software
+from tests.support.oracle.status import Backlog, Counts
+from tests.support.oracle.timeline import of_unknown_strategy
+
+
+def said(judged: JudgedStep) -> Said:
+    """In the form of the oracle."""
+    step, status = judged.step, judged.status
+    queues = queue_intervals(step.progress)
+    return Said(
+        sorted(map(_line, step.intervals), key=lambda line: line.order),
+        sorted(line for progress in step.progress for line in _progress(progress)),
+        sorted((begun.moment, begun.interval.topic, begun.interval.start) for begun in step.rebalances),
+        Counts(*(getattr(status, name) for name in Counts._fields)) if status else None,
+        Backlog(*(getattr(status, name) for name in Backlog._fields)) if status else None,
+        {growth.topic: growth[1:] for growth in (status.attribution or () if status else ())},
+        {
+            (lagging.topic, lagging.queue): PiledUp(
+                lagging.messages,
+                lagging.waited,
+                tuple((growth.progress.start, growth.messages) for growth in lagging.growths),
+            )
+            for lagging in lagging_queues(queues, step.history.offsets, step.window, step.settings)
+        },
+        sorted((queue.topic, queue[1:]) for queue in queues.unknown()),
+    )
+
+
+def _line(interval: RebalanceInterval) -> Line:
+    line = Line(interval.topic, interval.view, interval.start, interval.end, interval.status, interval.reason)
+    allocation = interval.allocation
+    if interval.members is None:
+        return line
+    if allocation is None:
+        return line._replace(
+            members=of_unknown_strategy(member.client_id for member in interval.members),
+            queues=interval.queues or (),
+            began=_began(interval.moves) if interval.moves else None,
+        )
+    return line._replace(
+        source=interval.strategy_source,
+        members=tuple(
+            (member.client_id, member.strategy, member.subscribes, member.variant) for member in interval.members
+        ),
+        queues=interval.queues or (),
+        owned=owned_queues(allocation),
+        counts=_pair(allocation.counts),
+        if_deduplicated=allocation.if_deduplicated and _pair(allocation.if_deduplicated),
+        if_unique=allocation.if_unique and _pair(allocation.if_unique),
+        began=_began(interval.moves) if interval.moves else None,
+    )
+
+
+def _pair(counts: tuple[int, int]) -> tuple[int, int]:
+    return counts[0], counts[1]
+
+
+def owned_queues(allocation: Allocation) -> tuple[OwnedQueue, ...]:
+    """The lists of an allocation side by side."""
+    lists = zip(
+        allocation.queues,
+        allocation.owners,
+        allocation.unassigned_causes,
+        allocation.unassigned_client_ids,
+        allocation.double_owned_causes,
+        strict=True,
+    )
+    return tuple(
+        OwnedQueue(place, number < allocation.readable_count, owners, cause, client_id, double)
+        for number, (place, owners, cause, client_id, double) in enumerate(lists)
+    )
+
+
+def _began(moves: Moves) -> IntervalStart:
+    told = tuple((trigger.value, subject) for trigger, subject in moves.triggers)
+    counts = None
+    if moves.moved is not None and moves.preserved is not None and moves.least is not None:
+        counts = (moves.moved, moves.preserved, moves.least)
+    return IntervalStart(told, counts, tuple(sorted(moves.joined)), tuple(sorted(moves.left)), moves.handed_over)
+
+
+def _progress(progress: IntervalProgress) -> Iterable[ProgressLine]:
+    columns = [[_known(number) for number in getattr(progress, name)] for name in Progress._fields[:-1]]
+    rows = zip(progress.queues, zip(*columns, strict=True), progress.verdicts, strict=True)
+    for place, numbers, verdict in rows:
+        measured = Progress(*numbers, verdict=verdict)  # type: ignore[misc]
+        yield ProgressLine(
+            progress.interval.topic, progress.interval.view, progress.start, progress.end, place, measured
+        )
+
+
+def _known(number: np.int64) -> int | None:
+    return None if number == UNKNOWN else int(number)
+
+
+def history_of(group: Group) -> GroupHistory:
+    """What was recorded of the group `g`, as the kernel is given it; empty if that is nothing."""
+    histories = group_histories(source_rows(group))
+    return next((history for history in histories if history.consumer_group == "g"), GroupHistory("c", "g"))
+
+
+def source_rows(group: Group) -> dict[Table, list[Row]]:
+    """The group as rows of the source tables."""
+    key = {"cluster": "c", "consumer_group": "g"}
+    proxies = {"cluster": "c", "consumer_group": "CID_DefaultHeartBeatSyncerTopic"}
+    return {
+        MEMBERSHIP_SNAPSHOTS: [
+            of_group
+            | {
+                "broker_name": snapshot.broker_name,
+                "captured_at": from_micros(snapshot.captured_at),
+                "message_model": snapshot.message_model,
+                "connections": _connections(snapshot.captured_at, snapshot.client_ids, group.software),
+                "subscriptions": _subscriptions(snapshot.topics),
+            }
+            for of_group, listed in ((key, group.memberships), (proxies, group.proxies))
+            for snapshot in listed
+        ],
+        ROUTE_SNAPSHOTS: [
+            {
+                "cluster": "c",
+                "topic": topic,
+                "captured_at": from_micros(snapshot.captured_at),
+                "queues": [entry._asdict() for entry in snapshot.entries],
+                "message_type": topic_type(snapshot.entries),
+            }
+            for topic, routes in group.routes.items()
+            for snapshot in routes
+        ],
+        CLIENT_SNAPSHOTS: [
+            key
+            | snapshot._asdict()
+            | {
+                "captured_at": from_micros(snapshot.captured_at),
+                "subscriptions": None if snapshot.topics is None else _subscriptions(snapshot.topics),
+            }
+            for snapshot in group.clients
+        ],
+        OFFSET_SNAPSHOTS: [
+            key
+            | {
+                "topic": topic,
+                "captured_at": from_micros(snapshot.captured_at),
+                "offsets": [_entry(*entry) for entry in snapshot.offsets],
+            }
+            for topic, snapshots in group.offsets.items()
+            for snapshot in snapshots
+        ],
+    }
+
+
+def _connections(at: int, client_ids: Iterable[str], software: Mapping[str, Software]) -> list[dict[str, Any]]:
+    """The addresses change from one minute to the next, which is nothing to an allocation."""
+    port = 40000 + at // 60_000_000 % 60
+    return [
+        {"client_id": client_id, "client_addr": f"10.0.0.{number}:{port}", "language": language, "version": version}
+        for number, client_id in enumerate(client_ids)
+        for language, version in [software.get(client_id, JAVA_5)]
+    ]
+
+
+def _subscriptions(topics: Iterable[str]) -> list[dict[str, Any]]:
+    return [{"topic": topic, "expression_type": "TAG", "sub_string": "*", "sub_version": 1} for topic in sorted(topics)]
+
+
+def _entry(broker: str, queue_id: int, end: int | None, consumed: int | None, stored: int | None) -> dict[str, Any]:
+    return {
+        "broker_name": broker,
+        "queue_id": queue_id,
+        "broker_offset": end,
+        "consumer_offset": consumed,
+        "pull_offset": consumed,
+        "last_timestamp": stored,
+    }

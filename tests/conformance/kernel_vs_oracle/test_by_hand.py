@@ -1,0 +1,176 @@
+"""Small groups written by hand, each for one thing that chance rarely brings about; expected by hand, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+
+from spark_jobs.domain.judge import JudgedStep, judge
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.window import SECOND
+from tests.conformance.kernel_vs_oracle import by_kernel, by_oracle
+from tests.conformance.kernel_vs_oracle.courses import SETTINGS, START, STEP
+from tests.conformance.kernel_vs_oracle.forms import Said
+from tests.conformance.kernel_vs_oracle.recordings import Recording
+from tests.support.histories import at, listed, routed
+from tests.support.oracle.snapshots import Group, MembershipSnapshot, OffsetEntry, OffsetSnapshot
+
+#: Seconds of the step; the minute begins with it.
+ROUNDS = range(-100, 40, 10)
+#: What a broker lists from each second on (None: it is not heard any more).
+Lists = Mapping[int, str | None]
+
+
+def group(
+    lists: Mapping[str, Lists],
+    *,
+    routes: Mapping[str, Mapping[int, str]],
+    queue_0: Mapping[int, tuple[int, int]] | None = None,
+    late: int = 0,
+) -> Group:
+    """Per topic a route, as `a2 b4`, and the offsets of queue 0 of broker a in topic T.
+
+    Each broker is asked so many seconds after the one before it.
+    """
+    memberships = (
+        listed(broker, changes, late=place * late, topics=routes, rounds=ROUNDS)
+        for place, (broker, changes) in enumerate(lists.items())
+    )
+    by_topic = {
+        topic: routed({since: _entries(text) for since, text in route.items()}, ROUNDS)
+        for topic, route in routes.items()
+    }
+    offsets = tuple(
+        OffsetSnapshot(at(second), (OffsetEntry("a", 0, *pair, 1),)) for second, pair in (queue_0 or {}).items()
+    )
+    return Group(tuple(chain(*memberships)), by_topic, (), {"T": offsets})
+
+
+def _entries(text: str) -> tuple[RouteEntry, ...]:
+    return tuple(RouteEntry(broker[0], 6, int(broker[1:]), int(broker[1:])) for broker in text.split())
+
+
+def judged(recorded: Group) -> JudgedStep:
+    (found,) = judge(by_kernel.history_of(recorded), recorded.configured, SETTINGS, START, START + STEP)
+    return found
+
+
+def said(recorded: Group) -> Said:
+    """Of the first step, by the kernel; the oracle says the same."""
+    found = by_kernel.said(judged(recorded))
+    (window,) = Recording(recorded, 1).windows()
+    assert found == by_oracle.said(recorded, window, SETTINGS.thresholds)
+    return found
+
+
+def test_a_view_that_is_over_leaves_its_readings_to_nobody() -> None:
+    """Three views from 0 s on, of which the first is over at 20 s; the others go on, and nothing begins."""
+    found = said(
+        group(
+            {"a": {-100: "p q", 0: "q", 10: None}, "b": {-100: "p q", 0: "p"}, "c": {-100: "p q", 0: "p q r"}},
+            routes={"T": {-100: "a2 b2 c2"}},
+            queue_0={0: (100, 100), 10: (110, 105), 20: (120, 105), 30: (130, 105)},
+        )
+    )
+    rows = {(line.view, line.start, line.end, line.measured.readings) for line in found.progress}
+    assert rows == {("a", at(0), at(20), 2), ("a", at(0), at(20), 0)}
+    # Before the split, a:0 was p's; to the list of a it is q's: all of the growth is a hand-over.
+    assert found.growths == {"T": (5, 0, 0, 5, 0, 0)}
+
+
+def test_a_broker_that_is_new_and_disagrees_from_the_first_moment_on() -> None:
+    found = said(group({"a": {-100: "p q"}, "b": {-100: None, 0: "p"}}, routes={"T": {-100: "a2", 0: "a2 b2"}}))
+    begun = {
+        (interval.start, interval.view): interval.began and interval.began.triggers for interval in found.intervals
+    }
+    assert begun[at(0), "a"] == (("QUEUES_ADDED", "b:0-1"),)
+    assert begun[at(0), "b"] == (("QUEUES_ADDED", "b:0-1"), ("MEMBER_LEFT", "q"))
+
+
+def test_a_connection_is_told_by_its_number_whatever_its_address() -> None:
+    """A topic grows when the minute, and with it every port, is another than where the other topic's interval began."""
+    found = said(group({"a": {-100: "p q r"}}, routes={"T": {-100: "a3"}, "S": {-100: "a1", 10: "a2"}}))
+    # r owns a queue of T and none of S.
+    assert found.counts == (3, 3, 0, 5, 5, 0, 0)
+
+
+def test_a_connection_is_the_same_wherever_it_stands_in_a_topic_s_list() -> None:
+    """q is second in a's list and owns nothing there; in b's list, which counts for S, it is first and owns a queue."""
+    found = said(group({"a": {-100: "p q"}, "b": {-100: "q"}}, routes={"T": {-100: "a1"}, "S": {-100: "b1"}}))
+    assert found.counts == (2, 2, 0, 2, 2, 0, 0)
+
+
+def test_nobody_is_there() -> None:
+    found = said(group({"a": {-100: ""}}, routes={"T": {-100: "a2"}}, queue_0={0: (100, 90), 10: (110, 90)}))
+    assert found.counts == (0, 0, 0, 2, 0, 0, 2)
+    assert found.growths == {"T": (10, 10, 0, 0, 0, 0)}
+
+
+def test_a_queue_that_nobody_had_does_not_change_hands() -> None:
+    """10 messages came in above the pace before, 5 were consumed."""
+    found = said(
+        group(
+            {"a": {-100: "", 0: "p"}},
+            routes={"T": {-100: "a2"}},
+            queue_0={-60: (100, 100), -10: (100, 100), 0: (100, 100), 10: (110, 105)},
+        )
+    )
+    assert found.growths == {"T": (5, 0, 0, 0, 5, 0)}
+
+
+def begun(a: Lists, b: Lists, late: int) -> list[tuple[int, str, int]]:
+    """Moment, topic and start, in seconds, of the rebalances of T on broker a, and S on b."""
+    found = said(group({"a": a, "b": b}, routes={"T": {-100: "a2"}, "S": {-100: "b2"}}, late=late)).rebalances
+    return [((moment - START) // SECOND, topic, (start - START) // SECOND) for moment, topic, start in found]
+
+
+def test_what_changes_within_half_a_cadence_is_one_rebalance() -> None:
+    """The second topic's broker is asked 4 s, and in the other group 5 s, after the first one's."""
+    a, b = {-100: "p", 0: "p q"}, {-100: "p", 0: "p r"}
+    assert begun(a, b, 4) == [(0, "S", 4), (0, "T", 0)]
+    assert begun(a, b, 5) == [(0, "T", 0), (5, "S", 5)]
+
+
+def test_what_another_topic_showed_already_is_no_rebalance_more() -> None:
+    """A member comes and goes and comes: three rebalances, and each topic shows all of them."""
+    both = {-100: "p", 0: "p q", 10: "p", 20: "p q"}
+    assert begun(both, both, 9) == [
+        *((0, "S", 9), (0, "T", 0)),
+        *((10, "S", 19), (10, "T", 10)),
+        *((20, "S", 29), (20, "T", 20)),
+    ]
+
+
+def test_a_broker_that_was_not_asked_shows_two_changes_at_once() -> None:
+    a, b = {-100: "p", 0: "p q", 10: "q"}, {-100: "p", 0: None, 10: "q"}
+    assert begun(a, b, 6) == [(0, "T", 0), (10, "S", 16), (10, "T", 10)]
+    # What else it shows is news.
+    assert begun(a, {-100: "p", 0: None, 10: "q r"}, 6) == [(0, "T", 0), (10, "T", 10), (16, "S", 16)]
+
+
+def test_what_a_snapshot_no_longer_holds_against_is_a_rebalance_of_its_own() -> None:
+    """It holds for 20 s."""
+    a, b = {-100: "p", -50: "p q"}, {-100: "p", -31: "p q"}
+    assert begun(a, b, 9) == [(-50, "S", -31), (-50, "T", -50)]
+    assert begun(a, b, 10) == [(-50, "T", -50), (-30, "S", -30)]
+
+
+def test_retry_topics_count_for_no_total_however_many_queues_they_have() -> None:
+    retrying = group(
+        {"a": {-100: "p q r"}},
+        routes={"T": {-100: "a2"}, "%RETRY%plain": {-100: "a8"}},
+        queue_0={0: (100, 90), 10: (200, 90)},
+    )
+    assert said(retrying).counts == (3, 3, 1, 2, 2, 0, 0)
+    status = judged(retrying).status
+    assert status is not None
+    # Two queues for three members: none of eight is shared by them.
+    assert (status.busiest_share, status.share_after, status.limit) == (1, 1, "QUEUES")
+
+
+def test_steps_are_whole_wherever_the_rounds_are() -> None:
+    """A change at the very end of a step is the next one's."""
+    at_the_end = group({"a": {-100: "p"}}, routes={"T": {-100: "a2"}})
+    later = MembershipSnapshot("a", START + STEP, ("q",), frozenset("T"))
+    with_it = Group(tuple(chain(at_the_end.memberships, [later])), at_the_end.routes, (), {})
+    assert said(with_it).intervals == said(at_the_end).intervals

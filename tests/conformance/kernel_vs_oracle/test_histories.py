@@ -1,0 +1,39 @@
+"""Random groups: the kernel says of every interval, queue, backlog and group what the oracle says, step by step."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from spark_jobs.domain.judge import judge
+from tests.conformance.kernel_vs_oracle import by_kernel, by_oracle
+from tests.conformance.kernel_vs_oracle.courses import SETTINGS, START
+from tests.conformance.kernel_vs_oracle.examples import few, many
+from tests.conformance.kernel_vs_oracle.forms import Said
+from tests.conformance.kernel_vs_oracle.recordings import Recording, recordings
+
+_NOTHING = Said([], [], [], None, None, {}, {}, [])
+
+
+def check_equal(recording: Recording) -> None:
+    group = recording.group
+    history = by_kernel.history_of(group)
+    judged = judge(history, group.configured, SETTINGS, START, recording.end)
+    found = {step.step.window.start: by_kernel.said(step) for step in judged}
+    for window in recording.windows():
+        expected, said = by_oracle.said(group, window, SETTINGS.thresholds), found.get(window.start, _NOTHING)
+        for what, ours, theirs in zip(Said._fields, said, expected, strict=True):
+            assert ours == theirs, what
+
+
+@few(400)
+@given(recordings())
+def test_random_histories(recording: Recording) -> None:
+    check_equal(recording)
+
+
+@pytest.mark.fuzz
+@many()
+@given(recordings())
+def test_many_random_histories(recording: Recording) -> None:
+    check_equal(recording)

@@ -1,0 +1,232 @@
+"""The incidents of the recording: what was done to the cluster, and nothing else, whatever the steps of the audit are.
+
+The table is written by hand from the recording's script, as that of `test_timeline` is: seconds after T0, `…` is an end
+of the recording. What stands at its end is open: silence is not health. An offset that went back is seen for a cadence.
+No Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from schemas import FINDINGS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, REBALANCE_INTERVALS
+from spark_jobs.cli.main import main
+from spark_jobs.domain.incidents.fold import incidents
+from spark_jobs.domain.incidents.values import AuditedTime, Incident
+from spark_jobs.domain.model.intervals import Interval, StepGrid
+from spark_jobs.domain.model.window import SECOND, to_micros
+from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.store.read.finding_rows import published_findings
+from tests.conformance.recording.test_live_bodies import DATA
+from tests.spark.recording.conftest import EXAMPLE
+from tests.spark.recording.test_timeline import BEGIN, END, T0
+from tests.support.recordings import DAY, HOUR, PROXIES, Published, audited, source_rows, write_warehouse
+from tests.support.stored import arrow_table
+
+EVERYBODY = (
+    "audit-service batch-export config-service flapper geo-service inventory-service ledger legacy-import "
+    "mixed-service near-service notify-service order-service payment-service pop-service price-cache tag-service "
+    "tick-service"
+)
+ON_BROKER_B = "audit-service batch-export flapper mixed-service near-service order-service tick-service"
+EXPECTED = f"""
+opened | resolved | root                  | severity | consequences | groups
+…      | open     | IDLE_CONSUMER         | WARN     | 0            | inventory-service
+…      | open     | PRODUCER_SKEW         | WARN     | 0            | audit-service mixed-service
+…      | open     | STRANDED_WRITE_QUEUES | ERROR    | 0            | legacy-import
+…      | open     | SLOW_LISTENER         | WARN     | 3            | legacy-import
+…      | open     | UNASSIGNED_QUEUE      | WARN     | 0            | geo-service
+…      | open     | UNASSIGNED_QUEUE      | ERROR    | 0            | config-service
+…      | open     | DOUBLE_OWNED_QUEUE    | ERROR    | 0            | config-service
+…      | open     | SUBSCRIPTION_MISMATCH | ERROR    | 2            | notify-service
+…      | open     | SUBSCRIPTION_MISMATCH | ERROR    | 0            | tag-service
+…      | open     | MIXED_STRATEGIES      | ERROR    | 2            | mixed-service
+240    | 720      | GROUP_OFFLINE         | ERROR    | 2            | batch-export
+309    | 932      | DUPLICATE_CLIENT_ID   | ERROR    | 3            | payment-service
+480    | 840      | DUPLICATE_CLIENT_ID   | ERROR    | 3            | tick-service
+540    | 650      | CLIENT_HUNG           | ERROR    | 0            | audit-service
+620    | 895      | FLAPPING_MEMBER       | WARN     | 2            | flapper
+900    | 910      | OFFSET_REWOUND        | WARN     | 0            | audit-service
+1020   | 1030     | OFFSET_REWOUND        | WARN     | 0            | batch-export
+1200   | 1290     | BROKER_NOT_READABLE   | ERROR    | 1            | {ON_BROKER_B}
+{END}  | open     | UNOBSERVED            | INFO     | 0            | {EVERYBODY}
+"""
+#: One cadence until a snapshot shows it, and 20 s until a group agrees.
+TOLERANCE = 30 * SECOND
+
+
+def folded(published: Published, step_seconds: int) -> list[Incident]:
+    steps = ((row["cluster"], row["consumer_group"], to_micros(row["step_start"])) for row in published[GROUP_STATUS])
+    found = published_findings(arrow_table(FINDINGS, published[FINDINGS]))
+    return incidents(found, AuditedTime(steps, step_seconds * SECOND), RULES)
+
+
+def moment(cell: str) -> int | None:
+    seconds = {"…": BEGIN, "open": None}[cell] if cell in ("…", "open") else int(cell)
+    return None if seconds is None else to_micros(T0 + timedelta(seconds=seconds))
+
+
+def same_time(one: int | None, other: int | None) -> bool:
+    return one == other or (one is not None and other is not None and abs(one - other) <= TOLERANCE)
+
+
+def what(one: Incident) -> tuple[str, str, int, tuple[str, ...]]:
+    return one.rule, one.severity, len(one.consequences), one.groups
+
+
+@pytest.fixture(scope="module")
+def hourly() -> Published:
+    return audited(3600, wanted=(FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS))
+
+
+def test_what_was_done_and_nothing_else(hourly: Published) -> None:
+    found = sorted(folded(hourly, 3600), key=lambda one: (what(one), one.opened_at))
+    expected = sorted(by_hand(), key=lambda row: (row[0], moment(row[1]) or 0))
+    assert [what(one) for one in found] == [row[0] for row in expected]
+    for one, (_, opened, resolved) in zip(found, expected, strict=True):
+        assert same_time(one.opened_at, moment(opened)), one
+        assert same_time(one.resolved_at, moment(resolved)), one
+
+
+def by_hand() -> Iterator[tuple[tuple[str, str, int, tuple[str, ...]], str, str]]:
+    """What it is, when it was opened, and when resolved."""
+    for line in EXPECTED.strip().splitlines()[1:]:
+        opened, resolved, rule, severity, consequences, groups = (cell.strip() for cell in line.split("|"))
+        yield (rule, severity, int(consequences), tuple(groups.split())), opened, resolved
+
+
+@pytest.mark.parametrize(("step_seconds", "run"), [(300, HOUR), (900, HOUR), (86_400, DAY)])
+def test_whatever_the_steps_are_the_incidents_are_the_same(step_seconds: int, run: Interval, hourly: Published) -> None:
+    """What came while a condition was too young for its step is not counted: of the twins of `tick-service`, 4 s. What
+    came to queues without an offset is a minimum: whether they have one later, a shorter step does not know.
+    """
+    of_hours, of_steps = sorted_incidents(hourly, 3600), sorted_incidents(audited(step_seconds, [run]), step_seconds)
+    for one, other in zip(of_hours, of_steps, strict=True):
+        assert (*what(one), one.causes, one.headline) == (*what(other), other.causes, other.headline)
+        assert times(one) == times(other)
+        is_minimum = one.backlog_is_minimum or other.backlog_is_minimum
+        assert one.piled_up == other.piled_up or is_minimum or (step_seconds, one.groups) == (300, ("tick-service",))
+        assert one.unowned_queue_minutes == pytest.approx(other.unowned_queue_minutes)
+
+
+#: A recording, and by how many seconds before a full hour steps of five minutes begin: where a condition begins or ends
+#: shortly before or after a step's border, is too short for its first step, or transient in it.
+BORDERS = [
+    *((EXAMPLE, seconds) for seconds in (40, 60, 70, 160, 170, 200)),
+    *((PROXIES, seconds) for seconds in (40, 140)),
+    (DATA / "live_ghost.jsonl.gz", 30),
+    (DATA / "redelivery.jsonl.gz", 140),
+    (DATA / "capacity.jsonl.gz", 80),
+]
+
+
+@pytest.mark.parametrize(("recording", "seconds"), BORDERS)
+def test_wherever_the_steps_begin_incidents_have_the_same_times(recording: Path, seconds: int) -> None:
+    """But those of PRODUCER_SKEW, which measures whole steps; and OFFSET_REWOUND is shown to the end of its step."""
+    hour = hour_of(recording)
+    shifted = Interval(hour.start - timedelta(seconds=seconds), hour.end + timedelta(seconds=300 - seconds))
+    of_hour = sorted_incidents(audited(3600, [hour], recording=recording), 3600)
+    of_steps = sorted_incidents(audited(300, [shifted], recording=recording), 300)
+    for one, other in zip(of_hour, of_steps, strict=True):
+        assert (one.rule, one.groups, one.causes, one.severity) == (
+            other.rule,
+            other.groups,
+            other.causes,
+            other.severity,
+        )
+        if one.rule == "OFFSET_REWOUND":
+            assert one.opened_at == other.opened_at
+            assert 0 <= one.last_seen_at - other.last_seen_at < 10 * SECOND
+        elif one.rule == "PRODUCER_SKEW":
+            assert 0 <= other.opened_at - one.opened_at < 300 * SECOND
+        else:
+            assert times(one) == times(other)
+
+
+def hour_of(recording: Path) -> Interval:
+    """The whole hour in which a recording lies."""
+    begin = min(row["captured_at"] for row in source_rows(recording)[MEMBERSHIP_SNAPSHOTS])
+    start = begin.replace(minute=0, second=0, microsecond=0)
+    return Interval(start, start + timedelta(hours=1))
+
+
+def sorted_incidents(published: Published, step_seconds: int) -> list[Incident]:
+    return sorted(folded(published, step_seconds), key=lambda one: (one.rule, one.groups, one.causes, one.opened_at))
+
+
+def times(one: Incident) -> tuple[int, int | None, int | None]:
+    """When it began and ended; the recorder's silence ends with what was audited."""
+    return one.opened_at, None if one.rule == "UNOBSERVED" else one.last_seen_at, one.resolved_at
+
+
+def test_step_by_step_backwards_and_twice(hourly: Published) -> None:
+    grid = list(StepGrid(timedelta(minutes=15)).steps(HOUR))
+    assert folded(audited(900, [*reversed(grid), *grid]), 900) == folded(audited(900), 900)
+
+
+@pytest.fixture(scope="module")
+def warehouse(hourly: Published, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("published")
+    write_warehouse(folder, hourly, 3600)
+    return folder
+
+
+def shown(capsys: pytest.CaptureFixture[str], warehouse: Path, *options: str) -> str:
+    assert main(["incidents", "--warehouse", str(warehouse), *options]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_command_lists_them_the_worst_first(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    age, *out = shown(capsys, warehouse).splitlines()
+    assert age.startswith("The data end at 2026-11-21T02:26:56Z, ")
+    assert len(out) == 20
+    assert [line.split()[0] for line in out[:19]] == ["ERROR"] * 11 + ["WARN"] * 7 + ["INFO"]
+    # Open, with most messages piled up.
+    assert out[0].startswith("ERROR STRANDED_WRITE_QUEUES group=legacy-import since=2026-11-21T02:02:28Z ")
+    assert out[18] == (
+        "INFO UNOBSERVED groups=17 since=2026-11-21T02:26:55Z (33 min 04 s, open) id=ec987b92 "
+        "Snapshots of 17 groups are missing"
+    )
+    assert out[-1] == "19 incidents: 11 ERROR, 7 WARN, 1 INFO; 11 are open"
+    assert "0 ERROR" not in shown(capsys, warehouse, "--open")
+
+
+@pytest.mark.parametrize(
+    ("options", "rules"),
+    [
+        (["--group", "payment-service"], ["DUPLICATE_CLIENT_ID", "UNOBSERVED"]),
+        (["--group", "batch-export", "--interval", "2026-11-21T02:18/2026-11-21T02:20"], ["OFFSET_REWOUND"]),
+        (["--group", "legacy-import", "--open"], ["STRANDED_WRITE_QUEUES", "SLOW_LISTENER", "UNOBSERVED"]),
+        (["--cluster", "demo", "--group", "ledger", "--interval", "2026-11-21T02:10/2026-11-21T02:20"], []),
+    ],
+)
+def test_only_what_is_asked_for(
+    options: list[str], rules: Iterable[str], warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = json.loads(shown(capsys, warehouse, *options, "--json"))
+    assert [one["rule"] for one in document["incidents"]] == rules
+
+
+def test_one_in_full(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (twins, _) = json.loads(shown(capsys, warehouse, "--group", "payment-service", "--json"))["incidents"]
+    text = Path(__file__).parents[2] / "data" / "explained" / "incident.txt"
+    told = shown(capsys, warehouse, "--id", twins["incident_id"]).replace(twins["incident_id"], "ID")
+    assert told == text.read_text(encoding="utf-8")
+    assert main(["incidents", "--warehouse", str(warehouse), "--group", "payment"]) == 3
+    assert "did you mean payment-service?" in capsys.readouterr().err
+    assert main(["incidents", "--warehouse", str(warehouse), "--cluster", "eu"]) == 3
+    assert "there is no cluster eu; audited clusters: demo" in capsys.readouterr().err
+    assert main(["incidents", "--warehouse", str(warehouse), "--id", "zz"]) == 3
+    assert "there is no incident zz: list them without --id" in capsys.readouterr().err
+
+
+def test_before_the_recording_begins_nothing_is_known(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its first snapshots are of 02:02:26."""
+    assert main(["incidents", "--warehouse", str(warehouse), "--interval", "2026-11-21T02:00/2026-11-21T02:02"]) == 2
+    unknown = "unknown: nothing was recorded in 2026-11-21T02:00Z/2026-11-21T02:02Z"
+    assert capsys.readouterr().out.splitlines()[1:] == [unknown]

@@ -1,0 +1,153 @@
+"""What Airflow reads from the DAG files: their tasks, edges, settings and commands."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from schemas import OUTPUTS
+from tests.end_to_end.dags.conftest import DAGS, ROOT, Airflow
+
+TABLES = [f"rebalance_audit_{table.name}" for table in OUTPUTS]
+HOUR, DAY = 3600.0, 86400.0
+
+
+@pytest.fixture(scope="module")
+def described(airflow: Airflow) -> dict[str, Any]:
+    variables = {"warehouse": "s3a://lake/audit", "config": "/etc/rebalance-audit.yaml"}
+    text = "{{ title }}; {{ text.split('(')[0] }}{{ notices | map(attribute='rule') | join(' ') }} of {{ cluster }}"
+    told = {"path": str(airflow.home / "told.txt"), "text": text}
+    notifier = {"class": "tests.end_to_end.dags.notifier:FileNotifier", "kwargs": told, "severity": "ERROR"}
+    variables["notifier"] = json.dumps(notifier)
+    said = airflow(str(ROOT / "tests" / "end_to_end" / "dags" / "describe.py"), variables=variables)
+    assert said.returncode == 0, said.stdout
+    document: dict[str, Any] = json.loads(said.stdout.splitlines()[-1])
+    return document
+
+
+def task(then: str | None = None, *, kind: str = "AuditOperator", timeout: float = 2 * HOUR) -> dict[str, Any]:
+    return {"type": kind, "then": [then] if then else [], "retries": 2, "timeout": timeout, "outlets": []}
+
+
+def dag(cron: str, at_once: int, tasks: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "owner": "rebalance-audit",
+        "start": "2026-01-01T00:00:00+00:00",
+        "catchup": False,
+        "max_active_runs": at_once,
+        "schedule": ["CronDataIntervalTimetable", cron],
+        "tasks": tasks,
+    }
+
+
+def test_dags_are_these_and_no_others(described: dict[str, Any]) -> None:
+    assert described["errors"] == {}
+    assert described["dags"] == {
+        "rebalance_audit_hourly": dag(
+            "0 * * * *",
+            4,
+            {
+                "wait_for_sources": task("audit", kind="SourcesSensor", timeout=HOUR),
+                "audit": task("publish"),
+                "publish": task("notify") | {"outlets": TABLES},
+                "notify": task(kind="NotifyOperator"),
+            },
+        ),
+        "rebalance_audit_late": dag("30 3 * * *", 1, {"audit_late_steps": task() | {"outlets": TABLES}}),
+        "rebalance_audit_maintain": dag("30 4 * * *", 1, {"maintain": task(timeout=6 * HOUR)}),
+    }
+
+
+def test_commands_are_those_of_the_checked_in_file(described: dict[str, Any]) -> None:
+    expected = (ROOT / "tests" / "end_to_end" / "dags" / "commands.txt").read_text(encoding="utf-8")
+    assert "".join(f"{name}\n  {said}\n" for name, said in sorted(described["commands"].items())) == expected
+
+
+def test_other_fleets_are_a_line_each_with_their_own_warehouse_and_operator(described: dict[str, Any]) -> None:
+    fleets = described["fleets"]
+    assert fleets["errors"] == {}
+    assert fleets["dags"] == [f"{name}_{dag}" for name in ("cn", "eu", "us") for dag in ("hourly", "late", "maintain")]
+    words = (
+        "task audit --warehouse=s3a://lake/{} --interval=2026-11-21T02:00:00Z/2026-11-21T03:00:00Z "
+        "--run=scheduled__2026-11-21T02:00:00+00:00 --cluster= --group= --config={}"
+    )
+    assert fleets["eu"] == {
+        "schedule": "0 * * * *",
+        "operator": "AuditOperator",
+        "words": words.format("eu", "/etc/eu.yaml"),
+        "connection": "spark_eu",
+        "waits for": "s3a://lake/eu /etc/eu.yaml",
+        "outlets": "eu_findings s3a://lake/eu/findings",
+    }
+    assert fleets["us"] == {
+        "schedule": "15 * * * *",
+        "operator": "CommandOperator",
+        "words": words.format("us", ""),
+        "connection": None,
+        "waits for": "s3a://lake/us",
+        "outlets": "us_findings s3a://lake/us/findings",
+    }
+    assert fleets["cn"]["operator"] == "PodOperator"
+    assert fleets["cn"]["words"] == words.format("cn", "")
+
+
+def test_a_local_spark_starts_as_that_of_the_command_line_and_standalone_has_no_mode_cluster(
+    described: dict[str, Any],
+) -> None:
+    refused = (
+        "AirflowFailException: a standalone cluster runs Python in deploy mode client only: take the deploy-mode "
+        "cluster out of the extra of the connection spark_default"
+    )
+    assert described["submitted"] == {
+        "local": "bindAddress enabled extraClassPath extraJavaOptions host memory pageSize parallelism",
+        "local, own options": "jars extraJavaOptions",
+        "standalone": "jars memory",
+        "standalone, cluster": refused,
+        "standalone by scheme, cluster": refused,
+        "yarn, cluster": "jars",
+    }
+
+
+def test_incidents_are_told_once_and_fail_the_task_where_they_are_severe_enough(
+    described: dict[str, Any], airflow: Airflow
+) -> None:
+    assert described["notified"] == {
+        "nobody": "done",
+        "routed": "AirflowException: /nowhere/g.url: /nowhere/g.url cannot be read as text. Check its name and "
+        "permissions",
+        "fails": "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/told.txt'",
+        "tells": "done",
+        "again": "done",
+        "gate": "AirflowFailException: incidents of severity ERROR at least: 1",
+        "no gate": "done",
+        "over": "done",
+    }
+    told = "ERROR No consumer of G is connected GROUP_OFFLINE of c\n"
+    assert (airflow.home / "told.txt").read_text() == (
+        f"rebalance-audit c: 1 incident opened; OPENED {told}rebalance-audit c: 1 incident resolved; RESOLVED {told}"
+    )
+
+
+def test_sources_are_waited_for_until_they_have_come_or_the_time_of_grace_is_over(described: dict[str, Any]) -> None:
+    assert described["sensed"] == {
+        "no table": "AirflowException: there is no table membership_snapshots in the warehouse",
+        "nothing known": "deferred for 3600 s, then look",
+        "missing": "deferred for 30 s, then look",
+        "too late": "done",
+        "come": "done",
+    }
+
+
+def test_reading_the_files_costs_next_to_nothing(described: dict[str, Any]) -> None:
+    """At most a second beside Airflow itself, and nothing of Spark: the processor reads them every half minute."""
+    assert described["heavy"] == []
+    assert described["imported_in"] < 1
+
+
+def test_files_are_short() -> None:
+    assert {path.name for path in DAGS.glob("*.py") if len(path.read_text().splitlines()) > 60} == {
+        "rebalance_audit_tasks.py",
+        "rebalance_audit_factory.py",
+    }

@@ -1,0 +1,213 @@
+"""A warehouse on S3, the whole way: one server (moto's), every command a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import obstore
+import pytest
+from deltalake import DeltaTable
+from obstore.store import from_url
+
+from schemas import NOTICES, TABLES
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.errors import PublishConflictError, WarehouseError
+from spark_jobs.pipeline.publish.claims import claim, claim_notices
+from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.s3.commits import check_puts
+from spark_jobs.store.s3.s3a import installed
+from tests.end_to_end.reliability.s3_server import BUCKET, SECRET, s3_server
+from tests.end_to_end.reliability.small import (
+    AUDITED,
+    CONFIGURATION,
+    Commands,
+    outcomes,
+    published,
+    steps,
+    write_recording,
+)
+from tests.support.published import publish_hours
+
+pytestmark = pytest.mark.reliability
+STEP = Interval.parse("2026-11-21T02:03/2026-11-21T02:04")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def jars() -> None:
+    if not installed():
+        pytest.skip("S3A is not installed: rebalance-audit setup --s3")
+
+
+@pytest.fixture(scope="module")
+def environment() -> Iterator[dict[str, str]]:
+    with s3_server() as given, pytest.MonkeyPatch.context() as patch:
+        for name, value in given.items():
+            patch.setenv(name, value)
+        yield given
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With the recording in two parts, the second of which comes late."""
+    made = tmp_path_factory.mktemp("object-store")
+    write_recording(made / "first.jsonl", 130)
+    write_recording(made / "all.jsonl", 220)
+    (made / "c.yaml").write_text(CONFIGURATION)
+    return made
+
+
+def test_the_whole_way(environment: dict[str, str], folder: Path) -> None:
+    s3 = Commands(folder, f"s3a://{BUCKET}/audit", environment)
+    local = Commands(folder, str(folder / "local"), environment)
+    on, whole = ("--config", "c.yaml"), steps(3, 5)
+    for at in (local, s3):
+        assert at("ingest", "first.jsonl")[0] == 0
+    assert local("backfill", "--interval", whole, *on)[0] in AUDITED
+    # Two processes at once, of different steps …
+    two = [s3.start("backfill", "--interval", some, *on) for some in (steps(3, 4), steps(4, 5))]
+    for one in two:
+        code, said = s3.end(one)
+        assert code in AUDITED, said
+    assert outcomes(s3.warehouse) == ["published"] * 2
+    assert published(s3.warehouse) == published(local.warehouse)
+    # … and of the same ones: a step that another process has is refused.
+    two = [s3.start("backfill", "--interval", whole, *on) for _ in range(2)]
+    ended = [s3.end(one) for one in two]
+    assert {code for code, _ in ended} <= {*AUDITED, 4}, ended
+    assert all("overlaps" in said for code, said in ended if code == 4), ended
+    assert published(s3.warehouse) == published(local.warehouse)
+    # Snapshots that come late.
+    for at in (local, s3):
+        assert at("ingest", "all.jsonl")[0] == 0
+        code, said = at("late", "--interval", whole, *on)
+        assert code in AUDITED, said
+    assert published(s3.warehouse) == published(local.warehouse)
+    for command in ("status", "incidents"):
+        (code, ours), (_, theirs) = s3(command), local(command)
+        assert code == 0, ours
+        assert ours.splitlines()[:-1] == theirs.splitlines()[:-1]
+    assert s3("report", "--interval", whole, "--out", "report.html")[0] == 0
+    notify_once(s3, folder)
+    code, said = s3("maintain", "--verbose")
+    assert code == 0, said
+    assert published(s3.warehouse) == published(local.warehouse)
+    names = [entry["path"] for page in obstore.list(from_url(s3.warehouse)) for entry in page]
+    assert not [name for name in names if name.startswith(("_claims/", "_staging/"))]
+    tell_no_secret(s3, folder)
+
+
+class NoticeReceiver(BaseHTTPRequestHandler):
+    """Takes notices."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        return
+
+
+def notify_once(s3: Commands, folder: Path) -> None:
+    """Two processes at once send the notices once, and write them down."""
+    with HTTPServer(("127.0.0.1", 0), NoticeReceiver) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        (folder / "target.url").touch(0o600)
+        (folder / "target.url").write_text(f"json://127.0.0.1:{server.server_port}")
+        for one in [s3.start("notify", "--to", "target.url") for _ in range(2)]:
+            code, said = s3.end(one)
+            assert code == 0, said
+        server.shutdown()
+    rows = DeltaTables(Location.parse(s3.warehouse)).read(NOTICES, ["incident_id", "told"]).to_pylist()
+    assert rows
+    assert len(rows) == len({tuple(row.values()) for row in rows})
+
+
+def tell_no_secret(s3: Commands, folder: Path) -> None:
+    """Neither in what was printed, nor in any file, nor in any row."""
+    store, tables = from_url(s3.warehouse), DeltaTables(Location.parse(s3.warehouse))
+    for page in obstore.list(store):
+        for entry in (entry for entry in page if entry["size"]):  # an empty object marks a folder
+            assert SECRET.encode() not in bytes(obstore.get(store, entry["path"]).bytes()), entry["path"]
+    for table in TABLES:
+        if tables.exists(table):
+            assert SECRET not in repr(tables.read(table, table.columns).to_pylist()), table.name
+    assert SECRET not in (folder / "report.html").read_text()
+    assert not [said for said in s3.printed if SECRET in said]
+
+
+@pytest.mark.parametrize("options", [(), ("--busy",)])
+def test_commits_of_two_processes_all_survive(options: tuple[str, ...]) -> None:
+    with s3_server(*options) as environment:
+        race(environment)
+
+
+def race(environment: dict[str, str]) -> None:
+    table, count = f"s3a://{BUCKET}/raced", 10
+
+    def start(name: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "tests.end_to_end.reliability.s3_commits", table, name, str(count)]
+        return subprocess.Popen(
+            command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+
+    racing = [start(name) for name in "ab"]
+    for one in racing:
+        assert one.stdout is not None
+        while "ready" not in (line := one.stdout.readline()):
+            assert line, one.wait()
+    begun = time.monotonic()
+    for one in racing:
+        assert one.stdin is not None
+        one.stdin.close()
+    for one in racing:
+        assert one.stdout is not None
+        said = one.stdout.read()
+        assert one.wait() == 0, said
+        assert "== Physical Plan ==" in said
+        assert SECRET not in said
+    print(f"{2 * count} commits by two processes: {time.monotonic() - begun:.0f} s")
+    opened = DeltaTable(table.replace("s3a", "s3"), storage_options=dict(environment))
+    assert opened.version() == 2 * count - 1
+    rows = opened.to_pyarrow_dataset().to_table().to_pylist()
+    assert sorted((row["name"], row["number"]) for row in rows) == [(name, n) for name in "ab" for n in range(count)]
+
+
+def test_readers_and_notices_need_no_java(environment: dict[str, str], tmp_path: Path) -> None:
+    publish_hours(tmp_path / "w", range(3), offline=[1, 2])
+    warehouse = f"s3a://{BUCKET}/read"
+    for file in (path for path in (tmp_path / "w").rglob("*") if path.is_file()):
+        obstore.put(from_url(warehouse), str(file.relative_to(tmp_path / "w")), file.read_bytes())
+    s3 = Commands(tmp_path, warehouse, environment | {"JAVA_HOME": "/nowhere"})
+    for command, told in (("status", "1 group;"), ("incidents", "GROUP_OFFLINE")):
+        code, said = s3(command)
+        assert (code, told in said) == (0, True), said
+    notify_once(s3, tmp_path)
+
+
+def test_steps_and_notices_are_claimed(environment: dict[str, str]) -> None:
+    location = Location.parse(f"s3a://{BUCKET}/claimed")
+    with claim(location, RunRequest(STEP), "one"):
+        with pytest.raises(PublishConflictError, match="run one is auditing"), claim(location, RunRequest(STEP), "two"):
+            pass
+        with claim_notices(location):
+            pass
+    with claim(location, RunRequest(STEP), "two"):
+        pass
+    assert not [*obstore.list(from_url(location.location))]
+
+
+def test_a_store_without_conditional_writes_is_refused(environment: dict[str, str]) -> None:
+    with s3_server("--ignore-conditions") as other, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", other["AWS_ENDPOINT_URL"])
+        with pytest.raises(WarehouseError, match="ignores conditional writes"):
+            check_puts(Location.parse(f"s3a://{BUCKET}/w"))
+    check_puts(Location.parse(f"s3a://{BUCKET}/w"))

@@ -1,0 +1,35 @@
+"""What several jobs look at."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from pyspark.sql import SparkSession
+
+from schemas import MEMBERSHIP_SNAPSHOTS
+from spark_jobs.config import Configuration
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.store.warehouse import Warehouse
+from tests.support.snapshots import HOUR, healthy_group, load, membership
+
+
+@pytest.fixture(scope="session")
+def twins_hour(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """A full hour of the groups `g` and `other` on the one queue of topic `t`, audited: the twins of each own it twice,
+    which is two findings. Tests must not change it.
+    """
+    warehouse = Warehouse.parse(str(tmp_path_factory.mktemp("twins") / "warehouse"))
+    times = range(0, 3600, 20)
+    rows = healthy_group(times, "c1", "c1", queues=1)
+    rows[MEMBERSHIP_SNAPSHOTS] += [membership(second, "d1", "d1", group="other") for second in times]
+    load(spark, warehouse, rows)
+    run(spark, warehouse, RunRequest(HOUR), Configuration())
+    return warehouse
+
+
+@pytest.fixture
+def copied(twins_hour: Warehouse, warehouse: Warehouse) -> Warehouse:
+    """The same, to be changed."""
+    shutil.copytree(twins_hour.location, warehouse.location)
+    return warehouse

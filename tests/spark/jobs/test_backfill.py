@@ -1,0 +1,203 @@
+"""A history of three steps, audited a run per step: what comes of it, of steps that fail, and of going on later."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from schemas import AUDIT_RUNS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, Table
+from spark_jobs.config import Configuration
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.errors import ExitCode, IntervalError, PublishConflictError
+from spark_jobs.operate import backfill as module
+from spark_jobs.operate.backfill import Audited, Failed, backfill, published_steps
+from spark_jobs.pipeline.publish.claims import claim
+from spark_jobs.pipeline.publish.content import Content, content
+from spark_jobs.pipeline.run import RunRequest, RunResult, run
+from spark_jobs.store.spark_types import spark_schema
+from spark_jobs.store.warehouse import Warehouse
+from tests.support.snapshots import at, healthy_group, load, membership
+from tests.support.stored import audit_run
+
+#: Ten minutes a step.
+TEN_MINUTES = Configuration(step_seconds=600)
+OTHER = Configuration(step_seconds=600, cadence_seconds=30)
+WHOLE = Interval(at(0), at(1800))
+FIRST, SECOND, THIRD = STEPS = [Interval(at(start), at(start + 600)) for start in (0, 600, 1200)]
+#: The shared id is an error; queues owned twice and the one nobody owns hurt no message, as nothing is produced.
+TWINS = {"ERROR": 1, "INFO": 2}
+
+
+def history() -> dict[Table, list[dict[str, Any]]]:
+    """A group whose second step has twins for 300 s; the last snapshots hold to the end."""
+    rows = healthy_group(range(0, 1800, 20), "c1", "c2", "c3")
+    twins = [membership(second, "c1", "c1", "c3") for second in range(700, 1000, 20)]
+    kept = [row for row in rows[MEMBERSHIP_SNAPSHOTS] if not at(700) <= row["captured_at"] < at(1000)]
+    return rows | {MEMBERSHIP_SNAPSHOTS: kept + twins}
+
+
+def contents(spark: SparkSession, warehouse: Warehouse) -> dict[str, Content]:
+    return {table.name: content(warehouse.read(spark, table)) for table in OUTPUTS}
+
+
+def severities(audited: Iterable[Audited]) -> list[dict[str, int]]:
+    return [dict(step.findings) for step in audited]
+
+
+@pytest.fixture(scope="module")
+def in_one_run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Content]:
+    warehouse = Warehouse.parse(str(tmp_path_factory.mktemp("whole") / "warehouse"))
+    load(spark, warehouse, history())
+    run(spark, warehouse, RunRequest(WHOLE), TEN_MINUTES)
+    return contents(spark, warehouse)
+
+
+@pytest.mark.slow
+def test_two_steps_at_a_time_publish_what_one_run_does(
+    spark: SparkSession, warehouse: Warehouse, in_one_run: dict[str, Content]
+) -> None:
+    load(spark, warehouse, history())
+    messages: list[tuple[Interval, str, bool]] = []
+    result = backfill(spark, warehouse, STEPS, TEN_MINUTES, jobs=2, progress=lambda *words: messages.append(words))
+    assert contents(spark, warehouse) == in_one_run
+    assert (list(result.audited), result.failed) == (STEPS, {})
+    assert severities(result.audited.values()) == [{}, TWINS, {}]
+    runs = {row.run_id for row in warehouse.read(spark, AUDIT_RUNS).collect()}
+    assert runs == {step.run_id for step in result.audited.values()}
+    begun = [step for step, message, _ in messages if message == "reading the snapshots"]
+    ended = [step for step, message, has_ended in messages if has_ended and message == "audited"]
+    assert (sorted(begun), sorted(ended)) == (STEPS, STEPS)
+    assert set(begun[:2]) == {FIRST, SECOND}
+    assert messages.index((begun[1], "reading the snapshots", False)) < messages.index((ended[0], "audited", True))
+
+
+@pytest.mark.slow
+def test_steps_that_fail_fail_alone_and_are_what_is_missing(
+    spark: SparkSession, warehouse: Warehouse, in_one_run: dict[str, Content]
+) -> None:
+    """A thirtieth of the second step's rows break a rule (1 % may), and another run holds the third."""
+    assert published_steps(spark, warehouse, WHOLE, TEN_MINUTES) == set()
+    rows = history()
+    rows[MEMBERSHIP_SNAPSHOTS].append(membership(705, "", group="broken"))
+    load(spark, warehouse, rows)
+    with claim(warehouse, RunRequest(THIRD), "other"):
+        result = backfill(spark, warehouse, STEPS, TEN_MINUTES)
+    assert list(result.audited) == [FIRST]
+    assert [(step, failure.error, failure.exit_code) for step, failure in result.failed.items()] == [
+        (SECOND, "QualityError", ExitCode.FINDINGS),
+        (THIRD, "PublishConflictError", ExitCode.NOT_PUBLISHED),
+    ]
+    assert "few_rows_are_quarantined failed in the step 2026-03-01T10:10Z" in result.failed[SECOND].reason
+    assert result.failed[THIRD].reason.startswith("run other is auditing 2026-03-01T10:20Z/2026-03-01T10:30Z")
+
+    assert published_steps(spark, warehouse, WHOLE, OTHER) == set()
+    assert published_steps(spark, warehouse, WHOLE, TEN_MINUTES) == {FIRST}
+    warehouse.delta_table(spark, MEMBERSHIP_SNAPSHOTS).delete("consumer_group = 'broken'")
+    result = backfill(spark, warehouse, [SECOND, THIRD], TEN_MINUTES)
+    assert severities(result.audited.values()) == [TWINS, {}]
+    assert contents(spark, warehouse) == in_one_run
+    assert published_steps(spark, warehouse, WHOLE, TEN_MINUTES) == set(STEPS)
+
+
+def test_the_steps_that_are_published(spark: SparkSession, warehouse: Warehouse) -> None:
+    """Runs in the order of their ends: what counts is whose rows a step holds now."""
+    wide = Interval(at(-600), at(1200))
+    a_minute = Configuration(step_seconds=60)
+    rows = [
+        recorded(1, wide, TEN_MINUTES),
+        recorded(2, THIRD, TEN_MINUTES, outcome="rejected"),
+        recorded(3, THIRD, TEN_MINUTES, cluster="c"),
+        recorded(4, Interval(at(540), at(600)), a_minute, topic="t"),
+        recorded(5, SECOND, OTHER),
+        recorded(6, SECOND, TEN_MINUTES),
+        recorded(7, THIRD, TEN_MINUTES, consumer_group="g"),
+    ]
+    warehouse.create(spark, [AUDIT_RUNS])
+    # The newest first, as they need not stand in the order of their ends.
+    frame = spark.createDataFrame(rows[::-1], spark_schema(AUDIT_RUNS))
+    warehouse.save(frame.write.format("delta").mode("append"), AUDIT_RUNS)
+    assert published_steps(spark, warehouse, WHOLE, TEN_MINUTES) == {SECOND}
+    assert published_steps(spark, warehouse, WHOLE, OTHER) == set()
+    assert published_steps(spark, warehouse, Interval(at(-600), at(600)), TEN_MINUTES) == {Interval(at(-600), at(0))}
+    with pytest.raises(IntervalError, match="is off the grid of 600 s steps"):
+        published_steps(spark, warehouse, Interval(at(0), at(700)), TEN_MINUTES)
+
+
+def recorded(minute: int, interval: Interval, configuration: Configuration, **changes: Any) -> dict[str, Any]:
+    """A row of `audit_runs` whose run ended in that minute."""
+    configured = {
+        "step_seconds": configuration.step_seconds,
+        "configuration_hash": configuration.hash(),
+        "configuration": configuration.canonical_json(),
+    }
+    times = {"started_at": at(0), "finished_at": at(60 * minute)}
+    return audit_run(interval, {}, run_id=str(minute), **times) | configured | changes
+
+
+Run = Callable[[Interval, Callable[[str], None]], None]
+
+
+@pytest.fixture
+def running(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], None]:
+    """Puts something else in the place of a run, told of its step and given a way to say what it does."""
+
+    def put(act: Run) -> None:
+        def fake(_: Any, __: Any, request: RunRequest, ___: Any, progress: Callable[[str], None]) -> RunResult:
+            act(request.interval, progress)
+            return RunResult({"run_id": "r"}, [], [], [])
+
+        monkeypatch.setattr(module, "run", fake)
+
+    return put
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("x"), KeyboardInterrupt()])
+def test_a_bug_or_an_interrupt_stops_and_says_how_to_go_on(
+    error: BaseException, spark: SparkSession, tmp_path: Path, running: Callable[[Run], None]
+) -> None:
+    """The first of two steps at a time is under way when the second fails: it ends at its next stage, and the third
+    never begins."""
+    begun, stages, both = [], threading.Semaphore(1000), threading.Barrier(2)
+
+    def act(step: Interval, progress: Callable[[str], None]) -> None:
+        begun.append(step)
+        both.wait(timeout=10)
+        if step == SECOND:
+            raise error
+        while stages.acquire(blocking=False):
+            progress("a stage")
+            threading.Event().wait(0.01)
+
+    running(act)
+    with pytest.raises(type(error)) as raised:
+        backfill(spark, Warehouse.parse(str(tmp_path)), STEPS, TEN_MINUTES, jobs=2)
+    assert sorted(begun) == [FIRST, SECOND]
+    assert stages.acquire(blocking=False)
+    (note,) = raised.value.__notes__
+    assert "stay published: the same command with --only-missing does the rest" in note
+
+
+def test_outcomes_are_in_the_order_of_time_whichever_step_ends_first(
+    spark: SparkSession, tmp_path: Path, running: Callable[[Run], None]
+) -> None:
+    later = threading.Event()
+
+    def act(step: Interval, _: Callable[[str], None]) -> None:
+        if step == FIRST:
+            later.wait(timeout=10)
+        elif step.start == at(600):
+            raise PublishConflictError("held")
+        else:
+            later.set()
+
+    running(act)
+    fourth = Interval(THIRD.start + timedelta(seconds=600), THIRD.end + timedelta(seconds=600))
+    result = backfill(spark, Warehouse.parse(str(tmp_path)), [*STEPS, fourth], TEN_MINUTES, jobs=2)
+    assert list(result.audited) == [FIRST, THIRD, fourth]
+    assert result.failed == {SECOND: Failed("PublishConflictError", "held", ExitCode.NOT_PUBLISHED)}

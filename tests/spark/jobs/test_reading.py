@@ -1,0 +1,152 @@
+"""Published tables read without Spark: the same rows, no JVM, a whole step or none, and so it stays."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, NOTICES, OUTPUTS, SIGHTINGS, TABLES
+from spark_jobs.config import Configuration
+from spark_jobs.domain.model.intervals import EVER
+from spark_jobs.domain.model.window import to_micros
+from spark_jobs.operate.maintain import SHORTEST_RETENTION, maintain
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.show.incidents import IncidentQuery, published_incidents
+from spark_jobs.show.status import statuses
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.published import published_tables
+from spark_jobs.store.read.stored import Filter, rows
+from spark_jobs.store.read.through_spark import SparkTables
+from spark_jobs.store.warehouse import Warehouse
+from tests.support.published import publish_hours
+from tests.support.snapshots import HOUR, at, load, membership
+
+
+def test_spark_reads_the_same(spark: SparkSession, twins_hour: Warehouse) -> None:
+    filters = [Filter("cluster", "=", "c"), Filter("step_start", ">=", HOUR.start), Filter("step_start", "<", HOUR.end)]
+    filters += [Filter("consumer_group", "IN", ("g", "it's")), Filter("step_start", "<=", HOUR.end)]
+    filters += [Filter("step_start", ">", HOUR.start.replace(year=2000))]
+    for table in OUTPUTS:
+        by_spark, by_delta = (
+            sorted(rows(reader.read(table, table.columns, filters)), key=repr)
+            for reader in (SparkTables(spark, twins_hour), DeltaTables(twins_hour))
+        )
+        assert by_spark, table.name
+        assert by_delta == by_spark, table.name
+    assert statuses(SparkTables(spark, twins_hour)) == statuses(DeltaTables(twins_hour))
+    assert not SparkTables(spark, Warehouse.parse("/nowhere")).exists(FINDINGS)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["status", "--json"],
+        ["runs", "--json"],
+        ["clients", "c", "--json"],
+        ["incidents", "--interval", str(HOUR), "--tz", "Europe/Berlin"],
+        ["explain", "--group", "g", "--at", "2026-03-01T10:30", "--json"],
+        ["notify", "--dry-run"],
+        ["report", "--interval", str(HOUR), "--out", "report.html"],
+    ],
+)
+def test_no_jvm_and_not_even_pyspark(twins_hour: Warehouse, tmp_path: Path, command: list[str]) -> None:
+    script = (
+        "import json, sys\n"
+        "from spark_jobs.cli.main import main\n"
+        "code = main(sys.argv[1:])\n"
+        "heavy = [name for name in ('pyspark', 'delta', 'py4j') if name in sys.modules]\n"
+        "print(json.dumps([code, heavy]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *command, "--warehouse", twins_hour.location],
+        capture_output=True, check=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert json.loads(done.stdout.splitlines()[-1]) == [0, []]
+
+
+@pytest.mark.slow
+def test_every_table_stays_readable(spark: SparkSession, copied: Warehouse) -> None:
+    """After maintenance, which brings the sightings, and after more commits than a log should hold without a
+    checkpoint: Spark makes that with the tenth.
+    """
+    log = Path(copied.location, MEMBERSHIP_SNAPSHOTS.name, "_delta_log")
+    for version in range(2, 10):
+        empty = {"commitInfo": {"timestamp": 0, "operation": "WRITE", "operationParameters": {}}}
+        (log / f"{version:020}.json").write_text(json.dumps(empty))
+    load(spark, copied, {MEMBERSHIP_SNAPSHOTS: [membership(4000, "c1")]})
+    maintain(spark, copied, SHORTEST_RETENTION)
+    stored = DeltaTables(copied)
+    for table in TABLES:
+        if stored.exists(table):
+            protocol = stored.open(table).protocol()
+            assert (protocol.min_reader_version, protocol.reader_features) == (1, None), table.name
+            assert stored.read(table, table.columns).num_rows == copied.read(spark, table).count(), table.name
+    assert (log / "_last_checkpoint").exists()
+    assert DeltaTable(str(log.parent)).version() >= 12
+    # Two groups and a broker in one hour, and one of the groups in the next.
+    assert stored.read(SIGHTINGS, SIGHTINGS.columns).num_rows == 4
+
+
+def test_both_write_what_the_other_reads(spark: SparkSession, warehouse: Warehouse) -> None:
+    """What delta-rs has made also after maintenance, which changes the table's properties."""
+    by_spark, by_delta = SparkTables(spark, warehouse), DeltaTables(warehouse)
+    warehouse.create(spark, [MEMBERSHIP_SNAPSHOTS])
+    names = dict.fromkeys(("target", "cluster", "incident_id", "told", "severity", "rule", "headline"), "it's")
+    times = dict.fromkeys(("opened_at", "last_seen_at", "audited_until", "told_at"), HOUR.start)
+    row = {**names, "groups": ["g"], **times, "resolved_at": None, "resolution": None, "root_finding_ids": ["f1", "f2"]}
+    for first, second in ((by_delta, by_spark), (by_spark, by_delta)):
+        first.append(NOTICES, [row])
+        if first is by_delta:
+            maintain(spark, warehouse, SHORTEST_RETENTION)
+        second.append(NOTICES, [row, row])
+        found = [rows(one.read(NOTICES, NOTICES.columns)) for one in (first, second)]
+        assert found == [[{name: row[name] for name in NOTICES.columns}] * 3] * 2
+        shutil.rmtree(Path(warehouse.location, NOTICES.name))
+
+
+def test_both_read_when_topics_were_deleted(spark: SparkSession, tmp_path: Path) -> None:
+    publish_hours(tmp_path, [0, 1, 2], offline=[1], deleted_at=6000, topic="t")
+    warehouse = Warehouse.parse(str(tmp_path))
+    for stored in (SparkTables(spark, warehouse), DeltaTables(warehouse)):
+        (incident,) = published_incidents(published_tables(stored), IncidentQuery())
+        assert (incident.resolved_at, incident.resolution) == (to_micros(at(6000)), "TOPIC_DELETED")
+
+
+def test_a_reader_sees_a_whole_run_or_the_one_before(spark: SparkSession, copied: Warehouse) -> None:
+    """The rows of `findings` are as many as `group_status` counts, in every look while a run replaces them."""
+    before, after = {"g", "other"}, {"g", "other", "third"}
+    times = range(0, 3600, 20)
+    load(spark, copied, {MEMBERSHIP_SNAPSHOTS: [membership(second, "e1", "e1", group="third") for second in times]})
+    done = Event()
+
+    def look() -> list[tuple[frozenset[str], int, int]]:
+        looks = []
+        while not done.is_set():
+            tables = published_tables(DeltaTables(copied))
+            told = rows(tables.read(GROUP_STATUS, EVER, ("consumer_group", "finding_count")))
+            findings = tables.read(FINDINGS, EVER, ("finding_id",)).num_rows
+            groups = frozenset(row["consumer_group"] for row in told)
+            looks.append((groups, sum(row["finding_count"] for row in told), findings))
+        return looks
+
+    with ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(look)
+        try:
+            run(spark, copied, RunRequest(HOUR), Configuration())
+        finally:
+            done.set()
+        looks = looking.result()
+    assert len(looks) > 10
+    assert {groups for groups, _, _ in looks} <= {frozenset(before), frozenset(after)}
+    assert all(counted == there for _, counted, there in looks)
+    assert {row["consumer_group"] for row in statuses(DeltaTables(copied)).groups} == after
+    assert DeltaTables(copied).read(AUDIT_RUNS, ["run_id"]).num_rows == 2

@@ -1,0 +1,109 @@
+"""Days that are older than they are kept go, and what is left of them is neither audited again nor called late."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from schemas import GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SOURCES
+from spark_jobs.cli.main import main
+from spark_jobs.config import Configuration
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.errors import WarehouseError
+from spark_jobs.operate.late import is_nothing_late, late_steps
+from spark_jobs.operate.retention import Keep, delete_expired
+from spark_jobs.operate.upkeep import oldest_versions
+from spark_jobs.pipeline.publish.content import content
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.warehouse import Warehouse
+from tests.support.snapshots import healthy_group, load, membership
+
+MIDNIGHT = datetime(2026, 3, 2, tzinfo=UTC)
+#: Seconds after 2026-03-01T10:00: 22:00, midnight, and 02:00.
+AT_22, AT_24, AT_26 = 12 * 3600, 14 * 3600, 16 * 3600
+AUDITED = Interval.parse("2026-03-01T22:00/2026-03-02T02:00")
+DELETED, CUT, KEPT = (
+    Interval.parse(text)
+    for text in (
+        "2026-03-01T23:00/2026-03-02T00:00",
+        "2026-03-02T00:00/2026-03-02T01:00",
+        "2026-03-02T01:00/2026-03-02T02:00",
+    )
+)
+
+
+def since_midnight() -> timedelta:
+    """How long rows are kept, so that those from `MIDNIGHT` on are."""
+    return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - MIDNIGHT
+
+
+def is_late_or_logged(
+    spark: SparkSession, warehouse: Warehouse, caplog: pytest.LogCaptureFixture
+) -> tuple[list[Interval], list[str]]:
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        return late_steps(spark, warehouse, Configuration(), AUDITED), caplog.messages
+
+
+def test_old_days_go_and_nothing_audits_them_again(
+    spark: SparkSession, warehouse: Warehouse, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    load(spark, warehouse, healthy_group(range(AT_22, AT_26, 20), "c1", "c2"))
+    run(spark, warehouse, RunRequest(AUDITED), Configuration())
+    versions = {table: warehouse.version(spark, table) for table in (*SOURCES, *OUTPUTS)}
+    kept = {
+        table: content(warehouse.read(spark, table).where("step_start >= TIMESTAMP '2026-03-02'")) for table in OUTPUTS
+    }
+
+    days = f"{since_midnight().days}d"
+    of_both = ["--keep-snapshots", days, "--keep-results", days]
+    assert main(["maintain", "--warehouse", warehouse.location, *of_both, "--dry-run", "--json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    by_table = {change["table"]: change for change in document["would_delete"]}
+    assert by_table["offset_snapshots"] == {
+        "table": "offset_snapshots",
+        "rows": 360,
+        "first": "2026-03-01T22:00:00Z",
+        "before": "2026-03-02T00:00:00Z",
+    }
+    assert by_table["group_status"]["rows"] == 2
+    assert "topic_snapshots" not in by_table
+    assert {table: warehouse.version(spark, table) for table in versions} == versions
+
+    assert late_steps(spark, warehouse, Configuration(), AUDITED) == []
+    deleted = delete_expired(spark, warehouse, Keep(since_midnight(), since_midnight()))
+    assert {expired.table: expired.rows for expired in deleted} == {
+        name: change["rows"] for name, change in by_table.items()
+    }
+    assert str(deleted[0]) == "membership_snapshots: 360 rows, 2026-03-01T22:00Z to 2026-03-02T00:00Z"
+    assert warehouse.read(spark, MEMBERSHIP_SNAPSHOTS).where("captured_at < TIMESTAMP '2026-03-02'").isEmpty()
+    assert {table: content(warehouse.read(spark, table)) for table in OUTPUTS} == kept
+    assert kept[GROUP_STATUS].rows == 2
+
+    said = ["the steps before 2026-03-02T00:07Z stay as they are: `maintain` has deleted their snapshots or results"]
+    assert is_late_or_logged(spark, warehouse, caplog) == ([], said)
+    assert is_nothing_late(warehouse, Configuration(), DELETED)
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(AT_24 + second, "late") for second in (-5, 5, 3605)]})
+    assert is_late_or_logged(spark, warehouse, caplog) == ([KEPT], said)
+    for step in (DELETED, CUT):
+        with pytest.raises(WarehouseError, match="cannot be audited any more: it needs the snapshots from"):
+            run(spark, warehouse, RunRequest(step), Configuration())
+    run(spark, warehouse, RunRequest(KEPT), Configuration())
+
+    again = delete_expired(spark, warehouse, Keep(snapshots=since_midnight() + timedelta(days=1)))
+    assert again == []
+    assert is_late_or_logged(spark, warehouse, caplog) == ([], said)
+
+
+def test_readers_of_a_warehouse_whose_audits_stopped_keep_their_versions(
+    spark: SparkSession, twins_hour: Warehouse
+) -> None:
+    """They read at the versions of the newest run, whenever that was."""
+    in_a_year = datetime.now(UTC) + timedelta(days=365)
+    assert oldest_versions(DeltaTables(twins_hour), in_a_year)["group_status"] == 1

@@ -1,0 +1,191 @@
+"""The main job on small hand-written histories, and what it does with bad use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from schemas import (
+    ALLOCATIONS,
+    AUDIT_RUNS,
+    CLIENT_SNAPSHOTS,
+    FINDINGS,
+    MEMBERSHIP_SNAPSHOTS,
+    OUTPUTS,
+    REBALANCE_INTERVALS,
+    ROUTE_SNAPSHOTS,
+    Table,
+)
+from spark_jobs.config import Configuration
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.errors import IntervalError, PublishConflictError, SchemaMismatchError, WarehouseError
+from spark_jobs.pipeline.publish.claims import claim
+from spark_jobs.pipeline.publish.content import content
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.runtime.session import SMALL_SETTINGS
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.stored import rows
+from spark_jobs.store.warehouse import Warehouse
+from tests.support.snapshots import HOUR, at, healthy_group, load
+
+REQUEST = RunRequest(HOUR)
+EVERY_20_S = range(0, 600, 20)
+
+
+def stored(warehouse: Warehouse, table: Table) -> list[dict[str, Any]]:
+    """The table's rows, in one order."""
+    return sorted(rows(DeltaTables(warehouse).read(table, table.columns)), key=repr)
+
+
+def versions(spark: SparkSession, warehouse: Warehouse) -> dict[str, int]:
+    return {table.name: warehouse.version(spark, table) for table in OUTPUTS}
+
+
+def test_a_healthy_group_has_intervals_nothing_wrong_and_its_run_is_recorded(
+    spark: SparkSession, warehouse: Warehouse
+) -> None:
+    load(spark, warehouse, healthy_group(EVERY_20_S, "c1", "c2"))
+    result = run(spark, warehouse, REQUEST, Configuration())
+    # The snapshots of 580 s are the last, and hold for one gap (3 × 20 s).
+    (ended,) = result.findings
+    assert (ended["rule"], ended["severity"]) == ("UNOBSERVED", "INFO")
+    assert (ended["start"], ended["end"]) == (at(640).replace(tzinfo=None), at(3600).replace(tzinfo=None))
+    need_clients = [
+        *(
+            "ALLOCATION_DRIFT",
+            "CLIENT_HUNG",
+            "CLOCK_DIFFERS",
+            "FLOW_CONTROLLED",
+            "GHOST_MEMBER",
+            "LONG_PULL_INTERVAL",
+            "NEAR_CAPACITY",
+            "OFFSET_HELD_BACK",
+            "ORDERLY_LOCK_MISSING",
+            "SLOW_LISTENER",
+        )
+    ]
+    assert result.warnings == [
+        "AVG was assumed for 1 groups, as neither clients nor configuration name their strategy, and no client reports "
+        "its queues (see strategy_source)",
+        f"not evaluated, as client_snapshots has no rows: {', '.join(need_clients)}",
+    ]
+    rows = warehouse.read(spark, REBALANCE_INTERVALS).orderBy("interval_start").collect()
+    assert [(row.interval_start, row.interval_end, row.status) for row in rows] == [
+        (at(0).replace(tzinfo=None), at(640).replace(tzinfo=None), "REPLAYED"),
+        (at(640).replace(tzinfo=None), at(3600).replace(tzinfo=None), "UNOBSERVED"),
+    ]
+    first = rows[0]
+    assert (first.member_count, first.queue_count, first.unassigned_queues, first.strategy_source) == (
+        2,
+        4,
+        0,
+        "DEFAULT",
+    )
+    owners = {
+        row.queue_id: [owner.client_id for owner in row.owners] for row in warehouse.read(spark, ALLOCATIONS).collect()
+    }
+    assert owners == {0: ["c1"], 1: ["c1"], 2: ["c2"], 3: ["c2"]}
+    (record,) = warehouse.read(spark, AUDIT_RUNS).collect()
+    assert record.run_id == result.run["run_id"]
+    assert record.source_versions["membership_snapshots"] == warehouse.version(spark, MEMBERSHIP_SNAPSHOTS)
+    assert record.row_counts == {
+        "rebalance_intervals": 2,
+        "allocations": 4,
+        "queue_progress": 4,
+        "group_status": 1,
+        "strategy_comparison": 3,
+        "findings": 1,
+    }
+    assert record.content_hashes["allocations"] == content(warehouse.read(spark, ALLOCATIONS)).hash
+    assert record.configuration_hash == Configuration().hash()
+    assert record.not_evaluated == need_clients
+
+
+def test_no_snapshots_is_unobserved_and_not_an_error(
+    spark: SparkSession, warehouse: Warehouse, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of the group that was there the day before nothing is said, as there is no table of sightings."""
+    load(spark, warehouse, healthy_group(EVERY_20_S, "c1"))
+    result = run(spark, warehouse, RunRequest(Interval.parse("2026-03-02T10:00/2026-03-02T11:00")), Configuration())
+    assert result.findings == []
+    assert len(result.warnings) == 1
+    assert "nothing was observed" in result.warnings[0]
+    assert "there is no table sightings" in caplog.text
+
+
+def test_a_filtered_run_replaces_only_what_it_is_about(spark: SparkSession, copied: Warehouse) -> None:
+    intervals, found = (stored(copied, table) for table in (REBALANCE_INTERVALS, FINDINGS))
+    assert (len(intervals), len(found)) == (2, 4)
+    result = run(spark, copied, RunRequest(HOUR, "c", "other", None), Configuration())
+    assert result.run["row_counts"]["rebalance_intervals"] == 1
+    assert stored(copied, REBALANCE_INTERVALS) == intervals
+    # Findings of a whole group are published with any of its topics.
+    run(spark, copied, RunRequest(HOUR, "c", "g", "t"), Configuration())
+    assert stored(copied, REBALANCE_INTERVALS) == intervals
+    assert stored(copied, FINDINGS) == found
+
+
+@pytest.fixture
+def compiling(spark: SparkSession) -> Iterator[SparkSession]:
+    """Other tests let expressions be interpreted (`tests/conftest.py`)."""
+    interpreted = {name: value for name, value in SMALL_SETTINGS.items() if "codegen" in name}
+    for name in interpreted:
+        spark.conf.unset(name)
+    yield spark
+    for name, value in interpreted.items():
+        spark.conf.set(name, value)
+
+
+@pytest.mark.slow
+def test_compiled_expressions_publish_the_same(compiling: SparkSession, copied: Warehouse) -> None:
+    before = {table: stored(copied, table) for table in OUTPUTS}
+    run(compiling, copied, REQUEST, Configuration())
+    assert {table: stored(copied, table) for table in OUTPUTS} == before
+
+
+def test_without_client_snapshots_the_audit_does_without(spark: SparkSession, warehouse: Warehouse) -> None:
+    load(spark, warehouse, healthy_group(EVERY_20_S, "c1", "c2"))
+    assert warehouse.local_path is not None
+    (warehouse.local_path / CLIENT_SNAPSHOTS.name).rename(warehouse.local_path / "elsewhere")
+    result = run(spark, warehouse, REQUEST, Configuration())
+    assert result.run["row_counts"]["allocations"] == 4
+    assert CLIENT_SNAPSHOTS.name not in result.run["source_versions"]
+    assert "CLIENT_HUNG" in result.run["not_evaluated"]
+
+
+def test_an_interval_off_the_grid_names_the_whole_steps(spark: SparkSession, warehouse: Warehouse) -> None:
+    request = RunRequest(Interval(HOUR.start, HOUR.end + timedelta(minutes=1)))
+    with pytest.raises(IntervalError, match=r"whole steps around it are 2026-03-01T10:00Z/2026-03-01T12:00Z"):
+        run(spark, warehouse, request, Configuration())
+
+
+def test_a_missing_warehouse_says_how_to_load_one(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match=r"no table membership_snapshots .*`rebalance-audit ingest FILE"):
+        run(spark, Warehouse.parse(str(tmp_path / "nothing")), REQUEST, Configuration())
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_table_of_another_schema_lists_every_difference(spark: SparkSession, warehouse: Warehouse) -> None:
+    load(spark, warehouse, healthy_group([], "c1"))
+    name = warehouse.identifier(ROUTE_SNAPSHOTS.name)
+    spark.sql(f"ALTER TABLE {name} ADD COLUMNS (colour STRING, size INT)")
+    with pytest.raises(SchemaMismatchError) as error:
+        run(spark, warehouse, REQUEST, Configuration())
+    assert "column colour (string) is not known; column size (int) is not known" in str(error.value)
+
+
+def test_steps_that_another_run_holds_are_refused_and_nothing_changes(
+    spark: SparkSession, warehouse: Warehouse
+) -> None:
+    load(spark, warehouse, healthy_group([], "c1"))
+    warehouse.create(spark, OUTPUTS)
+    before = versions(spark, warehouse)
+    with claim(warehouse, REQUEST, "first"), pytest.raises(PublishConflictError, match="run first is auditing"):
+        run(spark, warehouse, REQUEST, Configuration())
+    assert versions(spark, warehouse) == before
+    assert not warehouse.exists(spark, AUDIT_RUNS)

@@ -1,0 +1,165 @@
+"""One audit as two tasks, each of which may be run again, leaves the tables of one `run`."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+
+import pytest
+from pyspark.sql import SparkSession
+
+from schemas import AUDIT_RUNS, FINDINGS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, ROUTE_SNAPSHOTS
+from spark_jobs.config import Configuration
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.errors import IntervalError, PublishConflictError, QualityError, WarehouseError
+from spark_jobs.pipeline.publish.claims import claim_task
+from spark_jobs.pipeline.publish.content import content
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.tasks import TASKS, Outcome, ScheduledRun
+from spark_jobs.store.staging import staged
+from spark_jobs.store.warehouse import Warehouse
+from tests.spark.quality import test_gate
+from tests.support.snapshots import HOUR, at, load, membership, offsets, route
+
+CONFIGURATION = Configuration()
+#: 4 queues over the members a, a, b: both a own the first two, b the last, and nobody the third.
+RULES = ["DOUBLE_OWNED_QUEUE", "DUPLICATE_CLIENT_ID", "UNASSIGNED_QUEUE"]
+
+
+def history(spark: SparkSession, warehouse: Warehouse, *, broken_rows: int = 1, hours: int = 1) -> None:
+    """Twins, so that there are findings, and rows that break a rule: a run allows for 1 %, which is one of 181."""
+    times = range(0, hours * 3600, 20)
+    broken = [membership(10 * number + 5, "x", group="") for number in range(broken_rows)]
+    load(
+        spark,
+        warehouse,
+        {
+            MEMBERSHIP_SNAPSHOTS: [*(membership(second, "a", "a", "b") for second in times), *broken],
+            ROUTE_SNAPSHOTS: [route(second, 4) for second in times],
+            OFFSET_SNAPSHOTS: [offsets(second, *[(100 + second, 100 + second, 1)] * 4) for second in times],
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def scheduled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> ScheduledRun:
+    warehouse = Warehouse.parse(str(tmp_path_factory.mktemp("tasks") / "warehouse"))
+    history(spark, warehouse)
+    return ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
+
+
+def hashes(scheduled: ScheduledRun) -> dict[str, str]:
+    return {t.name: content(scheduled.warehouse.read(scheduled.spark, t)).hash for t in OUTPUTS}
+
+
+def do(scheduled: ScheduledRun, *names: str) -> Outcome:
+    return [TASKS[name](scheduled) for name in names][-1]
+
+
+def test_a_task_out_of_turn_says_which_one_to_run(scheduled: ScheduledRun) -> None:
+    with pytest.raises(WarehouseError, match="task audit of run scheduled__1 has staged nothing for 2026"):
+        do(scheduled, "publish")
+    assert not scheduled.warehouse.exists(scheduled.spark, FINDINGS)
+
+
+def test_a_task_waits_until_nobody_does_one_of_the_run(scheduled: ScheduledRun) -> None:
+    with claim_task(scheduled.warehouse, scheduled.name, scheduled.staging):
+        for name in ("audit", "publish"):
+            with pytest.raises(PublishConflictError, match="still doing a task of run scheduled__1"):
+                do(scheduled, name)
+
+
+@pytest.mark.slow
+def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: ScheduledRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is done again, as a retry or a clear would; both are killed first, publishing before it is written down."""
+    spark, warehouse = scheduled.spark, scheduled.warehouse
+    do(scheduled, "audit")
+    with monkeypatch.context() as patch:
+        patch.setattr("spark_jobs.pipeline.run.judged_steps", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            do(scheduled, "audit")
+    with pytest.raises(WarehouseError, match="task audit of run"):
+        do(scheduled, "publish")
+    do(scheduled, "audit")
+    with pytest.raises(WarehouseError, match="audited with another configuration"):
+        do(dataclasses.replace(scheduled, configuration=Configuration(max_gap_seconds=61)), "publish")
+    with monkeypatch.context() as patch:
+        patch.setattr("spark_jobs.pipeline.run.write", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            do(scheduled, "publish")
+    assert not warehouse.exists(spark, AUDIT_RUNS)
+    do(scheduled, "publish")
+    assert sorted(row.rule for row in warehouse.read(spark, FINDINGS).collect()) == RULES
+    assert staged(spark, warehouse, scheduled.results) is None
+    (row,) = warehouse.read(spark, AUDIT_RUNS).collect()
+    assert (row.outcome, row.content_hashes) == ("published", hashes(scheduled))
+    assert "1 rows of membership_snapshots are in quarantine" in row.message
+    by_tasks = hashes(scheduled)
+    run(spark, warehouse, RunRequest(HOUR), CONFIGURATION)
+    assert hashes(scheduled) == by_tasks
+    version = warehouse.version(spark, FINDINGS)
+    assert do(scheduled, "publish").says == f"run {row.run_id} is already published"
+    assert warehouse.version(spark, FINDINGS) == version
+
+
+def test_snapshots_that_come_between_the_tasks_are_audited_before_anything_is_published(
+    spark: SparkSession, warehouse: Warehouse
+) -> None:
+    history(spark, warehouse)
+    scheduled = ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
+    do(scheduled, "audit")
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(1805, "a", "a", "b", "c")]})
+    says = do(scheduled, "publish").says
+    assert says.endswith("; it was audited again, as membership_snapshots changed since the task audit")
+    (published,) = warehouse.read(spark, AUDIT_RUNS).collect()
+    assert published.run_id == says.split()[1]
+    assert published.source_versions[MEMBERSHIP_SNAPSHOTS.name] == warehouse.version(spark, MEMBERSHIP_SNAPSHOTS)
+
+
+@pytest.mark.slow
+def test_what_the_tasks_publish_after_late_snapshots_is_what_a_run_publishes(
+    spark: SparkSession, warehouse: Warehouse
+) -> None:
+    """Snapshots of other steps are not waited for."""
+    history(spark, warehouse)
+    scheduled = ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
+    began = do(scheduled, "audit").says.split()[1]
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(7200, "a")]})
+    assert do(scheduled, "publish").says.startswith(f"run {began} published ")
+    later = dataclasses.replace(scheduled, name="scheduled__2")
+    do(later, "audit")
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(1805, "a", "a", "b", "c")]})
+    do(later, "publish")
+    by_tasks = hashes(later)
+    run(spark, warehouse, RunRequest(HOUR), CONFIGURATION)
+    assert hashes(later) == by_tasks
+
+
+def test_a_closed_gate_leaves_a_rejected_run_and_no_later_task(spark: SparkSession, warehouse: Warehouse) -> None:
+    history(spark, warehouse, broken_rows=3)
+    scheduled = ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
+    with pytest.raises(QualityError, match="few_rows_are_quarantined"):
+        do(scheduled, "audit")
+    assert [row.outcome for row in warehouse.read(spark, AUDIT_RUNS).collect()] == ["rejected"]
+    with pytest.raises(WarehouseError, match="task audit of run"):
+        do(scheduled, "publish")
+
+
+def test_results_that_break_a_law_are_not_published(
+    spark: SparkSession, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(spark, warehouse, test_gate.history())
+    scheduled = ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
+    test_gate.break_rows(monkeypatch)
+    do(scheduled, "audit")
+    for _ in ("once", "again"):
+        with pytest.raises(QualityError, match="rebalance_intervals: members_are_in_order"):
+            do(scheduled, "publish")
+    assert [row.outcome for row in warehouse.read(spark, AUDIT_RUNS).collect()] == ["rejected"]
+    assert not warehouse.exists(spark, FINDINGS)
+
+
+def test_a_step_off_the_grid_is_refused_before_anything_is_read(scheduled: ScheduledRun) -> None:
+    off = Interval(at(1), at(1) + timedelta(hours=1))
+    with pytest.raises(IntervalError, match="step"):
+        do(dataclasses.replace(scheduled, request=RunRequest(off)), "audit")

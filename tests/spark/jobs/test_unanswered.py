@@ -1,0 +1,62 @@
+"""A group that brokers list, and whose members no broker returned, from the recording to the finding."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from schemas import CAPTURE_CALLS, GROUP_STATUS, QUALITY_RESULTS
+from spark_jobs.config import Configuration
+from spark_jobs.operate.verify import verify
+from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.store.warehouse import Warehouse
+from tests.spark.jobs.test_sightings import connections_body, hits, hour, ingest_lines, line, route_body, stats_body
+
+LATE = "RemotingTimeoutException wait response on the channel </10.0.0.1:10911> timeout, 3000(ms)"
+
+
+def called(second: int, group: str, broker: str, fate: str, error: str | None = None) -> str:
+    body = {"fate": fate, "tookMs": 3000, **({"error": error} if error else {})}
+    return line("call", second, json.dumps(body), called=broker, request="connection", subject=group)
+
+
+def recorded() -> list[str]:
+    """From 10:20 to 10:30 group `g` on broker `a`, which never answers about `h`; a proxy does not either."""
+    lines = ['{"kind":"meta","cluster":"c"}']
+    for second in range(1200, 1800, 20):
+        lines += [line("route", second, route_body("a"), topic="t"), called(second, "g", "a", "ANSWERED")]
+        lines.append(line("stats", second, stats_body(a=100), group="g", topic="t"))
+        lines.append(line("connection", second, connections_body(), group="g", broker="a"))
+        lines.append(called(second, "h", "a", "TIMED_OUT" if second < 1240 else "NOT_ASKED", LATE))
+        lines.append(called(second, "h", "proxy p:8080", "REFUSED", "RemotingConnectException connect failed"))
+    return lines
+
+
+def test_a_group_that_was_never_recorded_is_an_error(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
+    ingest_lines(spark, warehouse, tmp_path / "recording.jsonl", recorded())
+    result = run(spark, warehouse, RunRequest(hour(0)), Configuration())
+    assert hits(result.findings) == {
+        ("UNOBSERVED", "g", "INFO", "g", 1840.0),
+        ("UNOBSERVED", "h", "ERROR", "h", 1200.0),
+    }
+    assert result.reported_severities().count("ERROR") == 1
+    (of_h,) = (row for row in result.findings if row["consumer_group"] == "h")
+    assert of_h["cause"] == "NOT_ANSWERED"
+    assert of_h["advice"].endswith(
+        f"a did not answer the request for the group's connections from 2026-03-01T10:20Z on ({LATE})."
+    )
+    (status,) = warehouse.read(spark, GROUP_STATUS).where("consumer_group = 'h'").collect()
+    assert (status.worst_severity, status.finding_count, status.members, status.backlog_end) == ("ERROR", 1, None, None)
+    assert result.run["source_versions"]["capture_calls"] == warehouse.version(spark, CAPTURE_CALLS)
+    assert warehouse.read(spark, QUALITY_RESULTS).where("NOT success AND severity = 'critical'").isEmpty()
+    assert verify(spark, warehouse, result.run["run_id"]).differs == {}
+
+
+def test_nothing_but_calls_is_something_to_report(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
+    lines = [text for text in recorded() if '"kind": "call"' in text or '"meta"' in text]
+    ingest_lines(spark, warehouse, tmp_path / "recording.jsonl", lines)
+    one_group = RunRequest(hour(0), consumer_group="h")
+    result = run(spark, warehouse, one_group, Configuration())
+    assert hits(result.findings) == {("UNOBSERVED", "h", "ERROR", "h", 1200.0)}

@@ -1,0 +1,130 @@
+"""Rows that are set aside: with every reason, once, and never more than a step may lose."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, QUARANTINE, ROUTE_SNAPSHOTS
+from spark_jobs.config import Configuration
+from spark_jobs.config.model import Quality
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.errors import QualityError
+from spark_jobs.pipeline.audit_run import AuditRun
+from spark_jobs.pipeline.check import usual_of
+from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.quality.checks import raise_if_critical
+from spark_jobs.pipeline.run import JudgedRun, judge
+from spark_jobs.store.warehouse import Warehouse
+from tests.support.snapshots import at, load, membership, offsets, route
+
+REQUEST = RunRequest(Interval(at(0), at(3600)))
+GOOD, OTHER = (100, 90, 1), (100, 91, 1)
+
+
+def checked(spark: SparkSession, warehouse: Warehouse, percent: float, run_id: str = "run") -> tuple[JudgedRun, str]:
+    """What a run gives that lets this percentage of a step go; why its gate is closed."""
+    configuration = Configuration(quality=Quality(max_quarantined_percent=percent))
+    run = replace(AuditRun.begin(spark, warehouse, REQUEST, configuration), run_id=run_id)
+    judged = judge(run, usual_of(run))
+    try:
+        raise_if_critical(judged.checked.results)
+    except QualityError as error:
+        return judged, str(error)
+    return judged, ""
+
+
+def quarantine(spark: SparkSession, warehouse: Warehouse) -> list[dict[str, Any]]:
+    rows = warehouse.read(spark, QUARANTINE).orderBy("key", "quarantine_id").collect()
+    return [row.asDict(recursive=True) for row in rows]
+
+
+def broken(seconds: float, **changes: Any) -> dict[str, Any]:
+    """A reading with something wrong."""
+    row = offsets(seconds, GOOD)
+    return row | {"offsets": [row["offsets"][0] | changes]}
+
+
+def test_rows_are_set_aside_with_every_reason_and_only_once(spark: SparkSession, warehouse: Warehouse) -> None:
+    long_name = "n" * 100_000
+    rows = [
+        offsets(0, GOOD),
+        # Three rules of elements, and one of the row.
+        broken(20, broker_name=None, broker_offset=-1, consumer_offset=500_000) | {"topic": ""},
+        # The same twice: one is used. Two that differ: none is, as nobody knows which is true.
+        *[offsets(40, GOOD)] * 2,
+        offsets(60, GOOD),
+        offsets(60, OTHER),
+        # A broken one takes nothing from a good one with its key; the same broken one twice is two rows.
+        offsets(80, GOOD),
+        *[broken(80, queue_id=65536)] * 2,
+        broken(100, broker_name=long_name),
+        # They differ in microseconds, of which their text shows nothing.
+        *[broken(120 + microseconds / 1_000_000, queue_id=65536) for microseconds in (1, 2)],
+    ]
+    load(spark, warehouse, {OFFSET_SNAPSHOTS: rows})
+    first, _ = checked(spark, warehouse, 100)
+    found = quarantine(spark, warehouse)
+    assert {(_second(row), tuple(sorted(row["reasons"]))) for row in found} == {
+        (
+            20,
+            ("CONSUMER_IS_NOT_AHEAD_OF_BROKER", "OFFSETS_ARE_POSSIBLE", "QUEUES_ARE_NAMED", "TOPIC_IS_A_NAME"),
+        ),
+        (40, ("KEYS_ARE_UNIQUE",)),
+        (60, ("KEYS_ARE_UNIQUE",)),
+        (80, ("QUEUES_ARE_NAMED",)),
+        (100, ("QUEUES_ARE_NAMED",)),
+        (120, ("QUEUES_ARE_NAMED",)),
+    }
+    assert len(found) == len(rows) - 3 == 9
+    assert len({row["quarantine_id"] for row in found}) == 9
+    assert len({row["content"] for row in found if _second(row) == 120}) == 1
+    assert {(row["source_table"], row["run_id"]) for row in found} == {("offset_snapshots", "run")}
+    assert json.loads(next(row["content"] for row in found if _second(row) == 20))["offsets"][0]["broker_name"] is None
+    (cut,) = (row for row in found if row["detail"])
+    # The row as JSON is the name and what a good row is.
+    assert cut["detail"].startswith("cut: the row has so many characters: 100")
+    assert (_second(cut), len(cut["content"])) == (100, 65536)
+    again, _ = checked(spark, warehouse, 100, "again")
+    assert quarantine(spark, warehouse) == found
+    for judged in (first, again):
+        assert "9 rows of offset_snapshots are in quarantine" in judged.quality_warnings
+
+
+def _second(row: dict[str, Any]) -> int:
+    time: str = json.loads(row["key"])["captured_at"]
+    return int(time[14:16]) * 60 + int(time[17:19])
+
+
+def test_more_than_a_step_may_lose_closes_the_gate(spark: SparkSession, warehouse: Warehouse) -> None:
+    """Of the step's 50 snapshots one breaks a rule: 2 %."""
+    times = [72 * number for number in range(50)]
+    rows = [offsets(second, GOOD) for second in times[1:]] + [broken(0, consumer_offset=-5)]
+    load(spark, warehouse, {OFFSET_SNAPSHOTS: rows})
+    _, why_not = checked(spark, warehouse, 2.0)
+    assert why_not == ""
+    closed, why = checked(spark, warehouse, 1.9)
+    key = '{"cluster":"c","consumer_group":"g","topic":"t","captured_at":"2026-03-01T10:00:00.000Z"}'
+    assert why == (
+        "the data-quality gate is closed, nothing was published:\n"
+        "offset_snapshots: few_rows_are_quarantined failed in the step 2026-03-01T10:00Z: 2\n"
+        f"  offset_snapshots: offsets_are_possible failed in the step 2026-03-01T10:00Z: 1 rows, for example {key}"
+    )
+    # What each of the rows breaks is there with its key, and it is in quarantine all the same.
+    (one,) = (one for one in closed.checked.results if one.expectation == "offsets_are_possible")
+    assert (one.success, one.severity, one.unexpected_count, one.unexpected_percent) == (False, "warning", 1, 2.0)
+    assert [json.loads(key)["captured_at"] for key in one.examples] == ["2026-03-01T10:00:00.000Z"]
+    assert len(quarantine(spark, warehouse)) == 1
+
+
+def test_brokers_that_are_not_the_hosts_are_a_warning_and_every_row_is_used(
+    spark: SparkSession, warehouse: Warehouse
+) -> None:
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1", broker="b2")], ROUTE_SNAPSHOTS: [route(0, 4)]})
+    judged, why = checked(spark, warehouse, 0)
+    assert why == ""
+    assert not warehouse.exists(spark, QUARANTINE)
+    assert any("brokers_are_the_hosts failed" in one for one in judged.quality_warnings)

@@ -1,0 +1,27 @@
+"""What a run costs that does not depend on how much was recorded: how often Spark goes to work, and what it reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas import SOURCES
+from tests.spark.recording.conftest import EXAMPLE, RECORDING, Audited
+
+pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="the counts are those of a run of one step")
+
+
+def test_a_run_is_few_actions_and_stages(audited: Audited) -> None:
+    print(f"\n{audited.cost}")
+    assert audited.cost.actions <= 8
+    assert audited.cost.stages <= 28
+
+
+def test_a_source_is_read_once_for_its_states_and_once_for_its_readings(audited: Audited) -> None:
+    scans = {table.name: audited.cost.scans.get(table.name, 0) for table in SOURCES}
+    assert scans == {
+        "membership_snapshots": 1,
+        "route_snapshots": 1,
+        "topic_snapshots": 2,
+        "offset_snapshots": 2,
+        "client_snapshots": 2,
+    }

@@ -1,0 +1,191 @@
+"""What `explain` says of moments of the recording, whole texts.
+
+The texts in `tests/data/explained` are checked against the recording's script (moments after T0), its `connection`
+lines (members and addresses, as broker-a sees them) and its `stats` lines (backlog, produced and consumed, added up by
+hand).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections import defaultdict
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from schemas import ALLOCATIONS, REBALANCE_INTERVALS
+from spark_jobs.cli.commands.explain import show_explanation
+from spark_jobs.cli.documents import as_json
+from spark_jobs.cli.show_status import show_group
+from spark_jobs.config import strategy_settings
+from spark_jobs.domain.model.intervals import parse_utc
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.errors import NothingPublishedError
+from spark_jobs.show.explain import ExplainRequest, explain_group
+from spark_jobs.show.status import statuses
+from spark_jobs.show.text.arithmetic import sizes
+from spark_jobs.show.text.explanation_text import lines
+from spark_jobs.store.read.delta import DeltaTables
+from tests.spark.recording.conftest import EXAMPLE, RECORDING, Audited
+
+EXPLAINED = Path(__file__).parents[2] / "data" / "explained"
+pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="the texts are those of the recording of the project")
+
+#: Name of the text | group | at.
+MOMENTS = """
+healthy            | order-service   | 2026-11-21T02:05Z
+twins              | payment-service | 2026-11-21T02:10Z
+offline            | batch-export    | 2026-11-21T02:10Z
+hung               | audit-service   | 2026-11-21T02:12Z
+split-subscription | notify-service  | 2026-11-21T02:10Z
+configured-hole    | config-service  | 2026-11-21T02:10Z
+rooms              | geo-service     | 2026-11-21T02:10Z
+hash-ring-twins    | tick-service    | 2026-11-21T02:12Z
+broadcast          | price-cache     | 2026-11-21T02:10Z
+gap                | order-service   | 2026-11-21T02:40Z
+brokers-disagree   | order-service   | 2026-11-21T02:24Z
+"""
+
+
+def moments() -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("|")] for line in MOMENTS.strip().splitlines()]
+
+
+def question(group: str, at: str, topic: str | None = None, cluster: str | None = None) -> ExplainRequest:
+    return ExplainRequest(group, parse_utc(at), cluster, topic)
+
+
+@pytest.mark.parametrize(("name", "group", "at"), moments(), ids=[name for name, _, _ in moments()])
+def test_a_moment_is_told(spark: SparkSession, audited: Audited, name: str, group: str, at: str) -> None:
+    story = explain_group(DeltaTables(audited.warehouse), question(group, at))
+    file = io.StringIO()
+    show_explanation(Console(file=file, width=80), lines(story))
+    assert file.getvalue() == (EXPLAINED / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def test_the_tutorial_shows_what_is_told() -> None:
+    tutorial = (EXPLAINED.parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    (excerpt,) = re.findall(r"^```text\n(.*?)^```", tutorial, re.DOTALL | re.MULTILINE)
+    explained = (EXPLAINED / "twins.txt").read_text(encoding="utf-8")
+    assert " ".join(excerpt.split()) in " ".join(explained.split())
+
+
+def test_a_retry_topic_is_told_when_it_is_named(spark: SparkSession, audited: Audited) -> None:
+    """Nothing was ever consumed again: there is nothing to be behind of."""
+    request = question("payment-service", "2026-11-21T02:10Z", "%RETRY%payment-service")
+    story = explain_group(DeltaTables(audited.warehouse), request)
+    document = json.loads(as_json(asdict(story)))
+    (topic,) = document["topics"]
+    (view,) = topic["views"]
+    assert (topic["topic"], topic["is_retry"], document["quiet_topics"]) == ("%RETRY%payment-service", True, [])
+    assert (view["queues"], view["members"][0]["queues"], view["members"][1]["queues"]) == ("broker-a:0",) * 3
+    assert (topic["backlog"]["first"], topic["backlog"]["last"], topic["backlog"]["unknown"]) == (0, 0, [])
+    topics = {finding["topic"] for finding in document["findings"]}
+    assert topics == {None, "%RETRY%payment-service"}
+    assert document["at"] == "2026-11-21T02:10:00Z"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (
+            question("paymentservice", "2026-11-21T02:10Z"),
+            "there is no consumer group paymentservice: did you mean payment-service or",
+        ),
+        (
+            question("payment-service", "2026-11-21T02:10Z", "payment"),
+            "payment-service has no topic payment in 2026-11-21T02:00Z/2026-11-21T03:00Z: did you mean payments?",
+        ),
+        (
+            question("payment-service", "2026-11-21T02:10Z", "zzz"),
+            "payment-service has no topic zzz in 2026-11-21T02:00Z/2026-11-21T03:00Z: its topics are "
+            "payments, %RETRY%payment-service",
+        ),
+        (
+            question("payment-service", "2026-11-21T03:00Z"),
+            "payment-service was not audited in 2026-11-21T03:00Z/2026-11-21T04:00Z: its first audited step began at "
+            "2026-11-21T02:00Z, its last at 2026-11-21T02:00Z",
+        ),
+        (
+            question("payment-service", "2026-11-21T02:10Z", cluster="elsewhere"),
+            "there is no cluster elsewhere with a group payment-service: that group is in demo",
+        ),
+    ],
+)
+def test_what_is_not_there_is_an_error_that_helps(
+    spark: SparkSession, audited: Audited, wanted: ExplainRequest, message: str
+) -> None:
+    with pytest.raises(NothingPublishedError) as error:
+        explain_group(DeltaTables(audited.warehouse), wanted)
+    assert str(error.value).startswith(message)
+
+
+def test_the_arithmetic_is_that_of_every_allocation(spark: SparkSession, audited: Audited) -> None:
+    """Of every replayed interval: what is told of a position is what the allocations give its client, but for the time
+    in which clients may still have the queues of another route.
+    """
+    owned: dict[tuple[Any, ...], int] = defaultdict(int)
+    following = set()
+    for row in audited.rows(spark, ALLOCATIONS):
+        if row["settled_at"] is not None:
+            following.add(key(row))
+        for owner in row["owners"]:
+            owned[(*key(row), owner["client_id"], owner["client_addr"])] += 1
+    looked_at = set()
+    for row in audited.rows(spark, REBALANCE_INTERVALS):
+        settings = strategy_settings(audited.configuration, row["cluster"], row["consumer_group"])
+        if row["status"] != "REPLAYED" or key(row) in following:
+            continue
+        queues = [MessageQueue(row["topic"], queue["broker_name"], queue["queue_id"]) for queue in row["queues"]]
+        client_ids = [member["client_id"] for member in row["members"]]
+        for member in row["members"]:
+            share_sizes = sizes(settings.named(member["strategy"]), queues, client_ids)
+            share = share_sizes[client_ids.index(member["client_id"])] if member["subscribes"] else 0
+            assert owned[(*key(row), member["client_id"], member["client_addr"])] == share, row
+            looked_at.add(member["strategy"])
+    assert looked_at == {"AVG", "AVG_BY_CIRCLE", "CONFIG", "CONSISTENT_HASH", "MACHINE_ROOM", "MACHINE_ROOM_NEARBY-AVG"}
+
+
+def key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("consumer_group", "topic", "membership_view", "interval_start"))
+
+
+def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None:
+    """Those in which an ERROR is still open come first; `legacy-import` names its root cause before its symptoms."""
+    newest = statuses(DeltaTables(audited.warehouse))
+    assert newest.newest_step == datetime(2026, 11, 21, 2, tzinfo=UTC)
+    names = [group["consumer_group"] for group in newest.groups]
+    assert names[:3] == ["mixed-service", "notify-service", "config-service"]
+    assert names[-5:] == ["near-service", "order-service", "ledger", "pop-service", "price-cache"]
+    assert len(names) == 17
+    (only,) = statuses(DeltaTables(audited.warehouse), "demo", "legacy-import").groups
+    file = io.StringIO()
+    show_group(Console(file=file, width=80), statuses(DeltaTables(audited.warehouse), None, only["consumer_group"]))
+    assert file.getvalue().splitlines() == [
+        "ERROR legacy-import (cluster demo), step 2026-11-21T02:00Z",
+        "  root cause      STRANDED_WRITE_QUEUES since=2026-11-21T02:02:28Z (24 min 27 s, open)",
+        "  found           STRANDED_WRITE_QUEUES, SLOW_LISTENER, UNOBSERVED, CONSUMER_LAGGING, FLOW_CONTROLLED, "
+        "NEAR_CAPACITY",
+        "  members         2, 0 idle",
+        "  queues owned    4/0/0 (once/more often/never)",
+        "  backlog         73 → 2,229, 11,767 stranded, 4 queues unknown",
+        "  oldest message  9 min 26 s",
+        "  caught up in    never",
+        "  deleted in      2 d 23 h",
+        "  rates           7.8/s in, 6.4/s out",
+        "  utilisation     15 % (busiest 157 % of its LISTENER), headroom 0.0/s",
+        "  limit           listener",
+        "  more consumers? Yes, at least 2 more consumers, up to 4 in all, if what the listener calls (a database, for "
+        "example) can handle it: the listener was the limit, 2 members shared 4 queues, and at least 2,229 messages "
+        "piled up in 2 queues. The slow member has 1 consume thread. The backlog of 4 queues is unknown. With 2 more "
+        "members the highest backlog would have been about 36 instead of 2,229.",
+    ]
+    with pytest.raises(NothingPublishedError, match="did you mean payment-service"):
+        statuses(DeltaTables(audited.warehouse), None, "paymnt-service")

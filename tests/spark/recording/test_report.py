@@ -1,0 +1,139 @@
+"""The report of the recording: what was done to the cluster is where and when the script says it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.domain.model.intervals import Interval, parse_utc
+from spark_jobs.errors import NothingPublishedError, ReportFileError
+from spark_jobs.show.report import ReportRequest, report, write_page
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.warehouse import Warehouse
+from tests.spark.recording.conftest import EXAMPLE, RECORDING, Audited
+from tests.spark.recording.test_timeline import T0, TOLERANCE
+from tests.support.browser import needs_browser
+from tests.support.opened import Opened
+
+pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="times are those of the recording that ships")
+#: What the recorder saw.
+RECORDED = Interval.parse("2026-11-21T02:02:28/2026-11-21T02:26:55")
+
+
+@pytest.fixture(scope="session")
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="session")
+def html(audited: Audited, told: list[str]) -> str:
+    return report(DeltaTables(audited.warehouse), ReportRequest(RECORDED), told.append)
+
+
+def place_of(seen: Opened, group: str) -> str:
+    """Opens the page of a group from the fleet; its id."""
+    seen.page.click(f".fleet a:text-is('{group}')")
+    id = str(seen.page.evaluate("location.hash")).removeprefix("#")
+    seen.charts(id)
+    return id
+
+
+def is_about(milliseconds: float, seconds: float) -> bool:
+    """Whether a moment of the page is so many seconds after T0, as exactly as snapshots can tell."""
+    return abs(milliseconds / 1000 - T0.timestamp() - seconds) <= TOLERANCE.total_seconds()
+
+
+@needs_browser
+def test_twins_hatch_their_queues_and_leave_four_red_for_ten_minutes(
+    html: str, open_page: Callable[..., Opened]
+) -> None:
+    """309 s after T0 both consumers have the id 172.17.0.1@1; they leave at 930 and 932."""
+    seen = open_page(html)
+    id = place_of(seen, "payment-service")
+    hatched = seen.data("Owners", "several")
+    red = [one for one in seen.data("Owners", "spans") if one["colour"] == "#D7191C"]
+    assert [one["queue"] for one in hatched] == [f"broker-a:{queue}" for queue in range(4)]
+    assert [one["queue"] for one in red] == [f"broker-a:{queue}" for queue in range(4, 8)]
+    assert all(is_about(one["left"], 309) and is_about(one["right"], 932) for one in hatched + red)
+    assert {one["why"] for one in red} == {"DUPLICATE_CLIENT_ID"}
+    assert all(one["owner"].count("172.17.0.1@1") == 2 for one in hatched)
+    assert "broker-a:5" in seen.hover("Owners", parse_utc("2026-11-21T02:12").timestamp() * 1000, 6)
+    # What nobody consumed in ten minutes: half of 19.6 messages a second.
+    assert seen.page.locator(f"#{id} .finding.ERROR").count() == 3
+    assert max(one["y"] for one in seen.data("Backlog", "total")) == pytest.approx(9.8 * 620, rel=0.02)
+    assert seen.complaints == []
+
+
+@needs_browser
+def test_rebalances_stand_where_the_script_put_them(html: str, open_page: Callable[..., Opened]) -> None:
+    """order-service: two more at 360, one leaves at 600, broker-b 8 → 10 queues at 840, killed 1200, back 1290."""
+    seen = open_page(html)
+    place_of(seen, "order-service")
+    rebalances = seen.data("Owners", "rebalances")
+    for trigger, seconds in (
+        ("MEMBER_JOINED", 360),
+        ("MEMBER_LEFT", 600),
+        ("QUEUES_ADDED", 840),
+        ("BROKER_GONE", 1200),
+        ("BROKER_BACK", 1290),
+    ):
+        assert any(one["trigger"] == trigger and is_about(one["x"], seconds) for one in rebalances), trigger
+
+
+@needs_browser
+def test_a_broadcast_group_says_that_nothing_is_shared(html: str, open_page: Callable[..., Opened]) -> None:
+    seen = open_page(html)
+    id = place_of(seen, "price-cache")
+    assert "Not applicable (BROADCASTING)" in seen.page.inner_text(f"#{id}")
+    assert seen.data("Members", "spans") == []
+
+
+@needs_browser
+def test_the_page_says_where_its_numbers_come_from(
+    html: str, audited: Audited, open_page: Callable[..., Opened]
+) -> None:
+    footer = open_page(html).page.inner_text("footer")
+    assert audited.result.run["run_id"] in footer
+    assert audited.configuration.hash()[:16] in footer
+    assert all(f"{name} {version}" in footer for name, version in audited.result.run["source_versions"].items())
+
+
+def test_one_group_is_a_page_of_its_own(audited: Audited) -> None:
+    page = report(DeltaTables(audited.warehouse), ReportRequest(RECORDED, "demo", "geo-service"), lambda _: None)
+    assert "<title>Consumer group geo-service</title>" in page
+    assert "payment-service" not in page
+
+
+@pytest.mark.parametrize(
+    ("interval", "cluster", "group", "said"),
+    [
+        ("2026-11-21T02:00/2026-11-21T03:00", None, "payment-servce", "did you mean payment-service"),
+        ("2026-11-21T02:00/2026-11-21T03:00", "prod", "geo-service", "that group is in demo"),
+        ("2026-11-21T04:00/2026-11-21T05:00", None, "geo-service", "geo-service was not audited in 2026-11-21T04:00Z"),
+        ("2026-11-21T02:00/2026-11-21T03:00", "prod", None, "there is no cluster prod; audited clusters: demo"),
+        ("2026-11-21T04:00/2026-11-21T05:00", None, None, "the first audited step began at 2026-11-21T02:00Z"),
+    ],
+)
+def test_what_is_not_there_is_said_in_one_sentence(
+    audited: Audited, interval: str, cluster: str | None, group: str | None, said: str
+) -> None:
+    request = ReportRequest(Interval.parse(interval), cluster, group)
+    with pytest.raises(NothingPublishedError, match=said):
+        report(DeltaTables(audited.warehouse), request, lambda _: None)
+
+
+def test_a_warehouse_without_runs_says_what_to_do(warehouse: Warehouse) -> None:
+    assert warehouse.local_path is not None
+    warehouse.local_path.mkdir()
+    with pytest.raises(NothingPublishedError, match="rebalance-audit run --warehouse URI"):
+        report(DeltaTables(warehouse), ReportRequest(RECORDED), lambda _: None)
+
+
+def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    write_page("old", tmp_path / "report.html")
+    write_page("new", tmp_path / "report.html")
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("report.html", "new")]
+    with pytest.raises(ReportFileError, match=r"no/report\.html"):
+        write_page("new", tmp_path / "no" / "report.html")

@@ -1,0 +1,85 @@
+"""What is counted of an audit: in a log written by hand, and in a session."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from schemas import MEMBERSHIP_SNAPSHOTS
+from spark_jobs.store.warehouse import Warehouse
+from tests.support.counted import Counts, counted, counts
+from tests.support.snapshots import load, membership
+
+SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
+
+
+def node(*children: Any, location: str | None = None) -> dict[str, Any]:
+    metadata = {} if location is None else {"Location": f"PreparedDeltaFileIndex(1 paths)[file:/tmp/{location}]"}
+    return {"nodeName": "node", "metadata": metadata, "children": list(children)}
+
+
+def started(query: int, root: int, plan: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "Event": f"{SQL}ExecutionStart",
+        "executionId": query,
+        "rootExecutionId": root,
+        "sparkPlanInfo": plan,
+    }
+
+
+def job(number: int, query: int | None, stages: list[int], description: str | None = None) -> dict[str, Any]:
+    named = {"spark.sql.execution.id": None if query is None else str(query), "spark.job.description": description}
+    infos = [{"Stage ID": stage} for stage in stages]
+    properties = {key: value for key, value in named.items() if value is not None}
+    return {"Event": "SparkListenerJobStart", "Job ID": number, "Properties": properties, "Stage Infos": infos}
+
+
+def submitted(stage: int) -> dict[str, Any]:
+    return {"Event": "SparkListenerStageSubmitted", "Stage Info": {"Stage ID": stage}}
+
+
+def test_an_action_is_one_with_all_that_it_starts() -> None:
+    events = [
+        started(0, 0, node(node(location="w/offset_snapshots"), node(location="w/offset_snapshots"))),
+        started(1, 0, node(node(location="w/offset_snapshots/_delta_log/0.json"))),
+        job(0, 1, [0], "Delta: Filtering files for query"),
+        submitted(0),
+        job(1, 0, [1]),
+        submitted(1),
+        {
+            "Event": f"{SQL}AdaptiveExecutionUpdate",
+            "executionId": 0,
+            "sparkPlanInfo": node(location="w/offset_snapshots"),
+        },
+        job(2, 0, [1, 2]),  # the first is there already
+        submitted(2),
+        started(2, 2, node(node(location="w/route_snapshots"))),
+        job(3, 2, [3]),
+        submitted(3),
+        started(4, 4, node()),  # without a job: a command that reads nothing
+        job(4, None, [4]),
+        submitted(4),
+        job(5, None, []),  # nothing to be done
+        {"Event": "SparkListenerTaskEnd", "Stage ID": 4},
+    ]
+    scans = {"offset_snapshots": 1, "route_snapshots": 1}
+    assert counts(map(json.dumps, events)) == Counts(actions=3, jobs=5, stages=5, log_stages=1, tasks=1, scans=scans)
+
+
+def test_in_a_session_what_lies_outside_the_block_does_not_count(
+    spark: SparkSession, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    (tmp_path / "events").mkdir()
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")]})
+    rows = warehouse.read(spark, MEMBERSHIP_SNAPSHOTS)
+    rows.collect()
+    with counted(spark, tmp_path / "events") as found:
+        rows.select("captured_at").union(rows.select("captured_at").where("broker_name IS NOT NULL")).collect()
+        spark.sparkContext.parallelize([1, 2], 2).count()
+    rows.collect()
+    told = found()
+    assert (told.actions, told.scans) == (2, {"membership_snapshots": 2})
+    assert told.stages - told.log_stages == 2

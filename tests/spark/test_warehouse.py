@@ -1,0 +1,123 @@
+"""Tables are made from their schemas, and found again only as such."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from schemas import MEMBERSHIP_SNAPSHOTS, OUTPUTS, REBALANCE_INTERVALS, SOURCES, TABLES
+from schemas.types import Struct
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.errors import SchemaMismatchError, WarehouseError
+from spark_jobs.pipeline.publish.claims import claim
+from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.store.staging import drop_staged, stage, staged_times
+from spark_jobs.store.warehouse import Warehouse
+from tests.support.snapshots import at, load, membership
+
+HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
+
+
+def test_every_column_says_what_it_means() -> None:
+    for table in TABLES:
+        for field in table.schema:
+            assert field.comment, f"{table.name}.{field.name}"
+        assert set(table.key) <= set(table.schema.names), table.name
+
+
+def test_tables_are_made_as_their_schemas_say(spark: SparkSession, warehouse: Warehouse) -> None:
+    warehouse.create(spark, [MEMBERSHIP_SNAPSHOTS, REBALANCE_INTERVALS])
+    described = spark.sql(f"DESCRIBE {warehouse.identifier('membership_snapshots')}").collect()
+    comments = {row.col_name: row.comment for row in described}
+    assert comments["consumer_group"] == "consumer group"
+    detail = warehouse.delta_table(spark, MEMBERSHIP_SNAPSHOTS).detail().collect()[0]
+    assert detail.clusteringColumns == ["captured_at"]
+    assert detail.properties["delta.constraints.known_message_model"]
+    outputs = warehouse.delta_table(spark, REBALANCE_INTERVALS).detail().collect()[0]
+    assert outputs.partitionColumns == ["step_start"]
+
+
+def test_the_day_is_generated_and_constraints_hold(spark: SparkSession, warehouse: Warehouse) -> None:
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1"), membership(86_400)]})
+    days = {str(row.captured_date) for row in warehouse.read(spark, MEMBERSHIP_SNAPSHOTS).collect()}
+    assert days == {"2026-03-01", "2026-03-02"}
+    wrong_model = {**membership(0, "c1"), "message_model": "SHOUTING"}
+    without_group = {**membership(0, "c1"), "consumer_group": None}
+    for wrong in (wrong_model, without_group):
+        with pytest.raises((PySparkException, Py4JJavaError, ValueError), match=r"known_message_model|consumer_group"):
+            load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [wrong]})
+
+
+def test_a_table_from_before_the_request_modes_is_refused_by_name_until_it_has_them(
+    spark: SparkSession, warehouse: Warehouse
+) -> None:
+    fields = [field for field in MEMBERSHIP_SNAPSHOTS.schema if field.name != "request_modes"]
+    before = replace(MEMBERSHIP_SNAPSHOTS, schema=Struct(*fields))
+    warehouse.create(spark, [before])
+    with pytest.raises(SchemaMismatchError, match=r"column request_modes\[\]\.mode \(string\) is missing"):
+        warehouse.read(spark, MEMBERSHIP_SNAPSHOTS)
+    modes = "ARRAY<STRUCT<topic: STRING, mode: STRING, pop_share_queue_num: INT>>"
+    spark.sql(f"ALTER TABLE {warehouse.identifier(before.name)} ADD COLUMN request_modes {modes}")
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")]})
+    assert [row.request_modes for row in warehouse.read(spark, MEMBERSHIP_SNAPSHOTS).collect()] == [None]
+
+
+def test_a_version_can_be_pinned(spark: SparkSession, warehouse: Warehouse) -> None:
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")]})
+    version = warehouse.version(spark, MEMBERSHIP_SNAPSHOTS)
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(20, "c1")]})
+    pinned = warehouse.read(spark, MEMBERSHIP_SNAPSHOTS, version).collect()
+    assert [row.captured_at for row in pinned] == [at(0).replace(tzinfo=None)]
+
+
+def test_a_schema_that_is_not_there_is_named(spark: SparkSession) -> None:
+    with pytest.raises(WarehouseError, match=r"there is no schema spark_catalog\.nowhere: make it with CREATE SCHEMA"):
+        Warehouse.parse("spark_catalog.nowhere").create(spark, [MEMBERSHIP_SNAPSHOTS])
+
+
+def test_a_catalog_schema_is_a_warehouse_too(spark: SparkSession) -> None:
+    spark.sql("CREATE SCHEMA IF NOT EXISTS spark_catalog.audit_test")
+    try:
+        warehouse = Warehouse.parse("spark_catalog.audit_test")
+        assert warehouse.in_catalog
+        load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")]})
+        assert warehouse.read(spark, MEMBERSHIP_SNAPSHOTS).count() == 1
+        frame = stage(spark, warehouse, "x", spark.range(3))
+        assert frame.count() == 3
+        assert list(staged_times(spark, warehouse)) == ["x"]
+        with claim(warehouse.folder(spark), RunRequest(HOUR), "first") as held:
+            databases = Path(urlsplit(str(spark.conf.get("spark.sql.warehouse.dir"))).path)
+            files = (databases / "audit_test.db" / "_claims").glob("*.json")
+            assert [path.name for path in files] == [f"{held.name}.json"]
+        drop_staged(spark, warehouse, "x")
+        assert staged_times(spark, warehouse) == {}
+    finally:
+        spark.sql("DROP SCHEMA spark_catalog.audit_test CASCADE")
+
+
+@pytest.mark.parametrize("text", ["", "   "])
+def test_an_empty_location_is_refused(text: str) -> None:
+    with pytest.raises(WarehouseError, match="warehouse is empty"):
+        Warehouse.parse(text)
+
+
+def test_credentials_in_a_uri_are_refused_and_not_repeated() -> None:
+    with pytest.raises(WarehouseError, match="has credentials in it") as raised:
+        Warehouse.parse("s3a://AKIA:hush@bucket/audit")
+    assert "hush" not in str(raised.value)
+    assert Warehouse.parse("abfss://container@account.dfs.core.windows.net/audit").scheme == "abfss"
+
+
+def test_locations() -> None:
+    assert Warehouse.parse("s3a://bucket/audit/").identifier("t") == "delta.`s3a://bucket/audit/t`"
+    assert Warehouse.parse("s3a://bucket/a`b").identifier("t") == "delta.`s3a://bucket/a``b/t`"
+    assert Warehouse.parse("s3a://bucket/audit").local_path is None
+    assert Warehouse.parse("file:/data/audit").local_path == Path("/data/audit")
+    assert Warehouse.parse("main.audit").identifier("t") == "main.audit.t"
+    assert len(SOURCES) + len(OUTPUTS) < len(TABLES)

@@ -1,0 +1,54 @@
+"""Audit recordings without Spark, and leave a warehouse that every command that only reads can show.
+
+python -m tests.support.look WAREHOUSE 2026-11-21T02:00/2026-11-21T03:00 CADENCE_SECONDS FILE…
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from deltalake import DeltaTable, write_deltalake
+
+from schemas import AUDIT_RUNS, OUTPUTS, SOURCES
+from spark_jobs.config import Configuration
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.pipeline.gather.rows import tables
+from tests.support.gathered import Rows
+from tests.support.kernel import judged, recorded_rows
+from tests.support.stored import arrow_table, audit_run, write
+
+
+def audit_into(warehouse: Path, interval: Interval, cadence_seconds: int, recordings: Iterable[Path]) -> None:
+    """Write the source rows of the recordings, and what an audit of the interval in steps of an hour publishes."""
+    rows_into(warehouse, interval, cadence_seconds, recorded_rows(*recordings))
+
+
+def rows_into(warehouse: Path, interval: Interval, cadence_seconds: int, rows: Rows) -> None:
+    """The same of source rows."""
+    configuration = Configuration(cadence_seconds=cadence_seconds)
+    outputs = tables(judged(rows, interval, configuration.audit_settings))
+    for table in SOURCES:
+        write_deltalake(warehouse / table.name, arrow_table(table, rows.get(table, ())), mode="append")
+    for table in OUTPUTS:
+        write_deltalake(warehouse / table.name, outputs[table.name], mode="append")
+    versions, sources = (
+        {table.name: DeltaTable(warehouse / table.name).version() for table in tables_of}
+        for tables_of in (OUTPUTS, SOURCES)
+    )
+    finished_at = interval.end + timedelta(minutes=1)
+    values = {"finished_at": finished_at, "configuration": configuration.model_dump_json(), "source_versions": sources}
+    write(warehouse, AUDIT_RUNS, [audit_run(interval, versions, **values)])
+
+
+def main(arguments: Sequence[str]) -> None:
+    warehouse, interval, cadence, *recordings = arguments
+    shutil.rmtree(warehouse, ignore_errors=True)
+    audit_into(Path(warehouse), Interval.parse(interval), int(cadence), map(Path, recordings))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,255 @@
+"""What the offset readings of one queue in one interval say: how much came in and went out, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby, pairwise, takewhile
+from typing import NamedTuple
+
+from tests.support.oracle.snapshots import OffsetSnapshot, StepWindow
+from tests.support.oracle.timeline import RebalanceInterval, Status
+from tests.support.oracle.verdicts import Limits, Reading, moved_at, spans
+
+
+class QueueReading(NamedTuple):
+    """One look at a queue: microseconds, next offset to write, to consume, store time (ms) of the last consumed one."""
+
+    at: int
+    end_offset: int | None
+    consumer_offset: int | None
+    last_timestamp: int | None
+
+    @property
+    def consumed_to(self) -> int | None:
+        """Next offset to consume; None where the group never committed, though there is something. An offset without
+        an end was committed.
+        """
+        if self.consumer_offset == 0 and not self.end_offset:
+            return 0
+        return self.consumer_offset if self.consumer_offset or self.last_timestamp else None
+
+    @property
+    def lag(self) -> int | None:
+        """Messages; the two offsets are read one after the other, so a small negative difference is none."""
+        if self.end_offset is None or self.consumed_to is None or self.is_beyond_end:
+            return None
+        return max(self.end_offset - self.consumed_to, 0)
+
+    @property
+    def is_beyond_end(self) -> bool:
+        """Return whether the next offset to consume is more than 64 messages above the next one to write."""
+        known = self.end_offset is not None and self.consumed_to is not None
+        return known and (self.consumed_to or 0) - (self.end_offset or 0) > 64
+
+
+class Log:
+    """A queue's readings in a step, when its end offset fell although its messages are the same ones, and which of its
+    readings are `beyond` the end of other messages, or show the offset of one that is (`former`).
+    """
+
+    def __init__(self, readings: Sequence[QueueReading]) -> None:
+        self.same_after_fall: set[int] = set()
+        self._away: list[tuple[int, int, int]] = []
+        for number, (before, after) in enumerate(pairwise(readings), 1):
+            if before.end_offset is None or after.end_offset is None or after.end_offset >= before.end_offset:
+                continue
+            back_at = _jumped_back(readings[number - 1 :], before.end_offset, before.end_offset - after.end_offset)
+            is_old = _shows_old_message(readings[number:], before)
+            if is_old or (is_old is None and back_at is not None):
+                self.same_after_fall.add(after.at)
+                if back_at is not None:
+                    self._away.append((after.at, back_at, before.end_offset))
+        self.beyond = {
+            reading.at
+            for reading in readings
+            if reading.is_beyond_end and not any(at <= reading.at for at in self.same_after_fall)
+        }
+        self.former = {
+            reading.at
+            for number, reading in enumerate(readings)
+            for other in takewhile(_is_at(reading), reversed(readings[: number + 1]))
+            if other.at in self.beyond
+        }
+
+    def produced(self, before: QueueReading, after: QueueReading) -> int | None:
+        """The messages that came; of the way back up only what is above the highest end offset before."""
+        away = [(until, high) for since, until, high in self._away if since <= after.at <= until]
+        if not away:
+            return _produced(before, after)
+        if after.end_offset is None or any(after.at < until for until, _ in away):
+            return None
+        return after.end_offset - max(high for _, high in away)
+
+
+def _is_at(reading: QueueReading) -> Callable[[QueueReading], bool]:
+    return lambda other: other.consumed_to == reading.consumed_to
+
+
+def _jumped_back(readings: Sequence[QueueReading], high: int, fall: int) -> int | None:
+    """When the end offset is again where it was at the first reading, if it came there by a jump."""
+    for before, after in pairwise(readings):
+        if after.end_offset is not None and after.end_offset >= high:
+            is_jump = before.end_offset is not None and 2 * (after.end_offset - before.end_offset) >= fall
+            return after.at if is_jump else None
+    return None
+
+
+def _shows_old_message(readings: Sequence[QueueReading], before: QueueReading) -> bool | None:
+    """Return whether the first offset behind the one before the fall is of a message a minute older; None: no such
+    offset.
+    """
+    for reading in readings:
+        known = reading.consumed_to and (reading.last_timestamp or 0) > 0 and before.consumed_to is not None
+        if known and (reading.consumed_to or 0) < (before.consumed_to or 0) and (reading.consumed_to or 0) > 0:
+            return (reading.last_timestamp or 0) * 1000 < before.at - 60_000_000
+    return None
+
+
+class Progress(NamedTuple):
+    """The measures of `queue_progress`, in messages and microseconds."""
+
+    readings: int
+    last_reading_at: int | None
+    consumer_offset: int | None
+    produced: int | None
+    consumed: int | None
+    rewinds: int | None
+    rewound: int | None
+    rewound_max: int | None
+    rewound_at: int | None
+    moved_at: int | None
+    lag_first: int | None
+    lag_last: int | None
+    lag_max: int | None
+    age_ms: int | None
+    stuck_growth: int
+    stuck_produced: int
+    stuck_time: int
+    verdict: str | None
+
+
+def progress(
+    readings: Sequence[QueueReading],
+    before: QueueReading | None,
+    whole: Sequence[QueueReading],
+    start: int,
+    limits: Limits,
+    log: Log,
+) -> Progress:
+    """What the readings of one interval say, in the order of time, from `start` on.
+
+    `before`: the queue's last reading before them. What came in and went out between two readings belongs to the later
+    one; what moved is told from the interval's own readings, verdicts from those of the `whole` interval, before the
+    step, too.
+    """
+    first, last = (readings[0], readings[-1]) if readings else (None, None)
+    own = [Reading(reading.at, reading.consumed_to, reading.lag) for reading in readings]
+    pairs = list(pairwise([*([before] if before else []), *readings]))
+    forward = [messages for pair in pairs if (messages := _forward(*pair, log)) is not None]
+    back = [(messages, pair[1].at) for pair in pairs if (messages := _back(*pair, log)) is not None]
+    greatest = max(back, default=(None, None))
+    windows = spans([Reading(reading.at, reading.consumed_to, reading.lag) for reading in whole], start, limits)
+    lags = [(reading.at, reading.lag) for reading in readings if reading.lag is not None]
+    return Progress(
+        readings=len(readings),
+        last_reading_at=last.at if last and last.consumed_to is not None else None,
+        consumer_offset=last.consumed_to if last else None,
+        produced=_sum(log.produced(*pair) for pair in pairs),
+        consumed=_sum(forward),
+        rewinds=len(back) if forward or back else None,
+        rewound=_sum(messages for messages, _ in back),
+        rewound_max=greatest[0],
+        rewound_at=greatest[1],
+        moved_at=max(moved_at(own), default=None),
+        lag_first=first.lag if first else None,
+        lag_last=last.lag if last else None,
+        lag_max=max((lag for _, lag in lags), default=None),
+        age_ms=_age(last) if last else None,
+        stuck_growth=sum(after - before for (_, before), (at, after) in pairwise(lags) if windows.cover(at)),
+        stuck_produced=sum(log.produced(*pair) or 0 for pair in pairs if windows.cover(pair[1].at)),
+        stuck_time=windows.time(start),
+        verdict=windows.worst if last and last.lag is not None else None,
+    )
+
+
+def _sum(messages: Iterable[int | None]) -> int | None:
+    found = [number for number in messages if number is not None]
+    return sum(found) if found else None
+
+
+def _produced(before: QueueReading, after: QueueReading) -> int | None:
+    """What came in; None where the broker's offset shrank: the topic was made anew, and no offset can be compared."""
+    if before.end_offset is None or after.end_offset is None or after.end_offset < before.end_offset:
+        return None
+    return after.end_offset - before.end_offset
+
+
+def _growth(before: QueueReading, after: QueueReading, log: Log) -> int | None:
+    """Of the consumer offset; behind a known one, 0 without a timestamp is the beginning."""
+    if before.consumed_to is None or after.consumer_offset is None:
+        return None
+    have_no_end = before.end_offset is None and after.end_offset is None
+    if _produced(before, after) is None and not have_no_end and after.at not in log.same_after_fall:
+        return None
+    return after.consumer_offset - before.consumed_to
+
+
+def _forward(before: QueueReading, after: QueueReading, log: Log) -> int | None:
+    """By how much the consumer offset went forward, or stood; None: back, or unknown."""
+    growth = _growth(before, after, log)
+    is_known = growth is not None and after.consumed_to is not None and before.at not in log.beyond
+    return growth if is_known and (growth or 0) >= 0 else None
+
+
+def _back(before: QueueReading, after: QueueReading, log: Log) -> int | None:
+    """By how much the consumer offset went back."""
+    growth = _growth(before, after, log)
+    return -growth if growth is not None and growth < 0 and before.at not in log.former else None
+
+
+def _age(last: QueueReading) -> int | None:
+    """From the storing of the last consumed message to the reading, where a lag is left."""
+    age = last.at // 1000 - (last.last_timestamp or 0)
+    return age if last.lag and last.last_timestamp and age >= 0 else None
+
+
+def one_at_a_time(clipped: Sequence[RebalanceInterval]) -> list[tuple[RebalanceInterval, int]]:
+    """The intervals of a topic without overlaps, each with its end: every moment belongs to the interval that began
+    last, of those to a replayed one, of those to the first view; to none, where that one is over.
+    """
+    in_order = sorted(clipped, key=lambda interval: (interval.start, interval.status != Status.REPLAYED, interval.view))
+    firsts = [next(together) for _, together in groupby(in_order, key=lambda interval: interval.start)]
+    ends = [interval.start for interval in firsts[1:]]
+    return (
+        [(interval, min(interval.end, start)) for interval, start in zip(firsts, [*ends, firsts[-1].end], strict=True)]
+        if firsts
+        else []
+    )
+
+
+def queue_readings(
+    snapshots: Iterable[OffsetSnapshot], window: StepWindow, place: tuple[str, int]
+) -> list[QueueReading]:
+    """In the order of time: those of the step, and of the replayed time before."""
+    return [
+        QueueReading(snapshot.captured_at, *entry[2:])
+        for snapshot in sorted(snapshots)
+        if window.replayed_from <= snapshot.captured_at < window.end
+        for entry in snapshot.offsets
+        if entry[:2] == place
+    ]
+
+
+def of_interval(
+    readings: Sequence[QueueReading], window: StepWindow, began: int, start: int, end: int, allowed_lag: int
+) -> Progress:
+    """What a queue's readings say of the interval `[began, end)`, from `start` on.
+
+    Of what came before the step, one gap counts for what went in and out.
+    """
+    inside = [reading for reading in readings if start <= reading.at < end]
+    before = [reading for reading in readings if window.start - window.max_gap <= reading.at < start]
+    whole = [reading for reading in readings if began <= reading.at < end]
+    limits = Limits(allowed_lag, window.verdict_window, window.verdict_readings, window.max_gap)
+    seen = [reading for reading in readings if window.start - window.max_gap <= reading.at < window.end]
+    return progress(inside, before[-1] if before else None, whole, start, limits, Log(seen))

@@ -1,0 +1,263 @@
+"""The rebalance intervals of one audit step: every moment at which anything was captured is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import pairwise
+from typing import NamedTuple
+
+from spark_jobs.domain.model.message_queue import RouteQueue, all_queues
+from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, shares
+from spark_jobs.domain.rocketmq.strategies import POP, Strategy, StrategySettings, Variant
+from tests.support.oracle.members import Resolved, group_source, known_at, resolve_strategies, variant_of
+from tests.support.oracle.snapshots import JAVA_5, Software, StepWindow, TopicHistory
+from tests.support.oracle.unseen import unseen_times
+from tests.support.oracle.views import AGREED, Span, observed_spans
+
+
+class Status(StrEnum):
+    """Whether an interval has verdicts."""
+
+    REPLAYED = "REPLAYED"
+    UNOBSERVED = "UNOBSERVED"
+    NOT_APPLICABLE = "NOT_APPLICABLE"
+    NOT_REPLAYABLE = "NOT_REPLAYABLE"
+
+
+class Reason(StrEnum):
+    """Why an interval is not replayed; the first that applies, in this order."""
+
+    NO_ROUTE_SNAPSHOT = "NO_ROUTE_SNAPSHOT"
+    NO_ROUTE = "NO_ROUTE"
+    NO_MEMBERSHIP_SNAPSHOT = "NO_MEMBERSHIP_SNAPSHOT"
+    STATIC_TOPIC = "STATIC_TOPIC"
+    LITE = "LITE"
+    BROADCASTING = "BROADCASTING"
+    BROKER_REBALANCE = "BROKER_REBALANCE"
+    POP_ALL_QUEUES = "POP_ALL_QUEUES"
+    CONSUMED_THROUGH_PROXY = "CONSUMED_THROUGH_PROXY"
+    CONSUMED_BY_UNSEEN = "CONSUMED_BY_UNSEEN"
+    NOT_SUBSCRIBED = "NOT_SUBSCRIBED"
+    NO_READABLE_QUEUE = "NO_READABLE_QUEUE"
+    UNKNOWN_STRATEGY = "UNKNOWN_STRATEGY"
+    BROKER_LACKS_STRATEGY = "BROKER_LACKS_STRATEGY"
+    SETTINGS_MISSING = "SETTINGS_MISSING"
+    ROOM_UNRESOLVABLE = "ROOM_UNRESOLVABLE"
+
+    @property
+    def status(self) -> Status:
+        """UNOBSERVED: not seen; NOT_APPLICABLE: no client owns queues; NOT_REPLAYABLE: all others."""
+        if self in (Reason.NO_ROUTE_SNAPSHOT, Reason.NO_MEMBERSHIP_SNAPSHOT):
+            return Status.UNOBSERVED
+        if self in (Reason.LITE, Reason.BROADCASTING, Reason.BROKER_REBALANCE, Reason.NOT_SUBSCRIBED, *UNSEEN):
+            return Status.NOT_APPLICABLE
+        return Status.NOT_REPLAYABLE
+
+
+#: Somebody consumes whom no broker lists.
+UNSEEN = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
+#: Brokers hand out the messages of all queues.
+HANDED_OUT = (Reason.BROKER_REBALANCE, Reason.POP_ALL_QUEUES)
+#: Somebody consumes, and nobody knows who has which queue.
+WITHOUT_OWNERS = (
+    *(*UNSEEN, *HANDED_OUT, Reason.BROKER_LACKS_STRATEGY),
+    *(Reason.UNKNOWN_STRATEGY, Reason.SETTINGS_MISSING, Reason.ROOM_UNRESOLVABLE),
+)
+
+
+class IntervalMember(NamedTuple):
+    """One connection of a view, in allocation order."""
+
+    client_id: str
+    strategy: str
+    subscribes: bool
+    variant: Variant = Variant.JAVA
+
+
+@dataclass(frozen=True)
+class RebalanceInterval:
+    """One maximal span of a view in which nothing changes; members and queues as sorted. Where it is not replayed, the
+    members' ids, and the readable queues; nothing, where no broker said who is there (`listed`).
+
+    `strategy_source` is that of the span's beginning.
+    """
+
+    view: str
+    start: int
+    end: int
+    status: Status
+    reason: Reason | None = None
+    strategy_source: str | None = None
+    members: tuple[IntervalMember, ...] = ()
+    queues: tuple[RouteQueue, ...] = ()
+    listed: bool = True
+
+    def continues(self, earlier: RebalanceInterval) -> bool:
+        """Whether it is one interval with what ended where it starts."""
+        return earlier.end == self.start and self == replace(
+            earlier, start=self.start, end=self.end, strategy_source=self.strategy_source
+        )
+
+
+def rebalance_intervals(history: TopicHistory, window: StepWindow) -> list[RebalanceInterval]:
+    """One per (view, maximal span) over the replayed time, by start and view; `clip` gives those of the step.
+
+    Empty where nothing in the window connects the group with the topic: no subscription and no offsets.
+    """
+    seen = history.seen_in(window)
+    if not seen.names_topic and not seen.offsets:
+        return []
+    return sorted(_merged(_segments(seen, window)), key=lambda interval: (interval.start, interval.view))
+
+
+def clip(intervals: Iterable[RebalanceInterval], step_start: int) -> list[RebalanceInterval]:
+    """The parts of the intervals inside the step, in their order."""
+    return [
+        replace(interval, start=max(interval.start, step_start)) for interval in intervals if interval.end > step_start
+    ]
+
+
+def _segments(history: TopicHistory, window: StepWindow) -> Iterator[RebalanceInterval]:
+    """In the order of time: every observed span, cut where a client's answer may change what is known, and where
+    somebody unseen begins or ceases to consume.
+    """
+    unseen = unseen_times(history, window)
+    changes = {snapshot.captured_at for snapshot in history.clients} | {edge for time, _ in unseen for edge in time}
+    for span in observed_spans(history, window):
+        cuts = sorted({span.start, span.end} | {at for at in changes if span.start < at < span.end})
+        for start, end in pairwise(cuts):
+            by_whom = next((Reason(reason) for time, reason in unseen if time[0] <= start < time[1]), None)
+            types = {entry.topic_type for entry in span.observation.route or ()}
+            by_type = {"STATIC": Reason.STATIC_TOPIC, "LITE": Reason.LITE}.get(types.pop() or "") if types else None
+            for view, client_ids, broadcasts in span.observation.views or ((AGREED, (), False),):
+                mode = Reason.BROADCASTING if broadcasts else _by_broker(history, client_ids, start) or by_whom
+                yield _segment(history, span, view, client_ids, start, end, by_type or mode)
+
+
+def _merged(segments: Iterable[RebalanceInterval]) -> list[RebalanceInterval]:
+    merged: list[RebalanceInterval] = []
+    last: dict[str, int] = {}
+    for segment in segments:
+        place = last.get(segment.view)
+        if place is not None and segment.continues(merged[place]):
+            merged[place] = replace(merged[place], end=segment.end)
+        else:
+            last[segment.view] = len(merged)
+            merged.append(segment)
+    return merged
+
+
+def _segment(
+    history: TopicHistory,
+    span: Span,
+    view: str,
+    client_ids: tuple[str, ...],
+    start: int,
+    end: int,
+    mode: Reason | None,
+) -> RebalanceInterval:
+    configured = history.configured
+    known = [known_at(history.clients, client_id, start) for client_id in client_ids]
+    topics = [state.topics if state else None for state in known]
+    everybody = {snapshot.client_id for snapshot in history.clients}
+    group = [known_at(history.clients, client_id, start) for client_id in sorted(everybody)]
+    classes, elsewhere = ([state.strategy_class if state else None for state in states] for states in (known, group))
+    software = [history.software.get(client_id, JAVA_5) for client_id in client_ids]
+    classes = [own or _class_of(by) for own, by in zip(classes, software, strict=True)]
+    resolved = resolve_strategies(classes, None if configured.strategy == POP else configured.strategy, elsewhere)
+    queues = all_queues(history.topic, span.observation.route or ())
+    reason = (
+        _unseen(span)
+        or mode
+        or _not_subscribed(history, topics)
+        or _not_replayable(queues, client_ids, resolved, software, configured)
+    )
+    if reason:
+        not_replayed = RebalanceInterval(view, start, end, reason.status, reason, listed=bool(span.observation.views))
+        if not not_replayed.listed:
+            return not_replayed
+        readable = tuple(queue for queue in queues if queue.unreadable is None)
+        return replace(not_replayed, members=of_unknown_strategy(client_ids), queues=readable)
+    members = tuple(
+        IntervalMember(
+            client_id,
+            resolution.strategy,
+            subscribed is None or history.topic in subscribed,
+            variant_of(resolution.strategy, by),
+        )
+        for client_id, resolution, subscribed, by in zip(client_ids, resolved, topics, software, strict=True)
+        if resolution.strategy
+    )
+    source = group_source(resolved, configured.strategy)
+    return RebalanceInterval(view, start, end, Status.REPLAYED, None, source, members, tuple(queues))
+
+
+def _class_of(software: Software) -> str | None:
+    """C++ clients have one strategy."""
+    return "AllocateMessageQueueAveragely" if software[0] in ("CPP", "PYTHON") else None
+
+
+def of_unknown_strategy(client_ids: Iterable[str]) -> tuple[IntervalMember, ...]:
+    """Members of which only the ids are known."""
+    return tuple(IntervalMember(client_id, "?", True) for client_id in client_ids)
+
+
+def _unseen(span: Span) -> Reason | None:
+    if span.observation.route is None:
+        return Reason.NO_ROUTE_SNAPSHOT
+    if not span.observation.route:
+        return Reason.NO_ROUTE
+    return None if span.observation.views else Reason.NO_MEMBERSHIP_SNAPSHOT
+
+
+def _by_broker(history: TopicHistory, client_ids: tuple[str, ...], at: int) -> Reason | None:
+    """Whether the broker assigns queues to a member; where there is none, to any client that was heard of."""
+    asked = client_ids or tuple({snapshot.client_id for snapshot in history.clients})
+    known = [known_at(history.clients, client_id, at) for client_id in asked]
+    by_broker = any(state is not None and state.client_rebalance is False for state in known)
+    grpc = any(_is_grpc(client_id.split("@")) for client_id in client_ids)
+    return Reason.BROKER_REBALANCE if by_broker or grpc or history.configured.strategy == POP else None
+
+
+def _is_grpc(parts: list[str]) -> bool:
+    """Host, pid, number, and nanoseconds in base 36."""
+    return len(parts) == 4 and parts[1].isdigit() and parts[2].isdigit() and parts[3].isalnum() and parts[3].islower()
+
+
+def _not_subscribed(history: TopicHistory, topics: list[frozenset[str] | None]) -> Reason | None:
+    """`topics`: what each member is known to subscribe."""
+    nobody_subscribes = all(subscribed is not None and history.topic not in subscribed for subscribed in topics)
+    if topics and (nobody_subscribes or not history.names_topic):
+        return Reason.NOT_SUBSCRIBED
+    return None
+
+
+def _not_replayable(
+    queues: Sequence[RouteQueue],
+    client_ids: tuple[str, ...],
+    resolved: list[Resolved],
+    software: Sequence[Software],
+    configured: StrategySettings,
+) -> Reason | None:
+    if not client_ids:
+        return None
+    readable = [queue.queue for queue in queues if queue.unreadable is None]
+    if not readable:
+        return Reason.NO_READABLE_QUEUE
+    strategies: set[Strategy] = {
+        configured.named(resolution.strategy, variant_of(resolution.strategy, by))
+        for resolution, by in zip(resolved, software, strict=True)
+        if resolution.strategy
+    }
+    if any(resolution.strategy is None for resolution in resolved):
+        return Reason.UNKNOWN_STRATEGY
+    if any(strategy.settings_missing for strategy in strategies):
+        return Reason.SETTINGS_MISSING
+    try:
+        for strategy in strategies:
+            shares(strategy, readable, client_ids)
+    except KeepsAllocation:
+        return Reason.ROOM_UNRESOLVABLE
+    return None

@@ -1,0 +1,62 @@
+"""Hours of the group G as runs publish them, one run after the other: in some nobody was connected. No Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+
+from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
+from spark_jobs.domain.model.intervals import Interval
+from tests.support.rows import at, finding, interval
+from tests.support.stored import audit_run, write
+
+STATUS = {"finding_count": 1, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
+
+
+def publish_hours(
+    warehouse: Path,
+    hours: Collection[int],
+    offline: Collection[int] = (),
+    group: str = "G",
+    cluster: str = "c",
+    deleted_at: int | None = None,
+    topic: str | None = None,
+) -> None:
+    """A run over these hours after 10:00. Findings are about the topic; `deleted_at`: the second in which that, or else
+    the group, was deleted.
+    """
+    key = {"cluster": cluster, "consumer_group": group}
+    found = [
+        finding(**key, **_offline(group, topic, hour, deleted_at), finding_id=f"{cluster}/{group}{hour}")
+        for hour in hours
+        if hour in offline
+    ]
+    write(warehouse, FINDINGS, found)
+    gone: dict[int, dict[str, Any]] = {}
+    if deleted_at is not None:
+        of_topic = {"deleted_topics": [{"topic": topic, "deleted_at": at(deleted_at)}]}
+        gone[deleted_at // 3600] = {"deleted_at": at(deleted_at)} if topic is None else of_topic
+    status = [key | STATUS | {"step_start": at(3600 * hour)} | gone.get(hour, {}) for hour in hours]
+    write(warehouse, GROUP_STATUS, status)
+    times = [(3600 * hour, 3600 * (hour + 1)) for hour in hours]
+    write(warehouse, REBALANCE_INTERVALS, [interval(*time) | key | {"step_start": at(time[0])} for time in times])
+    number = DeltaTable(warehouse / GROUP_STATUS.name).version()
+    versions = {table.name: number for table in (FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS)}
+    of_run = dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), f"r{number}")
+    write(warehouse, AUDIT_RUNS, [audit_run(Interval(at(number - 1), at(number)), versions, **of_run)])
+
+
+def _offline(group: str, topic: str | None, hour: int, deleted_at: int | None) -> dict[str, Any]:
+    named = {
+        "rule": "GROUP_OFFLINE",
+        "cause": "NOBODY_CONNECTED",
+        "severity": "ERROR",
+        "topic": topic,
+        "subject": group,
+    }
+    end = min(3600 * (hour + 1), deleted_at or 3600 * (hour + 1))
+    time = {"start": at(3600 * hour), "end": at(end), "step_start": at(3600 * hour)}
+    return named | time

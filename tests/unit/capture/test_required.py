@@ -1,0 +1,116 @@
+"""Whatever one kind of request does at a broker, the answers of all the others arrive, and in time."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.capture.calls import Call, Request
+from spark_jobs.capture.capture import Capture
+from spark_jobs.capture.settings import Settings
+from tests.support.fakes import (
+    REFUSED,
+    TIMED_OUT,
+    FakeAdmin,
+    brokers,
+    connections,
+    offset_table,
+    queue,
+    recorded,
+    route,
+    version,
+)
+
+GROUPS = ("dup", "kill", "norm")
+CADENCE, ROUNDS = 0.5, 3
+#: How long a time-out takes here, and an answer that is late (s).
+LATE = 0.15
+OPTIONAL = [request for request in Request if not request.is_required]
+#: The lines that stand for a required request, by kind.
+LINES = {Request.CONNECTION: "connection", Request.STATS: "stats", Request.ROUTE: "route"}
+
+
+class FaultyAdmin(FakeAdmin):
+    """Does with one kind of request what the fault says; the answers of the others come at once."""
+
+    def __init__(self, request: Request, fault: str) -> None:
+        super().__init__(answers())
+        self._request, self._fault = request, fault
+
+    def ask(self, call: Call) -> str:
+        # Who is there is known when it begins.
+        if call.request is self._request and (
+            call.request not in (Request.BROKERS, Request.GROUPS) or self.counts()[call.request.value]
+        ):
+            time.sleep(0 if self._fault == "closes" else LATE)
+            if self._fault != "is late":
+                self.answers[call.request.value, call.called.name] = REFUSED if self._fault == "closes" else TIMED_OUT
+                self.answers.pop((call.request.value, call.called.name, call.subject), None)
+        return super().ask(call)
+
+
+def answers() -> dict[tuple[str, ...], str]:
+    """A broker of 5.4.0 with three groups, each of a topic of its own."""
+    told: dict[tuple[str, ...], str] = {
+        ("brokers", "name server"): brokers(**{"broker-a": "10.0.0.1:10911"}),
+        ("route", "name server"): route("broker-a"),
+        ("groups", "broker-a"): "\n".join(GROUPS),
+        ("broker_version", "broker-a"): version("5.4.0"),
+        ("request_modes", "broker-a"): '{"messageRequestModeMap":{}}',
+        ("topic_config", "broker-a"): '{"topicName":"t"}',
+        ("running", "broker-a"): '{"mqTable":{}}',
+        ("topicstats", "broker-a"): offset_table(queue("broker-a", "t", maxOffset=9, minOffset=0)),
+        ("stats", "broker-a"): offset_table(),
+    }
+    numbers = {"brokerOffset": 9, "consumerOffset": 8, "lastTimestamp": 7, "pullOffset": 8}
+    for group in GROUPS:
+        told["connection", "broker-a", group] = connections(f"t-{group}", f"{group}-1", f"{group}-2")
+        told["stats", "broker-a", group] = offset_table(queue("broker-a", f"t-{group}", **numbers))
+    return told
+
+
+def lines_of(request: Request, fault: str, folder: Path) -> tuple[Counter[str], list[str]]:
+    """Lines with a body by kind and group, or topic, and the lines about the rounds."""
+    said: list[str] = []
+    settings = Settings("10.0.0.9:9876", folder, CADENCE, rate=5000, duration=CADENCE * (ROUNDS - 0.5))
+    Capture(settings, FaultyAdmin(request, fault), lambda _: None).run(said.append, lambda _: None)
+    lines = [line for line in recorded(folder) if "body" in line and line["kind"] in LINES.values()]
+    return Counter(f"{line['kind']} {line.get('group', line.get('topic'))}" for line in lines), said
+
+
+def whole(*but: Request) -> dict[str, int]:
+    """What every group has that is asked for in every round, but for these requests."""
+    kinds = [kind for request, kind in LINES.items() if request not in but]
+    names = [f"{kind} {'t-' if kind == 'route' else ''}{group}" for kind in kinds for group in GROUPS]
+    return dict.fromkeys(names, ROUNDS)
+
+
+@pytest.mark.parametrize("fault", ["never answers", "is late", "closes"])
+@pytest.mark.parametrize("request_", OPTIONAL)
+def test_no_optional_request_costs_the_answers_that_matter(request_: Request, fault: str, tmp_path: Path) -> None:
+    lines, said = lines_of(request_, fault, tmp_path)
+    assert {name: lines[name] for name in whole()} == whole()
+    assert len(said) == ROUNDS
+    assert not [line for line in said if "MISSED" in line]
+
+
+@pytest.mark.parametrize("fault", ["never answers", "closes"])
+@pytest.mark.parametrize("request_", [request for request in Request if request.is_required])
+def test_a_required_request_does_not_cost_the_answers_of_others_either(
+    request_: Request, fault: str, tmp_path: Path
+) -> None:
+    lines, said = lines_of(request_, fault, tmp_path)
+    assert {name: lines[name] for name in whole(request_)} == whole(request_)
+    if request_ in (Request.CONNECTION, Request.STATS):
+        error = REFUSED if fault == "closes" else TIMED_OUT
+        what = "members" if request_ is Request.CONNECTION else "offsets"
+        assert f"; MISSED dup: {what} (broker-a: {error}), kill: {what} (" in said[-1]
+
+
+@pytest.mark.parametrize("request_", [request for request in Request if request.is_required])
+def test_a_required_answer_that_is_late_is_recorded(request_: Request, tmp_path: Path) -> None:
+    lines, _ = lines_of(request_, "is late", tmp_path)
+    assert {name: lines[name] for name in whole()} == whole()

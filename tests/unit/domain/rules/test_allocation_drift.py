@@ -1,0 +1,220 @@
+"""ALLOCATION_DRIFT on the hour of `client_groups`, and on hand-made intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from schemas import CLIENT_SNAPSHOTS
+from spark_jobs.domain.kernel.audited_step import RebalanceInterval
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import Membership
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.statuses import Reason
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.allocation_drift import RULE
+from spark_jobs.domain.rules.drifts import drift
+from tests.support.client_groups import held
+from tests.support.client_steps import micros, replayed, second_of, step_with
+from tests.support.kernel import SETTINGS, group_histories
+from tests.support.snapshots import client
+
+#: Queues of one broker.
+_DRIFTS = """
+owned | share | more | less
+0 1   | 0 1   |      |
+1 0   | 0 1   |      |
+0 1 2 | 0 1   | 2    |
+0     | 0 1   |      | 1
+2     | 0 1   | 2    | 0 1
+      | 0     |      | 0
+0     |       | 0    |
+      |       |      |
+"""
+
+
+@pytest.mark.parametrize("line", _DRIFTS.strip().splitlines()[1:])
+def test_drift(line: str) -> None:
+    owned, share, more, less = (
+        frozenset(("b", int(queue_id)) for queue_id in cell.split()) for cell in line.split("|")
+    )
+    found = {str(cause): queues for cause, queues in drift(owned, share).items() if queues}
+    assert found == {cause: queues for cause, queues in (("HOLDS_MORE", more), ("HOLDS_LESS", less)) if queues}
+
+
+SUBSCRIPTION = {"topic": "t", "expression_type": "TAG", "sub_string": "*", "sub_version": 1}
+
+
+def _holding(second: int, queue_ids: Sequence[int], **reported: Any) -> dict[str, Any]:
+    """`c1`, if nobody else is named, holds these queues of `t`."""
+    return client(second, owned_queues=[held("t", queue_id, second, {}) for queue_id in queue_ids], **reported)
+
+
+def _hits(
+    holds: dict[int, list[int]],
+    *intervals: RebalanceInterval,
+    every: int = 20,
+    listed_at: Iterable[int] = range(0, 660, 20),
+    other: Sequence[int] = (),
+) -> list[RuleHit]:
+    """`c1` holds these queues of `t` from each of the seconds on, to the next; `other`: those of `c9` all the time."""
+    rows = [
+        row
+        for second in range(min(holds), 620, every)
+        for row in (
+            _holding(second, holds[max(since for since in holds if since <= second)]),
+            _holding(second, other, client_id="c9"),
+        )
+    ]
+    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
+    return list(RULE.hits(step_with(history, intervals, listed_at=listed_at)))
+
+
+def _lines(hits: list[RuleHit]) -> set[tuple[int, int, str | None, int]]:
+    return {(second_of(h.start), second_of(h.end), h.queue.role, h.queue.queue_id) for h in hits if h.queue}
+
+
+def test_a_hit_says_which_queue() -> None:
+    (hit,) = _hits({0: [0, 2]}, replayed("t", 0, 400, {"c1": [0], "c2": [2]}, 3), other=[2])
+    assert hit == RuleHit(
+        micros(50),
+        micros(400),
+        cause="HOLDS_MORE",
+        queue=FindingQueue("t", "b", 2, "HOLDS_MORE"),
+        implicated="c1",
+        minimum_seconds=0.0,
+    )
+
+
+def test_nothing_drifts_from_a_strategy_that_is_only_assumed() -> None:
+    shared = replayed("t", 0, 400, {"c1": [0], "c2": [2]}, 3)
+    assert _hits({0: [0, 2]}, replace(shared, strategy_source="OBSERVED"), other=[2])
+    assert _hits({0: [0, 2]}, replace(shared, strategy_source="DEFAULT"), other=[2]) == []
+
+
+def test_what_no_other_client_lists_is_not_held_twice_and_what_one_lists_is_not_missing() -> None:
+    """c1 and c9 hold each other's queue 0 and 1, and c1 a queue 2 that nobody should have."""
+    shares = replayed("t", 0, 400, {"c1": [0], "c9": [1]}, 2)
+    assert _hits({0: [1, 2]}, shares, other=[0]) == []
+    assert _lines(_hits({0: [1, 2]}, shares, other=[0, 2])) == {(50, 400, "HOLDS_MORE", 2)}
+    assert _lines(_hits({0: [1, 2]}, shares)) == {(50, 400, "HOLDS_LESS", 0)}
+
+
+def test_all_that_drifts_at_one_time_is_one_event_and_a_missing_queue_its_cause() -> None:
+    hits = _hits({0: [0, 1], 300: [1]}, replayed("t", 0, 660, {"c1": [0]}, 2), other=[1])
+    assert {(hit.cause, hit.topic, hit.client_id) for hit in hits} == {("HOLDS_LESS", None, None)}
+    assert {hit.queue.role for hit in hits if hit.queue} == {"HOLDS_LESS", "HOLDS_MORE"}
+
+
+def test_every_change_gives_time_and_one_of_the_route_more() -> None:
+    """The first route is a change, too; the time after the route's change is not cut short by a later change."""
+    alone, both = {"c1": [0]}, {"c1": [0], "c2": []}
+    hits = _hits(
+        {0: [1]},
+        replayed("t", 0, 200, alone, 4),
+        replayed("t", 200, 210, alone, 5),
+        replayed("t", 210, 300, both, 5),
+        replayed("t", 300, 400, alone, 5),
+        replayed("t", 400, 420, both, 5),
+        other=[1],
+    )
+    expected = {(50, 200), (250, 300), (320, 400)}
+    assert _lines(hits) == {
+        (*span, cause, queue) for span in expected for cause, queue in (("HOLDS_MORE", 1), ("HOLDS_LESS", 0))
+    }
+
+
+def test_a_change_of_what_it_has_is_seen_at_once_and_ends_with_the_last_snapshot() -> None:
+    """From the last snapshot with a state to the first with another nobody knows."""
+    hits = _hits({0: [0], 200: [0, 1], 300: [1], 340: [0], 600: [1]}, replayed("t", 0, 660, {"c1": [0]}, 2), other=[1])
+    assert _lines(hits) == {
+        (200, 280, "HOLDS_MORE", 1),
+        (300, 320, "HOLDS_MORE", 1),
+        (300, 320, "HOLDS_LESS", 0),
+    }
+
+
+def test_only_intervals_in_which_all_hosts_agree_and_only_of_members() -> None:
+    """Between them nothing is known, nor of a topic that was not replayed, nor of a client that is no member."""
+    alone = {"c1": [0]}
+    unreplayed = replace(replayed("t", 100, 200, alone, 2), allocation=None, reason=Reason.UNKNOWN_STRATEGY)
+    split = replayed("t", 200, 300, alone, 2, view="b1")
+    others = replayed("t", 300, 400, {"c2": [0, 1]}, 2)
+    again = replayed("t", 400, 460, alone, 2)
+    listed = replayed("t", 0, 100, alone, 2), unreplayed, split, others, again
+    hits = _hits({0: [0, 1]}, *listed, other=[1])
+    assert _lines(hits) == {(50, 100, "HOLDS_MORE", 1), (420, 460, "HOLDS_MORE", 1)}
+
+
+def test_a_share_counts_to_the_last_snapshot_that_showed_the_members() -> None:
+    """c2 has come at 200 s, and the recorder was late to see it: c1 has given up queue 1 by then."""
+    first = replayed("t", 0, 300, {"c1": [0, 1]}, 2, seen_at=190)
+    hits = _hits({0: [0, 1], 200: [0]}, first, replayed("t", 300, 620, {"c1": [0], "c2": [1]}, 2))
+    assert _lines(hits) == set()
+
+
+@pytest.mark.parametrize(
+    ("listed_at", "expected"),
+    [
+        ([10, 70, 250, 310], set()),  # both rounds were missed in which c1 was listed twice
+        ([10, 70, 221, 310], set()),  # c1 may be about to follow this one
+        ([10, 70, 119, 310], set()),
+        ([10, 70, 220, 310], {(120, 240, "HOLDS_LESS", 1)}),
+        ([10, 70, 120, 310], {(120, 240, "HOLDS_LESS", 1)}),
+        ([10, 70, 130, 190, 250, 310], {(120, 240, "HOLDS_LESS", 1)}),
+    ],
+)
+def test_the_members_are_listed_while_a_client_drifts(listed_at: list[int], expected: set[Any]) -> None:
+    """c1, alone, holds half of the queues at 120, 180 and 240 s; as far as lists show, it is always listed once."""
+    alone = replayed("t", 0, 660, {"c1": [0, 1]}, 2)
+    holds = {0: [0, 1], 120: [0], 300: [0, 1]}
+    assert _lines(_hits(holds, alone, every=60, listed_at=listed_at)) == expected
+
+
+def test_what_no_look_showed_is_no_drift() -> None:
+    """c2 is there from 140 to 200 s, and c1 was looked at before and after."""
+    both, alone = {"c1": [0], "c2": [1]}, {"c1": [0, 1]}
+    shares = [replayed("t", 0, 140, alone, 2), replayed("t", 140, 200, both, 2), replayed("t", 200, 660, alone, 2)]
+    settings = replace(SETTINGS, max_gap=180 * SECOND)
+    (history,) = group_histories({CLIENT_SNAPSHOTS: [_holding(second, (0, 1)) for second in (130, 210)]})
+    assert list(RULE.hits(step_with(history, shares, settings))) == []
+
+
+@pytest.mark.parametrize(
+    ("consume_type", "owned", "expected"),
+    [
+        ("CONSUME_PASSIVELY", [], {(50, 620, "HOLDS_LESS", 0)}),
+        ("CONSUME_ACTIVELY", [], set()),
+        ("CONSUME_ACTIVELY", [1], {(50, 620, "HOLDS_LESS", 0), (50, 620, "HOLDS_MORE", 1)}),
+    ],
+)
+def test_who_pulls_by_hand_need_not_list_what_it_pulls(consume_type: str, owned: list[int], expected: set[Any]) -> None:
+    """`DefaultMQPullConsumer` lists nothing, `DefaultLitePullConsumer` what it was given."""
+    rows = [_holding(second, owned, subscriptions=[SUBSCRIPTION]) for second in range(0, 640, 20)]
+    rows += [_holding(second, [1], client_id="c9") for second in range(0, 640, 20)]
+    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
+    said = Membership((), frozenset(), frozenset(), "CLUSTERING", consume_type)
+    listed = {"b": [Span(micros(0), micros(640), micros(620), said)]}
+    step = replace(step_with(history, [replayed("t", 0, 640, {"c1": [0]}, 2)]), memberships=listed)
+    assert _lines(list(RULE.hits(step))) == expected
+
+
+def test_a_topic_that_it_subscribes_and_has_nothing_of_counts() -> None:
+    rows = [
+        row
+        for second in (100, 200, 220)
+        for row in (
+            client(second, "c1", owned_queues=[], subscriptions=[SUBSCRIPTION]),
+            client(second, "c2", owned_queues=[], subscriptions=None),
+            client(second, "c3", owned_queues=None, subscriptions=[SUBSCRIPTION]),
+        )
+    ]
+    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
+    shares = replayed("t", 0, 660, {"c1": [0], "c2": [1], "c3": [2]}, 3)
+    found = [
+        (hit.implicated, second_of(hit.start), second_of(hit.end)) for hit in RULE.hits(step_with(history, [shares]))
+    ]
+    assert found == [("c1", 200, 220)]

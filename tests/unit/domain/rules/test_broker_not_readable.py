@@ -1,0 +1,242 @@
+"""When a broker cannot be read, and what it holds then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.broker_not_readable import RULE, not_readable_spans
+from tests.support.builders import QueueReading, audited_step, offsets, route, span, with_readings
+
+#: Permission of broker `b` in route spans of 10 s (`-`: not in the route) | when it cannot be read, and why
+_ROUTES = """
+    6 6 6   |
+    6 - 6   | 10-20 LEFT_ROUTE
+    6 - -   | 10-30 LEFT_ROUTE
+    - - 6   |
+    - 6 -   | 20-30 LEFT_ROUTE
+    6 4 6   |
+    6 2 6   | 10-20 NO_READ_PERMISSION
+    2 2     | 0-20 NO_READ_PERMISSION
+    2 - 4   | 0-10 NO_READ_PERMISSION, 10-20 LEFT_ROUTE
+    0 7     | 0-10 NO_READ_PERMISSION
+    - 2 -   | 10-20 NO_READ_PERMISSION, 20-30 LEFT_ROUTE
+    6 - 6 - | 10-20 LEFT_ROUTE, 30-40 LEFT_ROUTE
+"""
+QUEUES = [("a", 0), ("b", 0), ("b", 1), ("b", 2)]
+
+
+def spans(perms: str, length: int = 10) -> list[Span[tuple[RouteEntry, ...]]]:
+    """Broker `a` is always there."""
+    found = []
+    for place, perm in enumerate(perms.split()):
+        brokers = {"a": 6} | ({} if perm == "-" else {"b": int(perm)})
+        found.append(route(length * place, length * (place + 1), **brokers))
+    return found
+
+
+def not_readable(route_spans: list[Span[tuple[RouteEntry, ...]]]) -> str:
+    """When any broker cannot be read, and why."""
+    spans_of_broker = not_readable_spans(route_spans)
+    assert spans_of_broker.get("a", []) == []
+    spans_of_b = spans_of_broker.get("b", ())
+    return ", ".join(
+        f"{unreadable.start // SECOND}-{unreadable.end // SECOND} {unreadable.cause}" for unreadable in spans_of_b
+    )
+
+
+def test_when_a_broker_cannot_be_read() -> None:
+    """Neighbouring spans of one cause are one, unless nobody knows what the route was in between."""
+    for line in _ROUTES.strip().splitlines():
+        perms, _, expected = line.partition("|")
+        assert not_readable(spans(perms)) == expected.strip(), perms
+    apart = [route(0, 10, b=2), route(11, 20, b=2)]
+    assert not_readable(apart) == "0-10 NO_READ_PERMISSION, 11-20 NO_READ_PERMISSION"
+
+
+def step_with(perms: str, readings: dict[float, list[QueueReading | None]], length: int = 100) -> AuditedStep:
+    """Per reading, and queue of `a`, then of `b`: end offset, consumer offset."""
+    said = {at: [reading and (*reading, reading[1], 5) for reading in row] for at, row in readings.items()}
+    return with_readings(audited_step(), {"t": offsets(QUEUES, said)}, routes={"t": spans(perms, length)})
+
+
+def hits(step: AuditedStep) -> list[tuple[str, str | None, int, float]]:
+    """Span, cause, queue of `b`, last known backlog of the broker."""
+    found = []
+    for hit in RULE.hits(step):
+        assert hit.queue
+        assert hit.measures == {"last_known_backlog": hit.weight}
+        assert (hit.queue.broker_name, hit.queue.role) == ("b", "NOT_READABLE")
+        assert (hit.severity, hit.topic, hit.queue.topic) == ("ERROR", "t", "t")
+        found.append((span(hit), hit.cause, hit.queue.queue_id, hit.weight or 0))
+    return found
+
+
+@pytest.mark.parametrize(("leaves", "expected"), [(3580, ["3580-3600"]), (3581, [])])
+def test_the_next_step_decides_on_a_broker_that_leaves_in_the_last_round(leaves: int, expected: list[str]) -> None:
+    """Other snapshots of that round may show that it is up."""
+    said: dict[float, list[QueueReading | None]] = {3570: [None, (10, 3, 3, 5), None, None]}
+    both, alone = route(0, leaves, a=6, b=6), route(leaves, 3600, a=6)
+    step = with_readings(audited_step(), {"t": offsets(QUEUES, said)}, routes={"t": [both, alone]})
+    assert [span(hit) for hit in RULE.hits(step)] == expected
+
+
+def test_its_queues_with_a_backlog_are_found_with_what_all_of_them_hold() -> None:
+    step = step_with("6 - 6", {90: [(9, 0), (10, 7), (4, 4), (20, 15)]})
+    assert hits(step) == [("100-200", "LEFT_ROUTE", 0, 8), ("100-200", "LEFT_ROUTE", 2, 8)]
+
+
+def test_readings_count_from_one_gap_and_130_seconds_before_to_the_end() -> None:
+    """A host that loses its network answers nobody, and the name servers drop it 130 s later at most."""
+    reading: list[QueueReading | None] = [None, (10, 7), None, None]
+    assert hits(step_with("6 - 6", {-91: reading})) == []
+    assert hits(step_with("6 - 6", {-90: reading})) == [("100-200", "LEFT_ROUTE", 0, 3)]
+    assert hits(step_with("6 - 6", {199: reading})) == [("100-200", "LEFT_ROUTE", 0, 3)]
+    assert hits(step_with("6 - 6", {200: reading})) == []
+
+
+def test_the_last_backlog_that_is_known_counts() -> None:
+    unknown: list[QueueReading | None] = [(9, 9), (10, None), (None, 3), None]
+    step = step_with("6 - 6", {60: [(9, 9), (10, 7), (9, 9), (5, 4)], 80: unknown, 120: [(9, 0), None, None, None]})
+    assert hits(step) == [("100-200", "LEFT_ROUTE", 0, 4), ("100-200", "LEFT_ROUTE", 2, 4)]
+    assert hits(step_with("6 - 6", {60: [None, (10, 7), None, None], 80: [None, (10, 10), None, None]})) == []
+    assert hits(step_with("6 - 6", {80: unknown})) == []
+
+
+def test_a_reading_counts_for_the_last_span_that_it_may_count_for() -> None:
+    """The second span begins 50 s behind the first one's end: its readings begin 10 s before that end."""
+    routes = [route(0, 100, b=6), route(100, 200, a=6), route(200, 250, b=6), route(250, 300, a=6)]
+    early, late = [None, (10, 7), None, None], [None, (10, 5), None, None]
+    readings = offsets(QUEUES, {180: [(*reading, 0, 5) if reading else None for reading in early]})
+    later = offsets(QUEUES, {190: [(*reading, 0, 5) if reading else None for reading in late]})
+    assert hits(with_readings(audited_step(), {"t": readings}, routes={"t": routes})) == [
+        ("100-200", "LEFT_ROUTE", 0, 3)
+    ]
+    assert hits(with_readings(audited_step(), {"t": later}, routes={"t": routes})) == [("250-300", "LEFT_ROUTE", 0, 5)]
+
+
+@pytest.mark.parametrize(
+    ("perms", "other", "expected"),
+    [
+        ("6 - 6", "6 6 6", [("100-200", "TOPIC_GONE", "INFO")]),
+        ("6 - - 6", "6 6 6 6", [("100-300", "TOPIC_GONE", "INFO")]),  # seen for 100 s
+        ("6 - - - 6", "6 6 6 6 6", [("100-400", "TOPIC_GONE", "WARN")]),
+        ("6 - 6", "6 - 6", [("100-200", "LEFT_ROUTE", "ERROR")]),
+        ("6 - 6", "- - -", [("100-200", "LEFT_ROUTE", "ERROR")]),
+    ],
+)
+def test_a_broker_that_is_up_lacks_the_topic(perms: str, other: str, expected: list[tuple[str, str, str]]) -> None:
+    step = step_with(perms, {90: [None, (10, 7), None, None]})
+    step = replace(step, routes={**step.routes, "other": spans(other, 100)})
+    assert [(span(hit), hit.cause, hit.severity) for hit in RULE.hits(step)] == expected
+
+
+def test_two_causes_are_two_conditions() -> None:
+    readings: dict[float, list[QueueReading | None]] = {at: [None, (10, 7), None, None] for at in range(0, 300, 20)}
+    assert hits(step_with("2 - 6", readings)) == [
+        ("0-100", "NO_READ_PERMISSION", 0, 3),
+        ("100-200", "LEFT_ROUTE", 0, 3),
+    ]
+
+
+def test_a_topic_without_offsets_and_a_broker_that_can_be_read_are_left_alone() -> None:
+    readings: dict[float, list[QueueReading | None]] = {90: [(9, 0), (10, 7), None, None]}
+    assert hits(step_with("6", readings)) == []
+    assert hits(step_with("6 4 6", readings)) == []
+    assert hits(with_readings(audited_step(), {}, routes={"t": spans("6 -")})) == []
+    assert hits(step_with("0", readings)) == [("0-100", "NO_READ_PERMISSION", 0, 3)]
+
+
+def read_queues(counts: str, length: int = 100) -> list[Span[tuple[RouteEntry, ...]]]:
+    """Read queues of broker `b` in route spans (`-`: the topic is deleted); all can be written."""
+    of_spans = [() if word == "-" else (RouteEntry("b", 6, int(word), 3),) for word in counts.split()]
+    times = [(place * length * SECOND, (place + 1) * length * SECOND) for place in range(len(of_spans))]
+    return [Span(start, end, start, entries) for (start, end), entries in zip(times, of_spans, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        # Queues 1 and 2 hold 5 and 7 messages.
+        ("3 1", [("100-200", 1, 12), ("100-200", 2, 12)]),
+        ("3 1 1", [("100-300", 1, 12), ("100-300", 2, 12)]),
+        ("3 1 3", [("100-200", 1, 12), ("100-200", 2, 12)]),
+        # Queue 1 is readable for 120 s more, in which the group may consume 6 of its messages.
+        ("3 2 1", [("100-300", 2, 7)]),
+        ("1 3 3", []),
+        ("1 1", []),
+        # What is deleted with its topic holds nothing.
+        ("3 - 1", []),
+    ],
+)
+def test_queues_that_are_removed_keep_their_messages(counts: str, expected: list[tuple[str, int, int]]) -> None:
+    queues = [("b", 0), ("b", 1), ("b", 2)]
+    said: dict[float, list[QueueReading | None]] = {
+        60: [(9, 0, 0, 5), (10, 4, 4, 5), (10, 2, 2, 5)],
+        80: [(9, 0, 0, 5), (10, 5, 5, 5), (10, 3, 3, 5)],
+    }
+    step = with_readings(audited_step(), {"t": offsets(queues, said)}, routes={"t": read_queues(counts)})
+    removed = [hit for hit in RULE.hits(step) if hit.cause == "QUEUES_REMOVED"]
+    assert [(span(hit), hit.queue and hit.queue.queue_id, hit.weight) for hit in removed] == expected
+    assert {hit.severity for hit in removed} <= {"ERROR"}
+
+
+@pytest.mark.parametrize(
+    ("consumed", "expected"),
+    [
+        # It consumes 4 in 20 s, so that 4 may be gone before the route changes, and 5 are not.
+        ((1, 5), [5]),
+        ((2, 6), []),
+        ((10, 10), []),
+        ((None, None), []),
+        ((None, 3), [7]),
+    ],
+)
+def test_queues_that_were_drained_are_removed_in_silence(
+    consumed: tuple[int | None, int | None], expected: list[int]
+) -> None:
+    said: dict[float, list[QueueReading | None]] = {
+        at: [(10, to, to, 5)] for at, to in zip((60, 80), consumed, strict=True)
+    }
+    readings = offsets([("b", 0)], said)
+    step = with_readings(audited_step(), {"t": readings}, routes={"t": read_queues("1 0")})
+    assert [hit.weight for hit in RULE.hits(step)] == expected
+
+
+@pytest.mark.parametrize(
+    ("following", "end", "expected"),
+    [
+        # It consumes 4 in 20 s, and is not seen for 20 s or for 35.
+        (80, 10, [5]),
+        (61, 10, [5]),
+        (95, 10, []),
+        # The topic is created again: its ends begin at 0.
+        (80, 9, []),
+    ],
+)
+def test_a_queue_may_be_drained_until_a_snapshot_shows_the_topic_without_it(
+    following: int, end: int, expected: list[int]
+) -> None:
+    """The route shows it at 100 s."""
+    said: dict[float, list[QueueReading | None]] = {
+        40: [(10, 10, 10, 5), (10, 1, 1, 5)],
+        60: [(10, 10, 10, 5), (10, 5, 5, 5)],
+        following: [(end, end, end, 5), None],
+    }
+    readings = offsets([("b", 0), ("b", 1)], said)
+    step = with_readings(audited_step(), {"t": readings}, routes={"t": read_queues("2 1")})
+    assert [hit.weight for hit in RULE.hits(step)] == expected
+
+
+def test_what_was_read_before_the_step_counts_too() -> None:
+    step = with_readings(
+        audited_step(),
+        {"t": offsets([("b", 0)], {-30: [(10, 7, 7, 5)]})},
+        routes={"t": [route(-210, -20, b=6, a=6), route(-20, 40, a=6)]},
+    )
+    assert hits(step) == [("-20-40", "LEFT_ROUTE", 0, 3)]

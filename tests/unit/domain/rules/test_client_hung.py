@@ -1,0 +1,87 @@
+"""CLIENT_HUNG on the hour of `client_groups`, and on hand-made intervals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import Connection, Membership
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.rules.client_hung import RULE
+from tests.support.client_groups import audited, held
+from tests.support.client_steps import micros, replayed, second_of, step_with
+from tests.support.kernel import group_histories
+from tests.support.snapshots import client, offsets
+
+
+def test_a_hit_is_an_interval_and_a_queue() -> None:
+    """Of each view, where the client owns anything."""
+    intervals = [
+        replayed("silent", 0, 100, {"c1": [0]}, 1),
+        replayed("silent", 60, 200, {"c1": [0]}, 2),
+        replayed("silent", 200, 250, {"c2": [0]}, 1),
+        replayed("silent", 250, 300, {"c1": [], "c2": [0, 1]}, 2),
+        replayed("silent", 300, 660, {"c1": [1]}, 2, view="b1"),
+        replayed("silent", 310, 320, {"c1": [0]}, 2, view="b2"),
+        replayed("silent", 320, 660, {"c1": [0]}, 1),
+    ]
+    step = step_with(audited("silent").history, intervals)
+
+    def hit(start: int, end: int, queue_id: int) -> RuleHit:
+        return RuleHit(
+            micros(start),
+            micros(end),
+            cause="NO_ANSWER",
+            client_id="c1",
+            queue=FindingQueue("silent", "b", queue_id, "HUNG"),
+            implicated="c1",
+            minimum_seconds=60.0,
+        )
+
+    assert list(RULE.hits(step)) == [hit(100, 200, 0), hit(300, 320, 1), hit(310, 320, 0)]
+
+
+@pytest.mark.parametrize(("stale", "found"), [((0,), {0}), ((0, 2), {0}), ((2,), set()), ((0, 1, 2), {0, 1})])
+def test_who_does_not_pull_hangs_on_those_queues_that_it_owns(stale: tuple[int, ...], found: set[int]) -> None:
+    owned = [held("t", queue_id, 60 if queue_id in stale else 200, {}) for queue_id in range(3)]
+    (history,) = group_histories({CLIENT_SNAPSHOTS: [client(200, owned_queues=owned)]})
+    hits = list(RULE.hits(step_with(history, [replayed("t", 0, 660, {"c1": [0, 1], "c2": [2]}, 3)])))
+    assert {hit.queue.queue_id for hit in hits if hit.queue} == found
+    assert {(second_of(hit.start), second_of(hit.end), hit.cause, hit.minimum_seconds) for hit in hits} <= {
+        (200, 260, "NO_PULL", 0.0)
+    }
+
+
+def test_offsets_that_move_again_before_the_next_answer_end_the_time_in_which_it_does_not_pull() -> None:
+    """It is asked at 200 s, which holds until 260 s, and its offset moves from 240 s on."""
+    reads = [offsets(second, (1000, 100 + max(second - 220, 0), 1)) for second in range(0, 300, 20)]
+    answers = [client(200, owned_queues=[held("t", 0, 60, {})])]
+    (history,) = group_histories({CLIENT_SNAPSHOTS: answers, OFFSET_SNAPSHOTS: reads})
+    step = step_with(history, [replayed("t", 0, 660, {"c1": [0]}, 1)])
+    step = replace(step, settings=replace(step.settings, thresholds=Thresholds(pull_idle_seconds=30)))
+    assert [(second_of(hit.start), second_of(hit.end)) for hit in RULE.hits(step)] == [(200, 240)]
+
+
+@pytest.mark.parametrize(
+    ("by_hand", "found"),
+    [
+        ([], [(200, 260)]),
+        ([("b", 0, 660)], []),
+        # QueueReading for a while only, by brokers in turn.
+        ([("b", 0, 210), ("b2", 210, 220), ("b", 240, 250)], [(220, 240), (250, 260)]),
+    ],
+)
+def test_who_pulls_when_it_likes_does_not_hang(
+    by_hand: list[tuple[str, int, int]], found: list[tuple[int, int]]
+) -> None:
+    (history,) = group_histories({CLIENT_SNAPSHOTS: [client(200, owned_queues=[held("t", 0, 60, {})])]})
+    pulls = Membership((Connection("c1"),), frozenset(), frozenset(), "CLUSTERING", "CONSUME_ACTIVELY")
+    memberships: dict[str, list[Span[Membership]]] = {}
+    for broker, start, end in by_hand:
+        memberships.setdefault(broker, []).append(Span(micros(start), micros(end), micros(end), pulls))
+    step = replace(step_with(history, [replayed("t", 0, 660, {"c1": [0]}, 1)]), memberships=memberships)
+    assert [(second_of(hit.start), second_of(hit.end)) for hit in RULE.hits(step)] == found

@@ -1,0 +1,41 @@
+"""Queues that several connections consume."""
+
+from __future__ import annotations
+
+from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.double_owned_queue import RULE, hits
+from tests.support.builders import allocation, audited_step, interval, members
+
+
+def test_each_queue_with_every_different_owner() -> None:
+    listed = members("c1 c1 c2")
+    owned = allocation(listed, "0+1 2 0+1+2", double_owned={0: "DUPLICATE_CLIENT_ID", 2: "MIXED_STRATEGIES"})
+    found = hits(audited_step(interval(0, 60, listed, owned, view="b", seen_at=40)))
+    assert list(found) == [
+        RuleHit(
+            0,
+            60 * SECOND,
+            cause=cause,
+            topic="t",
+            view="b",
+            seen_at=40 * SECOND,
+            queue=FindingQueue("t", "b", queue_id, "DOUBLE_OWNED"),
+            implicated=client_id,
+        )
+        for queue_id, cause, client_id in (
+            (0, "DUPLICATE_CLIENT_ID", "c1"),
+            (2, "MIXED_STRATEGIES", "c1"),
+            (2, "MIXED_STRATEGIES", "c2"),
+        )
+    ]
+
+
+def test_one_owner_each_no_hit() -> None:
+    listed = members("c1 c2")
+    assert list(hits(audited_step(interval(0, 60, listed, allocation(listed, "0 1"))))) == []
+
+
+def test_its_harm_decides() -> None:
+    assert RULE.severity(Condition(None, "CONFIG_OVERLAP", (), True, 1, None)) == "ERROR"
+    assert RULE.severity(Condition(None, "CONFIG_OVERLAP", (), True, 0, None)) == "INFO"

@@ -1,0 +1,71 @@
+"""FLOW_CONTROLLED on the hour of `client_groups`, and its measures."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas import CLIENT_SNAPSHOTS
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import AuditSettings
+from spark_jobs.domain.rules.flow_controlled import RULE
+from tests.support.client_groups import held, hits_of
+from tests.support.client_steps import micros, step_with
+from tests.support.kernel import SETTINGS, group_histories
+from tests.support.snapshots import client
+
+
+def test_it_is_a_warning_with_what_is_cached() -> None:
+    hits = hits_of(RULE, "full")
+    assert hits[0] == RuleHit(
+        micros(200),
+        micros(280),
+        cause="CACHED_MESSAGES",
+        topic="full",
+        client_id="c1",
+        queue=FindingQueue("full", "b", 0, "THROTTLED"),
+        implicated="c1",
+        severity="WARN",
+        weight=1.001,
+        measures={"cached_count": 1001.0, "cached_mib": 0.0, "cached_span": 0.0, "limit": 1000.0},
+    )
+
+
+@pytest.mark.parametrize(
+    ("cached", "limits", "cause", "limit", "weight"),
+    [
+        ({"cached_count": 1500, "cached_mib": None}, {}, "CACHED_MESSAGES", 1000, 1.5),
+        ({"cached_mib": 250}, {}, "CACHED_SIZE", 100, 2.5),
+        ({"cached_max_offset": 8000}, {}, "CACHED_SPAN", 2000, 4.0),
+        ({"cached_count": 1}, {"cached_messages": 0}, "CACHED_MESSAGES", 0, None),
+    ],
+)
+def test_the_weight_is_how_far_beyond_its_limit_the_queue_is(
+    cached: dict[str, int | None], limits: dict[str, int], cause: str, limit: int, weight: float | None
+) -> None:
+    rows = [
+        client(second, consume_orderly=False, owned_queues=[held("t", 0, second, dict(cached))]) for second in (0, 20)
+    ]
+    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
+    settings = AuditSettings(SETTINGS.step, SETTINGS.cadence, SETTINGS.max_gap, Thresholds(**limits))
+    (hit,) = RULE.hits(step_with(history, settings=settings))
+    assert (hit.cause, hit.weight) == (cause, weight)
+    expected = {"cached_count": 0, "cached_mib": 0, "cached_span": cached.get("cached_max_offset", 0), "limit": limit}
+    assert hit.measures == expected | {name: value for name, value in cached.items() if name in expected}
+
+
+def test_a_span_is_reached_since_its_oldest_message_is_the_oldest() -> None:
+    """By the client's own limit, 1000: the message at 500 is the oldest from the second snapshot on."""
+    cached = {60: (400, 480), 80: (500, 500), 100: (500, 900), 120: (500, 1500), 140: (500, 1500)}
+    rows = [
+        client(
+            second,
+            consume_orderly=False,
+            consume_max_span=1000,
+            owned_queues=[held("t", 0, second, {"cached_min_offset": low, "cached_max_offset": high})],
+        )
+        for second, (low, high) in cached.items()
+    ]
+    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
+    (hit,) = RULE.hits(step_with(history))
+    assert (hit.start, hit.end, hit.cause, hit.weight) == (micros(80), micros(200), "CACHED_SPAN", 1.0)

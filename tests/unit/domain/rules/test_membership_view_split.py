@@ -1,0 +1,179 @@
+"""Brokers that list different members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from spark_jobs.domain.judge import audited_step as audited_history
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.ownership import Replays
+from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.history import Connection, GroupHistory, Membership, ServerRoutes
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.rules.findings import findings
+from spark_jobs.domain.rules.membership_view_split import RULE, hits
+from tests.support.builders import SETTINGS, allocation, audited_step, interval, members
+from tests.support.kernel import series_of
+
+EVERY_TEN_SECONDS = {"b": range(0, 600, 10), "b2": range(0, 600, 10)}
+
+
+def _view(name: str, start: int, end: int, ids: str, topic: str = "t", seen_at: int | None = None) -> RebalanceInterval:
+    """Seen until its end, if nothing else is said."""
+    listed = members(ids)
+    seen_at = end if seen_at is None else seen_at
+    return interval(start, end, listed, allocation(listed, "0"), topic=topic, view=name, seen_at=seen_at)
+
+
+def _step(*views: RebalanceInterval, asked: Mapping[str, Iterable[int]] = EVERY_TEN_SECONDS) -> AuditedStep:
+    """`asked`: the seconds in which each broker was."""
+    nothing = Membership((), frozenset(), frozenset(), None)
+    series = {name: series_of([(at * SECOND, nothing) for at in times]) for name, times in asked.items()}
+    return replace(audited_step(*views), history=GroupHistory("c", "g", memberships=series))
+
+
+def _spans(step: AuditedStep) -> list[tuple[int, int, int | None]]:
+    """Start, end, and when it was last seen."""
+    return [(hit.start // SECOND, hit.end // SECOND, hit.seen_at and hit.seen_at // SECOND) for hit in hits(step)]
+
+
+def test_one_hit_per_moment_at_which_views_begin() -> None:
+    """A twin is named once; the hit lasts as long as the last of its views."""
+    step = _step(
+        _view("*", 0, 100, "c1 c2"),
+        _view("b2", 100, 180, "c1 c1"),
+        _view("b", 100, 140, "c2 c1"),
+        _view("b", 140, 180, "c3"),
+        _view("b", 100, 140, "c1", topic="u"),
+    )
+    split: dict[str, Any] = {"cause": "BROKERS_DISAGREE", "severity": "ERROR", "minimum_seen_seconds": 50}
+    parties = (Party("b", ("c2", "c1")), Party("b2", ("c1",)))
+    first, last = 100 * SECOND, 180 * SECOND
+    assert list(hits(step)) == [
+        RuleHit(first, last, topic="t", seen_at=140 * SECOND, weight=2, parties=parties, **split),
+        RuleHit(140 * SECOND, last, topic="t", seen_at=last, weight=1, parties=(Party("b", ("c3",)),), **split),
+        RuleHit(
+            first, 140 * SECOND, topic="u", seen_at=140 * SECOND, weight=1, parties=(Party("b", ("c1",)),), **split
+        ),
+    ]
+
+
+def test_a_host_that_was_not_asked_since_the_members_changed_does_not_disagree() -> None:
+    """c2 is gone at 100 s; b2 was last asked at 90 s, and at 160 s lists the same as b. Then b2 does disagree."""
+    step = _step(
+        _view("b", 100, 160, "c1"),
+        _view("b2", 100, 160, "c1 c2", seen_at=90),
+        _view("*", 160, 200, "c1"),
+        _view("b", 200, 260, "c1", seen_at=250),
+        _view("b2", 200, 260, "c1 c2"),
+        asked={"b": range(0, 300, 10), "b2": [90, *range(160, 300, 10)]},
+    )
+    assert _spans(step) == [(200, 260, 250)]
+
+
+def test_a_host_that_was_asked_before_and_after_the_other_listed_them_does_not_disagree() -> None:
+    """A connection is listed twice for 100 s. b2 missed the rounds of 60 s and 120 s: it may have listed it, too."""
+    views = _view("b", 65, 185, "c1 c1 c2", seen_at=125), _view("b2", 65, 185, "c1 c2", seen_at=180)
+    asked = {"b": [5, 65, 125, 185], "b2": [0, 180]}
+    assert _spans(_step(*views, asked=asked)) == []
+    assert _spans(_step(*views, asked={**asked, "b2": [0, 120, 180]})) == [(65, 185, 125)]
+
+
+def test_a_list_that_changes_during_a_split_is_compared_with_those_that_stay() -> None:
+    """b2 was last asked at 130 s, before b changed; that b changed says nothing of a split from then on."""
+    step = _step(
+        _view("b", 100, 140, "c1"),
+        _view("b2", 100, 180, "c1 c2", seen_at=130),
+        _view("b", 140, 180, "c1 c3"),
+        asked={"b": range(0, 200, 10), "b2": range(0, 131, 10)},
+    )
+    assert _spans(step) == [(100, 180, 130)]
+
+
+@pytest.mark.parametrize(
+    ("ids", "seconds", "counts"),
+    [("c1", 49, False), ("c1", 50, True), ("c1 c2 c2", 149, False), ("c1 c2 c2", 150, True)],
+)
+def test_it_must_be_seen_until_heartbeats_have_come_and_stale_connections_gone(
+    ids: str, seconds: int, counts: bool
+) -> None:
+    """The other broker lists c1 and c2, for longer."""
+    step = _step(_view("b", 100, 500, ids, seen_at=100 + seconds), _view("b2", 100, 500, "c1 c2"))
+    assert bool(findings(step, [RULE])) is counts
+
+
+def test_neither_agreement_nor_retry_topics_nor_what_was_not_replayed() -> None:
+    step = _step(
+        _view("*", 0, 100, "c1"),
+        _view("b", 100, 140, "c1", topic="%RETRY%g"),
+        interval(100, 140, members("c1"), None, view="b"),
+    )
+    assert list(hits(step)) == []
+
+
+def _flickering(*, other_changes: bool = False, every: int = 1) -> GroupHistory:
+    """In every such round b2 lists one of three members, another each time; b lists all of them, unless its list
+    changes with every round, too.
+    """
+    rounds = range(0, 300, 20)
+    one = {at: f"c{number % 3 + 1}" if number % every == 0 else "c1 c2 c3" for number, at in enumerate(rounds)}
+    lists = {
+        "b": {at: f"c1 c2 c{at}" if other_changes else "c1 c2 c3" for at in rounds},
+        "b2": {at + 1: one[at] for at in rounds},
+    }
+    series = {name: series_of([(at * SECOND, listed(ids)) for at, ids in of.items()]) for name, of in lists.items()}
+    hosts: tuple[RouteEntry, ...] = (RouteEntry("b", 6, 1, 1), RouteEntry("b2", 6, 1, 1))
+    route = series_of([(at * SECOND, hosts) for at in rounds])
+    return GroupHistory("c", "g", memberships=series, routes={"t": route})
+
+
+def listed(ids: str) -> Membership:
+    return Membership(tuple(map(Connection, ids.split())), frozenset({"t"}), frozenset({("t", "*")}), "CLUSTERING")
+
+
+@pytest.mark.parametrize(("every", "end", "changes"), [(1, 340, 14), (2, 261, 12), (3, 261, 8)])
+def test_a_list_that_changes_with_every_snapshot_differs_from_one_that_stays(
+    every: int, end: int, changes: int
+) -> None:
+    """b2 is asked last at 281 s, and b before. So of b it is not known whether its list stays, but where b2 does not
+    agree in between, the split that began at 1 s is not over.
+    """
+    (found,) = findings(audited(_flickering(every=every)), [RULE])
+    assert (found.start // SECOND, found.end // SECOND, found.cause) == (1, end, "LIST_CHANGES")
+    assert RULE.detail
+    assert RULE.detail(found) == f"b2 does not list c2, c3, and its list changed {changes} times"
+
+
+def test_lists_that_both_change_with_every_snapshot_are_those_of_one_group_that_changes() -> None:
+    """Each was asked once while the other one listed these members: a second later, or before."""
+    assert findings(audited(_flickering(other_changes=True)), [RULE]) == []
+
+
+def test_two_splits_that_last_for_a_moment_are_those_of_two_reconnects() -> None:
+    """A minute apart: no heartbeat was missing for 50 s."""
+    assert findings(audited(_flickering(every=10)), [RULE]) == []
+
+
+def audited(history: GroupHistory) -> AuditedStep:
+    """Its step from second 0 on."""
+    return audited_history(history, Replays(StrategySettings(strategy="AVG")), SETTINGS, 0)
+
+
+def test_the_name_server_that_lacks_a_broker_is_named() -> None:
+    """Of both brokers the first name server knows one, until the second route that it gives; the second knows both."""
+    step = _step(_view("b", 0, 100, "c1 c2"), _view("b2", 0, 100, "c1"))
+    b, b2 = (RouteEntry(name, 6, 4, 4) for name in ("b", "b2"))
+    said: ServerRoutes = (("n1:9876", (b,)), ("n2:9876", (b, b2)))
+    later: ServerRoutes = (("n2:9876", ()),)
+    routes = {"t": series_of([(0, said), (110 * SECOND, later)])}
+    hits_of = list(hits(replace(step, history=replace(step.history, server_routes=routes))))
+    assert {hit.hint for hit in hits_of} == {
+        "Name server n1:9876 does not know b2: clients that ask it for the route do not connect there."
+    }
+    assert {hit.hint for hit in hits(step)} == {None}

@@ -1,0 +1,164 @@
+"""MESSAGES_SKIPPED: offsets that jump, on rows written by hand; and what only looks like it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS, TOPIC_SNAPSHOTS
+from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.rules.messages_skipped import RULE
+from tests.support.builders import progress
+from tests.support.client_groups import held, measured
+from tests.support.client_steps import micros, replayed, second_of, step_with
+from tests.support.kernel import group_histories
+from tests.support.snapshots import at, client, offsets
+
+TIMES = range(0, 640, 20)
+
+
+def hits(
+    *consumed: Mapping[int, int | None],
+    owner: str | None = "c1",
+    tps: float | None = 2.0,
+    consumes: bool = False,
+    oldest: dict[int, int] | None = None,
+    filtered: bool = False,
+) -> list[RuleHit]:
+    """Two messages a second come into each queue, whose offsets are from the seconds on what `consumed` says, and go on
+    by two a second; without a word all are consumed. None: no offset yet. `consumes`: the client consumes while the
+    offset is the same.
+    """
+    read, rows, topics = [], [], []
+    for second in TIMES:
+        numbers = [_offset(queue, second) for queue in consumed]
+        read.append(offsets(second, *((1000 + 2 * second, number or 0, min(number or 0, 1)) for number in numbers)))
+        own = [held("t", queue, second, _last_consume(second, consumes)) for queue in range(len(consumed))]
+        status = [] if tps is None else [measured("t", 1.0, tps, 0.0, 1.0, tps)]
+        rows.append(client(second, owned_queues=own, consume_status=status))
+        least = _value(oldest or {0: 0}, second)
+        entries = [{"broker_name": "b", "queue_id": 0, "min_offset": least, "max_offset": 1000 + 2 * second}]
+        topics.append({"cluster": "c", "topic": "t", "captured_at": at(second), "queues": entries})
+    known = {OFFSET_SNAPSHOTS: read, TOPIC_SNAPSHOTS: topics}
+    (history,) = group_histories(known | ({CLIENT_SNAPSHOTS: rows} if owner else {}))
+    shares = {"c1": list(range(len(consumed))) if owner else [], "c2": []}
+    interval = replayed("t", -100, 660, shares, len(consumed))
+    return list(RULE.hits(replace(step_with(history), progress=[_progress(interval, filtered)])))
+
+
+def _progress(interval: Any, filtered: bool) -> Any:
+    return replace(progress(interval, 0, 660), start=interval.start, end=interval.end, is_filtered=filtered)
+
+
+def _offset(course: Mapping[int, int | None], second: int) -> int | None:
+    since = max(moment for moment in course if moment <= second)
+    offset = course[since]
+    return None if offset is None else offset + (0 if since in (100,) else 2 * (second - since))
+
+
+def _value(course: dict[int, int], second: int) -> int:
+    return course[max(moment for moment in course if moment <= second)]
+
+
+def _last_consume(second: int, consumes: bool) -> dict[str, Any]:
+    idle = 100 <= second < 500 and not consumes
+    return {"last_consume": held("t", 0, 100 if idle else second, {})["last_consume"]}
+
+
+#: Consumed to the end, standing at 1200 from 100 s on, and again to the end at 500 s: 2000.
+STANDS_AND_JUMPS = {0: 1000, 100: 1200, 500: 2000}
+
+
+def found(hits: list[RuleHit]) -> list[tuple[str | None, str | None, int, int | None]]:
+    return [
+        (hit.cause, hit.severity, second_of(hit.start), int(hit.measures["skipped"] or 0))
+        for hit in hits
+        if hit.measures
+    ]
+
+
+def test_a_commit_over_messages_that_the_client_did_not_consume() -> None:
+    (hit,) = hits(STANDS_AND_JUMPS, {0: 1000})
+    assert found([hit]) == [("COMMITTED_UNREAD", "ERROR", 500, 800)]
+    assert (hit.start, hit.end, hit.implicated) == (micros(500), micros(520), "c1")
+    assert hit.hint == "The offset of b:0 jumped from 1200 to 2000: about 800 messages."
+
+
+@pytest.mark.parametrize(
+    ("differs", "expected"),
+    [
+        ({"consumes": True}, []),  # one message was held back
+        ({"tps": 9.0}, []),  # 540 in a minute, and half of that more
+        ({"tps": None}, []),
+        ({"filtered": True}, []),
+    ],
+    ids=str,
+)
+def test_what_the_client_may_have_consumed(differs: dict[str, Any], expected: list[tuple[Any, ...]]) -> None:
+    assert found(hits(STANDS_AND_JUMPS, {0: 1000}, **differs)) == expected
+
+
+def test_all_queues_with_a_backlog_that_jump_together_were_reset() -> None:
+    together = hits(STANDS_AND_JUMPS, STANDS_AND_JUMPS, {0: 1000})
+    assert found(together) == [("RESET_FORWARD", "WARN", 500, 800)] * 2
+    assert {hit.measures["skipped_together"] for hit in together if hit.measures} == {1600}
+
+
+def test_an_offset_that_moves_without_members_was_reset() -> None:
+    assert found(hits(STANDS_AND_JUMPS, {0: 1000}, owner=None)) == [("RESET_FORWARD", "WARN", 500, 800)]
+
+
+def test_a_jump_of_all_queues_that_no_client_reports_is_a_skip_or_very_fast() -> None:
+    """5 messages in 20 s, and then 1,055, of all queues with a backlog; no client reports whether it consumed them.
+
+    A commit that comes late jumps from an offset that stood; 455 are less than a hundred times the pace of before.
+    """
+    slow = {second: 1000 + second // 4 for second in range(0, 600, 20)}
+    fast = slow | {600: 2200}
+    together = hits(fast, fast, {0: 1000}, tps=None)
+    assert found(together) == [("SKIPPED_OR_CONSUMED", "WARN", 600, 1055)] * 2
+    assert {hit.measures["skipped_together"] for hit in together if hit.measures} == {2110}
+    assert hits(fast, {0: 1000}, {0: 1000}, tps=None) == []
+    assert hits(STANDS_AND_JUMPS, STANDS_AND_JUMPS, tps=None) == []
+    nearer = slow | {600: 1600, 620: 2240}
+    assert hits(nearer, nearer, tps=None) == []
+
+
+def test_an_offset_that_lands_at_the_oldest_message_shows_what_is_lost() -> None:
+    """Also of clients that report nothing; a broker that deletes what was consumed loses nothing."""
+    expected = [("LOST", "ERROR", 500, 790)]
+    deleted = {0: 0, 480: 1990}
+    assert found(hits(STANDS_AND_JUMPS, {0: 1000}, tps=None, oldest=deleted)) == expected
+    assert found(hits({0: 1000}, {0: 1000}, oldest={0: 0, 480: 1900})) == []
+
+
+def test_what_was_consumed_before_is_not_skipped() -> None:
+    """A slave with older offsets for a moment, and commits every two minutes."""
+    assert hits({0: 1000, 300: 1100, 340: 1680}, {0: 1000}) == []
+    batches = {second: 1000 + 2 * (second - second % 120) - 2 * (second % 120) for second in TIMES}
+    assert hits(batches, {0: 1000}) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        ({0: None, 300: 1600}, [("BEGAN_AT_END", "WARN", 300, 560)]),  # 2 a second for the 280 s before
+        ({0: None, 300: 1550}, []),  # somewhere before the end
+        ({0: None, 100: 1200}, []),  # sooner than a consumer counts as stalled
+        ({0: None, 300: None}, []),
+    ],
+    ids=str,
+)
+def test_the_first_offset_of_a_queue_is_behind_what_came_before(
+    first: Mapping[int, int | None], expected: list[tuple[Any, ...]]
+) -> None:
+    """The group has offsets of another queue: it is no new one, and not where it likes."""
+    assert found(hits(first, {0: 1000})) == expected
+
+
+@pytest.mark.parametrize("other", [{0: None, 300: 1600}, {0: 1000, 100: 1200, 300: 1600}], ids=["new", "as fast"])
+def test_a_first_offset_at_the_end_skips_nothing_if_another_does_as_much(other: Mapping[int, int | None]) -> None:
+    assert hits({0: None, 300: 1600}, other, consumes=True) == []

@@ -1,0 +1,133 @@
+"""Clients of one group that need not compute alike."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from spark_jobs.domain.kernel.allocations import Member
+from spark_jobs.domain.kernel.audited_step import Disagreement
+from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.history import Membership
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.mixed_clients import hits
+from spark_jobs.domain.rules.mixed_strategies import hits as strategy_hits
+from tests.support.builders import allocation, audited_step, broker_said, interval
+
+#: language version strategy of each member (`-` is unknown) | mixed strategies | how the clients differ
+_TABLE = """
+    JAVA 493 AVG                                          | no  | -
+    JAVA 493 AVG, JAVA 493 AVG                            | no  | -
+    JAVA 493 AVG, JAVA 393 AVG                            | no  | -
+    JAVA 493 AVG, JAVA 493 AVG_BY_CIRCLE                  | yes | -
+    JAVA 493 AVG, JAVA 493 MACHINE_ROOM_NEARBY-AVG        | yes | -
+    JAVA 393 AVG, JAVA 392 AVG                            | no  | DIFFERENT_INSTANCE_NAMES
+    JAVA 392 AVG, JAVA - AVG                              | no  | -
+    JAVA 392 AVG, - 493 AVG                               | no  | -
+    JAVA 493 AVG, GO 493 AVG                              | no  | -
+    JAVA 493 AVG, CPP 393 AVG, JAVA 300 AVG               | no  | DIFFERENT_INSTANCE_NAMES
+    JAVA 493 AVG, - - AVG                                 | no  | -
+    JAVA 493 CONSISTENT_HASH, GO 493 CONSISTENT_HASH      | no  | DIFFERENT_RULES
+    JAVA 493 CONSISTENT_HASH, CPP 493 CONSISTENT_HASH     | no  | -
+    JAVA 493 CONSISTENT_HASH, - 493 CONSISTENT_HASH       | no  | -
+    GO 493 CONSISTENT_HASH, GO 300 CONSISTENT_HASH        | no  | -
+    JAVA 493 CONSISTENT_HASH, JAVA 394 CONSISTENT_HASH    | no  | -
+    JAVA 493 CONSISTENT_HASH, GO 493 AVG                  | yes | -
+    JAVA 356 MACHINE_ROOM, JAVA 355 MACHINE_ROOM          | no  | DIFFERENT_RULES
+    JAVA 355 MACHINE_ROOM, JAVA 353 MACHINE_ROOM          | no  | -
+    JAVA 493 MACHINE_ROOM, JAVA 356 MACHINE_ROOM          | no  | DIFFERENT_INSTANCE_NAMES
+    JAVA 493 MACHINE_ROOM, JAVA - MACHINE_ROOM            | no  | -
+    JAVA 355 MACHINE_ROOM, JAVA - MACHINE_ROOM            | no  | -
+    JAVA 493 MACHINE_ROOM, GO 493 MACHINE_ROOM            | no  | DIFFERENT_RULES
+    CPP - MACHINE_ROOM, CPP 300 MACHINE_ROOM              | no  | -
+    JAVA 355 MACHINE_ROOM, CPP - MACHINE_ROOM             | no  | DIFFERENT_RULES
+    JAVA 355 MACHINE_ROOM, GO 493 MACHINE_ROOM            | no  | -
+    JAVA 493 AVG, JAVA 355 AVG                            | no  | DIFFERENT_INSTANCE_NAMES
+"""
+
+
+def _member(number: int, text: str) -> Member:
+    language, version, strategy = (None if word == "-" else word for word in text.split())
+    return Member(f"c{number}", None, language, int(version) if version else None, strategy or "", True, True)
+
+
+@pytest.mark.parametrize("line", _TABLE.strip().splitlines())
+def test_who_does_not_compute_alike(line: str) -> None:
+    clients, mixed, cause = (cell.strip() for cell in line.split("|"))
+    listed = [_member(number, text) for number, text in enumerate(clients.split(","), start=1)]
+    step = audited_step(interval(0, 60, listed, allocation(listed, "0")))
+    assert len(list(strategy_hits(step))) == (mixed == "yes")
+    found = [(hit.cause, hit.severity) for hit in hits(step)]
+    assert found == ([] if cause == "-" else [(cause, "INFO")])
+
+
+@pytest.mark.parametrize(
+    ("owners", "unassigned", "double_owned", "severity"),
+    [
+        ("0 1", None, None, "INFO"),
+        ("0 -", {1: ("DUPLICATE_CLIENT_ID", None)}, None, "INFO"),
+        ("0 -", {1: ("MIXED_CLIENTS", "c2")}, None, "ERROR"),
+        ("0 0+1", None, {1: "MIXED_CLIENTS"}, "ERROR"),
+    ],
+)
+def test_different_rules_are_an_error_where_they_divide_these_queues_differently(
+    owners: str, unassigned: dict[int, tuple[str, str | None]], double_owned: dict[int, str], severity: str
+) -> None:
+    listed = [_member(1, "JAVA 493 CONSISTENT_HASH"), _member(2, "GO 493 CONSISTENT_HASH")]
+    owned = allocation(listed, owners, unassigned=unassigned, double_owned=double_owned)
+    assert [hit.severity for hit in hits(audited_step(interval(0, 60, listed, owned)))] == [severity]
+
+
+def test_parties_are_languages_with_versions_without_what_is_unknown() -> None:
+    texts = (f"{software} CONSISTENT_HASH" for software in ("JAVA 493", "GO -", "- -", "- 400", "JAVA 493"))
+    listed = [_member(number, text) for number, text in enumerate(texts, start=1)]
+    step = audited_step(interval(0, 60, listed, allocation(listed, "0"), topic="%RETRY%g", view="b"))
+    assert list(hits(step)) == [
+        RuleHit(
+            0,
+            60 * SECOND,
+            cause="DIFFERENT_RULES",
+            view="b",
+            severity="INFO",
+            parties=(Party("", ("c3",)), Party("400", ("c4",)), Party("GO", ("c2",)), Party("JAVA 493", ("c1", "c5"))),
+        )
+    ]
+
+
+def test_what_is_not_replayed_says_nothing() -> None:
+    listed = [_member(1, "JAVA 493 CONSISTENT_HASH"), _member(2, "GO 493 CONSISTENT_HASH")]
+    assert list(hits(audited_step(interval(0, 60, listed, None)))) == []
+
+
+def test_members_of_different_message_models_whether_replayed_or_not() -> None:
+    told = (("c1", "CLUSTERING"), ("c2", "BROADCASTING"), ("c3", "CLUSTERING"))
+    conflicting = replace(interval(0, 60, None, None), model_conflicts=(Disagreement(10 * SECOND, 40 * SECOND, told),))
+    assert list(hits(audited_step(conflicting))) == [
+        RuleHit(
+            10 * SECOND,
+            40 * SECOND,
+            cause="DIFFERENT_MESSAGE_MODELS",
+            view="*",
+            severity="ERROR",
+            weight=1,
+            parties=(Party("BROADCASTING", ("c2",)), Party("CLUSTERING", ("c1", "c3"))),
+        )
+    ]
+
+
+def test_a_broker_that_says_now_one_message_model_and_now_the_other() -> None:
+    def said(start: int, model: str | None, ids: str = "c1 c2") -> Span[Membership]:
+        span = broker_said(start, start + 20, ids, frozenset())
+        return span._replace(state=span.state._replace(message_model=model))
+
+    def found(*spans: Span[Membership]) -> list[tuple[int, int]]:
+        got = hits(audited_step(interval(0, 60, None, None), memberships={"b": spans}))
+        parties = (Party("BROADCASTING", None), Party("CLUSTERING", None))
+        return [(hit.start // SECOND, hit.end // SECOND) for hit in got if hit.parties == parties]
+
+    assert found(said(0, "CLUSTERING"), said(20, "BROADCASTING"), said(40, "CLUSTERING")) == [(20, 40)]
+    assert found(said(0, "CLUSTERING"), said(20, "BROADCASTING")) == []
+    assert found(said(0, "CLUSTERING"), said(20, None), said(40, "CLUSTERING")) == []
+    assert found(said(0, "CLUSTERING"), said(20, "BROADCASTING", "c1"), said(40, "CLUSTERING")) == []

@@ -1,0 +1,42 @@
+"""Members of one group that run different strategies."""
+
+from __future__ import annotations
+
+from spark_jobs.domain.kernel.allocations import Member
+from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.mixed_strategies import hits
+from tests.support.builders import allocation, audited_step, interval, members
+
+
+def _mixed() -> tuple[Member, ...]:
+    """Two run AVG_BY_CIRCLE, the first and the third; one with a twin runs AVG."""
+    listed = members("c2 c3 c3 c1", "AVG_BY_CIRCLE")
+    return (listed[0], listed[1]._replace(strategy="AVG"), listed[2]._replace(strategy="AVG"), listed[3])
+
+
+def test_one_hit_per_interval_of_any_view_and_topic() -> None:
+    listed = _mixed()
+    owned = allocation(listed, "0 1 2 3")
+    step = audited_step(interval(0, 60, listed, owned, topic="%RETRY%g", view="b"))
+    assert list(hits(step)) == [
+        RuleHit(
+            0,
+            60 * SECOND,
+            cause="DIFFERENT_STRATEGIES",
+            view="b",
+            severity="ERROR",
+            parties=(Party("AVG", ("c3",)), Party("AVG_BY_CIRCLE", ("c2", "c1"))),
+        )
+    ]
+
+
+def test_no_hit_if_all_run_one_or_nothing_was_replayed() -> None:
+    alike = members("c1 c2", "MACHINE_ROOM_NEARBY-AVG")
+    nobody = members("")
+    step = audited_step(
+        interval(0, 60, alike, allocation(alike, "0 1")),
+        interval(60, 80, nobody, allocation(nobody, "-")),
+        interval(80, 90, _mixed(), None),
+    )
+    assert list(hits(step)) == []

@@ -1,0 +1,89 @@
+"""OFFSET_HELD_BACK: offsets that do not move while their client consumes, on rows written by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.verdicts import VerdictSpan
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.statuses import Verdict
+from spark_jobs.domain.rules import consumer_stopped
+from spark_jobs.domain.rules.offset_held_back import RULE, held_back_times
+from tests.support.builders import progress
+from tests.support.client_groups import held
+from tests.support.client_steps import micros, replayed, second_of, step_with
+from tests.support.kernel import group_histories
+from tests.support.snapshots import client, offsets
+
+TIMES = range(0, 640, 20)
+
+
+def step_of(orderly: bool = False, first_offset: int = 100, until: int = 640, **queue: Any) -> AuditedStep:
+    """A message a second; the offset is 100 from 100 s on. The client holds the message at 100, finishes those behind
+    it, and consumes until `until`.
+    """
+    read = [offsets(second, (second, min(second, 100), 1)) for second in TIMES]
+    holding = {"cached_count": 1, "cached_min_offset": first_offset, "cached_max_offset": 400}
+    rows = []
+    for second in TIMES:
+        own = held("t", 0, second, (holding | queue) if second >= 100 else {})
+        own["last_consume"] = held("t", 0, min(second, until), {})["last_consume"]
+        rows.append(client(second, owned_queues=[own], consume_orderly=orderly))
+    (history,) = group_histories({OFFSET_SNAPSHOTS: read, CLIENT_SNAPSHOTS: rows})
+    return step_with(history, [replayed("t", 0, 660, {"c1": [0], "c2": []}, 1)])
+
+
+def test_one_message_holds_back_the_offset() -> None:
+    (hit,) = RULE.hits(step_of())
+    assert hit == RuleHit(
+        micros(100),
+        micros(660),
+        cause="ONE_MESSAGE",
+        topic="t",
+        queue=FindingQueue("t", "b", 0, "HELD_BACK"),
+        implicated="c1",
+        minimum_seconds=300,
+        severity="WARN",
+        weight=519,
+        measures={"consumer_offset": 100, "consumed_again": 519},
+        hint="The message at offset 100 of b:0 is not finished; 519 behind it are consumed again after a restart.",
+    )
+
+
+@pytest.mark.parametrize(
+    "differs",
+    [
+        {"orderly": True},  # the same message again and again
+        {"first_offset": 150},  # the message at the offset is finished: a commit does not arrive
+        {"cached_count": 0},
+        {"cached_count": 600},  # nothing behind it is finished
+        {"until": 100},  # the client does not consume
+        {"dropped": True},
+    ],
+    ids=str,
+)
+def test_all_else_is_another_matter(differs: dict[str, Any]) -> None:
+    assert list(RULE.hits(step_of(**differs))) == []
+
+
+def test_it_ends_when_the_client_consumes_no_more_and_the_stall_is_the_rest() -> None:
+    step = step_of(until=200)
+    assert [(second_of(start), second_of(end)) for start, end in held_back_times(step)[MessageQueue("t", "b", 0)]] == [
+        (100, 200)
+    ]
+    stopped = VerdictSpan(0, Verdict.STOP, micros(100), micros(660), 0, 500, 7)
+    assert _stopped(step, stopped) == [(200, 660)]
+    assert _stopped(step_of(), stopped) == []
+    assert _stopped(step_of(until=100), stopped) == [(100, 660)]
+
+
+def _stopped(step: AuditedStep, span: VerdictSpan) -> list[tuple[int, int]]:
+    """The hits of CONSUMER_STOPPED, if the verdict of the queue is this."""
+    stuck = replace(step, progress=[progress(step.intervals[0], 0, 660, (span,))])
+    return [(second_of(hit.start), second_of(hit.end)) for hit in consumer_stopped.RULE.hits(stuck)]

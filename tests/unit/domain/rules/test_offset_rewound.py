@@ -1,0 +1,254 @@
+"""Offsets that went back, and why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
+from spark_jobs.domain.model.finding import FindingQueue
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.findings import findings
+from spark_jobs.domain.rules.offset_rewound import RULE
+from tests.support.builders import (
+    allocation,
+    audited_step,
+    interval,
+    members,
+    offsets,
+    oldest,
+    progress,
+    span,
+    with_readings,
+)
+
+#: Owned by twins, the broker was switched, oldest offset (`-`: unknown; the queue's goes back to 500), seconds from a
+#: rebalance | cause: the first that applies
+_CAUSES = """
+    yes no  -   200 | TWINS
+    yes no  -   0   | TWINS
+    yes yes 500 0   | TWINS
+    no  yes 500 0   | BROKER_SWITCHED
+    no  no  436 0   | TO_MINIMUM
+    no  no  509 200 | TO_MINIMUM
+    no  no  435 0   | HAND_OVER
+    no  no  -   0   | HAND_OVER
+    no  no  435 200 | RESET
+    no  no  -   200 | RESET
+"""
+#: The queue's broker b went from h:1 to h:2, or another one did, between these two route snapshots; the offset went
+#: back between the readings at 290 and 300 | whether that is its cause
+_SWITCHES = """
+    b 180 229.999 | no
+    b 180 230     | yes
+    b 240 260     | yes
+    b 280 300     | yes
+    b 320 340     | yes
+    b 321 341     | no
+    a 280 300     | no
+"""
+#: oldest offset at 200 s, 300 s and 301 s (`-`: unknown) | whether the offset 500 was its queue's oldest
+_OLDEST = """
+    -   -   -   | no
+    436 -   -   | yes
+    435 -   -   | no
+    435 436 -   | yes
+    436 435 -   | no
+    435 -   436 | no
+    900 -   -   | yes
+"""
+#: interval | rewound at | how often, together, at most | twins | finding
+_REWINDS = """
+    0-3600   | 20   | 1 65 65 | no  | 20-40 RESET
+    0-3600   | 3590 | 1 65 65 | no  | 3590-3600 RESET
+    100-3600 | 140  | 1 65 65 | no  | 140-160 HAND_OVER
+    100-3600 | 141  | 1 65 65 | no  | 141-161 RESET
+    0-500    | 460  | 1 65 65 | no  | 460-480 HAND_OVER
+    0-500    | 459  | 1 65 65 | no  | 459-479 RESET
+    0-500    | 490  | 1 65 65 | no  | 490-500 HAND_OVER
+    0-500    | 490  | 1 65 65 | yes | 490-500 TWINS
+    100-500  | 490  | 1 65 65 | no  | 490-500 HAND_OVER
+    100-3600 | 300  | 2 80 64 | no  |
+    100-3600 | -    | 0 - -   | no  |
+    100-3600 | -    | - - -   | no  |
+"""
+LISTED = members("c1 c1 c2")
+BACK_AT_300 = {"rewinds": 1, "rewound": 65, "rewound_max": 65, "rewound_at": 300}
+
+
+def step_with(start: int, end: int, owners: str, twins: bool, /, **measured: int | None) -> AuditedStep:
+    """One queue, whose offset is 500 at each reading of a cadence: how far it went back is measured already."""
+    read = {second: [(1000, 500, 500, 1)] for second in (0, *range(10, 3600, 10), 141, 459)}
+    owned = allocation(LISTED, owners, double_owned={0: "DUPLICATE_CLIENT_ID" if twins else "MIXED_STRATEGIES"})
+    of = interval(-210, 4000, LISTED, owned)
+    columns = {name: [value] for name, value in measured.items()}
+    step = replace(audited_step(of), progress=[progress(of, start, end, (), **columns)])
+    return with_readings(step, {"t": offsets([("b", 0)], {second: read[second] for second in sorted(read)})})
+
+
+def reset_at_300() -> AuditedStep:
+    return step_with(0, 3600, "0+1", False, **BACK_AT_300)
+
+
+def _number(text: str) -> int | None:
+    return None if text == "-" else int(text)
+
+
+def test_why_an_offset_went_back() -> None:
+    for line in _CAUSES.strip().splitlines():
+        cells, _, cause = line.partition("|")
+        twins, switched, least, since = cells.split()
+        step = step_with(300 - int(since), 3600, "0+1", twins == "yes", **BACK_AT_300)
+        topics = {"t": oldest([("b", 0)], {200: [(_number(least), 1000)]})}
+        switches = [Switch("b", 280 * SECOND, 300 * SECOND, "h:1", "h:2")] if switched == "yes" else []
+        step = replace(step, history=replace(step.history, topics=topics), switches={"t": switches})
+        assert [hit.cause for hit in RULE.hits(step)] == [cause.strip()], line
+
+
+def test_when_it_is_found_and_for_how_long() -> None:
+    for line in _REWINDS.strip().splitlines():
+        time, moment, counts, twins, finding = (cell.strip() for cell in line.split("|"))
+        rewinds, rewound, greatest = map(_number, counts.split())
+        start, end = map(int, time.split("-"))
+        step = step_with(
+            start,
+            end,
+            "0+1",
+            twins == "yes",
+            rewinds=rewinds,
+            rewound=rewound,
+            rewound_max=greatest,
+            rewound_at=_number(moment),
+        )
+        hits = list(RULE.hits(step))
+        assert [f"{span(hit)} {hit.cause}" for hit in hits] == ([finding] if finding else []), line
+        # At once, and the queue that went back furthest speaks for all.
+        assert {(hit.minimum_seconds, hit.weight, hit.implicated) for hit in hits} <= {(0, 65, "c1")}
+
+
+def test_a_switch_of_the_broker_is_the_cause_where_the_snapshots_leave_time_for_it() -> None:
+    for line in _SWITCHES.strip().splitlines():
+        told, _, is_cause = line.partition("|")
+        broker, before, at = told.split()
+        switch = Switch(broker, int(float(before) * SECOND), int(float(at) * SECOND), "h:1", "h:2")
+        (hit,) = RULE.hits(replace(reset_at_300(), switches={"t": [switch]}))
+        assert hit.cause == {"yes": "BROKER_SWITCHED", "no": "RESET"}[is_cause.strip()], line
+
+
+def test_it_says_who_served_the_broker_before_and_after() -> None:
+    """The nearest switch counts. The step begins with 1970."""
+    told = [Switch("b", 250 * SECOND, 260 * SECOND, "h:1", None), Switch("b", 280 * SECOND, 300 * SECOND, None, "h:1")]
+    (hit,) = RULE.hits(replace(reset_at_300(), switches={"t": told}))
+    assert hit.hint == (
+        "b was not in the route until 1970-01-01T00:04:40Z, and was asked at h:1 from 1970-01-01T00:05Z on. "
+        "1 queue went back by 65 messages together. After a minute they have not recovered: the group really consumes "
+        "these messages again."
+    )
+
+
+@pytest.mark.parametrize(("end", "says"), [(3600, "consumers that kept running repeat few"), (340, "members changed")])
+def test_whoever_begins_within_the_minute_consumes_again_what_others_do_not(end: int, says: str) -> None:
+    read: dict[float, list[tuple[int | None, ...] | None]] = {
+        second: [(1000, 500 if 300 <= second < 350 else 565, 500, 1)] for second in range(0, 3600, 10)
+    }
+    step = with_readings(step_with(0, end, "0+1", False, **BACK_AT_300), {"t": offsets([("b", 0)], read)})
+    (hit,) = RULE.hits(replace(step, switches={"t": [Switch("b", 280 * SECOND, 300 * SECOND, None, "h:1")]}))
+    assert says in (hit.hint or "")
+
+
+@pytest.mark.parametrize(("least", "is_said"), [(436, True), (435, False)])
+def test_a_switch_after_which_clients_begin_at_the_oldest_message(least: int, is_said: bool) -> None:
+    step = replace(reset_at_300(), switches={"t": [Switch("b", 280 * SECOND, 300 * SECOND, None, "h:1")]})
+    topics = {"t": oldest([("b", 0)], {200: [(least, 1000)]})}
+    (hit,) = RULE.hits(replace(step, history=replace(step.history, topics=topics)))
+    assert hit.cause == "BROKER_SWITCHED"
+    assert ("They are at the oldest messages now" in (hit.hint or "")) is is_said
+
+
+def test_an_offset_that_fell_to_the_oldest_message() -> None:
+    for line in _OLDEST.strip().splitlines():
+        told, _, is_cause = line.partition("|")
+        least = dict(zip((200, 300, 301), map(_number, told.split()), strict=True))
+        topics = {"t": oldest([("b", 0)], {second: [(offset, 1000)] for second, offset in least.items()})}
+        step = reset_at_300()
+        (hit,) = RULE.hits(replace(step, history=replace(step.history, topics=topics)))
+        assert hit.cause == {"yes": "TO_MINIMUM", "no": "RESET"}[is_cause.strip()], line
+    assert hit.measures == {
+        "rewinds": 1,
+        "rewound": 65,
+        "rewound_max": 65,
+        "rewound_in_all": 65,
+        "consumer_offset": 500,
+        "min_offset": 900,
+    }
+
+
+@pytest.mark.parametrize(
+    ("oldest_offset", "before", "after", "cause"),
+    [
+        # 400 messages above the oldest one: it consumes 336 in 20 s before, or after; 64 are tolerated.
+        (100, 336, 0, "TO_MINIMUM"),
+        (100, 0, 336, "TO_MINIMUM"),
+        (100, 335, 335, "RESET"),
+        (None, 5000, 5000, "RESET"),
+    ],
+)
+def test_what_is_consumed_in_a_collection_interval_may_have_been_since_it_fell_to_the_oldest_message(
+    oldest_offset: int | None, before: int, after: int, cause: str
+) -> None:
+    """The offset is 500 at 300 s. It was asked 20 s before that reading and after it, and 20 s before that."""
+    last = 500 + BACK_AT_300["rewound_max"]
+    read = {260: last - before, 280: last, 300: 500, 320: 500 + after}
+    step = reset_at_300()
+    of_queue = offsets([("b", 0)], {second: [(9000, offset, offset, 1)] for second, offset in read.items()})
+    topics = {"t": oldest([("b", 0)], {280: [(oldest_offset, 9000)]})}
+    (hit,) = RULE.hits(with_readings(step, {"t": of_queue}, topics))
+    assert hit.cause == cause
+
+
+def test_after_a_missing_round_only_what_fits_into_one_interval_counts() -> None:
+    """672 in 40 s are 336 in 20 s."""
+    for after, cause in ((672, "TO_MINIMUM"), (670, "RESET")):
+        read = {280: 565, 300: 500, 340: 500 + after}
+        of_queue = offsets([("b", 0)], {second: [(9000, offset, offset, 1)] for second, offset in read.items()})
+        topics = {"t": oldest([("b", 0)], {280: [(100, 9000)]})}
+        (hit,) = RULE.hits(with_readings(reset_at_300(), {"t": of_queue}, topics))
+        assert hit.cause == cause
+
+
+def test_it_says_how_many_messages_that_is_in_all() -> None:
+    """Of all queues of the topic and cause, whenever they went back."""
+    queues = [("b", 0), ("b", 1)]
+    of = interval(-210, 4000, LISTED, allocation(LISTED, "0+1 2"))
+    back = {"rewinds": [1, 2], "rewound": [65, 150], "rewound_max": [65, 80], "rewound_at": [300, 400]}
+    step = replace(audited_step(of), progress=[progress(of, 0, 3600, (), **back)])
+    read = offsets(queues, {second: [(1000, 500, 500, 1)] * 2 for second in (280, 300, 400)})
+    hits = list(RULE.hits(with_readings(step, {"t": read})))
+    assert [(hit.measures or {})["rewound_in_all"] for hit in hits] == [215, 215]
+    (first, _) = findings(with_readings(step, {"t": read}), [RULE])
+    assert RULE.detail is not None
+    assert RULE.detail(first) == "by 215 messages in all"
+
+
+def test_a_reset_that_takes_only_a_young_queue_to_its_oldest_message_is_one() -> None:
+    """Both queues go back at 300 s: to 500, which is the oldest of the second one."""
+    queues = [("b", 0), ("b", 1)]
+    of = interval(-210, 4000, LISTED, allocation(LISTED, "0+1 2"))
+    back = {"rewinds": [1, 1], "rewound": [65, 65], "rewound_max": [65, 65], "rewound_at": [300, 300]}
+    step = replace(audited_step(of), progress=[progress(of, 0, 3600, (), **back)])
+    read = offsets(queues, {second: [(1000, 500, 500, 1)] * 2 for second in (280, 300)})
+    for first, cause in ((0, "RESET"), (500, "TO_MINIMUM")):
+        topics = {"t": oldest(queues, {280: [(first, 1000), (500, 1000)]})}
+        hits = RULE.hits(with_readings(step, {"t": read}, topics))
+        assert [hit.cause for hit in hits] == [cause, cause]
+
+
+def test_it_tells_how_far_and_names_the_first_owner() -> None:
+    measured = {"rewinds": 2, "rewound": 120, "rewound_max": 100, "rewound_at": 300}
+    (hit,) = RULE.hits(step_with(0, 3600, "2+0", False, **measured))
+    assert hit.measures == {"rewinds": 2, "rewound": 120, "rewound_max": 100, "rewound_in_all": 120}
+    assert (hit.queue, hit.topic) == (FindingQueue("t", "b", 0, "REWOUND"), "t")
+    assert (hit.severity, hit.implicated) == ("WARN", "c2")
+    (hit,) = RULE.hits(step_with(0, 3600, "-", False, **measured))
+    assert hit.implicated is None

@@ -1,0 +1,191 @@
+"""Topics of which few queues get most messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.model.history import UNKNOWN, Place
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.statuses import Reason
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.producer_skew import RULE, skew
+from tests.support.builders import allocation, audited_step, interval, members, progress, span
+
+#: broker:messages of each queue (`?`: unknown), least mean | busiest ÷ mean (`-`: nothing to say)
+_SKEWS = """
+    a:100 a:100 a:100 a:100     100 | 1.0
+    a:400 a:0 a:0 a:0           100 | 4.0
+    a:399 a:0 a:0 a:0           100 | -
+    a:300 a:100 b:0 b:0         100 | 1.5
+    a:300 a:100 b:1 b:0         100 | 2.993
+    a:300 a:100 a:? a:?         100 | 1.5
+    a:? b:0                     0   | -
+    a:0 a:0                     0   | -
+    a:500                       100 | 1.0
+"""
+LISTED = members("c1")
+RouteSaid = tuple[str, int, int, int]
+
+
+def test_how_skewed_production_is() -> None:
+    for line in _SKEWS.strip().splitlines():
+        cells, _, expected = line.partition("|")
+        *queues, least_mean = cells.split()
+        pairs = [queue.split(":") for queue in queues]
+        produced = np.array([UNKNOWN if messages == "?" else int(messages) for _, messages in pairs])
+        found = skew([broker for broker, _ in pairs], produced, int(least_mean))
+        assert ("-" if found is None else str(round(found.ratio, 3))) == expected.strip(), line
+
+
+def produced(start: int, *messages: int | None, end: int = 3600, topic: str = "t") -> IntervalProgress:
+    """Of queues 0 …, with one owner."""
+    of = interval(start, end, LISTED, allocation(LISTED, " ".join("0" for _ in messages)), topic=topic)
+    return progress(of, start, end, produced=messages)
+
+
+def step_with(*parts: IntervalProgress) -> AuditedStep:
+    return replace(audited_step(*(part.interval for part in parts)), progress=parts)
+
+
+def hot(*parts: IntervalProgress) -> list[tuple[int, str, float | None]]:
+    found = list(RULE.hits(step_with(*parts)))
+    assert {(hit.cause, hit.severity) for hit in found} <= {("HOT_QUEUES", "WARN")}
+    return [(hit.queue.queue_id, span(hit), hit.weight) for hit in found if hit.queue]
+
+
+def test_queues_that_were_added_late_make_the_others_no_hot_ones() -> None:
+    """One message a second comes into each; the mean of the step is 1,300."""
+    before, after = produced(0, 3400, 3400), produced(3400, *(200,) * 6)
+    assert hot(before, after) == []
+
+
+def test_queues_that_get_more_than_others() -> None:
+    assert hot(produced(200, 400, 0, 0, 0)) == [(0, "200-3600", 400)]
+    assert hot(produced(200, 396, 0, 0, 0)) == []
+    assert hot(produced(200, 599, 201, 200, 200)) == []
+    assert hot(produced(200, 600, 200, 200, 200)) == [(0, "200-3600", 600)]
+    assert hot(produced(200, 400, 200, None, None)) == []
+    assert hot(produced(200, 0, 900, 0, 800, 0, 0)) == [(1, "200-3600", 900), (3, "200-3600", 800)]
+    assert hot(produced(200, 400, 0, 0, 0, topic="%RETRY%g")) == []
+    assert hot(produced(200, None, None)) == []
+    assert hot() == []
+
+
+def test_messages_of_all_intervals_count_together() -> None:
+    """Twice the mean of 300: 400 in one interval, 200 in another, which has one queue only."""
+    parts = (produced(0, 200, end=200), produced(200, 400, 200, 200, 200))
+    assert hot(*parts) == [(0, "0-3600", 600)]
+    (hit,) = RULE.hits(step_with(*parts))
+    assert hit.measures == {"max_over_mean": 2, "mean": 300, "produced_max": 600}
+    assert hit.queue
+    assert (hit.topic, hit.queue.topic, hit.queue.broker_name, hit.queue.role) == ("t", "t", "b", "HOT")
+
+
+def test_a_queue_unknown_in_one_interval_has_what_is_known_of_it() -> None:
+    """0: 600, 1: 100, 2: 100, 3: unknown."""
+    parts = (produced(0, 600, None, 50, None, end=100), produced(100, None, 100, 50, None))
+    assert hot(*parts) == [(0, "0-3600", 600)]
+    (hit,) = RULE.hits(step_with(*parts))
+    assert (hit.measures or {})["mean"] == 800 / 3
+
+
+def test_topics_are_apart() -> None:
+    assert hot(produced(0, 400, 0), produced(0, 100, 100, topic="u")) == [(0, "0-3600", 400)]
+    assert hot(produced(0, 150, 150), produced(0, 150, 149, topic="u")) == []
+
+
+B, Z = ("b", 6, 2, 2), ("z", 6, 2, 2)
+TWO_BROKERS = [("b", 0), ("b", 1), ("z", 0), ("z", 1)]
+
+
+def of_brokers(*messages: int | None, start: int = 0, end: int = 3600) -> IntervalProgress:
+    """Of two queues each of the brokers `b` and `z`."""
+    part = produced(start, *messages, end=end)
+    assert part.interval.allocation
+    owned = replace(part.interval.allocation, queues=TWO_BROKERS)
+    return replace(part, interval=replace(part.interval, allocation=owned))
+
+
+def unwritten(parts: Sequence[IntervalProgress], routes: Mapping[tuple[int, int], Sequence[RouteSaid]]) -> list[Place]:
+    """The queues of brokers without messages; `routes`: by time (name, perm, read and write queues) of each broker."""
+    spans = [
+        Span(start * SECOND, end * SECOND, end * SECOND, tuple(RouteEntry(*entry) for entry in said))
+        for (start, end), said in routes.items()
+    ]
+    found = list(RULE.hits(replace(step_with(*parts), routes={"t": spans})))
+    assert {(hit.cause, hit.severity) for hit in found} <= {("BROKER_WITHOUT_MESSAGES", "WARN")}
+    assert {hit.queue.role for hit in found if hit.queue} <= {"WITHOUT_MESSAGES"}
+    return [(hit.queue.broker_name, hit.queue.queue_id) for hit in found if hit.queue]
+
+
+def test_a_broker_that_got_nothing_does_not_make_the_others_hot() -> None:
+    """Two queues of broker `b` share 300 and 100; broker `z` got nothing: 300 is 1.5 times the mean, not 3 times."""
+    part = of_brokers(300, 100, 0, 0)
+    assert hot(part) == []
+    assert hot(produced(0, 300, 100, 0, 0)) == [(0, "0-3600", 300)]
+
+
+@pytest.mark.parametrize(
+    ("messages", "broker_z", "expected"),
+    [
+        ((150, 100, 0, 0), Z, [("z", 0), ("z", 1)]),
+        ((150, 100, 0, 1), Z, []),
+        ((150, 100, 0, None), Z, []),  # what is not known may be anything
+        ((110, 89, 0, 0), Z, []),  # too few to say
+        ((150, 100, 0, 0), ("z", 4, 2, 2), []),  # nobody may write there
+        ((150, 100, 0, 0), ("z", 6, 2, 0), []),
+        ((150, 100, 0, 0), ("z", 6, 2, 1), [("z", 0)]),
+        ((150, 100, 0, 0), ("z", 6, 2, 3), []),  # of the third queue nothing is known
+        ((150, 100, 0, 0), ("y", 6, 2, 2), []),
+    ],
+)
+def test_a_broker_that_can_be_written_to_and_got_nothing(
+    messages: tuple[int | None, ...], broker_z: RouteSaid, expected: list[Place]
+) -> None:
+    assert unwritten([of_brokers(*messages)], {(0, 3600): (B, broker_z)}) == expected
+    assert unwritten([of_brokers(*messages)], {}) == []
+
+
+def test_a_broker_that_could_not_be_written_to_all_the_time_is_not_meant() -> None:
+    part = of_brokers(150, 100, 0, 0)
+    assert unwritten([part], {(0, 1800): (B,), (1800, 3600): (B, Z)}) == []
+    assert unwritten([part], {(0, 1800): (B, ("z", 4, 2, 2)), (1800, 3600): (B, Z)}) == []
+    before_and_after = {(-60, 0): (B,), (0, 3600): (B, Z), (3600, 3660): (B,)}
+    assert unwritten([part], before_and_after) == [("z", 0), ("z", 1)]
+
+
+def test_a_broker_must_be_known_to_get_nothing_whenever_the_others_are_known() -> None:
+    first = of_brokers(150, 100, 0, 0, end=60)
+    for rest, expected in (((9, 9, None, None), []), ((None,) * 4, [("z", 0), ("z", 1)])):
+        assert unwritten([first, of_brokers(*rest, start=60)], {(0, 3600): (B, Z)}) == expected
+
+
+def test_a_broker_that_got_nothing_is_found_also_where_no_queue_is_hot() -> None:
+    """150 in each of the four queues of `b`: no more than 1.5 times the mean of all six."""
+    part = produced(0, 150, 150, 150, 150, 0, 0)
+    assert part.interval.allocation
+    owned = replace(part.interval.allocation, queues=[*(("b", place) for place in range(4)), ("z", 0), ("z", 1)])
+    part = replace(part, interval=replace(part.interval, allocation=owned))
+    assert unwritten([part], {(0, 3600): (("b", 6, 4, 4), Z)}) == [("z", 0), ("z", 1)]
+
+
+def test_what_the_finding_of_a_broker_says() -> None:
+    route: tuple[RouteEntry, ...] = (RouteEntry(*B), RouteEntry(*Z))
+    spans = [Span(0, 3600 * SECOND, 3600 * SECOND, route)]
+    hit, _ = RULE.hits(replace(step_with(of_brokers(150, 100, 0, 0)), routes={"t": spans}))
+    assert (span(hit), hit.topic, hit.measures) == ("0-3600", "t", {"mean": 125})
+
+
+def test_no_queue_is_too_hot_where_the_broker_hands_out_the_messages() -> None:
+    part = produced(0, 400, 0, 0, 0)
+    assert part.interval.allocation
+    queues = tuple(part.interval.allocation.queues)
+    shared = replace(part.interval, allocation=None, queues=queues, reason=Reason.BROKER_REBALANCE)
+    assert hot(replace(part, interval=shared)) == []
+    assert hot(replace(part, interval=replace(shared, reason=Reason.CONSUMED_THROUGH_PROXY))) == [(0, "0-3600", 400)]

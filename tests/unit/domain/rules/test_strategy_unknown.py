@@ -1,0 +1,35 @@
+"""A group whose strategy lacks a setting: which one, and what is said of queues that stand still meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from spark_jobs.domain.kernel.ownership import Replays
+from spark_jobs.domain.model.statuses import Reason
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.rules.strategy_unknown import hits
+from tests.support.builders import audited_step, interval, members
+
+#: the members' strategy | what is configured | why nothing is replayed | the causes
+_SETTINGS = """
+    MACHINE_ROOM            | -                      | SETTINGS_MISSING  | ROOMS_MISSING
+    MACHINE_ROOM_NEARBY     | -                      | SETTINGS_MISSING  | ROOM_PATTERNS_MISSING
+    MACHINE_ROOM_NEARBY-AVG | broker_room            | SETTINGS_MISSING  | ROOM_PATTERNS_MISSING
+    CONFIG                  | broker_room            | SETTINGS_MISSING  | QUEUE_LISTS_MISSING
+    UNKNOWN                 | -                      | UNKNOWN_STRATEGY  | CUSTOM_STRATEGY
+    AVG                     | -                      | NO_READABLE_QUEUE |
+    AVG                     | -                      | ROOM_UNRESOLVABLE |
+"""
+
+
+@pytest.mark.parametrize("line", _SETTINGS.strip().splitlines())
+def test_the_setting_that_is_missing_is_named_once(line: str) -> None:
+    strategy, configured, reason, causes = (cell.strip() for cell in line.split("|"))
+    settings = StrategySettings(broker_room="^(b)" if configured == "broker_room" else None)
+    unknown = replace(interval(0, 100, members("c1 c2", strategy)), reason=Reason(reason))
+    step = replace(audited_step(unknown, replace(unknown, topic="%RETRY%g")), replays=Replays(settings))
+    assert [(hit.cause, hit.severity, hit.start, hit.end) for hit in hits(step)] == [
+        (cause, "INFO", 0, 100_000_000) for cause in causes.split()
+    ]

@@ -1,0 +1,134 @@
+"""Queues that nobody consumes, for certain or by turns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
+from spark_jobs.domain.model.history import GroupHistory, Membership
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.findings import findings
+from spark_jobs.domain.rules.unassigned_queue import RULE, hits, may_be_unassigned
+from tests.support.builders import allocation, audited_step, interval, members
+from tests.support.kernel import series_of
+
+
+def test_each_queue_without_owner_with_its_cause_and_whose_share_it_is() -> None:
+    """Of queues beyond the read queues another rule tells; a retry topic counts."""
+    listed = members("c1 c1 c2")
+    owned = allocation(
+        listed,
+        "0+1 - -",
+        unassigned={1: ("DUPLICATE_CLIENT_ID", "c1"), 2: ("ROOM_FILTER", None)},
+        unreadable=["BEYOND_READ_QUEUES", "BROKER_NOT_READABLE"],
+    )
+    hit = RuleHit(0, 60 * SECOND, topic="%RETRY%g", view="*", seen_at=40 * SECOND)
+    assert list(hits(audited_step(interval(0, 60, listed, owned, topic="%RETRY%g", seen_at=40)))) == [
+        replace(
+            hit,
+            cause="DUPLICATE_CLIENT_ID",
+            implicated="c1",
+            queue=FindingQueue("%RETRY%g", "b", 1, "UNASSIGNED"),
+        ),
+        replace(hit, cause="ROOM_FILTER", queue=FindingQueue("%RETRY%g", "b", 2, "UNASSIGNED"), severity="INFO"),
+        replace(hit, cause="BROKER_NOT_READABLE", queue=FindingQueue("%RETRY%g", "b", 4, "UNASSIGNED")),
+    ]
+
+
+def test_a_group_must_be_offline_for_longer_than_a_restart_takes() -> None:
+    """A snapshot a minute: one shows it, and the next one does not."""
+    owned = allocation((), "-", unassigned={0: ("GROUP_OFFLINE", None)})
+    restarted, offline = (interval(0, 120, (), owned, seen_at=seen_at) for seen_at in (0, 60))
+    assert findings(audited_step(restarted), [RULE]) == []
+    (found,) = findings(audited_step(offline), [RULE])
+    assert found.cause == "GROUP_OFFLINE"
+
+
+def test_all_queues_owned_no_hit() -> None:
+    listed = members("c1 c2")
+    assert list(hits(audited_step(interval(0, 60, listed, allocation(listed, "0 1"))))) == []
+
+
+def _asked(step: AuditedStep, *seconds: int) -> AuditedStep:
+    """Both brokers were, at these times."""
+    nothing = Membership((), frozenset(), frozenset(), None)
+    asked = series_of([(at * SECOND, nothing) for at in seconds])
+    return replace(step, history=GroupHistory("c", "g", memberships={"b1": asked, "b2": asked}))
+
+
+def test_by_turns_nobody_takes_what_no_member_has_by_all_lists() -> None:
+    """By the list of b2, c2 has all three queues; by that of b1, c1 has the first and nobody the last."""
+    first, second = members("c1 c2"), members("c2")
+    of_b1 = allocation(first, "0 1 -", unassigned={2: ("CONFIG_HOLE", None)})
+    of_b2 = allocation(second, "0 0 0")
+    step = audited_step(
+        interval(100, 180, second, of_b2, view="b2", seen_at=160),
+        interval(100, 140, first, of_b1, view="b1", seen_at=120),
+        interval(200, 300, second, of_b2, view="b2"),
+    )
+    found = list(hits(_asked(step, 100, 120)))
+    assert [hit for hit in found if hit.cause != "CONFIG_HOLE"] == [
+        RuleHit(
+            100 * SECOND,
+            180 * SECOND,
+            cause="VIEWS_DISAGREE",
+            topic="t",
+            seen_at=120 * SECOND,
+            minimum_seen_seconds=50,
+            queue=FindingQueue("t", "b", place, "DISPUTED"),
+            severity="WARN",
+        )
+        for place in (0, 2)
+    ]
+
+
+@pytest.mark.parametrize(("topic", "disputed"), [("t", [(120, 180)]), ("%RETRY%g", [])])
+def test_lists_that_begin_apart_dispute_from_when_both_stand(topic: str, disputed: list[tuple[int, int]]) -> None:
+    first, second = members("c1"), members("c2")
+    of_first, of_second = allocation(first, "0"), allocation(second, "0")
+    step = audited_step(
+        interval(100, 180, first, of_first, view="b1", topic=topic, seen_at=160),
+        interval(120, 180, second, of_second, view="b2", topic=topic, seen_at=160),
+    )
+    found = list(hits(_asked(step, 100, 120, 140)))
+    assert [(hit.start // SECOND, hit.end // SECOND) for hit in found] == disputed
+
+
+@pytest.mark.parametrize(
+    ("owners", "may_be"),
+    [
+        (["c1", "c1"], False),
+        (["c1", "c2"], True),
+        (["c1", ""], True),
+        (["", "c1"], True),
+        (["c1 c2", "c2 c3"], False),
+        (["c1 c2", "c2 c3", "c1 c3"], True),
+        (["", ""], False),
+        (["c1"], False),
+    ],
+)
+def test_may_be_unassigned(owners: list[str], may_be: bool) -> None:
+    assert may_be_unassigned([tuple(ids.split()) for ids in owners]) is may_be
+
+
+@pytest.mark.parametrize(
+    ("cause", "produced", "backlog", "severity"),
+    [
+        ("DUPLICATE_CLIENT_ID", 1, None, "ERROR"),
+        ("DUPLICATE_CLIENT_ID", None, None, "ERROR"),
+        ("DUPLICATE_CLIENT_ID", 0, 0, "INFO"),
+        ("DUPLICATE_CLIENT_ID", 0, 1, "ERROR"),
+        ("ROOM_FILTER", 1, None, "WARN"),
+        ("ROOM_FILTER", 0, None, "INFO"),
+    ],
+)
+def test_severity(cause: str, produced: int | None, backlog: int | None, severity: str) -> None:
+    assert RULE.severity(Condition(None, cause, (), True, produced, backlog)) == severity
+
+
+@pytest.mark.parametrize(("cause", "severity"), [("DUPLICATE_CLIENT_ID", "INFO"), ("GROUP_OFFLINE", "ERROR")])
+def test_what_a_stale_connection_does_ends_by_itself(cause: str, severity: str) -> None:
+    assert RULE.severity(Condition(None, cause, (), False, 10, 10)) == severity

@@ -1,0 +1,259 @@
+"""What was not observed, and gaps that are joined."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.finding import Party
+from spark_jobs.domain.model.history import Membership, OffsetReadings, Subscriptions
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.series import Series, Span
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.snapshot_gaps import gaps, gaps_behind, gaps_where_named
+from spark_jobs.domain.rules.unobserved import RULE
+from tests.support.builders import (
+    QueueReading,
+    audited_step,
+    broker_said,
+    interval,
+    offsets,
+    route,
+    span,
+    with_readings,
+)
+
+#: Seconds in which the state is known | seconds in which it is not, up to the end of the step.
+SPANS = """
+    0..3600                        |
+    0..1000 1000..3600             |
+    0..1000 1001..3600             | 1000..1001
+    500..3600                      |
+    -100..200 300..3600            | 200..300
+    -100..-50                      | -50..3600
+    0..1000 400..500               | 1000..3600
+    0..1000 400..1200 1300..3600   | 1200..1300
+    0..3600 100..200               |
+    0..100 200..300 300..400       | 100..200 400..3600
+    300..3600 0..100               | 100..300
+"""
+#: Seconds of readings, each of which holds 60 s | gaps up to second 180.
+TIMES = """
+    0 60 120                       |
+    0 60 121 180                   | 120..121
+    -70 0 60 120                   | -10..0
+    119 120                        |
+    60                             | 120..180
+    119                            | 179..180
+    10 110                         | 70..110 170..180
+                                   |
+"""
+Spans = list[tuple[int, int]]
+NOTHING: Subscriptions = frozenset()
+
+
+def _spans(text: str) -> Spans:
+    pairs = (word.split("..") for word in text.split())
+    return [(int(start), int(end)) for start, end in pairs]
+
+
+def test_gaps_between_spans() -> None:
+    for line in SPANS.strip().splitlines():
+        known, missing = map(_spans, line.split("|"))
+        assert gaps(known, 3600) == missing, line
+    assert gaps([], 3600) == []
+
+
+def test_gaps_behind_readings() -> None:
+    for line in TIMES.strip("\n").splitlines():
+        times, _, missing = line.partition("|")
+        found = gaps_behind(np.array([int(second) for second in times.split()], dtype=np.int64), 180, 60)
+        assert found == _spans(missing), line
+
+
+#: Seconds of a broker's readings, each of which holds 60 s | when the route names it | gaps.
+NAMED = """
+    0 60 120 180                   | 0..200          |
+    0 60 200                       | 0..220          | 120..200
+    0 60                           | 0..300          | 120..300
+    0 60                           | 0..100          |
+    0 60 310                       | 0..100 300..320 |
+    0 60 370                       | 0..100 300..400 | 360..370
+    370                            | 0..400          |
+                                   | 0..400          |
+"""
+
+
+def test_gaps_of_one_broker_are_those_in_which_the_route_names_it() -> None:
+    for line in NAMED.strip("\n").splitlines():
+        times, named, missing = line.split("|")
+        told = np.array([int(second) for second in times.split()], dtype=np.int64)
+        assert list(gaps_where_named(told, _spans(named), 60)) == _spans(missing), line
+
+
+def test_gaps_of_one_time_are_one() -> None:
+    """Members, the route of t and the offsets of u: overlapping, touching, inside each other, and apart."""
+    answers = [broker_said(0, 100, "c1", NOTHING), broker_said(200, 500, "c1", NOTHING)]
+    answers += [broker_said(600, 700, "c1", NOTHING), broker_said(900, 3600, "c1", NOTHING)]
+    routes = [route(0, 150, b=6), route(300, 720, b=6), route(730, 3600, b=6)]
+    offset_times = [*range(-60, 241, 60), *range(400, 3600, 60)]
+    topics = [interval(-210, 3600, None, topic=topic) for topic in ("t", "u")]
+    step = audited_step(*topics, memberships={"b": answers})
+    step = with_readings(step, {"u": read(*offset_times)}, routes={"t": routes})
+    members, of_t, of_u = "membership_snapshots", "route_snapshots: t", "offset_snapshots: u"
+    assert found(step) == [
+        ("100-400", "WARN", [members, of_u, of_t]),
+        ("500-600", "WARN", [members]),
+        ("700-900", "WARN", [members, of_t]),
+    ]
+
+
+def found(step: AuditedStep) -> list[tuple[str, str | None, list[str]]]:
+    """Span, severity, and the sources without snapshots."""
+    hits = list(RULE.hits(step))
+    assert {(hit.cause, hit.topic) for hit in hits} <= {("NO_SNAPSHOTS", None)}
+    assert all(party.client_ids is None for hit in hits for party in hit.parties or ())
+    return [(span(hit), hit.severity, [party.name for party in hit.parties or ()]) for hit in hits]
+
+
+def read(*times: float) -> OffsetReadings:
+    return offsets([("b", 0)], {at: [(1, 1, 1, 5)] for at in times})
+
+
+def test_members_are_unobserved_only_if_no_broker_answered() -> None:
+    answers = {"x": [broker_said(0, 1000, "c1", NOTHING)], "y": [broker_said(900, 3600, "", NOTHING)]}
+    assert found(audited_step(memberships=answers)) == []
+    answers["y"] = [broker_said(1100, 3600, "", NOTHING)]
+    assert found(audited_step(memberships=answers)) == [("1000-1100", "WARN", ["membership_snapshots"])]
+
+
+def test_what_is_missing_to_the_end_of_the_step_may_have_ended() -> None:
+    answers = {"x": [broker_said(0, 1000, "c1", NOTHING)]}
+    assert found(audited_step(memberships=answers)) == [("1000-3600", "INFO", ["membership_snapshots"])]
+
+
+def test_routes_and_offsets_are_those_of_the_ordinary_topics_of_the_group() -> None:
+    topics = [interval(-210, 3600, None, topic=topic) for topic in ("t", "u", "%RETRY%g")]
+    routes = {topic: [route(0, 100, b=6), route(200, 3600, b=6)] for topic in ("t", "other", "%RETRY%g")}
+    every = range(-60, 3600, 60)
+    times = {"u": read(*(at for at in every if not 120 < at <= 240)), "%RETRY%g": read(0), "other": read(0)}
+    step = with_readings(audited_step(*topics), times, routes=routes)
+    assert found(step) == [("100-300", "WARN", ["offset_snapshots: u", "route_snapshots: t"])]
+    (hit,) = RULE.hits(step)
+    assert hit.parties == (Party("offset_snapshots: u", None), Party("route_snapshots: t", None))
+
+
+def test_a_topic_with_several_intervals_is_looked_at_once() -> None:
+    topics = [interval(0, 100, None), interval(100, 3600, None)]
+    step = with_readings(audited_step(*topics), {"t": read(0, 3599)})
+    assert found(step) == [("60-3599", "WARN", ["offset_snapshots: t"])]
+
+
+def test_readings_outside_the_window_are_not_known_to_the_step() -> None:
+    """The window begins 420 s before the step."""
+    step = audited_step(interval(-360, 3600, None))
+    assert found(with_readings(step, {"t": read(-421, *range(0, 3600, 60), 3700)})) == []
+    early = found(with_readings(step, {"t": read(-420, *range(0, 3600, 60))}))
+    assert early == [("-360-0", "WARN", ["offset_snapshots: t"])]
+    assert found(with_readings(step, {"t": read(-421, 3600)})) == []
+
+
+def test_one_broker_that_is_silent_is_named() -> None:
+    def step(silent: range, route_of: list[Span[tuple[RouteEntry, ...]]], ends: int = 3600) -> AuditedStep:
+        said: dict[float, list[QueueReading | None]] = {
+            at: [(1, 1, 1, 5), None if at in silent else (1, 1, 1, 5)] for at in range(-60, ends, 60)
+        }
+        both = offsets([("a", 0), ("b", 0)], said)
+        return with_readings(audited_step(interval(-210, 3600, None)), {"t": both}, routes={"t": route_of})
+
+    always = [route(-210, 3600, a=6, b=6)]
+    assert found(step(range(0), always)) == []
+    assert found(step(range(120, 300), always)) == [("120-300", "WARN", ["offset_snapshots: t (b)"])]
+    # Who lists members has answered.
+    silent = step(range(120, 300), always)
+    listed: Series[Membership] = Series(
+        np.array([at * SECOND for at in range(0, 300, 40)], dtype=np.int64), np.zeros(8, np.int64), []
+    )
+    assert found(replace(silent, history=replace(silent.history, memberships={"a": listed}))) == found(silent)
+    assert found(replace(silent, history=replace(silent.history, memberships={"b": listed}))) == []
+    # A route that names it no longer says why.
+    left = [route(-210, 130, a=6, b=6), route(130, 290, a=6), route(290, 3600, a=6, b=6)]
+    assert found(step(range(120, 300), left)) == [("120-130", "WARN", ["offset_snapshots: t (b)"])]
+    # Another route of the same broker is no sign of it.
+    other = [route(-210, 130, a=6, b=6), route(130, 3600, a=4, b=6)]
+    assert found(step(range(120, 300), other)) == [("120-300", "WARN", ["offset_snapshots: t (b)"])]
+    # Where nobody is heard the topic is named, not each of its brokers.
+    ended = found(step(range(0), always, ends=1000))
+    assert ended == [("1020-3600", "INFO", ["offset_snapshots: t"])]
+
+
+def called(step: AuditedStep, **seconds: list[int]) -> AuditedStep:
+    """The step, with calls for the group's members at these seconds that brokers, by name, did not answer."""
+    errors = {
+        broker: Series(np.array(times, np.int64) * SECOND, np.zeros(len(times), np.int64), [f"TIMED_OUT by {broker}"])
+        for broker, times in seconds.items()
+    }
+    return replace(step, history=replace(step.history, unanswered=errors))
+
+
+def answered(step: AuditedStep, *seconds: int) -> AuditedStep:
+    """The step, with snapshots of its members at these seconds."""
+    snapshots: Series[Membership] = Series(np.array(seconds, np.int64) * SECOND, np.zeros(len(seconds), np.int64), [])
+    return replace(step, history=replace(step.history, memberships={"x": snapshots}))
+
+
+def silences(step: AuditedStep) -> list[tuple[str, str | None, str | None]]:
+    """Span, severity, cause."""
+    return [(span(hit), hit.severity, hit.cause) for hit in RULE.hits(step)]
+
+
+def test_a_group_whose_members_no_broker_ever_returned_is_unobserved_from_the_first_call_on() -> None:
+    step = called(audited_step(), a=[*range(1200, 1300, 20)], b=[1240])
+    assert silences(step) == [("1200-3600", "ERROR", "NOT_ANSWERED")]
+    (hit,) = RULE.hits(step)
+    assert [party.name for party in hit.parties or ()] == ["membership_snapshots"]
+    assert hit.hint == (
+        "a did not answer the request for the group's connections from 1970-01-01T00:20Z on (TIMED_OUT by a). "
+        "b did not answer the request for the group's connections from 1970-01-01T00:20:40Z on (TIMED_OUT by b)."
+    )
+    many = called(audited_step(), **{f"b{number}": [60] for number in range(5)})
+    (hit,) = RULE.hits(many)
+    assert (hit.hint or "").endswith("(TIMED_OUT by b2). Nor did 2 other brokers.")
+
+
+def test_one_late_answer_is_no_gap() -> None:
+    """A snapshot holds 60 s."""
+    answers = {"x": [broker_said(1260, 3600, "c1", NOTHING)]}
+    assert silences(called(audited_step(memberships=answers), x=[1200, 1220])) == []
+    assert silences(called(audited_step(memberships=answers), x=[1180, 1220])) == [
+        ("1180-1260", "ERROR", "NOT_ANSWERED")
+    ]
+    step = answered(called(audited_step(memberships=answers), x=[1180, 1220]), 1260)
+    assert silences(step) == [("1180-1260", "WARN", "NOT_ANSWERED")]
+
+
+def test_calls_while_members_are_known_are_no_gap_and_give_a_later_gap_its_cause() -> None:
+    answers = {"x": [broker_said(0, 1000, "c1", NOTHING), broker_said(2000, 3600, "c1", NOTHING)]}
+    step = answered(audited_step(memberships=answers), 0, 940, 2000)
+    assert silences(called(step, y=[200, 400])) == [("1000-2000", "WARN", "NO_SNAPSHOTS")]
+    assert silences(called(step, y=[200], x=[960, 1980])) == [("1000-2000", "WARN", "NOT_ANSWERED")]
+    (hit,) = RULE.hits(called(step, y=[200], x=[960, 1980]))
+    assert (hit.hint or "").startswith(
+        "x did not answer the request for the group's connections from 1970-01-01T00:16Z"
+    )
+
+
+def test_calls_that_are_not_answered_to_the_end_show_that_the_recording_has_not_ended() -> None:
+    answers = {"x": [broker_said(0, 1000, "c1", NOTHING)]}
+    step = answered(audited_step(memberships=answers), 0, 940)
+    assert silences(called(step, x=[960, 1200])) == [("1000-3600", "INFO", "NOT_ANSWERED")]
+    assert silences(called(step, x=[960, 3580])) == [("1000-3600", "WARN", "NOT_ANSWERED")]
+
+
+def test_calls_outside_the_window_are_not_known_to_the_step() -> None:
+    """It begins 420 s before the step; what is published begins 60 s later."""
+    assert silences(called(audited_step(), a=[-421, 3600])) == []
+    assert silences(called(audited_step(), a=[-420])) == [("-360-3600", "INFO", "NOT_ANSWERED")]
+    assert silences(called(audited_step(), a=[-420, 0])) == [("-360-3600", "ERROR", "NOT_ANSWERED")]

@@ -1,0 +1,149 @@
+"""Every message of a growth is given to exactly one part."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from spark_jobs.domain.kernel.audited_step import IntervalProgress
+from spark_jobs.domain.model.history import OffsetReadings
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.status.attribution import (
+    QueueGrowth,
+    TopicGrowth,
+    attribution,
+    pace_before,
+    topic_growth,
+)
+from spark_jobs.domain.status.backlog import queue_intervals
+from tests.support.audited import WINDOW, measured, offsets, replayed
+
+#: growth | of which stuck | owners | moved | produced | seconds | rate before | part(s) and messages, by hand
+_TABLE = """
+    100 | 0   | 0 | no  | 100 | 10 | 10 | unassigned 100
+    100 | 100 | 0 | yes | 100 | 10 | 1  | unassigned 100
+    100 | 100 | 1 | yes | 100 | 10 | 1  | stuck_owner 100
+    100 | 60  | 1 | yes | 100 | 10 | 1  | stuck_owner 60, hand_over 40
+    100 | 100 | 2 | no  | 100 | 10 | 1  | stuck_owner 100
+    100 | 60  | 1 | no  | 100 | 10 | 7  | stuck_owner 60, producer_surge 30, residual 10
+    20  | 60  | 1 | no  | 100 | 10 | 1  | stuck_owner 60, residual -40
+    100 | 0   | 1 | yes | 100 | 10 | 1  | hand_over 100
+    -50 | 0   | 1 | yes | 100 | 10 | 1  | hand_over -50
+    100 | 0   | 1 | no  | 200 | 10 | 15 | producer_surge 50, residual 50
+    100 | 0   | 1 | no  | 200 | 10 | 0  | producer_surge 100
+    100 | 0   | 1 | no  | 100 | 10 | 10 | residual 100
+    100 | 0   | 1 | no  | 100 | 10 | 20 | residual 100
+    100 | 0   | 1 | no  | 200 | 10 | -  | residual 100
+    100 | 0   | 1 | no  | -   | 10 | 0  | residual 100
+    100 | 0   | 1 | no  | 10  | 1  | 8.5 | producer_surge 2, residual 98
+    100 | 0   | 1 | no  | 10  | 1  | 7.5 | producer_surge 2, residual 98
+    -50 | 0   | 1 | no  | 200 | 10 | 0  | residual -50
+    0   | 0   | 1 | no  | 200 | 10 | 0  |
+"""
+
+
+def _case(line: str) -> tuple[QueueGrowth, TopicGrowth]:
+    growth, stuck, owners, moved, produced, seconds, rate, expected = (cell.strip() for cell in line.split("|"))
+    queue = QueueGrowth(
+        growth=int(growth),
+        stuck=int(stuck),
+        owners=int(owners),
+        moved=moved == "yes",
+        produced=None if produced == "-" else int(produced),
+        seconds=float(seconds),
+        rate_before=None if rate == "-" else float(rate),
+    )
+    named = (text.split() for text in expected.split(",") if text)
+    parts = dict.fromkeys(TopicGrowth._fields[2:], 0) | {part: int(messages) for part, messages in named}
+    return queue, TopicGrowth("t", int(growth), **parts)
+
+
+@pytest.mark.parametrize("line", _TABLE.strip("\n").splitlines())
+def test_each_part_has_what_applies_to_it_first(line: str) -> None:
+    queue, expected = _case(line)
+    assert topic_growth("t", [queue]) == expected
+
+
+def test_the_parts_add_up_to_the_growth() -> None:
+    chance = random.Random(4)
+    for _ in range(300):
+        queue = QueueGrowth(
+            growth=chance.randint(-300, 300),
+            stuck=chance.choice([0, chance.randint(-300, 300)]),
+            owners=chance.randint(0, 2),
+            moved=chance.random() < 0.3,
+            produced=chance.choice([None, chance.randint(0, 500)]),
+            seconds=chance.uniform(1, 60),
+            rate_before=chance.choice([None, chance.uniform(0, 20)]),
+        )
+        _, growth, *parts = topic_growth("t", [queue])
+        assert growth == sum(parts) == queue.growth, queue
+
+
+PLACES = [("b", 0), ("b", 1)]
+
+
+def test_the_pace_before_is_that_of_the_first_and_last_reading_of_the_look_back() -> None:
+    # The look-back begins 480 s before the step: the 300 s of a verdict's window, and twice the longest gap.
+    rows = {-481: ["0/0", "0/0"], -480: ["100/0", "7/0"], -90: ["0/0", "-"], -10: ["335/0", "-"], 0: ["999/0", "999/0"]}
+    assert pace_before(offsets(PLACES, rows), WINDOW) == {("b", 0): 0.5}
+
+
+@pytest.mark.parametrize("cells", [("10/0", "9/0"), ("?/0", "9/0"), ("10/0", "?/0"), ("-", "10/0"), ("-", "-")])
+def test_the_pace_before_is_unknown(cells: tuple[str, str]) -> None:
+    rows = {seconds: [cell] for seconds, cell in zip((-60, -30), cells, strict=True)}
+    assert pace_before(offsets(PLACES[:1], rows), WINDOW) == {}
+
+
+def test_without_a_look_back_there_is_no_pace() -> None:
+    assert pace_before(offsets(PLACES, {0: ["1/1", "1/1"], 30: ["2/1", "2/1"]}), WINDOW) == {}
+
+
+def _attributed(*rows: IntervalProgress, **read: OffsetReadings) -> list[TopicGrowth]:
+    return attribution(queue_intervals(rows), read, WINDOW)
+
+
+OWNED = {("b", 0): (0,), ("b", 1): (1,)}
+
+
+def test_a_queue_grows_from_its_first_reading_and_then_from_interval_to_interval() -> None:
+    first = measured(replayed(0, 60, OWNED), lag_first=[5, None], lag_last=[35, None])
+    gap = measured(replayed(60, 90, OWNED), lag_first=[None, 4], lag_last=[None, 6])
+    # From 35 to 40, whatever its own first reading says.
+    last = measured(replayed(90, 120, OWNED), lag_first=[38, 6], lag_last=[40, 5])
+    # Each in the order of time, however they come.
+    assert _attributed(last, first, gap) == [TopicGrowth("t", 35 + 1, 0, 0, 0, 0, 36)]
+
+
+def test_each_part_is_found_where_it_stands() -> None:
+    places = [("b", number) for number in range(5)]
+    owners = dict.fromkeys(places, (0,)) | {("b", 0): ()}
+    row = measured(
+        replayed(-60, 100, owners, handed_over=[("b", 2), ("b", 1)]),
+        lag_first=[0] * 5,
+        lag_last=[1, 10, 100, 1000, 10000],
+        produced=[0, 0, 0, 1300, 5],
+        # Queue 3 was stuck for a quarter of the time: 300 messages came in, of which 200 stayed.
+        stuck_growth=[1, 10, 0, 200, 0],
+        stuck_produced=[0, 10, 0, 300, 0],
+        stuck_time=[0, 0, 0, 25 * SECOND, 0],
+    )
+    # 4 messages a second before: 300 of the 1000 that came in the other 75 s. Of queue 4 no pace is known.
+    read = offsets(places[:4], {-60: ["0/0"] * 4, -10: ["200/0"] * 4})
+    assert _attributed(row, t=read) == [TopicGrowth("t", 11111, 1, 210, 100, 700, 100 + 10000)]
+    assert _attributed(row) == [TopicGrowth("t", 11111, 1, 210, 100, 0, 10800)]
+
+
+def test_topics_are_in_order_those_without_a_known_lag_are_left_out() -> None:
+    def of(topic: str, *lag: int | None) -> IntervalProgress:
+        return measured(replayed(0, 60, OWNED, topic=topic), lag_first=[0, 0], lag_last=lag)
+
+    found = _attributed(of("u", 0, 0), of("s", None, None), of("t", -3, 1))
+    assert found == [TopicGrowth("t", -2, 0, 0, 0, 0, -2), TopicGrowth("u", 0, 0, 0, 0, 0, 0)]
+
+
+def test_a_queue_whose_first_lag_is_unknown_grows_from_its_last() -> None:
+    first = measured(replayed(0, 60, OWNED), lag_first=[None, None], lag_last=[5, None])
+    second = measured(replayed(60, 90, OWNED), lag_first=[6, None], lag_last=[9, None])
+    assert _attributed(first, second) == [TopicGrowth("t", 4, 0, 0, 0, 0, 4)]

@@ -1,0 +1,57 @@
+"""End offsets that fall, by hand: a slave for a moment, a broker that lost its tail, a topic that is made again."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas import OFFSET_SNAPSHOTS
+from spark_jobs.domain.kernel.reading_windows import reading_pairs
+from spark_jobs.domain.model.history import UNKNOWN
+from tests.support.kernel import group_histories
+from tests.support.snapshots import DAY, offsets
+
+_NOW = int(DAY.timestamp() * 1000)
+#: By reading, every 20 s: end offset, consumer offset, seconds before or after the start at which its message was
+#: stored (-: never committed) | how far the offset went back at each reading | produced at each
+_CASES = {
+    "a slave": (
+        "5000 5000 0, 2000 0 -, 2000 0 -, 5040 200 -900, 5060 900 -800",
+        "- 5000 - - -",
+        "- - - 40 20",
+    ),
+    "a slave that nobody pulls from": ("5000 5000 0, 2000 0 -, 5040 0 -, 5060 0 -", "- 5000 - -", "- - 40 20"),
+    "a slave for good": ("5000 5000 0, 4000 3000 -600, 4000 3500 -500", "- 2000 -", "- - 0"),
+    "a tail that is lost": ("5000 5000 0, 4900 4800 -200, 4950 4950 30", "- 200 -", "- - 50"),
+    "a topic made again": ("5000 5000 0, 0 0 -, 100 50 40, 200 150 60", "- - - -", "- - 100 100"),
+    "with much traffic": ("500 500 0, 300 0 -, 700 300 40, 1100 900 60", "- - - -", "- - 400 400"),
+    "and an offset that stays": ("5000 5000 0, 100 5000 -, 300 5000 -", "- - -", "- - 200"),
+    "an offset that stays and goes back": ("5000 5000 0, 100 5000 -, 300 5000 -, 600 0 50", "- - - -", "- - 200 300"),
+    "and goes back after the end has passed it": (
+        "500 500 0, 100 500 -, 400 500 -, 900 500 40, 1000 100 50, 1100 90 60",
+        "- - - - - 10",
+        "- - 300 500 100 100",
+    ),
+    "a fall while it serves": (
+        "5000 5000 0, 2000 0 -, 1500 0 -, 5040 200 -900",
+        "- 5000 - -",
+        "- - - 40",
+    ),
+}
+
+
+def _numbers(text: str) -> list[int]:
+    return [UNKNOWN if word == "-" else int(word) for word in text.split()]
+
+
+@pytest.mark.parametrize("case", _CASES)
+def test_what_a_fall_means(case: str) -> None:
+    told, back, produced = _CASES[case]
+    rows = []
+    for number, reading in enumerate(told.split(",")):
+        end, consumed, stored = reading.split()
+        stored_ms = 0 if stored == "-" else _NOW + int(stored) * 1000
+        rows.append(offsets(20 * number, (int(end), int(consumed), stored_ms)))
+    (history,) = group_histories({OFFSET_SNAPSHOTS: rows})
+    pairs = reading_pairs(history.offsets["t"], slice(0, len(rows)))
+    assert pairs.back[:, 0].tolist() == _numbers(back)
+    assert pairs.produced[:, 0].tolist() == _numbers(produced)

@@ -1,0 +1,77 @@
+"""Topics that are gone and brokers that are dead, on spans written by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.domain.kernel.gone_topics import gone_topics
+from spark_jobs.domain.model.history import GroupHistory, Membership
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import SECOND, Time
+from tests.support.builders import offsets
+
+_NOBODY = Membership((), frozenset(), frozenset(), None)
+
+
+def _spans(text: str) -> list[Span[tuple[RouteEntry, ...]]]:
+    """The brokers of the route in spans of 100 s (`-`: none), each last seen 5 s before its end; `.`: no snapshot."""
+    return [
+        Span(
+            100 * place * SECOND,
+            100 * (place + 1) * SECOND,
+            (100 * place + 95) * SECOND,
+            tuple(RouteEntry(broker, 6, 4, 4) for broker in word if broker != "-"),
+        )
+        for place, word in enumerate(text.split())
+        if word != "."
+    ]
+
+
+def gone(topic: str, other: str, *, answers: str = "", read: int | None = None, earlier: int = 0) -> list[Time]:
+    """Seconds, with a round every 20 s. `earlier`: seconds by which the other route comes earlier; `answers`: the
+    brokers that answer about the group in the time from 100 to 200; `read`: when offsets of the topic are read.
+    """
+    memberships = {broker: [Span(0, 200 * SECOND, 195 * SECOND, _NOBODY)] for broker in answers}
+    readings = {"t": offsets([("a", 0)], {read: [(9, 9, 9, 5)]})} if read else {}
+    history = GroupHistory("c", "g", offsets=readings)
+    others = [span._replace(start=span.start - earlier * SECOND) for span in _spans(other)]
+    times = gone_topics(history, {"t": _spans(topic), "other": others}, memberships, 20 * SECOND).get("t", [])
+    return [(start // SECOND, end // SECOND) for start, end in times]
+
+
+@pytest.mark.parametrize(
+    ("topic", "other", "answers", "expected"),
+    [
+        ("a - a", "a a a", "", [(100, 200)]),
+        ("a - -", "a a a", "", [(100, 200), (200, 300)]),
+        # The broker is dead, or cut off from the name servers, although it answers.
+        ("a - a", "a - a", "", []),
+        ("a - a", "a - a", "a", []),
+        # No other route ever named it: what it answers shows that it is up.
+        ("a - a", "- - -", "a", [(100, 200)]),
+        ("a - a", "b b b", "a", [(100, 200)]),
+        ("a - a", "b b b", "b", []),
+        # All brokers of the topic are up, or one of them may be dead.
+        ("ab - ab", "ab ab ab", "", [(100, 200)]),
+        ("ab - ab", "ab a ab", "", []),
+        # The topic has brokers, or its brokers before are not known.
+        ("ab a ab", "ab ab ab", "", []),
+        ("- - -", "a a a", "", []),
+        ("a . a", "a a a", "", []),
+    ],
+)
+def test_a_topic_without_a_route_is_gone_if_its_brokers_are_up(
+    topic: str, other: str, answers: str, expected: list[Time]
+) -> None:
+    assert gone(topic, other, answers=answers) == expected
+
+
+def test_a_topic_is_not_gone_while_its_offsets_are_read() -> None:
+    assert gone("a - a", "a a a", read=150) == []
+    assert gone("a - a", "a a a", read=250) == [(100, 200)]
+
+
+@pytest.mark.parametrize("earlier", [1, 10])
+def test_a_broker_that_comes_back_is_in_the_other_route_first(earlier: int) -> None:
+    assert gone("a - a", "a - a", earlier=earlier) == []

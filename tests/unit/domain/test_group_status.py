@@ -1,0 +1,329 @@
+"""How a group fared: who was there at the end, what the backlog did, and what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import permutations
+
+import pytest
+
+from schemas.group_status import GROUP_STATUS
+from schemas.types import Array, Struct
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, RebalanceInterval
+from spark_jobs.domain.kernel.progress import topic_progress
+from spark_jobs.domain.model.finding import Evidence, Finding
+from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.statuses import Reason
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.status.attribution import TopicGrowth, attribution
+from spark_jobs.domain.status.backlog import Backlog, queue_intervals
+from spark_jobs.domain.status.group_status import GroupStatus, group_status
+from spark_jobs.domain.what_if.answer import advice_in_numbers
+from tests.support.audited import SETTINGS, WINDOW, at, audited_step, measured, offsets, replayed, unobserved
+
+NO_EVIDENCE = Evidence(None, None, [], None, None, [], *[None] * 10)
+PLACES: list[Place] = [("b", number) for number in range(4)]
+
+
+def owned(*owners: tuple[int, ...]) -> dict[Place, tuple[int, ...]]:
+    return dict(zip(PLACES, owners, strict=False))
+
+
+def status(*intervals: RebalanceInterval, progress: list[IntervalProgress] | None = None) -> GroupStatus:
+    found = status_of(audited_step(intervals, progress or []), [])
+    assert found is not None
+    return found
+
+
+def status_of(step: AuditedStep, findings: Sequence[Finding]) -> GroupStatus | None:
+    return group_status(step, findings, partial(advice_in_numbers, step, configured=StrategySettings()))
+
+
+def finding(rule: str, cause: str, severity: str) -> Finding:
+    return Finding("id", rule, severity, None, "g", at(0), at(60), cause, NO_EVIDENCE, "Do.")
+
+
+def test_fields_are_those_of_the_table() -> None:
+    keys = ("step_start", "cluster", "consumer_group")
+    assert list(GroupStatus._fields) == [name for name in GROUP_STATUS.columns if name not in keys]
+    entries = GROUP_STATUS.schema["attribution"].type
+    assert isinstance(entries, Array)
+    assert isinstance(entries.element, Struct)
+    assert TopicGrowth._fields == entries.element.names
+
+
+def test_a_group_without_an_interval_in_the_step_has_no_status() -> None:
+    assert status_of(audited_step(), []) is None
+    assert status_of(audited_step([replayed(-60, 0, owned((0,)))]), []) is None
+
+
+def test_a_group_that_was_never_replayed_is_unknown() -> None:
+    nothing_known = "Unknown: the backlog of the group is not known."
+    nothing = dict.fromkeys(GroupStatus._fields)
+    known = {"finding_count": 0, "unknown_queues": 0, "limit": "UNKNOWN_BACKLOG", "advice": nothing_known}
+    unknown = GroupStatus(**nothing | known)  # type: ignore[arg-type]
+    assert status(unobserved(0, 3600)) == unknown
+    # What was replayed before the step began is not published.
+    assert status(replayed(-60, 0, owned((0,))), unobserved(0, 3600)) == unknown
+
+
+def test_who_is_listed_in_a_broadcasting_group_is_known() -> None:
+    """The owners are not: every member has all queues."""
+    broadcasting = replace(replayed(60, 3600, owned((0,)), "A A B"), allocation=None, reason=Reason.BROADCASTING)
+    before = replace(replayed(0, 60, owned((0,)), "A B C D"), allocation=None, reason=Reason.BROADCASTING)
+    found = status(before, broadcasting)
+    assert (found.members, found.distinct_members, found.idle_members, found.queues) == (3, 2, None, None)
+    assert status(replace(broadcasting, reason=Reason.CONSUMED_THROUGH_PROXY)).members is None
+
+
+def test_queues_are_counted_at_the_end_of_each_topic_members_where_it_is_latest() -> None:
+    found = status(
+        replayed(-30, 60, owned((0,), (1,), (0,))),
+        replayed(60, 120, owned((0, 1), (), (2,)), "A A B"),
+        replayed(0, 90, owned((3,), ()), "A B C D", topic="u"),
+        unobserved(120, 3600),
+    )
+    assert (found.members, found.distinct_members) == (3, 2)
+    assert (found.queues, found.owned_once, found.owned_twice, found.owned_never) == (5, 2, 1, 2)
+    assert (found.busiest_share, found.share_after) == (1, 1)
+
+
+def test_of_topics_replayed_as_long_the_one_with_most_members_counts() -> None:
+    found = status(replayed(0, 60, owned((0,)), "A A"), replayed(0, 60, owned((0,)), "B", topic="u"))
+    assert (found.members, found.distinct_members) == (2, 1)
+
+
+@pytest.mark.parametrize("views", [("a", "b"), ("b", "a")])
+@pytest.mark.parametrize(
+    ("ids_of_a", "ids_of_b", "count"), [("A", "A B C", 3), ("A B", "A C", 2), ("A B", "A A B", 2), ("A A", "A B", 2)]
+)
+def test_of_views_that_end_together_the_one_with_most_client_ids_counts(
+    views: tuple[str, str], ids_of_a: str, ids_of_b: str, count: int
+) -> None:
+    members = {"a": ids_of_a, "b": ids_of_b}
+    found = status(*(replayed(0, 60, owned((0,)), members[view], view=view) for view in views))
+    assert found.members == count
+
+
+def test_queues_of_retry_topics_are_left_out() -> None:
+    retry = replayed(0, 90, owned((0,), (1,)), "A B C", topic="%RETRY%g")
+    found = status(replayed(0, 60, owned((0,)), "A"), retry)
+    assert (found.members, found.queues, found.idle_members) == (3, 1, 0)
+    only_retry = status(retry)
+    assert (only_retry.members, only_retry.queues, only_retry.owned_once, only_retry.idle_members) == (
+        3,
+        None,
+        None,
+        None,
+    )
+    assert (only_retry.busiest_share, only_retry.share_after) == (0, 0)
+
+
+@pytest.mark.parametrize(("topic", "limit"), [("%RETRY%g", "UNKNOWN_BACKLOG"), ("t", "NO_BACKLOG")])
+def test_that_nothing_waits_in_the_retry_topic_says_nothing_about_other_topics(topic: str, limit: str) -> None:
+    nobody = replayed(0, 3600, owned(()), "", topic=topic)
+    empty = measured(nobody, lag_first=[0], lag_last=[0], lag_max=[0])
+    assert status(nobody, progress=[empty]).limit == limit
+
+
+def test_who_has_a_queue_of_any_topic_is_not_idle() -> None:
+    # The second A and C have none; B has one of u only, the first A one of t only.
+    found = status(
+        replayed(0, 60, owned((0,), (0,)), "A A B C"),
+        replayed(0, 60, owned((1,)), "A B", topic="u"),
+    )
+    assert found.idle_members == 2
+
+
+def test_who_left_before_the_topic_that_was_replayed_last_is_not_idle() -> None:
+    """C and D were idle in the topic that nobody subscribes any more; D stayed, B joined."""
+    topics = replayed(0, 60, owned((0,), (), ()), "A C D"), replayed(60, 90, owned((0,), (1,), ()), "A B D", topic="u")
+    found = status(*topics)
+    assert (found.members, found.idle_members) == (3, 1)
+
+
+def test_a_group_without_members_has_no_idle_ones() -> None:
+    found = status(replayed(0, 60, owned((), ()), ""))
+    assert (found.members, found.idle_members, found.queues, found.owned_never) == (0, 0, 2, 2)
+    assert (found.busiest_share, found.share_after) == (None, 2)
+
+
+def test_findings_are_counted_and_limit_the_group() -> None:
+    interval = replayed(0, 60, owned((0,), ()), "A")
+    row = measured(interval, lag_first=[0, 0], lag_last=[0, 900], lag_max=[0, 900])
+    read = {"t": offsets(PLACES[:2], {0: ["5/5", "5/5"], 30: ["5/5", "905/5"]})}
+    found = status_of(
+        audited_step([interval], [row], offsets=read),
+        [finding("UNASSIGNED_QUEUE", "ROOM_FILTER", "WARN"), finding("IDLE_CONSUMER", "NO_QUEUE", "INFO")],
+    )
+    assert found is not None
+    assert (found.worst_severity, found.finding_count, found.limit) == ("WARN", 2, "ALLOCATION")
+    assert (found.more_members_help, found.busiest_share, found.share_after) == (False, 2, 1)
+    assert found.advice == (
+        "No: the strategy or its configuration left queues without an owner, and 900 messages piled up in 1 queue. "
+        "Correct it. How large the backlog would have been otherwise is unknown: no member was seen to consume, or "
+        "tells how fast it is."
+    )
+
+
+def test_where_nothing_limited_it_the_answer_says_what_is_wrong() -> None:
+    interval = replayed(0, 60, owned((0,), (1,)), "A B")
+    row = measured(interval, readings=[6, 6], lag_first=[0, None], lag_last=[0, 5], lag_max=[0, 5])
+    read = {"t": offsets(PLACES[:2], {0: ["5/5", "5/?"], 30: ["5/5", "10/5"]})}
+    found = [
+        finding("REDELIVERY_EXPOSURE", "QUEUES_MOVED", "INFO"),
+        finding("IDLE_CONSUMER", "NO_QUEUE", "WARN"),
+        finding("GROUP_OFFLINE", "NOBODY_CONNECTED", "ERROR")._replace(muted="it is known"),
+        *[finding("BROKER_NOT_READABLE", "LEFT_ROUTE", "ERROR")] * 2,
+    ]
+    told = status_of(audited_step([interval], [row], offsets=read), found)
+    assert told is not None
+    assert (told.worst_severity, told.finding_count, told.backlog_start, told.backlog_end) == ("ERROR", 5, None, 5)
+    assert told.advice == (
+        "No: 2 members kept up with 2 queues. What was wrong is of another kind: BROKER_NOT_READABLE, IDLE_CONSUMER. "
+        "The backlog of 1 queue was unknown at first: the group had not committed an offset there."
+    )
+
+
+def test_what_made_the_backlog_grow() -> None:
+    interval = replayed(0, 100, owned((0,)), "A")
+    row = measured(interval, lag_first=[0], lag_last=[900], lag_max=[900], produced=[1000])
+    read = {"t": offsets([("b", 0)], {-60: ["0/0"], -10: ["150/150"], 0: ["150/150"], 90: ["1150/250"]})}
+    found = status_of(audited_step([interval], [row], offsets=read), [])
+    assert found is not None
+    # 3 a second before, 10 a second now.
+    assert found.attribution == [TopicGrowth("t", 900, 0, 0, 0, 700, 200)]
+    assert (found.backlog_start, found.backlog_end, found.in_rate) == (0, 900, 10.0)
+    assert (found.limit, found.more_members_help) == ("QUEUES", False)
+
+
+def test_a_queue_begins_with_its_first_known_lag_and_ends_with_its_last() -> None:
+    first = measured(
+        replayed(0, 100, owned((0,), (0,), (0,))),
+        produced=[50, None, None],
+        consumed=[20, None, None],
+        lag_first=[5, None, None],
+        lag_last=[35, None, None],
+        age_ms=[4000, None, None],
+    )
+    second = measured(
+        replayed(100, 200, {PLACES[1]: (0,), PLACES[0]: (0,), PLACES[2]: (0,)}),
+        produced=[30, 50, 20],
+        consumed=[0, 80, None],
+        lag_first=[7, 35, None],
+        lag_last=[37, 5, None],
+        age_ms=[9000, 1000, None],
+    )
+    # Queue 1 was read in its second interval only; in queue 2 nothing was ever committed.
+    # 100 in 200 s, 30 in 100 s and 20 in 100 s; 100 in 200 s and none in 100 s.
+    expected = Backlog(5 + 7, 5 + 37, 1, 9000, in_rate=0.5 + 0.3 + 0.2, out_rate=0.5)
+    assert queue_intervals([second, first]).backlog() == expected
+
+
+def test_queues_of_two_topics_are_different_queues() -> None:
+    rows = [measured(replayed(0, 10, owned((0,)), topic=topic), lag_first=[1], lag_last=[2]) for topic in ("t", "u")]
+    assert queue_intervals(rows).backlog() == Backlog(2, 4, 0, None, None, None)
+
+
+def test_nothing_was_measured() -> None:
+    assert queue_intervals([]).backlog() == Backlog(None, None, 0, None, None, None)
+    row = measured(replayed(0, 10, owned((0,), (0,))))
+    assert queue_intervals([row]).backlog() == Backlog(None, None, 2, None, None, None)
+    assert queue_intervals([measured(replayed(0, 10, {}))]).backlog() == Backlog(None, None, 0, None, None, None)
+
+
+def _rate(seconds: float, *produced: int) -> float | None:
+    owners: dict[Place, tuple[int, ...]] = {("b", number): (0,) for number in range(len(produced))}
+    return queue_intervals([measured(replayed(0, seconds, owners), produced=produced)]).backlog().in_rate
+
+
+def test_rates_do_not_depend_on_the_order_of_the_queues() -> None:
+    """0.1 + 0.2 + 0.3 messages a second: as doubles 0.6 or 0.6000000000000001, by the order."""
+    assert [_rate(10, *order) for order in permutations((1, 2, 3))] == [0.6] * 6
+
+
+def test_rates_have_six_decimals_a_queue() -> None:
+    assert _rate(3, 1, 1) == 0.666666
+    assert _rate(3, 2) == 0.666667
+    # 0.0003125: half up.
+    assert _rate(3200, 1) == 0.000313
+    assert _rate(3200, 0) == 0.0
+
+
+def test_a_muted_finding_counts_and_makes_nothing_worse() -> None:
+    findings = [finding("A", "X", "WARN"), finding("B", "Y", "ERROR")._replace(muted="known")]
+    found = status_of(audited_step([replayed(0, 60, owned((0,)))]), findings)
+    assert found is not None
+    assert (found.worst_severity, found.finding_count) == ("WARN", 2)
+
+
+def _backlog(*rows: IntervalProgress) -> Backlog:
+    return queue_intervals(rows).backlog()
+
+
+def test_both_ends_of_a_backlog_are_of_the_same_queues() -> None:
+    interval, later = replayed(0, 60, owned((0,), (0,))), replayed(60, 120, owned((0,), (0,)))
+    # Queue 1 was first read without a committed offset: its 1281 messages did not come at once.
+    rows = [
+        measured(interval, readings=[6, 6], lag_first=[3, None], lag_last=[4, None]),
+        measured(later, readings=[6, 6], lag_first=[4, None], lag_last=[5, 1281]),
+    ]
+    assert _backlog(*rows)[:3] == (None, 1286, 0)
+    # Where it is not known in the end, nor is it in the start: an empty queue says nothing of what came later.
+    rows = [
+        measured(interval, readings=[6, 6], lag_first=[3, 0], lag_last=[4, 0]),
+        measured(later, readings=[6, 6], lag_first=[4, None], lag_last=[5, None]),
+    ]
+    assert _backlog(*rows)[:3] == (3, 5, 1)
+    assert attribution(queue_intervals(rows), {}, WINDOW) == [TopicGrowth("t", 2, 0, 0, 0, 0, 2)]
+    # An interval without readings is neither its first nor its last.
+    rows = [
+        measured(interval, readings=[0, 6], lag_first=[None, 7], lag_last=[None, 7]),
+        measured(later, readings=[6, 0], lag_first=[4, None], lag_last=[5, None]),
+    ]
+    assert _backlog(*rows)[:3] == (11, 12, 0)
+
+
+def test_what_grew_adds_up_to_both_ends_however_it_was_known_in_between() -> None:
+    interval, later = replayed(0, 60, owned((0,))), replayed(60, 120, owned((0,)))
+    rows = [
+        measured(interval, readings=[6], lag_first=[2], lag_last=[None]),
+        measured(later, readings=[6], lag_first=[50], lag_last=[60]),
+    ]
+    assert _backlog(*rows)[:3] == (2, 60, 0)
+    assert attribution(queue_intervals(rows), {}, WINDOW) == [TopicGrowth("t", 58, 0, 0, 0, 0, 58)]
+
+
+def test_a_queue_into_which_nothing_ever_came_is_known_and_says_nothing_of_the_others() -> None:
+    interval = replayed(0, 60, owned((0,), (0,)))
+    row = measured(
+        interval,
+        readings=[6, 6],
+        lag_first=[0, None],
+        lag_last=[0, None],
+        consumer_offset=[0, None],
+        produced=[0, 60],
+        consumed=[0, None],
+    )
+    assert _backlog(row) == Backlog(None, None, 1, None, 1.0, None)
+    assert attribution(queue_intervals([row]), {}, WINDOW) == []
+    # Of a group of such queues only, all is known.
+    row = measured(replayed(0, 60, owned((0,))), lag_first=[0], lag_last=[0], consumer_offset=[0], consumed=[0])
+    assert _backlog(row) == Backlog(0, 0, 0, None, None, 0.0)
+
+
+def test_the_time_left_is_known_where_the_backlog_is() -> None:
+    """An empty queue has no lag, and says nothing of the one beside it, whose lag is unknown."""
+    interval = replayed(0, 3600, owned((0,), (0,)), "A")
+
+    def found(first: str, second: str) -> tuple[bool | None, float | None]:
+        read = offsets(PLACES[:2], {0: ["0/0", first], 300: ["0/0", second]})
+        progress = topic_progress([interval], read, WINDOW, SETTINGS)
+        told = status_of(audited_step([interval], progress, offsets={"t": read}), [])
+        assert told is not None
+        return told.catches_up, told.catch_up_seconds
+
+    assert found("900/0", "900/600") == (True, 150.0)
+    assert found("900/?", "900/?") == (None, None)

@@ -1,0 +1,246 @@
+"""In which queues messages piled up, how many, for how long, and in which intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from spark_jobs.domain.kernel.audited_step import IntervalProgress
+from spark_jobs.domain.model.history import OffsetReadings
+from spark_jobs.domain.status.backlog import queue_intervals
+from spark_jobs.domain.status.lagging_queues import LaggingQueue, greatest_rise, highest_together, lagging_queues
+from tests.support.audited import SETTINGS, WINDOW, at, measured, offsets, replayed
+
+QUEUE = ("b", 0)
+OWNED = {QUEUE: (0,)}
+
+
+def found_in(rows: Sequence[IntervalProgress], read: OffsetReadings) -> list[LaggingQueue]:
+    return list(lagging_queues(queue_intervals(rows), {"t": read}, WINDOW, SETTINGS))
+
+
+def one_queue(read: Mapping[int, str], *cuts: int, **numbers: int | None) -> list[LaggingQueue]:
+    """A queue of which this was read, in intervals cut at these seconds."""
+    rows = [
+        measured(replayed(begin, end, OWNED), verdicts=None, **{name: [number] for name, number in numbers.items()})
+        for begin, end in zip((0, *cuts), (*cuts, 3600), strict=True)
+    ]
+    return found_in(rows, offsets([QUEUE], {second: [cell] for second, cell in read.items()}))
+
+
+def grown(found: Sequence[LaggingQueue]) -> list[tuple[int, int]]:
+    """Second at which each interval begins, and messages."""
+    (queue,) = found
+    return [((growth.progress.start - at(0)) // 10**6, growth.messages) for growth in queue.growths]
+
+
+@pytest.mark.parametrize(
+    ("messages", "rise"),
+    [([5], (0, 0)), ([5, 3, 1], (0, 0)), ([0, 4, 1, 5], (0, 3)), ([2, 0, 0, 7, 0, 7], (2, 3)), ([9, 1, 3], (1, 2))],
+)
+def test_the_greatest_rise(messages: list[int], rise: tuple[int, int]) -> None:
+    assert greatest_rise(np.array(messages)) == rise
+
+
+def test_what_was_worked_off_before_the_end_counts() -> None:
+    found = one_queue({20: "10/10", 100: "910/10", 200: "950/50", 300: "960/960"}, 100, 250, lag_max=900)
+    # 900 messages waited for 200 s: 180,000 message-seconds.
+    assert [(queue.topic, queue.queue, queue.messages, queue.waited) for queue in found] == [
+        ("t", QUEUE, 900, 180_000_000)
+    ]
+    # The reading at 100 s is the first of the second interval: what came since 20 s belongs to it.
+    assert grown(found) == [(100, 900)]
+    (growth,) = found[0].growths
+    assert (growth.start, growth.end) == (at(100), at(100))
+
+
+def test_what_came_while_nobody_could_read_the_queue_grew_in_that_time() -> None:
+    """It is no longer readable after 20 s, and is again at 600 s: what was wrong meanwhile is about its growth."""
+    (queue,) = one_queue({20: "10/10", 610: "910/10", 700: "960/960"}, 600, lag_max=900)
+    (growth,) = queue.growths
+    assert (growth.start, growth.end, growth.messages) == (at(20), at(610), 900)
+
+
+def test_growth_is_shared_by_the_intervals_in_which_it_came() -> None:
+    found = one_queue({0: "10/10", 50: "110/10", 100: "410/10", 200: "910/10"}, 100, 150, lag_max=900)
+    assert grown(found) == [(0, 100), (100, 300), (150, 500)]
+
+
+@pytest.mark.parametrize(
+    ("most", "consumed", "counts"),
+    [
+        (32, 0, False),
+        (33, 0, True),
+        # 3,600 a step are 60 a minute.
+        (60, 3600, False),
+        (61, 3600, True),
+        # How much is consumed is not known.
+        (33, None, True),
+    ],
+)
+def test_a_minute_s_work_is_no_backlog(most: int, consumed: int | None, counts: bool) -> None:
+    found = one_queue({0: "10/10", 100: f"{10 + most}/10", 200: "100/100"}, lag_max=most, consumed=consumed)
+    assert bool(found) is counts
+
+
+def test_the_pace_is_that_of_the_time_in_which_it_is_known() -> None:
+    """600 in 600 s are 60 a minute; of the rest of the step it is not known what was consumed."""
+
+    def found(most: int) -> list[LaggingQueue]:
+        rows = [
+            measured(replayed(0, 600, OWNED), lag_max=[0], consumed=[600]),
+            measured(replayed(600, 3600, OWNED), lag_max=[most], consumed=[None]),
+        ]
+        return found_in(rows, offsets([QUEUE], {0: ["10/10"], 700: [f"{10 + most}/10"]}))
+
+    assert not found(60)
+    assert found(61)
+
+
+@pytest.mark.parametrize(
+    ("read", "messages"),
+    [
+        # Not worked off at all; more at the end.
+        ({0: "900/0", 200: "900/0"}, 900),
+        ({0: "900/0", 200: "901/0"}, 901),
+        # An operator's reset came back and was worked off, but for no more than is allowed; a message more is left.
+        ({0: "900/900", 100: "900/0", 200: "932/900"}, None),
+        ({0: "900/900", 100: "900/0", 200: "933/900"}, 33),
+    ],
+)
+def test_a_backlog_from_before_counts_if_it_does_not_shrink(read: dict[int, str], messages: int | None) -> None:
+    found = one_queue(read, 150, lag_max=900)
+    assert [queue.messages for queue in found] == ([] if messages is None else [messages])
+    if found:
+        # Nothing, or next to nothing, was added: the last interval tells.
+        assert grown(found) == [(150, 0)]
+
+
+@pytest.mark.parametrize(
+    ("read", "messages", "left"),
+    [
+        # With a wave on the way; two million behind; no more than is allowed at the beginning.
+        ({0: "900/0", 100: "900/500", 200: "900/899"}, 900, 1),
+        ({0: "900/0", 100: "900/500", 150: "910/500", 200: "910/899"}, 900, 11),
+        ({0: "2000000/0", 200: "2000100/110"}, 2_000_000, 1_999_990),
+        ({0: "32/0", 200: "40/39"}, None, None),
+    ],
+)
+def test_a_backlog_that_only_falls_is_worked_off(read: dict[int, str], messages: int | None, left: int | None) -> None:
+    found = one_queue(read, 150, lag_max=2_000_000)
+    assert [queue.messages for queue in found] == ([] if messages is None else [messages])
+    for queue in found:
+        assert [(growth.is_worked_off, growth.progress.start) for growth in queue.growths] == [(True, at(150))]
+        assert queue.backlog[-1] == left
+
+
+def test_a_queue_that_stood_counts_with_what_waited_although_its_backlog_only_fell() -> None:
+    """500 wait from 100 s to 220 s, and 30 from 300 s on, which is no more than is allowed."""
+    read = {0: "900/0", 100: "900/400", 200: "900/400", 220: "900/400", 300: "900/870", 500: "900/870"}
+    (queue,) = one_queue(read, 210, 230, lag_max=900)
+    assert (queue.messages, queue.waited, queue.backlog.tolist()) == (500, 60_000_000, [0, 500, 500, 500, 0, 0])
+    assert grown([queue]) == [(210, 500)]
+    (growth,) = queue.growths
+    assert (growth.start, growth.end, growth.pause) == (at(100), at(220), 120 * 10**6)
+
+
+def test_a_rise_that_came_while_the_queue_stood_has_that_pause() -> None:
+    """Readings of a steady backlog begin the rise long before the owner dies at 300 s."""
+    course = {second: f"{900 + 10 * second}/{895 + 10 * second - (second > 0)}" for second in range(0, 320, 20)}
+    (queue,) = one_queue(course | {400: "4900/3894", 420: "5100/3894", 440: "5300/5290"}, lag_max=1206)
+    (growth,) = queue.growths
+    assert (growth.messages, growth.start, growth.end, growth.pause) == (1201, at(0), at(420), 120 * 10**6)
+
+
+def test_a_queue_that_stood_for_less_than_two_minutes_is_worked_off() -> None:
+    (queue,) = one_queue({0: "900/0", 100: "900/400", 219: "900/400", 300: "900/900"}, lag_max=900)
+    assert [growth.is_worked_off for growth in queue.growths] == [True]
+
+
+def test_what_an_offset_adds_that_goes_back_is_no_growth() -> None:
+    """A thawed client sets the offset back by 500; before, 100 waited."""
+    read = {0: "10/10", 50: "110/10", 100: "120/120", 200: "620/620", 210: "630/120", 220: "640/640"}
+    found = one_queue(read, 100, lag_max=510)
+    assert [queue.messages for queue in found] == [100]
+    assert grown(found) == [(0, 100)]
+
+
+def test_an_offset_that_goes_back_does_not_stand() -> None:
+    """For three minutes no offset is known; then all 900 are consumed again."""
+    assert one_queue({0: "900/900", 180: "900/20", 200: "900/900"}, lag_max=880) == []
+
+
+def test_who_never_committed_has_what_came_in_waiting() -> None:
+    read = {-30: "100/?", 0: "120/?", 60: "?/?", 100: "200/?", 200: "50/?", 300: "60/?"}
+    found = one_queue(read, produced=110)
+    # 100 until 100 s; the topic was made anew before 200 s, of which nothing is known; 10 more.
+    assert [queue.messages for queue in found] == [110]
+    # 20 wait for 100 s, and 100 for 200 s.
+    assert [queue.waited for queue in found] == [(20 * 100 + 100 * 200) * 1000]
+
+
+def test_what_was_committed_before_the_step_only_is_unknown_in_it() -> None:
+    read = {-30: "100/90", 0: "120/?", 60: "200/?"}
+    assert [queue.messages for queue in one_queue(read, produced=100)] == [100]
+
+
+def test_the_last_reading_before_the_step_counts_no_older_one() -> None:
+    read = {-60: "0/0", -30: "10/10", 0: "100/10"}
+    assert grown(one_queue(read, lag_max=90)) == [(0, 90)]
+    assert grown(one_queue({-91: "10/10", 0: "100/10"}, lag_max=90)) == [(0, 0)]
+
+
+def test_growth_in_a_time_that_was_not_replayed_goes_to_the_last_interval() -> None:
+    read = offsets([QUEUE], {0: ["10/10"], 100: ["910/10"], 200: ["920/20"]})
+    found = found_in([measured(replayed(150, 300, OWNED), lag_max=[900])], read)
+    assert grown(found) == [(150, 0)]
+
+
+def test_nothing_was_replayed() -> None:
+    assert found_in([], offsets([QUEUE], {0: ["10/10"]})) == []
+
+
+def test_queues_without_a_known_backlog() -> None:
+    def unknown(topic: str, **numbers: int | None) -> list[tuple[str, str, int]]:
+        row = measured(
+            replayed(0, 60, OWNED, topic=topic), verdicts=None, **{name: [number] for name, number in numbers.items()}
+        )
+        return [tuple(queue) for queue in queue_intervals([row]).unknown()]  # type: ignore[misc]
+
+    assert unknown("t") == unknown("t", produced=0) == [("t", "b", 0)]
+    assert unknown("t", lag_last=0) == []
+    # Nothing comes into a retry topic as long as no message fails.
+    assert unknown("%RETRY%g") == unknown("%RETRY%g", produced=0) == []
+    assert unknown("%RETRY%g", produced=1) == [("%RETRY%g", "b", 0)]
+
+
+def test_the_most_together_is_what_waited_at_one_moment() -> None:
+    """Queue 0 has 900 messages until 200 s and 10 later, queue 1 grows to 1000 at 300 s, when it is read alone."""
+    read = {
+        0: ["10/10", "10/10"],
+        100: ["910/10", "10/10"],
+        200: ["910/10", "710/10"],
+        250: ["910/900", "910/10"],
+        300: ["-", "1010/10"],
+        400: ["910/910", "1010/1010"],
+    }
+    places = [QUEUE, ("b", 1)]
+    row = measured(replayed(0, 3600, dict.fromkeys(places, (0,))), lag_max=[900, 1000])
+    first, second = found_in([row], offsets(places, read))
+    assert (first.messages, second.messages) == (900, 1000)
+    assert highest_together([first]) == (900, 1)
+    assert highest_together([first, second]) == (900 + 700, 2)
+    # What is left in queue 0 at 250 s is no backlog.
+    late = second._replace(backlog=np.where(second.times == at(200), 0, second.backlog))
+    assert highest_together([first, late]) == (1000, 1)
+
+
+def test_what_was_there_before_a_rise_is_not_of_it_and_a_rewind_makes_it_no_greater() -> None:
+    read = {0: "100/10", 50: "100/100", 100: "1000/100", 200: "1000/1000", 300: "1000/50", 350: "1000/1000"}
+    (found,) = one_queue(read, lag_max=950)
+    assert (found.messages, found.backlog.tolist()) == (900, [0, 0, 900, 0, 900, 0])
+    # A backlog that only stays has no rise: all of it counts, from the first reading on.
+    (found,) = one_queue({0: "110/10", 100: "110/20", 200: "120/20"}, lag_max=100)
+    assert (found.messages, found.backlog.tolist()) == (100, [100, 90, 100])

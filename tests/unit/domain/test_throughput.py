@@ -1,0 +1,106 @@
+"""How many messages a second clients can consume, on paper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spark_jobs.domain.model.history import ClientHistory
+from spark_jobs.domain.model.window import to_micros
+from spark_jobs.domain.status.throughput import Changes, throughput, throughputs
+from tests.support.audited import client_history
+from tests.support.snapshots import DAY
+from tests.support.what_if import DEFAULTS, client_row, status
+
+START = to_micros(DAY)
+MINUTE = 60_000_000
+
+
+def told(*minutes: str, **settings: Any) -> ClientHistory:
+    """A client that says so once a minute."""
+    return client_history(
+        *(client_row(60 * number, "c1", [status(minute)], **settings) for number, minute in enumerate(minutes))
+    )
+
+
+#: Settings; minutes; what is changed; messages a second of the listener, and of a queue.
+@pytest.mark.parametrize(
+    ("settings", "minutes", "changes", "listener", "queue"),
+    [
+        # One thread takes 400 ms. Of a pull of 2.25 ms 0.25 are the wait for 4 queues with 16,000 messages a second.
+        ({}, ["400/2.5/2.25/16000"], {}, 2.5, 16_000),
+        ({"consume_threads": 20}, ["400/2.5/2.25/16000"], {}, 50, 16_000),
+        ({}, ["400/2.5/2.25/16000"], {"threads": 4}, 10, 16_000),
+        ({}, ["400/2.5/2.25/16000"], {"response_ms": 20.0}, 50, 16_000),
+        # Batches of ten, in which the whole batch takes 100 ms.
+        ({"consume_batch_size": 10}, ["100/50/2.25/16000"], {}, 100, 16_000),
+        # A concurrent consumer splits what one pull brought, which is 32 messages at most.
+        ({"consume_batch_size": 64, "pull_batch_size": 64}, ["100/50/2.25/16000"], {}, 320, 16_000),
+        ({"pull_batch_size": 8}, ["400/2.5/2.25/16000"], {}, 2.5, 4000),
+        ({}, ["400/2.5/2.25/16000"], {"pull_batch": 64}, 2.5, 16_000),
+        # Orderly: a queue has one thread at a time, and a batch is taken from all that is cached.
+        ({"consume_orderly": True, "consume_threads": 20}, ["20/100/2.25/16000"], {}, 1000, 50),
+        (
+            {"consume_orderly": True, "consume_threads": 20, "consume_batch_size": 64},
+            ["640/100/2.25/16000"],
+            {},
+            2000,
+            100,
+        ),
+        # Pull-bound: 32 messages every 200 ms, and in no less than a millisecond.
+        ({"pull_interval_ms": 200}, ["5/100/0/16000"], {}, 200, 32_000 / 201),
+        ({"pull_interval_ms": 200}, ["5/100/0/16000"], {"pull_interval_ms": 0}, 200, 32_000),
+        # A listener that does nothing: RocketMQ reports 0.0, so the pulls are the limit.
+        ({"pull_interval_ms": 199}, ["0/100/1/1000"], {}, np.inf, 160),
+        # A minute without messages repeats an older response time, or has none: it counts for nothing.
+        ({}, ["400/2.5/2.25/16000", "7/0/2/0", "-/0/-/0"], {}, 2.5, 16_000),
+        # 4 queues with 10 messages a second are pulled every 400 ms: a pull of 405 ms waited 400 of them, and one
+        # every 200 ms at the soonest waited 200.
+        ({}, ["400/2.5/405/10"], {}, 2.5, 6400),
+        ({"pull_interval_ms": 200}, ["400/2.5/205/10"], {}, 2.5, 32_000 / 205),
+    ],
+)
+def test_the_listener_and_the_pulls_of_one_client(
+    settings: dict[str, Any], minutes: list[str], changes: dict[str, Any], listener: float, queue: float
+) -> None:
+    found = throughput(told(*minutes, **settings))
+    assert found is not None
+    rates = found.rates(np.array([START]), Changes(**changes))
+    assert rates.listener.tolist() == pytest.approx([listener])
+    assert rates.queue.tolist() == pytest.approx([queue])
+
+
+@pytest.mark.parametrize("missing", DEFAULTS)
+def test_who_does_not_say_a_setting_is_unknown(missing: str) -> None:
+    assert throughput(told("400/2.5/2/9", **{missing: None})) is None
+
+
+@pytest.mark.parametrize("minute", ["-/2.5/2/9", "400/0/2/9", "400/-/2/9"])
+def test_who_never_consumed_is_unknown(minute: str) -> None:
+    assert throughput(told(minute)) is None
+
+
+def test_topics_share_the_threads_by_how_many_messages_each_has() -> None:
+    row = client_row(0, "c1", [status("10/90/1/90"), status("110/10/1/10", topic="u")])
+    found = throughput(client_history(row))
+    assert found is not None
+    # (90 × 10 + 10 × 110) ÷ 100 = 20 ms.
+    assert found.rates(np.array([START])).listener.tolist() == [50]
+
+
+def test_a_response_time_is_of_the_middle_of_its_minute_and_stays_before_and_after() -> None:
+    found = throughput(told("10/9/1/9", "10/9/1/9", "50/9/1/9"))
+    assert found is not None
+    # The minutes that ended at 0, 60 and 120 s: their middles are at −30, 30 and 90 s.
+    seconds = np.array([-100, 0, 30, 60, 90, 500])
+    response_ms = 1000 / found.rates(START + seconds * 1_000_000).listener
+    assert response_ms.tolist() == pytest.approx([10, 10, 10, 30, 50, 50])
+
+
+def test_only_what_was_told_in_the_time_counts() -> None:
+    client = told("10/9/1/9", "20/9/1/9", "40/9/1/9")
+    found = throughputs({"c1": client}, START + MINUTE, START + 2 * MINUTE)
+    assert found["c1"].rates(np.array([START])).listener.tolist() == [50]
+    assert throughputs({"c1": client}, START + 3 * MINUTE, START + 4 * MINUTE) == {}

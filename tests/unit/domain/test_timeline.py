@@ -1,0 +1,439 @@
+"""What an interval is replayed with, and why one is not replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from spark_jobs.domain.judge import judge
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.model.history import Connection, GroupHistory, Membership
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.statuses import Reason, Status
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rocketmq.strategies import CONFIG, CONSISTENT_HASH, MACHINE_ROOM, POP, StrategySettings
+from tests.conformance.kernel_vs_oracle import by_kernel
+from tests.support.histories import (
+    CADENCE,
+    CALM,
+    CLASS,
+    SETTINGS,
+    START,
+    A,
+    B,
+    History,
+    as_row,
+    at,
+    calm,
+    client,
+    clipped,
+    listed,
+    routed,
+    rows,
+)
+from tests.support.kernel import series_of
+from tests.support.oracle.snapshots import ClientSnapshot, MembershipSnapshot
+
+AVERAGELY, CIRCLE = CLASS + "AllocateMessageQueueAveragely", CLASS + "AllocateMessageQueueAveragelyByCircle"
+MACHINE_ROOM_CLASS, NEARBY = CLASS + "AllocateMessageQueueByMachineRoom", CLASS + "AllocateMachineRoomNearby"
+OWN = "com.example.Mine"
+NOTHING = StrategySettings()
+NOT_READABLE = RouteEntry("a", 2, 4, 4)
+#: What is said at -210, -200, … 290 s.
+ASKED = CALM.memberships
+ROOMS = StrategySettings("MACHINE_ROOM_NEARBY-AVG", broker_room="^(.)$", client_room="^(c)")
+
+
+def test_members_run_what_their_clients_say() -> None:
+    history = calm(clients=(client("c1", 0, AVERAGELY), client("c2", 0, CIRCLE)))
+    assert rows(history) == ["0-300 * CLIENT c1 c2/AVG_BY_CIRCLE"]
+
+
+def test_a_client_that_comes_back_with_another_strategy_cuts() -> None:
+    history = calm(clients=(client("c1", 0, AVERAGELY), client("c2", 0, AVERAGELY), client("c2", 100, CIRCLE)))
+    assert rows(history) == ["0-100 * CLIENT c1 c2", "100-300 * CLIENT c1 c2/AVG_BY_CIRCLE"]
+
+
+def test_an_answer_that_changes_nothing_does_not_cut() -> None:
+    history = calm(clients=tuple(client("c1", second, AVERAGELY) for second in range(0, 300, 20)))
+    assert rows(history) == ["0-300 * CLIENT c1 c2"]
+
+
+def test_learning_what_was_assumed_does_not_cut() -> None:
+    history = calm(clients=(client("c1", 0), client("c1", 100, AVERAGELY)))
+    assert rows(history) == ["0-300 * DEFAULT c1 c2"]
+
+
+def test_who_is_not_known_runs_what_most_of_its_own_view_or_else_its_group_run() -> None:
+    history = calm(
+        memberships=listed("a", {-210: "c1 c3"}) + listed("b", {-210: "c2 c3"}),
+        routes=routed({-210: (A, B)}),
+        clients=(client("c1", 0, CIRCLE),),
+    )
+    assert rows(history) == [
+        "0-300 a CLIENT c1/AVG_BY_CIRCLE c3/AVG_BY_CIRCLE",
+        "0-300 b CLIENT c2/AVG_BY_CIRCLE c3/AVG_BY_CIRCLE",
+    ]
+
+
+def test_subscriptions_are_those_of_each_client_as_far_as_known() -> None:
+    history = calm(clients=(client("c1", 0, AVERAGELY, topics=["T", "S"]), client("c2", 0, AVERAGELY, topics=["S"])))
+    assert rows(history) == ["0-300 * CLIENT c1 c2!"]
+    assert rows(calm(clients=(client("c2", 0, AVERAGELY, topics=["S"]),))) == ["0-300 * CLIENT c1 c2!"]
+
+
+def test_who_subscribes_later_is_another_interval() -> None:
+    history = calm(clients=(client("c2", 0, topics=["S"]), client("c2", 100, topics=["S", "T"])))
+    assert rows(history) == ["0-100 * DEFAULT c1 c2!", "100-300 * DEFAULT c1 c2"]
+
+
+def test_nobody_subscribes_the_topic_any_more() -> None:
+    silent = (client("c1", 0, topics=["S"]), client("c2", 0, topics=[]))
+    assert rows(calm(clients=silent)) == ["0-300 * NOT_SUBSCRIBED"]
+    back = (*silent, client("c2", 100, topics=["T"]))
+    assert rows(calm(clients=back)) == ["0-100 * NOT_SUBSCRIBED", "100-300 * DEFAULT c1! c2"]
+    assert rows(calm(clients=silent[:1])) == ["0-300 * DEFAULT c1! c2"]
+
+
+def test_offsets_alone_make_no_subscription_but_keep_the_topic_in_sight() -> None:
+    unnamed = calm(memberships=listed("a", {-210: "c1", 100: ""}, topics=["S"]))
+    assert rows(unnamed) == []
+    assert rows(replace(unnamed, offset_times=(at(300),))) == []
+    with_offsets = replace(unnamed, offset_times=(at(10),))
+    assert rows(with_offsets) == ["0-100 * NOT_SUBSCRIBED", "100-300 * DEFAULT"]
+
+
+def test_a_client_alone_can_name_the_topic() -> None:
+    unnamed = listed("a", {-210: "c1 c2"}, topics=["S"])
+    assert rows(calm(memberships=unnamed, clients=(client("c1", 0, topics=["T"]),))) == ["0-300 * DEFAULT c1 c2"]
+
+
+def test_an_offline_group_is_replayed_without_members() -> None:
+    offline = calm(memberships=listed("a", {-210: "c1", -30: ""}))
+    assert rows(offline) == ["0-300 * DEFAULT"]
+    assert rows(replace(offline, configured=StrategySettings(CONSISTENT_HASH))) == ["0-300 * CONFIGURATION"]
+    assert rows(replace(offline, routes=routed({-210: (NOT_READABLE,)}))) == ["0-300 * DEFAULT"]
+
+
+def test_broadcasting_and_broker_side_rebalance_have_no_owners() -> None:
+    broadcasting = tuple(snapshot._replace(message_model="BROADCASTING") for snapshot in calm().memberships)
+    by_broker = (ClientSnapshot("c1", at(0), client_rebalance=False),)
+    by_client = (ClientSnapshot("c1", at(0), client_rebalance=True),)
+    assert rows(calm(memberships=broadcasting)) == ["0-300 * BROADCASTING"]
+    assert rows(calm(clients=by_broker)) == ["0-300 * BROKER_REBALANCE"]
+    assert rows(calm(clients=by_client)) == ["0-300 * DEFAULT c1 c2"]
+    assert rows(calm(configured=StrategySettings(POP))) == ["0-300 * BROKER_REBALANCE"]
+
+
+def test_one_answer_holds_until_the_next() -> None:
+    flapped = [
+        snapshot._replace(message_model="BROADCASTING" if n == 31 else "CLUSTERING") for n, snapshot in enumerate(ASKED)
+    ]
+    alone = ["0-100 * DEFAULT c1 c2", "100-110 * BROADCASTING", "110-300 * DEFAULT c1 c2"]
+    assert rows(calm(memberships=tuple(flapped))) == alone
+    told = tuple(ClientSnapshot("c1", at(second), client_rebalance=second != 100) for second in range(-210, 300, 10))
+    assert rows(calm(clients=told)) == [row.replace("BROADCASTING", "BROKER_REBALANCE") for row in alone]
+
+
+def test_members_that_say_different_message_models_are_named_while_they_do() -> None:
+    """c0 is no member any more."""
+    models = {"c0": "BROADCASTING", "c1": "CLUSTERING", "c2": "BROADCASTING"}
+    told = [ClientSnapshot(client_id, at(-200), message_model=model) for client_id, model in models.items()]
+    agrees = ClientSnapshot("c2", at(100), message_model="CLUSTERING")
+    (interval,) = clipped(calm(clients=(*told, agrees)))
+    assert {mixture.answers for mixture in interval.model_conflicts} == {(("c1", "CLUSTERING"), ("c2", "BROADCASTING"))}
+    assert max(mixture.end for mixture in interval.model_conflicts) == at(100)
+
+
+def test_who_left_does_not_decide_how_others_consume() -> None:
+    gone = (ClientSnapshot("c0", at(-200), client_rebalance=False),)
+    assert rows(calm(clients=gone)) == ["0-300 * DEFAULT c1 c2"]
+
+
+def test_an_answer_without_members_says_no_message_model() -> None:
+    """A broker that was restarted, and a group that went: what it last was, or first is afterwards."""
+    empty = [snapshot._replace(client_ids=(), message_model=None) for snapshot in ASKED]
+    model = [snapshot._replace(message_model="BROADCASTING") for snapshot in ASKED]
+    halves = ["0-90 * BROADCASTING", "90-300 * BROADCASTING"]
+    assert rows(calm(memberships=(*model[:30], *empty[30:]))) == halves
+    assert rows(calm(memberships=(*empty[:30], *model[30:]))) == halves
+    assert rows(calm(memberships=(*ASKED[:30], *empty[30:40], *model[40:]))) == [
+        "0-90 * DEFAULT c1 c2",
+        "90-190 * DEFAULT",
+        "190-300 * BROADCASTING",
+    ]
+
+
+def test_any_broker_of_the_topic_that_says_broadcasting_counts_and_no_other() -> None:
+    b = [snapshot._replace(broker_name="b", message_model="BROADCASTING") for snapshot in ASKED]
+    both = calm(memberships=(*ASKED, *b), routes=routed({-210: (A, B)}))
+    assert rows(both) == ["0-300 * BROADCASTING"]
+    assert rows(replace(both, routes=CALM.routes)) == ["0-300 * DEFAULT c1 c2"]
+
+
+@pytest.mark.parametrize(
+    ("client_id", "owns"),
+    [
+        ("host-1@4711@0@2ft5n8w1q", False),
+        ("10.0.0.1@4711#5479043343903@unit@STREAM", True),
+        ("10.0.0.1@4711@5@STREAM", True),
+        ("10.0.0.1@4711#5479043343903", True),
+        ("10.0.0.1@4711", True),
+    ],
+)
+def test_grpc_clients_that_a_broker_lists_own_no_queues(client_id: str, owns: bool) -> None:
+    """Their ids are `host@pid@number@nanoseconds` (org.apache.rocketmq.client.java.misc.ClientId)."""
+    (row,) = rows(calm(memberships=listed("a", {-210: f"{client_id} z"})))
+    assert row == (f"0-300 * DEFAULT {client_id} z" if owns else "0-300 * BROKER_REBALANCE")
+
+
+def test_not_applicable_holds_for_each_view() -> None:
+    split = listed("a", {-210: "c1"}) + listed("b", {-210: "c2"})
+    history = calm(memberships=split, routes=routed({-210: (A, B)}), configured=StrategySettings(POP))
+    assert rows(history) == ["0-300 a BROKER_REBALANCE", "0-300 b BROKER_REBALANCE"]
+
+
+def test_without_readable_queues_clients_keep_what_they_had() -> None:
+    history = calm(routes=routed({-210: (A,), 100: (NOT_READABLE,)}))
+    assert rows(history) == ["0-100 * DEFAULT c1 c2", "100-300 * NO_READABLE_QUEUE"]
+
+
+@pytest.mark.parametrize(
+    ("strategy_class", "configured", "expected"),
+    [
+        (OWN, NOTHING, "0-300 * UNKNOWN_STRATEGY"),
+        (OWN, StrategySettings("AVG_BY_CIRCLE"), "0-300 * CONFIGURATION c1/AVG_BY_CIRCLE c2/AVG_BY_CIRCLE"),
+        (MACHINE_ROOM_CLASS, NOTHING, "0-300 * SETTINGS_MISSING"),
+        (NEARBY, NOTHING, "0-300 * SETTINGS_MISSING"),
+        (NEARBY, ROOMS, "0-300 * CONFIGURATION c1/MACHINE_ROOM_NEARBY-AVG c2/MACHINE_ROOM_NEARBY-AVG"),
+        (NEARBY, replace(ROOMS, client_room=None), "0-300 * SETTINGS_MISSING"),
+        (NEARBY, replace(ROOMS, client_room="^(c1)"), "0-300 * ROOM_UNRESOLVABLE"),
+        (NEARBY, replace(ROOMS, broker_room="^(b)"), "0-300 * ROOM_UNRESOLVABLE"),
+        (None, StrategySettings(CONFIG), "0-300 * SETTINGS_MISSING"),
+        (None, StrategySettings(MACHINE_ROOM, rooms=frozenset()), "0-300 * SETTINGS_MISSING"),
+        (AVERAGELY, StrategySettings(MACHINE_ROOM), "0-300 * SETTINGS_MISSING"),  # c2 runs what is configured
+    ],
+)
+def test_what_a_replay_needs_to_know(strategy_class: str | None, configured: StrategySettings, expected: str) -> None:
+    assert rows(calm(clients=(client("c1", 0, strategy_class),), configured=configured)) == [expected]
+
+
+def test_the_room_of_a_broker_without_readable_queues_does_not_matter() -> None:
+    history = calm(routes=routed({-210: (A, RouteEntry("nowhere", 2, 4, 4))}), configured=ROOMS)
+    assert rows(history) == ["0-300 * CONFIGURATION c1/MACHINE_ROOM_NEARBY-AVG c2/MACHINE_ROOM_NEARBY-AVG"]
+
+
+def test_the_first_reason_counts() -> None:
+    """Take the reasons away one by one, from the first on."""
+    broken = calm(
+        memberships=tuple(
+            snapshot._replace(message_model="BROADCASTING") for snapshot in listed("a", {-210: "c1"}, topics=["S"])
+        ),
+        routes=(),
+        clients=(ClientSnapshot("c1", at(0), strategy_class=OWN, client_rebalance=False, topics=frozenset("S")),),
+        offset_times=(at(0),),
+    )
+    silent, routed_a = broken.memberships, routed({-210: (NOT_READABLE,)})
+    in_turn = [broken]
+
+    def then(**changes: object) -> None:
+        in_turn.append(replace(in_turn[-1], **changes))  # type: ignore[arg-type]
+
+    then(routes=routed({-210: ()}))
+    then(routes=routed_a, memberships=())
+    then(memberships=silent, routes=routed({-210: (NOT_READABLE._replace(topic_type="STATIC"),)}))
+    then(routes=routed({-210: (NOT_READABLE._replace(topic_type="LITE"),)}))
+    then(routes=routed_a)
+    then(memberships=listed("a", {-210: "c1 c2"}, topics=["S"]))
+    then(clients=(client("c1", 0, OWN, topics=["S"]), client("c2", 0, NEARBY, topics=["S"])))
+    then(clients=(client("c1", 0, OWN, topics=["T"]), client("c2", 0, NEARBY, topics=["S"])))
+    then(routes=routed({-210: (A,)}))
+    then(clients=(client("c1", 0, AVERAGELY, topics=["T"]), client("c2", 0, NEARBY, topics=["S"])))
+    then(configured=replace(ROOMS, client_room="(x)"))
+    # Those that somebody unseen consumes have no members, and what the broker assigns needs its request modes.
+    # Of a deleted group or topic there is nothing else (`test_deleted.py`).
+    others = {Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN}
+    others |= {Reason.POP_ALL_QUEUES, Reason.BROKER_LACKS_STRATEGY, Reason.DELETED, Reason.TOPIC_DELETED}
+    assert [reason_of(history) for history in in_turn] == [reason for reason in Reason if reason not in others]
+
+
+def reason_of(history: History) -> str | None:
+    (interval,) = clipped(history)
+    return interval.reason
+
+
+def test_each_reason_has_its_status() -> None:
+    assert {reason.name: reason.status for reason in Reason} == {
+        "NO_ROUTE_SNAPSHOT": Status.UNOBSERVED,
+        "NO_MEMBERSHIP_SNAPSHOT": Status.UNOBSERVED,
+        "LITE": Status.NOT_APPLICABLE,
+        "BROADCASTING": Status.NOT_APPLICABLE,
+        "BROKER_REBALANCE": Status.NOT_APPLICABLE,
+        "POP_ALL_QUEUES": Status.NOT_APPLICABLE,
+        "CONSUMED_THROUGH_PROXY": Status.NOT_APPLICABLE,
+        "CONSUMED_BY_UNSEEN": Status.NOT_APPLICABLE,
+        "DELETED": Status.NOT_APPLICABLE,
+        "TOPIC_DELETED": Status.NOT_APPLICABLE,
+        "NOT_SUBSCRIBED": Status.NOT_APPLICABLE,
+        "NO_ROUTE": Status.NOT_REPLAYABLE,
+        "STATIC_TOPIC": Status.NOT_REPLAYABLE,
+        "NO_READABLE_QUEUE": Status.NOT_REPLAYABLE,
+        "UNKNOWN_STRATEGY": Status.NOT_REPLAYABLE,
+        "BROKER_LACKS_STRATEGY": Status.NOT_REPLAYABLE,
+        "SETTINGS_MISSING": Status.NOT_REPLAYABLE,
+        "ROOM_UNRESOLVABLE": Status.NOT_REPLAYABLE,
+    }
+
+
+def test_what_is_not_replayed_was_seen_but_has_no_allocation() -> None:
+    (interval,) = clipped(calm(configured=StrategySettings(POP)))
+    assert [member.client_id for member in interval.members or ()] == ["c1", "c2"]
+    assert interval.queues == (("a", 0), ("a", 1), ("a", 2), ("a", 3))
+    assert (interval.strategy_source, interval.allocation, interval.moves) == (None, None, None)
+
+
+def test_unobserved_is_not_empty() -> None:
+    (interval,) = clipped(calm(memberships=(), offset_times=(at(0),)))
+    assert (interval.members, interval.queues) == (None, (("a", 0), ("a", 1), ("a", 2), ("a", 3)))
+    assert [interval.queues for interval in clipped(calm(routes=()))] == [None]
+
+
+@pytest.mark.parametrize("reason", ["BROKER_REBALANCE", "BROADCASTING", "UNKNOWN_STRATEGY", "NO_READABLE_QUEUE"])
+def test_a_change_of_members_begins_an_interval_where_nothing_is_replayed_and_is_no_rebalance(reason: str) -> None:
+    lists = listed("a", {-210: "c1", 100: "c1 c2", 200: "c2 c2"})
+    if reason == "BROADCASTING":
+        lists = tuple(snapshot._replace(message_model="BROADCASTING") for snapshot in lists)
+    history = calm(
+        memberships=lists,
+        routes=routed({-210: (NOT_READABLE if reason == "NO_READABLE_QUEUE" else A,)}),
+        clients=(client("c1", 0, OWN), client("c2", 0, OWN)) if reason == "UNKNOWN_STRATEGY" else (),
+        configured=StrategySettings(POP) if reason == "BROKER_REBALANCE" else NOTHING,
+    )
+    expected = [
+        (f"0-100 * {reason}", "c1", []),
+        (f"100-200 * {reason}", "c1 c2", ["MEMBER_JOINED c2"]),
+        (f"200-300 * {reason}", "c2 c2", ["MEMBER_LEFT c1", "MEMBER_JOINED c2"]),
+    ]
+    assert [why_begun(interval) for interval in clipped(history)] == expected
+    recorded = by_kernel.history_of(history.group)
+    (judged,) = judge(recorded, history.configured, SETTINGS, START, START + SETTINGS.step)
+    assert judged.step.rebalances == []
+
+
+def why_begun(interval: RebalanceInterval) -> tuple[str, str, list[str]]:
+    """The interval, its members, and what began it."""
+    triggers = interval.moves.triggers if interval.moves else ()
+    members = " ".join(member.client_id for member in interval.members or ())
+    return as_row(interval), members, [f"{trigger} {subject}" for trigger, subject in triggers]
+
+
+def test_a_change_of_queues_begins_an_interval_where_nothing_is_replayed() -> None:
+    broadcasting = tuple(snapshot._replace(message_model="BROADCASTING") for snapshot in ASKED)
+    routes = routed({-210: (A,), 100: (A._replace(read_queue_nums=5),), 200: ()})
+    assert [why_begun(interval) for interval in clipped(calm(memberships=broadcasting, routes=routes))] == [
+        ("0-100 * BROADCASTING", "c1 c2", []),
+        ("100-200 * BROADCASTING", "c1 c2", ["QUEUES_ADDED a:4"]),
+        ("200-300 * NO_ROUTE", "", []),
+    ]
+
+
+def test_what_is_not_replayed_says_what_differs_from_the_last_that_was_known() -> None:
+    lists = listed("a", {-210: "c1 c2", 0: None, 100: "c1"})
+    pop = calm(memberships=lists, configured=StrategySettings(POP))
+    assert [why_begun(interval) for interval in clipped(pop)] == [
+        ("0-20 * BROKER_REBALANCE", "c1 c2", []),
+        ("20-100 * NO_MEMBERSHIP_SNAPSHOT", "", []),
+        ("100-300 * BROKER_REBALANCE", "c1", ["MEMBER_LEFT c2"]),
+    ]
+    first = calm(memberships=listed("a", {-210: None, 100: "c1"}), configured=StrategySettings(POP))
+    assert [why_begun(interval) for interval in clipped(first)][1:] == [
+        ("100-300 * BROKER_REBALANCE", "c1", ["FIRST_OBSERVATION None"])
+    ]
+
+
+def test_a_route_that_changes_cuts_no_time_in_which_the_members_are_unknown() -> None:
+    routes = routed({-210: (A,), 100: (A, B)})
+    assert rows(calm(memberships=(), routes=routes, offset_times=(at(0),))) == ["0-300 * NO_MEMBERSHIP_SNAPSHOT"]
+
+
+def seen(broker: str, lists: Mapping[float, str]) -> tuple[MembershipSnapshot, ...]:
+    """Its lists, by the second of the step."""
+    return tuple(
+        MembershipSnapshot(broker, at(second), tuple(ids.split()), frozenset("T")) for second, ids in lists.items()
+    )
+
+
+def sights(history: History) -> list[tuple[float | None, ...]]:
+    """Start, end, and last sight of the members of what was replayed, in seconds of the step."""
+    times = ((interval.start, interval.end, interval.seen_at) for interval in clipped(history) if interval.allocation)
+    return [tuple(None if moment is None else (moment - START) / SECOND for moment in each) for each in times]
+
+
+def test_seen_at_is_the_last_snapshot_that_showed_the_members() -> None:
+    history = calm(memberships=seen("a", {0: "c1", 10: "c1", 13: "c1 c1", 16: "c1 c1"}))
+    assert sights(history) == [(0, 13, 10), (13, 46, 16)]
+
+
+def test_hosts_that_agree_were_last_seen_by_the_last_of_them_and_others_each_by_itself() -> None:
+    lists = seen("a", {0: "c1", 10: "c1", 20: "c2"}) + seen("b", {3: "c1", 13: "c1"})
+    history = calm(memberships=lists, routes=routed({-210: (A, B)}))
+    # b saw c1 at 13 s; from 20 s on a sees c2, and b's list holds until 43 s.
+    assert sights(history) == [(0, 20, 13), (20, 43, 20), (20, 43, 13), (43, 50, 20)]
+
+
+def test_addresses_are_those_at_the_beginning() -> None:
+    """The ports of these snapshots are the minute's, which cuts nothing: 02:57 when the replay begins."""
+    (interval,) = clipped(calm(memberships=listed("a", {-210: "c1 c1"})))
+    assert [(member.client_id, member.client_addr) for member in interval.members or ()] == [
+        ("c1", "10.0.0.0:40057"),
+        ("c1", "10.0.0.1:40057"),
+    ]
+
+
+def test_rooms_can_be_configured_for_a_strategy_that_the_clients_tell() -> None:
+    rooms = StrategySettings(rooms=frozenset({"room1"}))
+    history = calm(clients=(client("c1", 0, MACHINE_ROOM_CLASS),), configured=rooms)
+    assert rows(history) == ["0-300 * CLIENT c1/MACHINE_ROOM c2/MACHINE_ROOM"]
+
+
+def test_states_that_differ_in_addresses_alone_are_replayed_once() -> None:
+    there_and_back = calm(memberships=listed("a", {-210: "c1 c2", 100: "c1", 200: "c1 c2"}))
+    first, second, third = clipped(there_and_back)
+    assert [member.client_addr for member in first.members or ()] != [
+        member.client_addr for member in third.members or ()
+    ]
+    assert first.allocation is third.allocation
+    assert first.allocation is not second.allocation
+
+
+def steps_of(found: GroupHistory) -> list[AuditedStep]:
+    """Three steps of 100 s, in one run."""
+    settings = replace(SETTINGS, step=100 * SECOND)
+    return [judged.step for judged in judge(found, StrategySettings(), settings, START, START + SETTINGS.step)]
+
+
+def test_a_state_is_resolved_once_for_all_steps_of_a_run() -> None:
+    listed = Membership((Connection("c1"), Connection("c2")), frozenset({"T"}), frozenset(), "CLUSTERING")
+    series = series_of([(at(second), listed) for second in range(-210, 300, CADENCE)])
+    found = replace(by_kernel.history_of(CALM.group), memberships={"a": series})
+    intervals = [interval for step in steps_of(found) for interval in step.intervals]
+    assert [as_row(interval) for interval in intervals] == [
+        "-180-100 * DEFAULT c1 c2",
+        "-80-200 * DEFAULT c1 c2",
+        "20-300 * DEFAULT c1 c2",
+    ]
+    assert len({id(interval.members) for interval in intervals}) == 1
+
+
+def test_a_topic_that_only_an_earlier_step_saw_subscribed_is_not() -> None:
+    """`d`, who is not connected, named the topic 200 s before the first step, and what a step reads is 210 s old."""
+    named = client("d", -200, topics=["T"])
+    times = tuple(at(second) for second in range(-210, 300, CADENCE))
+    history = calm(memberships=listed("a", {-210: "c1"}, topics=["S"]), clients=(named,), offset_times=times)
+    reasons = [
+        [interval.reason for interval in step.intervals if interval.topic == "T"]
+        for step in steps_of(by_kernel.history_of(history.group))
+    ]
+    assert reasons == [[None], ["NOT_SUBSCRIBED"], ["NOT_SUBSCRIBED"]]

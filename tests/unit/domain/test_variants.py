@@ -1,0 +1,94 @@
+"""Whose implementation of its strategy a client runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.domain.judge import judge
+from spark_jobs.domain.rocketmq.strategies import StrategySettings, variant_of
+from tests.conformance.kernel_vs_oracle import by_kernel
+from tests.support.histories import CLASS, SETTINGS, START, calm, client, intervals, rows
+from tests.support.oracle.snapshots import Software
+
+#: strategy | language and version (`-` is unknown) | whose implementation
+_TABLE = """
+    CONSISTENT_HASH | GO 317   | GO
+    CONSISTENT_HASH | GO -     | GO
+    CONSISTENT_HASH | JAVA 493 | JAVA
+    CONSISTENT_HASH | JAVA 355 | JAVA
+    CONSISTENT_HASH | - 317    | JAVA
+    CONSISTENT_HASH | CPP 317  | JAVA
+    MACHINE_ROOM    | GO 493   | GO
+    MACHINE_ROOM    | JAVA 0   | JAVA_TO_4_7_1
+    MACHINE_ROOM    | JAVA 355 | JAVA_TO_4_7_1
+    MACHINE_ROOM    | JAVA 356 | JAVA
+    MACHINE_ROOM    | JAVA 373 | JAVA
+    MACHINE_ROOM    | JAVA -   | JAVA
+    MACHINE_ROOM    | - 355    | JAVA
+    MACHINE_ROOM    | CPP 355  | JAVA
+    MACHINE_ROOM    | OTHER -  | JAVA
+    AVG             | GO 317   | JAVA
+    CONFIG          | GO 317   | JAVA
+    MACHINE_ROOM_NEARBY-CONSISTENT_HASH | GO 317 | GO
+    MACHINE_ROOM_NEARBY-AVG | JAVA 355 | JAVA
+"""
+
+
+@pytest.mark.parametrize("line", _TABLE.strip().splitlines())
+def test_what_a_client_runs_by_language_and_version(line: str) -> None:
+    strategy, software, variant = (cell.strip() for cell in line.split("|"))
+    language, version = (None if word == "-" else word for word in software.split())
+    assert variant_of(strategy, language, int(version) if version else None) == variant
+
+
+HASH = StrategySettings("CONSISTENT_HASH", virtual_node_cnt=2)
+NEARBY = StrategySettings("MACHINE_ROOM_NEARBY")
+GO: Software = ("GO", 317)
+
+
+def _owners(software: dict[str, Software]) -> list[str]:
+    """Of queues 0 to 3 of broker a, in the only interval: `+` joins several, `-` is nobody."""
+    (interval,) = intervals(calm(configured=HASH, software=software))
+    assert interval.allocation is not None
+    return ["+".join(ids) or "-" for ids in interval.allocation.owner_ids]
+
+
+def test_nearby_in_go_is_avg_whatever_its_rooms() -> None:
+    """`AllocateByMachineNearby` calls `AllocateByAveragely`; it needs no patterns, and no room."""
+    with_rooms = StrategySettings("MACHINE_ROOM_NEARBY-AVG_BY_CIRCLE", broker_room="(x)", client_room="(x)")
+    for settings in (with_rooms, NEARBY):
+        (interval,) = intervals(calm(configured=settings, software={"c1": GO, "c2": GO}))
+        assert interval.allocation is not None
+        assert interval.allocation.owner_ids == [("c1",), ("c1",), ("c2",), ("c2",)]
+
+
+def test_clients_in_c_plus_plus_have_avg_whatever_others_report() -> None:
+    said = (client("c1", 0, CLASS + "AllocateMessageQueueAveragelyByCircle"),)
+    history = calm(clients=said, software={"c2": ("CPP", 317)})
+    assert rows(history) == ["0-300 * CLIENT c1/AVG_BY_CIRCLE c2"]
+
+
+def test_members_are_replayed_by_their_own_rules() -> None:
+    """The numbers are those of `tests/data/allocations.txt`: there are the hashes."""
+    assert _owners({}) == ["c1", "c1", "c1", "c2"]
+    assert _owners({"c1": GO, "c2": GO}) == ["c2", "c2", "c2", "c2"]
+    assert _owners({"c1": GO}) == ["-", "-", "-", "c2"]
+    assert _owners({"c1": (None, None), "c2": (None, 317)}) == ["c1", "c1", "c1", "c2"]
+
+
+def test_a_mixture_is_found_with_what_it_does_to_the_queues() -> None:
+    history = calm(configured=HASH, software={"c1": GO})
+    (judged,) = judge(by_kernel.history_of(history.group), HASH, SETTINGS, START, START + SETTINGS.step)
+    found = {(finding.rule, finding.cause, finding.subject) for finding in judged.findings}
+    assert ("MIXED_CLIENTS", "DIFFERENT_RULES", "g") in found
+    assert ("UNASSIGNED_QUEUE", "MIXED_CLIENTS", "a:0-2") in found
+
+
+def test_a_group_of_go_alone_is_no_mixture() -> None:
+    history = calm(configured=HASH, software={"c1": GO, "c2": GO})
+    (judged,) = judge(by_kernel.history_of(history.group), HASH, SETTINGS, START, START + SETTINGS.step)
+    assert {finding.rule for finding in judged.findings} & {
+        "MIXED_CLIENTS",
+        "UNASSIGNED_QUEUE",
+        "DOUBLE_OWNED_QUEUE",
+    } == set()

@@ -1,0 +1,100 @@
+"""How many members a group needs, on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.what_if.size import Goals, Size, size
+from tests.support.what_if import Messages, at, nothing, reported_by, steps
+
+
+def sized(history: Sequence[AuditedStep], load: float = 1.0, **goals: float) -> Size:
+    found = size(history, Goals(**{"utilisation": None} | goals), load, StrategySettings())  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def slow(came: Sequence[Messages], consumed: Sequence[Messages], members: Sequence[str] = ("c1",)) -> list[AuditedStep]:
+    """Members with 2 threads and a listener that takes 100 ms: 20 messages a second each."""
+    return steps(lambda _: members, came, consumed, clients=reported_by(members, threads=2, response_ms=100))
+
+
+@pytest.mark.parametrize(
+    ("load", "utilisation", "members", "queues", "busiest"),
+    [
+        # 40 a second in 8 queues: 2 members would have all of their 20 to do, 3 have 3, 3 and 2 queues: 15 of 20.
+        (1, 1.0, 2, 8, 1.0),
+        (1, 0.75, 3, 8, 0.75),
+        # 4 have 2 queues each: 10 of 20.
+        (1, 0.7, 4, 8, 0.5),
+        # Twice the messages: 8 have 10 of 20 each, 7 have 2 queues once: 20 of 20.
+        (2, 0.7, 8, 8, 0.5),
+        # Four times: each queue has 20. With 16 members and 16 queues each has 10.
+        (4, 0.7, 16, 16, 0.5),
+    ],
+)
+def test_the_fewest_members_that_are_not_too_busy(
+    load: float, utilisation: float, members: int, queues: int, busiest: float
+) -> None:
+    history = slow([at(5)] * 8, [at(2.5)] * 8)
+    (need,) = sized(history, load, utilisation=utilisation).needs
+    assert need.group is not None
+    assert (need.group.members, need.group.queues, need.group.unowned) == (members, queues, 0)
+    assert need.group.utilisation == pytest.approx(busiest, rel=0.02)
+    assert not need.group.by_pulls
+
+
+def test_what_the_group_was_like() -> None:
+    found = sized(slow([at(5)] * 8, [at(2.5)] * 8))
+    assert (found.members, found.queues, found.needs) == (1, 8, [])
+    assert found.peak == pytest.approx(40, rel=0.02)
+    # 40 a second come, 20 are consumed: 600 s × 20.
+    assert found.today.backlog == pytest.approx(12_000, rel=0.01)
+    assert found.today.drained is None
+    assert found.today.utilisation == pytest.approx(2, rel=0.02)
+
+
+def test_the_fewest_members_that_are_never_too_far_behind() -> None:
+    # With 1 member 12,000 pile up, with 2 nothing.
+    history = slow([at(5)] * 8, [at(2.5)] * 8)
+    few, enough = sized(history, backlog=12_100).needs[0], sized(history, backlog=11_000).needs[0]
+    assert few.group is not None
+    assert enough.group is not None
+    assert (few.group.members, enough.group.members) == (1, 2)
+
+
+def test_the_fewest_members_that_drain_in_time() -> None:
+    def burst(second: int) -> int:
+        return 600 * (second >= 100)
+
+    # 8 × 600 messages in 20 s. A member consumes 400 meanwhile, then 400 between two readings, until a tenth is left:
+    # 1 has 4,400, 200 s. 2 have 4,000, 100 s. 3 have 3,600, of which two have 1,400 each, 80 s. 4 have 3,200, 40 s.
+    history = slow([burst] * 8, [lambda second: min(round(2.5 * max(second - 100, 0)), 600)] * 8)
+    for wanted, members in ((200, 1), (199, 2), (100, 2), (99, 3), (80, 3), (79, 4)):
+        (need,) = sized(history, drained=wanted).needs
+        assert need.group is not None
+        assert need.group.members == members
+
+
+def test_faults_are_not_sized_for() -> None:
+    # Twins: half of the queues are nobody's. With ids of their own two have 10 of 20 a second each.
+    history = slow([at(2.5)] * 8, [at(2.5)] * 4 + [nothing] * 4, ["c1", "c1"])
+    found = sized(history, backlog=100)
+    assert found.today.backlog == pytest.approx(0, abs=1)
+    assert found.today.utilisation == pytest.approx(0.5, rel=0.02)
+
+
+def test_nobody_tells_how_fast_he_is() -> None:
+    (need,) = sized(steps(lambda _: ["c1"], [at(5)] * 2, [at(5)] * 2), utilisation=0.7).needs
+    assert need.group is None
+
+
+def test_of_one_queue_that_gets_everything_more_members_have_nothing() -> None:
+    # 25 a second into one queue, which is more than a member can do: it takes more queues.
+    (need,) = sized(slow([at(25), nothing, nothing], [at(20), nothing, nothing]), utilisation=0.7).needs
+    assert need.group is not None
+    assert (need.group.members, need.group.queues) == (4, 6)

@@ -1,0 +1,108 @@
+"""Cases of `expectations/group_status.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from expectations.group_status import SUITE
+from schemas import FINDINGS, GROUP_STATUS
+from tests.support.snapshots import at
+from tests.unit.expectations.cases import OWN, Cases, Row, Rows
+
+KEY = {"step_start": at(0), "cluster": OWN, "consumer_group": "g"}
+MUTED = KEY | {"finding_id": "m", "severity": "ERROR", "muted": "known"}
+FOUND = [KEY | {"finding_id": severity, "severity": severity} for severity in ("INFO", "WARN")]
+
+
+BUSY = {
+    "utilisation": 0.25,
+    "busiest_utilisation": 0.5,
+    "busiest_member": "c1",
+    "busiest_limit": "PULLS",
+    "headroom": 1.0,
+}
+
+
+def growth(**changes: Any) -> Row:
+    """15 more than before."""
+    parts = {"unassigned": 1, "stuck_owner": 2, "hand_over": 3, "producer_surge": 4, "residual": 5}
+    return {"topic": "t", "growth": 15} | parts | changes
+
+
+def row(**changes: Any) -> Row:
+    """Two findings, the worse a WARN; a backlog of 100 that grew to 115."""
+    found = {"worst_severity": "WARN", "finding_count": 2, "limit": "MEMBERS", "attribution": [growth()]}
+    who = {"members": 2, "distinct_members": 2, "idle_members": 2}
+    queues = {"queues": 3, "owned_once": 1, "owned_twice": 1, "owned_never": 1}
+    rates = {"backlog_start": 100, "backlog_end": 115, "oldest_message_ms": 1, "in_rate": 1.0, "out_rate": 0.5}
+    return KEY | found | who | queues | rates | BUSY | changes
+
+
+def good(**changes: Any) -> Rows:
+    return {GROUP_STATUS: [row(**changes)], FINDINGS: FOUND}
+
+
+CASES = Cases(
+    SUITE,
+    breaks={
+        "findings_are_counted": [
+            good(finding_count=1),
+            {GROUP_STATUS: [row(finding_count=1, worst_severity=None)]},
+        ],
+        "worst_severity_is_the_worst": [good(worst_severity=worst) for worst in ("INFO", "ERROR", "ODD", None)],
+        "limit_is_known": [good(limit="ODD")],
+        "every_queue_is_counted": [good(queues=4), good(owned_once=3, owned_never=-1)],
+        "members_are_counted": [good(distinct_members=3), good(idle_members=3)],
+        "parts_add_up_to_the_growth": [
+            good(attribution=[growth(**{name: value + 1})])
+            for name, value in growth().items()
+            if name not in ("topic", "growth")
+        ],
+        "growth_is_end_less_start": [good(backlog_end=116), good(backlog_start=99), good(attribution=[])],
+        "messages_are_not_negative": [
+            good(backlog_start=-1, backlog_end=14),
+            *(good(**{name: -1}) for name in ("oldest_message_ms",)),
+            *(good(**{name: -0.5}) for name in ("in_rate", "out_rate")),
+        ],
+        "utilisation_is_known_or_not": [good(**{name: None}) for name in BUSY],
+        "utilisation_is_not_negative": [
+            good(utilisation=-0.1),
+            good(headroom=-0.1),
+            good(busiest_utilisation=0.2499),
+            good(utilisation=-0.1, busiest_utilisation=-0.1),
+        ],
+        "busiest_limit_is_known": [good(busiest_limit="ODD")],
+        "time_left_is_not_negative": [
+            good(catches_up=True, catch_up_seconds=-0.1),
+            good(retention_left_seconds=-0.1),
+            good(catches_up=True),
+            good(catches_up=False, catch_up_seconds=0.0),
+            good(catch_up_seconds=0.0),
+        ],
+        "keys_are_unique": [{GROUP_STATUS: [row(), row()], FINDINGS: FOUND}],
+    },
+    keeps=[
+        good(),
+        # A muted finding counts, and is not the worst.
+        {GROUP_STATUS: [row(finding_count=3)], FINDINGS: [*FOUND, MUTED]},
+        {GROUP_STATUS: [row(finding_count=0, worst_severity=None)]},
+        good(queues=None, owned_once=None, owned_twice=None, owned_never=None),
+        good(members=None, distinct_members=None, idle_members=None),
+        good(backlog_start=0, backlog_end=0, attribution=[], oldest_message_ms=0, in_rate=0.0, out_rate=0.0),
+        good(backlog_start=None, backlog_end=None, oldest_message_ms=None, in_rate=None, out_rate=None),
+        good(backlog_end=130, attribution=[growth(), growth(topic="t2")]),
+        good(backlog_end=85, attribution=[growth(growth=-15, residual=-25)]),
+        good(attribution=None),
+        good(**dict.fromkeys(BUSY)),
+        good(utilisation=0.0, busiest_utilisation=0.0, headroom=0.0),
+        # Both are rounded.
+        good(utilisation=0.500001),
+        good(utilisation=2.0, busiest_utilisation=2.0, headroom=0.0, busiest_limit="LISTENER"),
+        good(busiest_limit="HOT_QUEUE"),
+        good(catches_up=True, catch_up_seconds=0.0, retention_left_seconds=0.0),
+        good(catches_up=False, retention_left_seconds=60.0),
+        {GROUP_STATUS: [row(), row(consumer_group="g2", finding_count=0, worst_severity=None)], FINDINGS: FOUND},
+    ],
+    # A run of one topic publishes a group without the findings of its other topics.
+    keeps_in_part=[good(finding_count=3), good(worst_severity="ERROR"), {GROUP_STATUS: [row()]}],
+)

@@ -1,0 +1,363 @@
+"""The arithmetic of every strategy, worked out by hand."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.rocketmq.strategies import ConfigQueues, Strategy, Variant
+from spark_jobs.show.text.arithmetic import AllocatingMember, allocation_arithmetic, arithmetic
+from tests.support.oracle.client import allocate
+
+AVG, CIRCLE = Strategy("AVG"), Strategy("AVG_BY_CIRCLE")
+ROOMS = Strategy("MACHINE_ROOM", rooms=frozenset({"r1", "r2"}))
+#: `a-1` is in room a, `r1@b` in room r1.
+ROOM = "^([a-z][0-9]?)"
+
+
+def nearby(inner: str) -> Strategy:
+    return Strategy(f"MACHINE_ROOM_NEARBY-{inner}", broker_room=ROOM, client_room=ROOM)
+
+
+def queues(text: str, topic: str = "T") -> list[MessageQueue]:
+    """`a:2 b:1`: queues 0 and 1 of a, 0 of b."""
+    counts = (entry.rpartition(":") for entry in text.split())
+    return [MessageQueue(topic, broker, queue_id) for broker, _, n in counts for queue_id in range(int(n))]
+
+
+def ids(text: str) -> list[str]:
+    return text.split()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "of", "members", "expected"),
+    [
+        (
+            Strategy("POP-AVG+1"),
+            "a:4",
+            "c1 c2 c3",
+            "The broker assigns the queues. 4 queues, 3 members: every member may pop its share by AVG and that of the "
+            "next position. So positions 0 and 2 get 3, position 1 gets 2.",
+        ),
+        (
+            Strategy("POP-AVG_BY_CIRCLE+2"),
+            "a:4",
+            "c1 c2 c3 c4",
+            "The broker assigns the queues. 4 queues, 4 members: every member may pop its share by AVG_BY_CIRCLE and "
+            "those of the next 2 positions. So every position gets 3.",
+        ),
+        (
+            Strategy("POP-AVG+1"),
+            "a:2",
+            "c1 c2 c3",
+            "The broker assigns the queues. 2 queues, 3 members: position i may pop only queue i % 2 of the list.",
+        ),
+        (
+            AVG,
+            "a:8 b:8",
+            "c1 c2 c3",
+            "16 queues, 3 members: 16 % 3 = 1, so position 0 gets 6, positions 1 and 2 get 5, in consecutive slices.",
+        ),
+        (
+            AVG,
+            "a:12",
+            "c1 c2 c3 c4 c5",
+            "12 queues, 5 members: 12 % 5 = 2, so positions 0 and 1 get 3, positions 2 to 4 get 2, in consecutive "
+            "slices.",
+        ),
+        (
+            AVG,
+            "a:3",
+            "c1 c2 c3",
+            "3 queues, 3 members: 3 % 3 = 0, so every position gets 1, in consecutive slices.",
+        ),
+        (AVG, "a:8", "c1", "8 queues, 1 member: position 0 gets all."),
+        (AVG, "a:1", "c1", "1 queue, 1 member: position 0 gets all."),
+        (
+            AVG,
+            "a:2",
+            "c1 c2 c3",
+            "2 queues, 3 members: not enough for all, so positions 0 and 1 get 1, position 2 gets none.",
+        ),
+        (
+            CIRCLE,
+            "a:6 b:6",
+            "c1 c2 c3 c4 c5",
+            "12 queues, 5 members, dealt in turn: queue i of the list goes to position i % 5, so positions 0 and 1 get "
+            "3, positions 2 to 4 get 2.",
+        ),
+        (
+            CIRCLE,
+            "a:2",
+            "c1 c2 c3",
+            "2 queues, 3 members, dealt in turn: queue i of the list goes to position i % 3, so positions 0 and 1 get "
+            "1, position 2 gets none.",
+        ),
+        (
+            CIRCLE,
+            "a:2",
+            "c1",
+            "2 queues, 1 member, dealt in turn: queue i of the list goes to position i % 1, so position 0 gets 2.",
+        ),
+        (
+            nearby("AVG"),
+            "a-1:2",
+            "a-x a-y",
+            "Each room is divided separately, by AVG. Room a: 2 queues, 2 members of its own: 2 % 2 = 0, so every "
+            "position gets 1.",
+        ),
+        (
+            ROOMS,
+            "other:4 r1@b:5",
+            "c1 c2",
+            "Only brokers named room@broker, with a configured room (r1, r2), count: 5 of 9 queues. 5 queues, 2 "
+            "members: 5 // 2 = 2 for everyone, the 1 left over goes to the first, so position 0 gets 3, position 1 "
+            "gets 2. Nobody owns the other 4 queues, by design.",
+        ),
+        (
+            ROOMS,
+            "r1@b:5 r2@b:3",
+            "c1 c2 c3",
+            "Only brokers named room@broker, with a configured room (r1, r2), count: 8 of 8 queues. 8 queues, 3 "
+            "members: 8 // 3 = 2 for everyone, the 2 left over go to the first, so positions 0 and 1 get 3, position 2 "
+            "gets 2.",
+        ),
+        (
+            ROOMS,
+            "other:4",
+            "c1 c2",
+            "Only brokers named room@broker, with a configured room (r1, r2), count: 0 of 4 queues. 0 queues, 2 "
+            "members: 0 // 2 = 0 for everyone, and none is left over, so every position gets none. Nobody owns the "
+            "other 4 queues, by design.",
+        ),
+        (
+            nearby("AVG"),
+            "a-1:5 b-1:4",
+            "a-x a-y b-z",
+            "Each room is divided separately, by AVG. Room a: 5 queues, 2 members of its own: 5 % 2 = 1, so position 0 "
+            "gets 3, position 1 gets 2. Room b: 4 queues, 1 member of its own: position 2 gets 4. In total, position 0 "
+            "gets 3, position 1 gets 2, position 2 gets 4.",
+        ),
+        (
+            nearby("AVG_BY_CIRCLE"),
+            "a-1:3 b-1:4",
+            "a-x a-y",
+            "Each room is divided separately, by AVG_BY_CIRCLE. Room a: 3 queues, 2 members of its own: 3 % 2 = 1, so "
+            "position 0 gets 2, position 1 gets 1. Room b: 4 queues, no member of its own, so all 2 members share "
+            "them: 4 % 2 = 0, so every position gets 2. In total, position 0 gets 4, position 1 gets 3.",
+        ),
+        (Strategy("CONSISTENT_HASH", 0), "a:2", "c1", "Every member has 0 points on the hash ring, so nobody gets a "
+                                                      "queue."),
+        (AVG, "a:2", "", "No member was connected, so nobody computed a share."),
+        (
+            nearby("AVG"),
+            "1:2",
+            "c1",
+            "The configuration of the newest run does not say how. The owners below are those of the replay.",
+        ),
+    ],
+)  # fmt: skip
+def test_how_a_strategy_cuts(strategy: Strategy, of: str, members: str, expected: str) -> None:
+    assert " ".join(arithmetic(strategy, queues(of), ids(members))) == expected
+
+
+#: Topic `topic`, broker `brokerName`, three points a member: results of the Java class.
+@pytest.mark.parametrize(
+    ("of", "members", "expected"),
+    [
+        (
+            "brokerName:6",
+            "CID-0 CID-1 CID-2",
+            "Of 6 queues, position 0 gets 1, position 1 gets 2, position 2 gets 3.",
+        ),
+        (
+            "brokerName:10",
+            "CID-0 CID-1 CID-2 CID-3",
+            "Of 10 queues, position 0 gets 1, position 1 gets none, position 2 gets 4, position 3 gets 5.",
+        ),
+    ],
+)
+def test_how_a_ring_of_hashes_cuts(of: str, members: str, expected: str) -> None:
+    first, second = arithmetic(Strategy("CONSISTENT_HASH", 3), queues(of, "topic"), ids(members))
+    assert first == (
+        "Every member has 3 points on the hash ring, and a queue goes to the first point at or after its own hash."
+    )
+    assert second == expected
+
+
+LISTS = Strategy("CONFIG", config_queues=(ConfigQueues("c1", "T", "a", (0, 1)), ConfigQueues("c2", "T", "a", (1, 2))))
+
+
+@pytest.mark.parametrize(
+    ("of", "topic", "expected"),
+    [
+        (
+            "a:4",
+            "T",
+            "Of this topic, position 0 has a:0-1 and position 1 has a:1-2. a:1 is in more than one list. a:3 is in "
+            "none.",
+        ),
+        ("a:1", "T", "Of this topic, position 0 has a:0."),
+        ("a:5", "U", "No list contains a queue of this topic."),
+    ],
+)
+def test_configured_lists(of: str, topic: str, expected: str) -> None:
+    first, *others = arithmetic(LISTS, queues(of, topic), ids("c1 c2 c3"))
+    assert first == "Every client owns the queues of its configured list, whatever the other members are."
+    assert " ".join(others) == expected
+
+
+def test_many_positions_are_told_in_few_words() -> None:
+    """2,000 = 300 × 6 + 200."""
+    (sentence,) = arithmetic(AVG, queues("a:2000"), [f"c{i:03}" for i in range(300)])
+    assert sentence == (
+        "2,000 queues, 300 members: 2,000 % 300 = 200, so positions 0 to 199 get 7, positions 200 to 299 get 6, in "
+        "consecutive slices."
+    )
+    _, ring = arithmetic(Strategy("CONSISTENT_HASH"), queues("a:2000"), [f"c{i:03}" for i in range(300)])
+    assert re.fullmatch(r"Of 2,000 queues, a position gets from \d+ to \d+\.", ring), ring
+    lists = tuple(ConfigQueues(f"c{i}", "T", "a", (i,)) for i in range(10))
+    _, of_topic = arithmetic(Strategy("CONFIG", config_queues=lists), queues("a:10"), [f"c{i}" for i in range(10)])
+    assert of_topic.endswith("position 6 has a:6, position 7 has a:7 and 2 more positions have lists.")
+
+
+def members(text: str, strategy: Strategy = AVG, strangers: str = "") -> list[AllocatingMember]:
+    return [AllocatingMember(client_id, strategy, client_id not in strangers.split()) for client_id in text.split()]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "of", "who", "expected"),
+    [
+        (
+            Strategy("POP-AVG+1"),
+            "a:8",
+            "c1 c1 c2",
+            "c1 is listed 2 times, at positions 0 and 1: each of its connections may pop the same queues as the first "
+            "of them, position 0.",
+        ),
+        (
+            AVG,
+            "a:8",
+            "c1 c1 c2",
+            "c1 is listed 2 times, at positions 0 and 1: each of its connections computes the share of the first of "
+            "them, position 0. Nobody owns the share of position 1 (3 queues).",
+        ),
+        (
+            AVG,
+            "a:8",
+            "c1 c2 c2",
+            "c2 is listed 2 times, at positions 1 and 2: each of its connections computes the share of the first of "
+            "them, position 1. Nobody owns the share of position 2 (2 queues).",
+        ),
+        (
+            CIRCLE,
+            "a:8",
+            "c1 c1 c1 c2",
+            "c1 is listed 3 times, at positions 0 to 2: each of its connections computes the share of the first of "
+            "them, position 0. Nobody owns the shares of positions 1 and 2 (4 queues).",
+        ),
+        (
+            AVG,
+            "a:2",
+            "c1 c2 c3 c3",
+            "c3 is listed 2 times, at positions 2 and 3: each of its connections computes the share of the first of "
+            "them, position 2. The share of position 3 would be empty, so no queue loses its owner.",
+        ),
+        (
+            Strategy("CONSISTENT_HASH", 3),
+            "a:8",
+            "c1 c1 c2",
+            "c1 is listed 2 times, at positions 0 and 1: it has 6 points and one share, which each of its connections "
+            "takes. No queue loses its owner, but the whole share is consumed more than once.",
+        ),
+        (LISTS, "a:4", "c1 c1", "c1 is listed 2 times, at positions 0 and 1: each of its connections owns the queues "
+                                "of the same list."),
+    ],
+)  # fmt: skip
+def test_what_twins_lose(strategy: Strategy, of: str, who: str, expected: str) -> None:
+    assert allocation_arithmetic(members(who, strategy), "T", queues(of))[-1] == expected
+
+
+def test_the_share_of_who_does_not_subscribe_is_nobodys() -> None:
+    *_, sentence = allocation_arithmetic(members("c1 c2", strangers="c2"), "T", queues("a:4"))
+    assert sentence == "Position 1 does not subscribe to T, but still counts: nobody owns its share."
+    *_, sentence = allocation_arithmetic(members("c1 c2 c3", strangers="c1 c3"), "T", queues("a:4"))
+    assert sentence == "Positions 0 and 2 do not subscribe to T, but still count: nobody owns their shares."
+
+
+def test_everybody_computes_with_its_own_strategy() -> None:
+    mixed = [*members("c1 c2"), *members("c3", CIRCLE), *members("c3")]
+    assert allocation_arithmetic(mixed, "T", queues("a:8")) == [
+        "Each member computes with its own strategy, and takes only the share of its own position.",
+        "By AVG (positions 0, 1 and 3): 8 queues, 4 members: 8 % 4 = 0, so every position gets 2, in consecutive "
+        "slices.",
+        "By AVG_BY_CIRCLE (position 2): 8 queues, 4 members, dealt in turn: queue i of the list goes to position i % "
+        "4, so every position gets 2.",
+        "c3 is listed 2 times, at positions 2 and 3: each of its connections computes the share of the first of them, "
+        "position 2. Nobody owns the shares of its other positions.",
+    ]
+
+
+def test_everybody_computes_as_its_language_does() -> None:
+    """The nodes and the queues are those of `tests/data/allocations.txt`."""
+    java = Strategy("CONSISTENT_HASH", 2)
+    go = replace(java, variant=Variant.GO)
+    assert allocation_arithmetic([*members("c1", java), *members("c2", go)], "T", queues("a:6")) == [
+        "Each member computes with the rules of its language and version, and takes only the share of its own "
+        "position.",
+        "By CONSISTENT_HASH of Go (position 1): Every member has 2 points on Go's hash ring, and a queue goes to the "
+        "first point after its own hash. Of 6 queues, position 0 gets 2, position 1 gets 4.",
+        "By CONSISTENT_HASH (position 0): Every member has 2 points on the hash ring, and a queue goes to the first "
+        "point at or after its own hash. Of 6 queues, position 0 gets 4, position 1 gets 2.",
+    ]
+    assert allocation_arithmetic(members("c1 c1 c2", go), "T", queues("a:6"))[-1] == (
+        "c1 is listed 2 times, at positions 0 and 1: it has 2 points and one share, which each of its connections "
+        "takes. No queue loses its owner, but the whole share is consumed more than once."
+    )
+
+
+def test_slices_from_the_beginning_of_the_whole_list() -> None:
+    old = replace(ROOMS, variant=Variant.JAVA_TO_4_7_1)
+    assert arithmetic(old, queues("a:2 r1@b:4"), ids("c1 c2")) == [
+        "Only brokers named room@broker, with a configured room (r1, r2), count: 4 of 6 queues.",
+        "4 queues, 2 members: 4 // 2 = 2 for everyone, and none is left over, so every position gets 2.",
+        "Go, and Java up to 4.7.1, take the slices from the start of the list of all queues, whatever the room: nobody "
+        "owns the last 2 queues.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "strategy", [AVG, CIRCLE, ROOMS, nearby("AVG"), nearby("CONSISTENT_HASH")], ids=lambda s: s.name
+)
+@pytest.mark.parametrize("member_count", range(1, 8))
+def test_the_numbers_are_those_of_the_clients(strategy: Strategy, member_count: int) -> None:
+    """What is said of every position is what its client allocates."""
+    of, who = queues("r1-x:4 r1@b:7 r2-y:2"), [f"r{i % 2 + 1}-{i}" for i in range(member_count)]
+    of, who = sorted(of), sorted(who)
+    *others, last = arithmetic(strategy, of, who)
+    sentence = others[-1] if last.startswith("Nobody owns the other") else last
+    got = {who.index(client_id): len(allocate(strategy, client_id, of, who) or []) for client_id in who}
+    assert sizes_in(sentence, len(who), len(of)) == got
+
+
+def sizes_in(sentence: str, member_count: int, queue_count: int) -> dict[int, int]:
+    """The sizes that a sentence tells, read back."""
+    if sentence.endswith("position 0 gets all."):
+        return {0: queue_count}
+    parsed: dict[int, int] = {}
+    for who, size in re.findall(
+        r"(every position|positions? [\d ,and]*?(?:to \d+)?[\d ,and]*) gets? (\d+|none)", sentence
+    ):
+        for position in range(member_count) if who.startswith("every") else positions(who):
+            parsed[position] = 0 if size == "none" else int(size)
+    return parsed
+
+
+def positions(text: str) -> list[int]:
+    parsed: list[int] = []
+    for first, last in re.findall(r"(\d+)(?: to (\d+))?", text):
+        parsed += range(int(first), int(last or first) + 1)
+    return parsed

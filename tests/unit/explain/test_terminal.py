@@ -1,0 +1,134 @@
+"""Names come from clients and may hold anything: they stay what they are, and steer no terminal."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from spark_jobs.cli.commands.explain import show_explanation
+from spark_jobs.cli.documents import as_json
+from spark_jobs.show.explain import explain
+from spark_jobs.show.text.explanation import GroupStep
+from spark_jobs.show.text.explanation_text import lines
+from spark_jobs.show.text.interval_text import TextLine
+from tests.support.rows import allocation, finding, group_step, interval, member, progress
+
+HOSTILE = {
+    "escape": "\x1b[2J\x1b]0;owned\x07",
+    "eight bits": "\x9b31m",
+    "right to left": "safe\u202egro.live\u2069",
+    "script": "<script>alert(1)</script>",
+    "markup": "[red]x[/red] [link=file:///]",
+    "emoji": ":warning: :bomb:",
+    "long": "g" * 255,
+    "lines": "a\nb\r\tc",
+    "surrogate": "\ud83d",
+    "braces": "{} {0} %s",
+}
+#: As a reader sees it; what is not here stays as it is.
+SEEN = {
+    "escape": "\\x1b[2J\\x1b]0;owned\\x07",
+    "eight bits": "\\x9b31m",
+    "right to left": "safe\\u202egro.live\\u2069",
+    "lines": "a\\nb\\r\\tc",
+    "surrogate": "\\ud83d",
+}
+
+
+def named(name: str) -> GroupStep:
+    """A group in which everything has that name: members, broker, topic, subject, advice."""
+    twins = member(name, name), member(name, f"{name}2")
+    triggers = [{"trigger": "MEMBER_JOINED", "subject": name}]
+    row = interval(30, 60, *twins, topic=name, membership_view=name, triggers=triggers)
+    row["queues"] = [{"broker_name": name, "queue_id": number} for number in range(2)]
+    lost = {"unassigned_cause": "DUPLICATE_CLIENT_ID", "unassigned_client_id": name}
+    told = {"parties": [{"name": name, "client_ids": [name]}]}
+    return dataclasses.replace(
+        group_step(
+            40,
+            row,
+            allocations=[
+                allocation(row, f"{name}:0", *twins, double_owned_cause="DUPLICATE_CLIENT_ID"),
+                allocation(row, f"{name}:1", **lost),
+            ],
+            progress=[progress(row, f"{name}:0")],
+            findings=[finding(topic=name, subject=name, advice=name, evidence=told)],
+        ),
+        cluster=name,
+        consumer_group=name,
+    )
+
+
+def shown(name: str, **settings: Any) -> str:
+    file = io.StringIO()
+    show_explanation(Console(file=file, **settings), lines(explain(named(name))))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_stays_inert_in_plain_lines(name: str) -> None:
+    text, seen = shown(HOSTILE[name], width=40), SEEN.get(name, HOSTILE[name])
+    assert text.splitlines()[0] == f"{seen} (cluster {seen}) at 2026-03-01T10:00:40Z"
+    assert f"    0  {seen}  {seen} (shares its client id with position 1)\n" in text
+    assert f"    Nobody owned {seen}:1 (1 queue): this is in the share of a later position of {seen}, which" in text
+    assert f"  It began because {seen} joined. No queue changed owner.\n" in text
+    assert f"    What to do: {seen}\n" in text
+    assert all(character.isprintable() or character == "\n" for character in text)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_stays_inert_on_a_terminal(name: str) -> None:
+    """Folded at the width, in no other colour than ours."""
+    seen = SEEN.get(name, HOSTILE[name])
+    text = shown(HOSTILE[name], width=60, force_terminal=True, color_system=None)
+    assert all(character.isprintable() or character == "\n" for character in text)
+    assert "".join(seen.split()) in "".join(text.split())
+    assert max(map(len, text.splitlines())) <= 60
+
+
+def test_what_is_folded_stays_at_its_depth() -> None:
+    file = io.StringIO()
+    terminal = Console(file=file, width=12, force_terminal=True, color_system=None)
+    show_explanation(terminal, [TextLine("one two three", 2), TextLine("four", 0)])
+    assert [line.rstrip() for line in file.getvalue().splitlines()] == ["    one two", "    three", "four"]
+
+
+def test_colours_are_for_terminals() -> None:
+    file = io.StringIO()
+    terminal = Console(file=file, width=80, force_terminal=True, color_system="standard")
+    show_explanation(terminal, [TextLine("bad", 1, "ERROR"), TextLine("so", 0)])
+    assert "\x1b[1;31mbad\x1b[0m" in file.getvalue()
+    file = io.StringIO()
+    show_explanation(Console(file=file), [TextLine("bad", 1, "ERROR")])
+    assert file.getvalue() == "  bad\n"
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_program_gets_the_name_itself(name: str) -> None:
+    document = as_json(dataclasses.asdict(explain(named(HOSTILE[name]))))
+    assert document.isascii()
+    read = json.loads(document)
+    assert (read["consumer_group"], read["topics"][0]["topic"]) == (HOSTILE[name],) * 2
+    assert read["topics"][0]["views"][0]["members"][1]["client_id"] == HOSTILE[name]
+
+
+def test_a_program_reads_a_member_by_these_names() -> None:
+    read = json.loads(as_json(vars(explain(named("g")))))
+    names = "position client_id client_addr language version strategy subscribes duplicate queues queue_count backlog"
+    assert [*read["topics"][0]["views"][0]["members"][0]] == names.split()
+
+
+def test_what_several_pop_by_design_is_told_as_such() -> None:
+    row = interval(30, 60, member("c1"), member("c2"))
+    shared = allocation(row, "b:0", member("c1"), member("c2"), double_owned_cause="POP_SHARED")
+    story = explain(group_step(40, row, allocations=[shared]))
+    (line,) = (one for one in lines(story) if "popped" in one.text)
+    assert (line.text, line.part) == (
+        "b:0 (1 queue) could be popped by positions 0 and 1: each message goes to one of them.",
+        "",
+    )

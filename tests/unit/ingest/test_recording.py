@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.ingest.files import Line
+from spark_jobs.ingest.recording import NOT_LISTED, Blank, Meta, NoObservation, Outcome, Quarantined, Row, outcomes
+from tests.support.bodies import failed, line, outcome, rejection, row
+
+META_LINE = b'{"kind":"meta","cluster":"demo"}'
+
+
+def test_a_group_that_is_not_online_is_an_observation_without_members() -> None:
+    values = row(failed("connection", "code 206 the consumer group[pay] not online"))
+    assert (values["connections"], values["subscriptions"], values["message_model"]) == ([], [], None)
+    assert (values["consume_type"], values["consume_from_where"], values["request_modes"]) == (None, None, None)
+    assert values["listed"] is None
+
+
+def test_a_group_that_no_broker_lists_is_an_observation() -> None:
+    values = row(failed("connection", NOT_LISTED))
+    assert (values["connections"], values["subscriptions"], values["listed"]) == ([], [], False)
+
+
+def test_a_topic_without_route_is_an_observation_without_queues() -> None:
+    error = "MQClientException CODE: 17  DESC: No topic route info in name server for the topic: orders"
+    values = row(failed("route", error))
+    assert (values["queues"], values["addresses"], values["is_static"], values["message_type"]) == ([], [], None, None)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "RemotingTimeoutException wait response on the channel </127.0.0.1:10931> timeout, 3000(ms)",
+        "RemotingSendRequestException send request to </127.0.0.1:10931> failed",
+        "org.apache.rocketmq.remoting.exception.RemotingTimeoutException wait response",
+        "MQClientException CODE: 207  DESC: consumer <g> <c> Timeout: wait response",
+    ],
+)
+def test_a_client_that_does_not_answer_in_time_is_an_observation(error: str) -> None:
+    values = row(failed("running", error))
+    assert values["answered"] is False
+    assert [name for name, value in values.items() if value is None] == [
+        "in_group",
+        "strategy_class",
+        "message_model",
+        "consume_orderly",
+        "client_rebalance",
+        "started_at",
+        "consume_threads",
+        "consume_batch_size",
+        "pull_batch_size",
+        "pull_interval_ms",
+        "pull_threshold_for_queue",
+        "pull_threshold_size_for_queue",
+        "consume_max_span",
+        "consume_timeout_minutes",
+        "subscriptions",
+        "owned_queues",
+        "lock_refused",
+        "consume_status",
+    ]
+
+
+def test_a_client_that_has_no_consumer_of_the_group_is_an_observation() -> None:
+    values = row(
+        failed("running", "MQClientException CODE: 1  DESC: The Consumer Group <pay> not exist in this consumer")
+    )
+    silent = row(failed("running", "RemotingTimeoutException wait response"))
+    assert values == silent | {"answered": True, "in_group": False}
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        ("connection", "RemotingTimeoutException wait response on the channel </127.0.0.1:10931> timeout, 3000(ms)"),
+        ("connection", "RemotingConnectException connect to 127.0.0.1:10931 failed"),
+        ("connection", "code 2060 what is this"),
+        ("connection", ""),
+        ("running", "MQClientException CODE: 1  DESC: The Consumer <pay> <172.17.0.1@1> not online"),
+        ("running", "RemotingConnectException connect to 127.0.0.1:10931 failed"),
+        ("stats", "MQClientException CODE: 213  DESC: Not found the consumer group consume stats"),
+        ("stats", "code 206 the consumer group[pay] not online"),
+        ("route", "RemotingTimeoutException wait response"),
+        ("topicstats", "MQClientException CODE: 17  DESC: No topic route info"),
+    ],
+)
+def test_other_errors_are_no_observation(kind: str, error: str) -> None:
+    result = outcome(failed(kind, error))
+    assert isinstance(result, NoObservation)
+    assert (result.kind, result.error) == (kind, error)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b'{"kind":"meta"}', "MISSING_FIELD"),
+        (b'{"kind":"meta","cluster":7}', "WRONG_TYPE"),
+        (b'{"kind":"meta","cluster":""}', "OUT_OF_RANGE"),
+        (b'{"kind":"meta","cluster":"%s"}' % (b"x" * 256), "OUT_OF_RANGE"),
+    ],
+)
+def test_a_bad_meta_line_has_a_reason(content: bytes, reason: str) -> None:
+    """Bad lines of all other kinds: `tests/end_to_end/reliability/line_mutations.py`."""
+    assert rejection(content)[0] == reason
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"  \t\r\n"])
+def test_white_space_is_blank(content: bytes) -> None:
+    assert isinstance(outcome(content), Blank)
+
+
+def test_windows_line_ends_and_a_byte_order_mark_do_no_harm() -> None:
+    assert isinstance(outcome(b"\xef\xbb\xbf" + META_LINE + b"\r\n"), Meta)
+
+
+def several(*contents: bytes, cluster: str | None = None) -> list[Outcome]:
+    return list(outcomes([Line(i, content) for i, content in enumerate(contents, start=1)], cluster))
+
+
+def clusters(read: list[Outcome]) -> list[object]:
+    return [outcome.values["cluster"] if isinstance(outcome, Row) else type(outcome).__name__ for outcome in read]
+
+
+def test_lines_are_of_the_cluster_that_the_meta_line_above_names() -> None:
+    other = META_LINE.replace(b"demo", b"other")
+    first, *others = several(line("route"), META_LINE, line("route"), other, line("route"))
+    assert clusters(others) == ["Meta", "demo", "Meta", "other"]
+    assert isinstance(first, Quarantined)
+    assert first.reason == "NO_CLUSTER"
+
+
+def test_a_given_cluster_holds_where_no_meta_line_does() -> None:
+    read = several(line("route"), META_LINE, line("route"), b'{"kind":"meta"}', line("route"), cluster="given")
+    assert clusters(read) == ["given", "Meta", "demo", "Quarantined", "given"]
+
+
+def test_after_an_unreadable_meta_line_the_cluster_is_not_guessed() -> None:
+    assert clusters(several(META_LINE, b'{"kind":"meta"}', line("route"))) == ["Meta", "Quarantined", "Quarantined"]
+
+
+def test_a_rejected_line_tells_its_table_and_key() -> None:
+    rejected = outcome(line("stats", body="{"))
+    assert isinstance(rejected, Quarantined)
+    assert rejected.table is not None
+    assert rejected.table.name == "offset_snapshots"
+    assert rejected.key == {
+        "cluster": "demo",
+        "consumer_group": "pay",
+        "topic": "orders",
+        "captured_at": "2026-11-21T02:02:27.799Z",
+    }

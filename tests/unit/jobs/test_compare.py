@@ -1,0 +1,62 @@
+"""A group before and after a deploy, over what `test_what_if` has recorded of twins. No Spark."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from spark_jobs.cli.main import main
+from tests.unit.jobs.test_what_if import warehouse
+
+__all__ = ["warehouse"]
+
+BEFORE, AFTER = "2026-03-01T10:01/2026-03-01T10:04", "2026-03-01T10:05/2026-03-01T10:09"
+
+
+def test_two_times_of_a_group(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 20 messages a second both twins take those of four of eight queues: 10 a second wait."""
+    words = ["compare", BEFORE, AFTER, "--warehouse", warehouse, "--group", "g"]
+    assert main(words) == 0
+    out, err = capsys.readouterr()
+    both = "cluster=c group=g replayed_seconds={} min 00 s incidents=0 rebalances=0 queues_moved=0 members=2.0 "
+    both += "idle_members=0.0 unowned_queues=4.0 double_owned_queues=4.0 busiest_member=4 in_rate=20.0 out_rate=10.0 "
+    assert out.splitlines() == [
+        "2026-03-01T10:01Z/2026-03-01T10:04Z "
+        + both.format(3)
+        + "highest_backlog=2,400 last_backlog=2,400 consumed_twice=1,800",
+        "2026-03-01T10:05Z/2026-03-01T10:09Z "
+        + both.format(4)
+        + "highest_backlog=5,400 last_backlog=5,400 consumed_twice=2,400",
+        "0 incidents began.",
+    ]
+    next_command = f"incidents --warehouse {warehouse} --interval 2026-03-01T10:05Z/2026-03-01T10:09Z"
+    assert err.endswith(f"Next: rebalance-audit {next_command} --group g --cluster c\n")
+    assert main([*words, "--json"]) == 0
+    (before, after) = json.loads(capsys.readouterr().out)["compared"]
+    assert (before["start"], before["last_backlog"], after["last_backlog"]) == ("2026-03-01T10:01:00Z", 2400, 5400)
+
+
+def test_what_is_not_known_of_one_of_them_is_said(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The recording ends at 10:10, and a state holds for a minute."""
+    later = "2026-03-01T10:30/2026-03-01T10:40"
+    assert main(["compare", BEFORE, later, "--warehouse", warehouse, "--group", "g"]) == 2
+    (_, line, _) = capsys.readouterr().out.splitlines()
+    assert "replayed_seconds=0 s incidents=0 rebalances=unknown" in line
+    assert line.endswith("highest_backlog=unknown last_backlog=unknown consumed_twice=unknown")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (AFTER, BEFORE, "does not end before 2026-03-01T10:01Z/2026-03-01T10:04Z begins: give the earlier interval"),
+        (BEFORE, "2026-03-01T10:03/2026-03-01T10:09", "give the earlier interval first"),
+        ("2026-02-01/2026-02-02", AFTER, "g was not audited in 2026-02-01T00:00Z/2026-02-02T00:00Z"),
+        (BEFORE, "10:05", "write START/END"),
+    ],
+)
+def test_what_cannot_be_compared(
+    before: str, after: str, message: str, warehouse: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", before, after, "--warehouse", warehouse, "--group", "g"]) == 3
+    assert message in capsys.readouterr().err

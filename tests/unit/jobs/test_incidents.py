@@ -1,0 +1,66 @@
+"""An incident is read from its beginning, however short the interval is that is asked for. No Spark."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
+from spark_jobs.cli.main import main
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.show.incidents import IncidentQuery, incidents_and_unknown, severities_in
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
+from tests.support.published import publish_hours
+from tests.support.recordings import write_warehouse
+from tests.support.rows import at, finding, interval
+
+
+def hour(number: int) -> Interval:
+    return Interval(at(3600 * number), at(3600 * number) + timedelta(hours=1))
+
+
+def test_an_incident_is_read_from_its_beginning(tmp_path: Path) -> None:
+    publish_hours(tmp_path, range(48), offline=range(10, 40))
+    tables = DeltaTables(Location.parse(str(tmp_path)))
+
+    def asked(number: int) -> list[str]:
+        return [one.incident_id for one in incidents_and_unknown(tables, IncidentQuery(hour(number))).incidents]
+
+    (whole,) = incidents_and_unknown(tables, IncidentQuery()).incidents
+    assert len(whole.roots[0].finding_ids) == 30
+    assert asked(10) == asked(25) == asked(39) == [whole.incident_id]
+    assert asked(9) == asked(40) == asked(47) == []
+    assert incidents_and_unknown(tables, IncidentQuery(is_open=True)).incidents == []
+
+
+def test_a_schedule_asks_how_severe_the_incidents_of_an_interval_are(tmp_path: Path) -> None:
+    publish_hours(tmp_path, range(4), offline=[1, 2])
+    publish_hours(tmp_path, range(4), offline=[2], group="H")
+    assert severities_in(str(tmp_path), str(hour(2)), "", "") == ["ERROR", "ERROR"]
+    assert severities_in(str(tmp_path), str(hour(2)), "c", "H") == ["ERROR"]
+    assert severities_in(str(tmp_path), str(hour(3)), None, None) == []
+
+
+def test_the_report_and_the_list_name_the_team(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = {"cluster": "eu", "consumer_group": "G", "step_start": at(0)}
+    status = key | {"finding_count": 1, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
+    tables = {
+        GROUP_STATUS: [status],
+        REBALANCE_INTERVALS: [interval(0, 3600) | key],
+        ALLOCATIONS: [],
+        QUEUE_PROGRESS: [],
+    }
+    write_warehouse(tmp_path, {FINDINGS: [finding(**key, finding_id="f")], **tables}, 3600)
+    routes, page = tmp_path / "routes.yaml", tmp_path / "report.html"
+    routes.write_text("routes: [{team: core, to: f, cluster: e.}]")
+    asked = ["--warehouse", str(tmp_path), "--interval", "2026-03-01T10:00/2026-03-01T11:00", "--config", str(routes)]
+    assert main(["report", *asked, "--out", str(page)]) == 0
+    assert ", NOBODY_CONNECTED, team core</small></summary>" in page.read_text()
+    assert "<small>GROUP_OFFLINE, NOBODY_CONNECTED, team core</small>" in page.read_text()
+    assert "<dt>team</dt><dd>core</dd>" in page.read_text()
+    capsys.readouterr()
+    assert main(["incidents", *asked]) == 0
+    assert " group=G team=core " in capsys.readouterr().out

@@ -1,0 +1,163 @@
+"""Metrics of a warehouse made by hand, read back by Prometheus' own parser. No Spark."""
+
+from __future__ import annotations
+
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
+from spark_jobs.cli.main import main
+from spark_jobs.domain.rules.catalog import RULES
+from tests.support.published import STATUS
+from tests.support.recordings import write_warehouse
+from tests.support.rows import at, finding, interval
+
+HOUR, DAY = 3600, 24
+HOSTILE = 'a"b\\c\nd{e="f"} 1\u202e\x1b[2J,#'
+KNOWN = {"members": 3, "queues": 8, "owned_once": 4, "owned_twice": 1, "owned_never": 3, "backlog_end": 0}
+BUSY = {
+    "utilisation": 0.25,
+    "busiest_utilisation": 0.5,
+    "busiest_member": "c1",
+    "busiest_limit": "PULLS",
+    "headroom": 0.0,
+    "catches_up": True,
+    "catch_up_seconds": 90.5,
+    "retention_left_seconds": 3600.0,
+}
+OFFLINE_STATUS = {"members": 0, "owned_never": 8, "owned_once": 0, "owned_twice": 0, "catches_up": False}
+OFFLINE = {"rule": "GROUP_OFFLINE", "cause": "NOBODY_CONNECTED", "severity": "ERROR", "topic": None}
+
+
+def key(group: str, hour: int) -> dict[str, Any]:
+    return {"cluster": "eu", "consumer_group": group, "step_start": at(hour * HOUR)}
+
+
+def observed(group: str, hour: int, seconds: float) -> list[dict[str, Any]]:
+    """So much of the hour is observed."""
+    observed_rows = [interval(hour * HOUR, hour * HOUR + seconds)] if seconds else []
+    unknown: dict[str, Any] = {"status": "UNOBSERVED", "unassigned_queues": None, "double_owned_queues": None}
+    rest = [interval(hour * HOUR + seconds, (hour + 1) * HOUR, **unknown)] if seconds < HOUR else []
+    return [row | key(group, hour) for row in observed_rows + rest]
+
+
+def offline(group: str, hour: int, start: float, end: float, **values: Any) -> dict[str, Any]:
+    time = {"start": at(hour * HOUR + start), "end": at(hour * HOUR + end)}
+    return finding(**key(group, hour) | OFFLINE | time | values, subject=group, finding_id=f"{group}{hour}")
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    """Ten days, of which the last hour begins at 10:00 of the eleventh. In it g is offline, since the hour before, and
+    nothing is known of a group with a hostile name. `old` was last audited in the first of the seven days that are
+    looked at, `gone` before them; `deleted` was deleted in the last hour.
+    """
+    last = 10 * DAY
+    statuses = [
+        key("g", last - 1) | STATUS | KNOWN,
+        key("g", last) | STATUS | KNOWN | OFFLINE_STATUS,
+        key(HOSTILE, last) | STATUS | {"unknown_queues": 5},
+        key("deleted", last) | STATUS | KNOWN | {"deleted_at": at(last * HOUR + 60)},
+        key("old", last - 7 * DAY) | STATUS | KNOWN,
+        key("old", last - 7 * DAY + 1) | STATUS | KNOWN | BUSY,
+        key("gone", last - 8 * DAY) | STATUS | KNOWN,
+    ]
+    findings = [
+        offline("g", last - 1, 1800, 3600),
+        offline("g", last, 0, 3600),
+        offline("old", last - 7 * DAY, 0, 3600),
+        offline("old", last - 7 * DAY + 1, 0, 3600, severity="WARN"),
+        offline("gone", last - 8 * DAY, 0, 3600),
+    ]
+    intervals = [
+        *observed("g", last - 1, 1800),
+        *observed("g", last, 2700),
+        *observed(HOSTILE, last, 0),
+        *observed("old", last - 7 * DAY + 1, 3600),
+        *observed("g", last - 7 * DAY + 1, 600),
+    ]
+    write_warehouse(tmp_path, {FINDINGS: findings, GROUP_STATUS: statuses, REBALANCE_INTERVALS: intervals}, HOUR)
+    return tmp_path
+
+
+def metrics_in(text: str) -> dict[str, dict[tuple[str, ...], float]]:
+    """By metric its values by those of its labels but the cluster, which is eu; of incidents only what is not 0."""
+    metrics: dict[str, dict[tuple[str, ...], float]] = {}
+    for family in text_string_to_metric_families(text):
+        assert family.type == "gauge"
+        of_family = metrics.setdefault(family.name.removeprefix("rebalance_audit_"), {})
+        for sample in family.samples:
+            assert (sample.name, sample.timestamp, sample.exemplar) == (family.name, None, None)
+            assert sample.labels.pop("cluster") == "eu"
+            if "rule" not in sample.labels or sample.value:
+                of_family[tuple(sample.labels[name] for name in sorted(sample.labels))] = sample.value
+    return metrics
+
+
+#: 2026-03-11T11:00Z and 2026-03-04T12:00Z.
+END, OLD_END = 1773226800, 1772625600
+ERROR, WARN = ("GROUP_OFFLINE", "ERROR"), ("GROUP_OFFLINE", "WARN")
+BY_HAND: dict[str, dict[tuple[str, ...], float]] = {
+    "step_end_timestamp_seconds": {("g",): END, (HOSTILE,): END, ("old",): OLD_END},
+    "observed_ratio": {("g",): 0.75, (HOSTILE,): 0.0, ("old",): 1.0},
+    "members": {("g",): 0, ("old",): 3},
+    "queues": {("g",): 8, ("old",): 8},
+    "unowned_queues": {("g",): 8, ("old",): 3},
+    "double_owned_queues": {("g",): 0, ("old",): 1},
+    "backlog_known": {("g",): 1, (HOSTILE,): 0, ("old",): 1},
+    "backlog_messages": {("g",): 0, ("old",): 0},
+    "backlog_unknown_queues": {("g",): 0, (HOSTILE,): 5, ("old",): 0},
+    "utilisation_ratio": {("old",): 0.25},
+    "headroom_messages_per_second": {("old",): 0.0},
+    "catch_up_seconds": {("g",): inf, ("old",): 90.5},
+    "retention_left_seconds": {("old",): 3600.0},
+    "open_incidents": {ERROR: 1, WARN: 1},
+    "open_incident_groups": {ERROR: 1, WARN: 1},
+    "group_open_incidents": {("g", *ERROR, "core"): 1, ("old", *WARN, ""): 1},
+}
+
+
+def test_the_newest_step_of_every_group(warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Unknown has no value; a removed group is told no more; 0 incidents are told of every rule and severity."""
+    file = tmp_path / "audit.prom"
+    routes = tmp_path / "made" / "routes.yaml"
+    routes.parent.mkdir()
+    routes.write_text("routes: [{team: core, to: f, group: g|gone}]")
+    command = ["metrics", "--warehouse", str(warehouse), "--textfile", str(file), "--config", str(routes)]
+    assert main(command) == 0
+    text = file.read_text(encoding="utf-8")
+    assert metrics_in(text) == BY_HAND
+    assert text.count("\nrebalance_audit_open_incidents{") == 3 * len(RULES)
+    assert "EOF" not in text
+    assert text.endswith("\n")
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["audit.prom"]
+    assert capsys.readouterr().out == ""
+
+
+def test_without_a_file_they_are_printed(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["metrics", "--warehouse", str(warehouse), "--cluster", "eu", "--group", HOSTILE]) == 0
+    of_group = {
+        name: {labels: value for labels, value in values.items() if HOSTILE in labels}
+        for name, values in BY_HAND.items()
+    }
+    assert metrics_in(capsys.readouterr().out) == of_group
+
+
+def test_what_cannot_be_told(warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["metrics", "--warehouse", str(warehouse)]
+    assert main([*command, "--group", "G"]) == 3
+    assert "there is no consumer group G" in capsys.readouterr().err
+    assert main([*command, "--textfile", str(tmp_path / "no" / "audit.prom")]) == 4
+    assert "the metrics cannot be written to" in capsys.readouterr().err
+    assert main([*command, "--textfile", str(tmp_path / "audit.txt")]) == 0
+    assert "node_exporter reads only files that end in .prom" in capsys.readouterr().err
+
+
+def test_a_warehouse_without_groups_has_no_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_warehouse(tmp_path, {FINDINGS: [], GROUP_STATUS: [], REBALANCE_INTERVALS: []}, HOUR)
+    assert main(["metrics", "--warehouse", str(tmp_path)]) == 0
+    assert metrics_in(capsys.readouterr().out) == {name: {} for name in BY_HAND}

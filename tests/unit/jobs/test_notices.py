@@ -1,0 +1,376 @@
+"""Somebody is told of incidents: by the real Apprise, to a real service, out of real tables. No Spark.
+
+The group G is offline in hours after 10:00, which runs publish one after the other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas import NOTICES
+from spark_jobs.cli.main import main
+from spark_jobs.operate.deliver import VARIABLE
+from spark_jobs.pipeline.publish.claims import claim_notices
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.stored import rows
+from tests.support.published import publish_hours
+from tests.support.rows import at
+
+SECRET = "s3cr3t"
+COMMAND = [sys.executable, "-m", "spark_jobs.cli", "notify", "--warehouse"]
+OPENED = "rebalance-audit c: 1 incident opened"
+
+
+class Service:
+    """Who is told: what it got, and with which status it answers, or what else it does then."""
+
+    def __init__(self) -> None:
+        self.got: list[dict[str, Any]] = []
+        self.status = 200
+        self.before_answer: Callable[[], None] = lambda: None
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                service.got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                service.before_answer()
+                self.send_response(service.status)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                """It is quiet."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"json://user:{SECRET}@127.0.0.1:{self.server.server_port}/{SECRET}"
+
+    def titles(self) -> list[str]:
+        return [one["title"] for one in self.got]
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    made = Service()
+    monkeypatch.setenv(VARIABLE, made.url)
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+@pytest.fixture
+def teams(tmp_path: Path) -> Iterator[tuple[Service, Service, list[str]]]:
+    """Those of the group G: who is called where it is serious, and who hears the rest; and the options of `notify`."""
+    pager, chat = Service(), Service()
+    for name, one in (("pager", pager), ("chat", chat)):
+        (tmp_path / name).write_text(one.url)
+        (tmp_path / name).chmod(0o600)
+    routes = (
+        f"{{team: g, to: {tmp_path / name}, group: G, {more}}}"
+        for name, more in (("pager", "severity: ERROR"), ("chat", ""))
+    )
+    (tmp_path / "routes.yaml").write_text(f"routes: [{', '.join(routes)}]")
+    yield pager, chat, ["--config", str(tmp_path / "routes.yaml")]
+    for one in (pager, chat):
+        one.server.shutdown()
+        one.server.server_close()
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Path:
+    """Two hours, G is offline in the second."""
+    publish_hours(tmp_path, [0, 1], offline=[1])
+    return tmp_path
+
+
+def notify(warehouse: Path, *options: str) -> int:
+    return main(["notify", "--warehouse", str(warehouse), *options])
+
+
+def remembered(warehouse: Path) -> list[dict[str, Any]]:
+    found = rows(DeltaTables(Location.parse(str(warehouse))).read(NOTICES, NOTICES.columns))
+    return sorted(found, key=lambda row: row["told_at"])
+
+
+def test_what_opens_and_is_over_is_told_once_and_written_down(service: Service, published: Path) -> None:
+    assert [notify(published), notify(published)] == [0, 0]
+    (opened,) = remembered(published)
+    assert (service.got[0]["title"], service.got[0]["message"]) == (
+        OPENED,
+        f"OPENED ERROR No consumer of G is connected (1 group, since 2026-03-01T11:00Z, id {opened['incident_id']})\n"
+        f"In full: rebalance-audit incidents --warehouse {published} --id ID",
+    )
+    publish_hours(published, [2], offline=[2])
+    assert notify(published) == 0
+    publish_hours(published, [3])
+    assert [notify(published), notify(published)] == [0, 0]
+    assert service.titles() == [OPENED, "rebalance-audit c: 1 incident resolved"]
+    assert "from 2026-03-01T11:00Z to 2026-03-01T13:00Z" in service.got[1]["message"]
+    _, resolved = remembered(published)
+    assert {name: value for name, value in resolved.items() if name != "told_at"} == {
+        "target": "default",
+        "cluster": "c",
+        "incident_id": opened["incident_id"],
+        "told": "resolved",
+        "severity": "ERROR",
+        "rule": "GROUP_OFFLINE",
+        "headline": "No consumer of G is connected",
+        "groups": ["G"],
+        "opened_at": at(3600),
+        "resolved_at": at(3 * 3600),
+        "last_seen_at": at(3 * 3600),
+        "root_finding_ids": ["c/G1", "c/G2"],
+        "audited_until": at(4 * 3600),
+        "resolution": "CLEARED",
+    }
+
+
+def test_what_is_over_because_its_group_was_deleted_says_so(
+    service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Deleted at 11:40; after that only the group H is audited."""
+    publish_hours(tmp_path, [0, 1], offline=[1], deleted_at=6000)
+    publish_hours(tmp_path, [2], group="H")
+    assert notify(tmp_path) == 0
+    (resolved,) = remembered(tmp_path)
+    assert service.got[0]["message"].splitlines()[0] == (
+        "RESOLVED ERROR No consumer of G is connected (1 group, from 2026-03-01T11:00Z to 2026-03-01T11:40Z, group "
+        f"deleted, id {resolved['incident_id']})"
+    )
+    assert (resolved["resolved_at"], resolved["resolution"]) == (at(6000), "DELETED")
+    capsys.readouterr()
+    assert main(["incidents", "--warehouse", str(tmp_path), "--json"]) == 0
+    (incident,) = json.loads(capsys.readouterr().out)["incidents"]
+    assert (incident["resolved_at"], incident["resolution"]) == ("2026-03-01T11:40:00Z", "DELETED")
+
+
+def test_what_is_over_because_its_topic_was_deleted_says_so(
+    service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The group goes on, without it."""
+    publish_hours(tmp_path, [0, 1, 2], offline=[1], deleted_at=6000, topic="t")
+    assert notify(tmp_path) == 0
+    assert ", topic deleted, id " in service.got[0]["message"].splitlines()[0]
+    capsys.readouterr()
+    assert main(["incidents", "--warehouse", str(tmp_path), "--json"]) == 0
+    (incident,) = json.loads(capsys.readouterr().out)["incidents"]
+    assert (incident["resolved_at"], incident["resolution"]) == ("2026-03-01T11:40:00Z", "TOPIC_DELETED")
+
+
+def test_each_cluster_has_a_message_and_each_target_a_memory(service: Service, published: Path) -> None:
+    publish_hours(published, [1], offline=[1], cluster="d")
+    assert notify(published, "--target", "pager", "--at-least", "ERROR") == 0
+    assert notify(published, "--target", "chat") == 0
+    assert notify(published, "--target", "pager") == 0
+    of_both = [OPENED, "rebalance-audit d: 1 incident opened"]
+    assert service.titles() == of_both * 2
+    assert {row["target"] for row in remembered(published)} == {"pager", "chat"}
+
+
+def test_what_would_be_told_is_shown_and_changes_nothing(
+    service: Service, published: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert notify(published, "--dry-run") == 0
+    assert capsys.readouterr().out.splitlines()[0] == OPENED
+    assert service.got == []
+    assert not (published / NOTICES.name).exists()
+    assert [notify(published), notify(published)] == [0, 0]
+    assert capsys.readouterr().out.splitlines() == [f"Sent: {OPENED}", "There are no new notices for default."]
+
+
+def test_what_is_not_delivered_is_not_written_down(
+    service: Service, published: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    service.status = 503
+    assert notify(published, "--verbose") == 4
+    printed = capfd.readouterr()
+    assert "JSON: the service answered 503; the message was not recorded as sent" in printed.err
+    assert SECRET not in printed.out + printed.err
+    assert not (published / NOTICES.name).exists()
+    service.status = 200
+    assert [notify(published), notify(published)] == [0, 0]
+    assert service.titles() == [OPENED] * 2
+
+
+def test_clusters_before_the_one_that_is_not_delivered_are_not_told_again(service: Service, published: Path) -> None:
+    publish_hours(published, [1], offline=[1], cluster="d")
+
+    def refuse_the_second() -> None:
+        service.status = 200 if len(service.got) == 1 else 500
+
+    service.before_answer = refuse_the_second
+    assert notify(published) == 4
+    service.before_answer, service.status = lambda: None, 200
+    assert notify(published) == 0
+    of_d = "rebalance-audit d: 1 incident opened"
+    assert service.titles() == [OPENED, of_d, of_d]
+
+
+def test_a_dead_target_stops_no_other_and_repeats_nothing(
+    service: Service,
+    published: Path,
+    teams: tuple[Service, Service, list[str]],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The pager is down for G, and the default for H: each gets what it missed, once, when it is back."""
+    pager, chat, options = teams
+    publish_hours(published, [1], offline=[1], cluster="d")
+    publish_hours(published, [1], offline=[1], group="H", cluster="e")
+    pager.status = 503
+    assert notify(published, *options) == 4
+    printed = capfd.readouterr()
+    assert f"rebalance-audit: {published / 'pager'}: JSON: the service answered 503" in printed.err
+    assert SECRET not in printed.out + printed.err
+    of_d, of_e = (f"rebalance-audit {name}: 1 incident opened" for name in "de")
+    assert (pager.titles(), chat.titles(), service.titles()) == ([OPENED], [], [of_e])
+    pager.status = 200
+    assert [notify(published, *options), notify(published, *options)] == [0, 0]
+    assert f"Sent: {OPENED} (to {published / 'pager'})\n" in capfd.readouterr().out
+    assert (pager.titles(), chat.titles(), service.titles()) == ([OPENED, OPENED, of_d], [], [of_e])
+    assert {row["target"] for row in remembered(published)} == {"default", str(published / "pager")}
+
+
+def test_who_was_told_hears_the_end_also_where_it_is_for_somebody_else_since(
+    service: Service, published: Path, teams: tuple[Service, Service, list[str]]
+) -> None:
+    """The default is told before there are routes; then the incident is the pager's."""
+    pager, chat, options = teams
+    assert [notify(published), notify(published, *options)] == [0, 0]
+    publish_hours(published, [2])
+    publish_hours(published, [3])
+    assert [notify(published, *options), notify(published, *options)] == [0, 0]
+    both = [OPENED, "rebalance-audit c: 1 incident resolved"]
+    assert (pager.titles(), chat.titles(), service.titles()) == (both, [], both)
+
+
+def test_a_url_of_a_route_is_ones_own_and_wanted_before_there_is_something_to_send(
+    published: Path, teams: tuple[Service, Service, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a URL for the default, for which there is nothing."""
+    pager, _, options = teams
+    (published / "chat").chmod(0o640)
+    assert notify(published, *options) == 3
+    assert f"other users can read {published / 'chat'}" in capsys.readouterr().err
+    assert pager.titles() == [OPENED]
+    (published / "chat").chmod(0o600)
+    assert notify(published, *options) == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "message", "code"),
+    [
+        ("", f"{VARIABLE} must contain one Apprise URL", 3),
+        (f"json://h/{SECRET} json://i", f"{VARIABLE} must contain one Apprise URL", 3),
+        (f"nonsense://{SECRET}", "Apprise does not know this kind of URL", 3),
+        (f"slack://{SECRET}", "Apprise does not know this kind of URL, or the URL is incomplete", 3),
+        (f"json://user:{SECRET}@{SECRET}.invalid:1/{SECRET}", "JSON: the service could not be reached, or refused", 4),
+    ],
+)
+def test_a_wrong_url_is_told_in_a_sentence_without_its_secrets(
+    published: Path,
+    url: str,
+    message: str,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv(VARIABLE, url)
+    assert notify(published, "--verbose") == code
+    printed = capfd.readouterr()
+    assert [line for line in printed.err.splitlines() if message in line and line.startswith("rebalance-audit: ")]
+    assert SECRET not in printed.out + printed.err + caplog.text
+    assert not (published / NOTICES.name).exists()
+
+
+def test_a_file_with_the_url_is_ones_own(
+    service: Service, published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "pager.url"
+    file.write_text(f"{service.url}\n")
+    file.chmod(0o640)
+    assert notify(published, "--to", str(file)) == 3
+    assert f"other users can read {file}, which contains a secret: run chmod 600 on it" in capsys.readouterr().err
+    file.chmod(0o600)
+    assert notify(published, "--to", str(file)) == 0
+    assert service.titles() == [OPENED]
+    assert notify(published, "--to", str(tmp_path / "none")) == 3
+    assert "none cannot be read as text" in capsys.readouterr().err
+
+
+def test_names_are_text_and_nothing_else(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, f"{service.url}?format=html")
+    publish_hours(tmp_path, [1], offline=[1], group="<b>*G*</b>\n\x1b[2J\u202e@here", cluster="c\n\n#1")
+    assert notify(tmp_path) == 0
+    (message,) = service.got
+    assert message["title"] == "rebalance-audit c\\n\\n#1: 1 incident opened"
+    first, _ = message["message"].splitlines()
+    assert first.startswith("OPENED ERROR No consumer of <b>*G*</b>\\n\\x1b[2J\\u202e@here is connected (1 group")
+
+
+def test_a_process_that_is_killed_before_the_answer_tells_twice_and_no_more(service: Service, published: Path) -> None:
+    killed = subprocess.Popen([*COMMAND, str(published)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    service.before_answer = lambda: os.kill(killed.pid, signal.SIGKILL)
+    assert killed.wait(300) == -signal.SIGKILL
+    service.before_answer = lambda: None
+    assert [notify(published), notify(published)] == [0, 0]
+    assert service.titles() == [OPENED] * 2
+
+
+def test_a_process_that_is_killed_before_it_writes_down_tells_twice_and_no_more(
+    service: Service, published: Path
+) -> None:
+    script = (
+        "import os, signal, sys\n"
+        "from spark_jobs.store.read.delta import DeltaTables\n"
+        "DeltaTables.append = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from spark_jobs.cli.main import main\n"
+        "main(sys.argv[1:])\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", script, *COMMAND[3:], str(published)], check=False)
+    assert (killed.returncode, service.titles()) == (-signal.SIGKILL, [OPENED])
+    assert [notify(published), notify(published)] == [0, 0]
+    assert service.titles() == [OPENED] * 2
+
+
+def test_of_two_processes_one_tells(service: Service, published: Path) -> None:
+    service.before_answer = lambda: time.sleep(1)
+    both = [subprocess.Popen([*COMMAND, str(published)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    printed = sorted(one.communicate(timeout=300)[0] for one in both)
+    assert printed == [f"Sent: {OPENED}\n", "There are no new notices for default.\n"]
+    assert service.titles() == [OPENED]
+
+
+def test_who_has_to_wait_too_long_says_so(
+    service: Service, published: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("spark_jobs.pipeline.publish.claims._NOTICES_TIMEOUT", 0.1)
+    with claim_notices(Location.parse(str(published))):
+        assert notify(published) == 4
+    assert "another process has been sending notices" in capsys.readouterr().err
+    assert service.got == []
+
+
+def test_a_warehouse_in_which_no_group_was_audited_has_no_news(
+    service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert notify(tmp_path) == 3
+    assert "nothing has been published" in capsys.readouterr().err
+    publish_hours(tmp_path, [])
+    assert notify(tmp_path) == 0
+    assert service.got == []

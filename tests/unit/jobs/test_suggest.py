@@ -1,0 +1,184 @@
+"""Thresholds suggested from histories made by hand, and from the recording, as the command prints them. No Spark."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas import FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
+from spark_jobs.cli.main import main
+from spark_jobs.config import audit_settings
+from spark_jobs.config.file import load
+from tests.support.recordings import Published, audited, write_warehouse
+from tests.support.rows import at, finding, interval, progress
+
+HOUR = 3600
+STATUS = {"finding_count": 1, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No.", "members": 2}
+
+
+def a_finding(group: str, hour: int, rule: str, span: tuple[int, int] = (0, HOUR), **values: Any) -> dict[str, Any]:
+    """A finding of a group in an hour; numbers are its measures."""
+    measures = [{"name": name, "value": float(one)} for name, one in values.items() if not isinstance(one, list)]
+    evidence = {"measures": measures, "queues": values.get("queues", [])}
+    severity = "ERROR" if rule == "CONSUMER_STOPPED" else "WARN"
+    time = {"step_start": at(hour * HOUR), "start": at(hour * HOUR + span[0]), "end": at(hour * HOUR + span[1])}
+    named = {"cluster": "eu", "consumer_group": group, "rule": rule, "severity": severity, "evidence": evidence}
+    return finding(**named, **time, finding_id=f"{group}{rule}{hour}")
+
+
+def queue(backlog_start: int) -> dict[str, Any]:
+    place = {"topic": "T", "broker_name": "a", "queue_id": 0, "role": "BEHIND"}
+    return place | dict.fromkeys(("start", "end"), at(0)) | {"backlog_start": backlog_start}
+
+
+def history(groups: dict[str, int]) -> Published:
+    """So many hours of each group, in each of which a queue was at most as many messages behind as hours had gone by;
+    in the last verdict is another, and the lag no example.
+    """
+    keys = [
+        ({"cluster": "eu", "consumer_group": group, "step_start": at(hour * HOUR)}, hour, hour == hours)
+        for group, hours in groups.items()
+        for hour in range(1, hours + 1)
+    ]
+    lag = [
+        progress(interval(hour * HOUR, (hour + 1) * HOUR), "a:0", lag_max=9999 if last else hour, rewinds=0, readings=9)
+        | {"verdict": "WARN" if last else "OK"}
+        | key
+        for key, hour, last in keys
+    ]
+    calm = [interval(hour * HOUR, (hour + 1) * HOUR) | key for key, hour, _ in keys]
+    return {
+        GROUP_STATUS: [key | STATUS for key, _, _ in keys],
+        QUEUE_PROGRESS: lag,
+        REBALANCE_INTERVALS: calm,
+        FINDINGS: [],
+    }
+
+
+def suggested(folder: Path, published: Published, capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:
+    write_warehouse(folder, published, HOUR)
+    capsys.readouterr()
+    assert main(["suggest", "--warehouse", str(folder), *options]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_lag_that_is_usual_is_allowed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """101 hours: the lags 1 to 100 while it kept up, of which 95 are within 95; × 1.25 = 118.75. `stood` has the same,
+    and stopped at 110 messages; `short` was audited for 71 hours.
+    """
+    published = history({"we.b": 101, "stood": 101, "short": 71, "fine": 101})
+    lags = (100, 118, 119, 120, 5000)
+    published[FINDINGS] = [
+        a_finding(g, n, "CONSUMER_LAGGING", lag_last=one)
+        for g in ("we.b", "stood", "short")
+        for n, one in enumerate(lags, 1)
+    ]
+    published[FINDINGS] += [a_finding("stood", 9, "CONSUMER_STOPPED", lag_last=7000, queues=[queue(500), queue(110)])]
+    lines = suggested(tmp_path, published, capsys)
+    assert lines[2:] == [
+        "# eu short: no suggestion: 2 d 23 h audited, 3 d 00 h are needed",
+        "# 2 groups: no threshold to raise",
+        "groups:",
+        '  - cluster: "eu"',
+        '    group: "we\\\\.b"',
+        "    thresholds:",
+        "      allowed_lag: 119  # 95% of the highest lags of queues that made progress: up to 95; would have kept 2 "
+        "and dropped 3 of 5 findings",
+    ]
+    file = tmp_path / "audit.yaml"
+    file.write_text("\n".join(lines))
+    of_group = (audit_settings(load(file), "eu", name).thresholds.allowed_lag for name in ("we.b", "weeb"))
+    assert [*of_group] == [119, 32]
+    assert main(["suggest", "--warehouse", str(tmp_path), "--config", str(file), "--group", "we.b"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "groups: []"
+
+
+def test_churn_and_skew_that_are_usual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """100 hours. Of `worker`, 10 have a storm: six rebalances 100 s from each other, in nine; one a second later each,
+    eleven of 15 s in one. 95 of the hours stay within 6, so 8 (7.5). It flapped
+    4 times in 6 hours: 5. The skew of `hot` is 3 in all hours but four, in which it is 5: 3.75, so 3.8.
+    """
+    published = history({"worker": 100, "hot": 100, "rare": 100})
+    key = {"cluster": "eu", "consumer_group": "worker"}
+    for hour in range(1, 11):
+        number, apart = (11, 15) if hour == 10 else (6, 100)
+        published[FINDINGS].append(a_finding("worker", hour, "REBALANCE_STORM", (0, 1000), rebalances=number))
+        for place in range(number):
+            start = hour * HOUR + place * apart
+            of_step = key | {"step_start": at(hour * HOUR), "trigger": "MEMBER_JOINED", "queues_moved": 1}
+            published[REBALANCE_INTERVALS].append(interval(start, start + apart) | of_step)
+    published[FINDINGS] += [a_finding("worker", hour, "FLAPPING_MEMBER", comings=5, goings=4) for hour in range(1, 7)]
+    published[FINDINGS] += [a_finding("rare", hour, "FLAPPING_MEMBER", comings=9, goings=9) for hour in range(1, 6)]
+    ratios = {hour: 5 if hour <= 4 else 3 for hour in range(1, 101)}
+    published[FINDINGS] += [a_finding("hot", hour, "PRODUCER_SKEW", max_over_mean=one) for hour, one in ratios.items()]
+    lines = suggested(tmp_path, published, capsys)
+    assert [line.strip() for line in lines if ":" in line and "#" in line[1:]] == [
+        "skew_ratio: 3.8  # 95% of steps, by the greatest ratio found: up to 3; would have kept 4 and dropped 96 of "
+        "100 findings",
+        "storm_rebalances: 8  # 95% of steps, by the most rebalances of a storm in storm_seconds: up to 6; would have "
+        "kept 1 and dropped 9 of 10 findings",
+        "flapping_times: 5  # 95% of steps, by how often a member joined and left: up to 4; would have kept 0 and "
+        "dropped 6 of 6 findings",
+    ]
+    file = tmp_path / "audit.yaml"
+    file.write_text("\n".join(lines))
+    thresholds = audit_settings(load(file), "eu", "worker").thresholds
+    assert (thresholds.storm_rebalances, thresholds.flapping_times, thresholds.skew_ratio) == (8, 5, 2.0)
+
+
+def test_the_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its hour is too short. Were it three days of such hours: a member of `flapper` comes and goes six times, which
+    makes 12 rebalances from 620 s on; broker-b goes and comes back at 1200 s and 1290 s, one of them
+    less than 600 s after the first: 13 (16.25). Queue 0 of `audit-log` gets 2.92 times the mean (3.65).
+    """
+    once = audited(HOUR, wanted=(FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS, QUEUE_PROGRESS))
+    lines = suggested(tmp_path / "once", once, capsys)
+    assert "# demo flapper: no suggestion: 1 h 00 min audited, 3 d 00 h are needed" in lines
+    assert lines[-2:] == ["# 0 groups: no threshold to raise", "groups: []"]
+    moments = ("step_start", "start", "end", "interval_start", "interval_end")
+    again: Published = {
+        table: [
+            row | {name: row[name] + timedelta(hours=number) for name in moments if name in row}
+            for number in range(72)
+            for row in rows
+        ]
+        for table, rows in once.items()
+    }
+    text = "\n".join(suggested(tmp_path / "again", again, capsys))
+    lines = [line.partition("  #")[0].strip() for line in text.splitlines() if line.startswith("    ")]
+    assert lines == [
+        *('group: "audit-service"', "thresholds:", "skew_ratio: 3.7"),
+        *('group: "flapper"', "thresholds:", "storm_rebalances: 17", "flapping_times: 8"),
+        *('group: "mixed-service"', "thresholds:", "skew_ratio: 3.7"),
+    ]
+    assert "would have kept 0 and dropped 72 of 72 findings" in text
+    (tmp_path / "audit.yaml").write_text(text)
+    assert len(load(tmp_path / "audit.yaml").groups) == 3
+
+
+def test_the_strategy_that_was_observed_last_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also of a group that was not audited for three days."""
+    published = history({"go": 2, "rooms": 2, "own": 2})
+    observed: dict[str, dict[str, Any]] = {
+        "go": {"strategy": "AVG", "strategy_alternatives": ["AVG_BY_CIRCLE", "CONSISTENT_HASH"]},
+        "rooms": {"strategy": "MACHINE_ROOM", "observed_rooms": ["dc1", "dc2"]},
+        "own": {"strategy": None},
+    }
+    published[REBALANCE_INTERVALS] = [
+        row | {"strategy_source": "OBSERVED"} | observed[row["consumer_group"]]
+        for row in published[REBALANCE_INTERVALS]
+    ]
+    assert suggested(tmp_path, published, capsys)[6:] == [
+        "groups:",
+        '  - cluster: "eu"',
+        '    group: "go"',
+        "    strategy: AVG  # as the queues that clients report show; AVG_BY_CIRCLE and CONSISTENT_HASH would explain "
+        "them, too",
+        '  - cluster: "eu"',
+        '    group: "rooms"',
+        "    strategy: MACHINE_ROOM  # as the queues that clients report show",
+        '    rooms: ["dc1", "dc2"]',
+    ]

@@ -1,0 +1,127 @@
+"""Trends of a warehouse made by hand, as the command line and a terminal show them. No Spark."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
+from spark_jobs.cli.commands.trends import show_trends
+from spark_jobs.cli.main import main
+from spark_jobs.domain.incidents.trends import WEEK, GroupTrend, GroupWeek
+from spark_jobs.show.trends import trends_text
+from tests.support.audited import START
+from tests.support.recordings import write_warehouse
+from tests.support.rows import at, finding, interval
+
+STATUS = {"finding_count": 1, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
+HOUR, DAY = 3600, 86400
+KEY = {"cluster": "c", "consumer_group": "G"}
+UNCOMPARED = "{}; none was observed in the last week and the one before: unknown what got worse."
+FIRST = GroupWeek(START, START + WEEK, 0, None, None, None, None, 0.0)
+LAST = GroupWeek(START + WEEK, START + 2 * WEEK, 1234, 61.25, 5, 1000, 90.0, 0.5)
+
+
+def row(start: float, end: float, group: str = "G", **values: Any) -> dict[str, Any]:
+    key = {"cluster": "c", "consumer_group": group, "step_start": at(start // HOUR * HOUR)}
+    return interval(start, end) | key | values
+
+
+def status(hour: int, group: str) -> dict[str, Any]:
+    return {"cluster": "c", "consumer_group": group, "step_start": at(hour * HOUR)} | STATUS
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    """Eight days of two groups: G lost a queue for 40 min on the first day, and two for 3 h in the last week."""
+    offline = {"rule": "GROUP_OFFLINE", "cause": "NOBODY_CONNECTED", "severity": "ERROR", "topic": None, "subject": "G"}
+    found = [
+        finding(**KEY, **offline, finding_id=str(hour), step_start=at(hour * HOUR), start=at(begin), end=at(end))
+        for hour, begin, end in ((30, 30 * HOUR, 30 * HOUR + 1800), (60, 60 * HOUR, 60 * HOUR + 5400 - 1800))
+    ]
+    intervals = [
+        row(0, 2400, unassigned_queues=1),
+        row(2400, HOUR, trigger="MEMBER_JOINED", queues_moved=4),
+        row(30 * HOUR, 31 * HOUR, trigger="MEMBER_LEFT", unassigned_queues=2, queues_moved=3),
+        row(30 * HOUR, 31 * HOUR, trigger="MEMBER_LEFT", topic="U", double_owned_queues=1, queues_moved=2),
+        row(60 * HOUR, 62 * HOUR, unassigned_queues=2),
+        row(62 * HOUR, 63 * HOUR, status="UNOBSERVED", unassigned_queues=None, double_owned_queues=None),
+        row(0, HOUR, "calm", status="NOT_APPLICABLE", trigger="MEMBER_JOINED", queues_moved=None),
+        row(30 * HOUR, 30 * HOUR + 24 * HOUR, "calm"),
+    ]
+    # The newest step ends eight days after 10:00: the oldest week has one day.
+    steps = [status(hour, group) for group in ("G", "calm") for hour in range(8 * 24)]
+    write_warehouse(tmp_path, {FINDINGS: found, GROUP_STATUS: steps, REBALANCE_INTERVALS: intervals}, HOUR)
+    return tmp_path
+
+
+def test_a_line_per_group_and_week(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trends", "--warehouse", str(warehouse), "--days", "8"]) == 0
+    out, err = capsys.readouterr()
+    last, oldest = "week=2026-03-02T10:00Z/2026-03-09T10:00Z", "week=2026-03-01T10:00Z/2026-03-02T10:00Z"
+    assert out.splitlines() == [
+        f"cluster=c group=G {last} incidents=2 wrong_minutes=180.0 rebalances=1 queues_moved=5 "
+        "time_to_resolve=45 min 00 s observed=2%",
+        f"cluster=c group=G {oldest} incidents=0 wrong_minutes=40.0 rebalances=1 queues_moved=4 "
+        "time_to_resolve=unknown observed=4%",
+        f"cluster=c group=calm {last} incidents=0 wrong_minutes=0.0 rebalances=0 queues_moved=0 "
+        "time_to_resolve=unknown observed=14%",
+        f"cluster=c group=calm {oldest} incidents=0 wrong_minutes=0.0 rebalances=0 queues_moved=0 "
+        "time_to_resolve=unknown observed=4%",
+        "2 groups; 1 got worse in the last week.",
+    ]
+    assert err.endswith(f"Next: rebalance-audit incidents --warehouse {warehouse} --cluster c --group G\n")
+
+
+def test_a_document_for_programs(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trends", "--warehouse", str(warehouse), "--days", "1", "--group", "calm", "--json"]) == 0
+    week = {
+        "start": "2026-03-08T10:00:00Z",
+        "end": "2026-03-09T10:00:00Z",
+        "incidents": 0,
+        "wrong_minutes": None,
+        "rebalances": None,
+        "queues_moved": None,
+        "seconds_to_resolve": None,
+        "observed_share": 0.0,
+    }
+    calm = {"cluster": "c", "consumer_group": "calm", "weeks": [week]}
+    assert json.loads(capsys.readouterr().out) == {"groups": [calm]}
+
+
+def test_a_group_that_nobody_has(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trends", "--warehouse", str(warehouse), "--group", "Calm"]) == 3
+    assert "there is no consumer group Calm: did you mean calm" in capsys.readouterr().err
+
+
+def test_trends_are_a_table_on_a_terminal() -> None:
+    terminal = Console(file=io.StringIO(), width=140, force_terminal=True, color_system=None)
+    show_trends(terminal, [GroupTrend("eu", "[red]x\x9b", (FIRST, LAST)), GroupTrend("eu", "h", (LAST, FIRST))])
+    assert isinstance(terminal.file, io.StringIO)
+    rows = [line.split() for line in terminal.file.getvalue().splitlines()]
+    assert rows[0] == ["Week", "by", "week;", "what", "got", "worse", "comes", "first", "(UTC)"]
+    assert ["[red]x\\x9b", "03-08", "10:00", "1,234", "61.2", "5", "1,000", "1", "min", "30", "s", "50%"] in rows
+    assert ["h", "03-01", "10:00", "1,234", "61.2", "5", "1,000", "1", "min", "30", "s", "50%"] not in rows
+    # Nothing is known of one of the weeks: it is left out, and whether any of them got worse is unknown.
+    assert not any("0%" in row for row in rows)
+    assert " ".join(rows[-1]) == UNCOMPARED.format("2 groups")
+
+
+def test_no_groups_are_no_rows() -> None:
+    console = Console(file=io.StringIO())
+    show_trends(console, [])
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue() == UNCOMPARED.format("0 groups") + "\n"
+
+
+def test_only_groups_that_can_be_compared_got_worse_or_not() -> None:
+    calm = LAST._replace(start=FIRST.start, end=FIRST.end, incidents=0, wrong_minutes=0.0)
+    worse, new = GroupTrend("eu", "worse", (calm, LAST)), GroupTrend("eu", "new", (FIRST, LAST))
+    assert trends_text([worse, GroupTrend("eu", "calm", (calm, calm))]) == "2 groups; 1 got worse in the last week."
+    text = "2 groups; 1 of 1 that can be compared got worse in the last week."
+    assert trends_text([worse, new]) == text

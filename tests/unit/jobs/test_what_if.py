@@ -1,0 +1,275 @@
+"""A warehouse without Spark: what `what-if` reads of it, shows and draws."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from schemas import (
+    AUDIT_RUNS,
+    GROUP_STATUS,
+    MEMBERSHIP_SNAPSHOTS,
+    OFFSET_SNAPSHOTS,
+    OUTPUTS,
+    Table,
+)
+from spark_jobs.cli.main import main
+from spark_jobs.config import Configuration
+from tests.support.snapshots import HOUR, at, membership, offsets
+from tests.support.stored import audit_run, write
+from tests.support.what_if import at as rate
+from tests.support.what_if import nothing, reported_by, snapshots
+
+KEY = {"cluster": "c", "consumer_group": "g"}
+
+
+def twins(clients: Sequence[dict[str, Any]], tags: str = "*") -> dict[Table, list[dict[str, Any]]]:
+    """8 queues with 2.5 messages a second each, of which twins consume the first four. Another group and retry topics
+    are there too. `clients`: what these report of themselves.
+    """
+    rows = snapshots(lambda _: ["c1", "c1"], [rate(2.5)] * 8, [rate(2.5)] * 4 + [nothing] * 4, clients=clients)
+    subscriptions = [{"topic": topic, "sub_string": tags} for topic in ("t", "%RETRY%g")]
+    memberships = [row | {"subscriptions": subscriptions} for row in rows[MEMBERSHIP_SNAPSHOTS]]
+    others = [membership(second, "c9", group="other") for second in range(0, 601, 20)]
+    return rows | {MEMBERSHIP_SNAPSHOTS: [*memberships, *others]}
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> str:
+    """Client `c1` says nothing of itself."""
+    return written(tmp_path, [KEY | {"client_id": "c1", "captured_at": at(0), "answered": False}])
+
+
+@pytest.fixture
+def paced(tmp_path: Path) -> str:
+    """`c1` says that its 1 thread takes 40 ms: it can consume 25 messages a second."""
+    return written(tmp_path, reported_by(["c1"], threads=1, response_ms=40))
+
+
+def written(
+    tmp_path: Path,
+    clients: Sequence[dict[str, Any]],
+    tags: str = "*",
+    configuration: Configuration = Configuration(),  # noqa: B008
+    more: Mapping[Table, Sequence[dict[str, Any]]] = MappingProxyType({}),
+) -> str:
+    for table, found in twins(clients, tags).items():
+        write(tmp_path, table, [*found, *more.get(table, ())])
+    for table in OUTPUTS:
+        write(tmp_path, table, [])
+    status = {
+        "step_start": HOUR.start,
+        "limit": "DUPLICATE_IDS",
+        "finding_count": 1,
+        "unknown_queues": 0,
+        "advice": ".",
+    }
+    write(tmp_path, GROUP_STATUS, [KEY | status])
+    published = {table.name: int(table is GROUP_STATUS) for table in OUTPUTS}
+    sources = {table.name: 0 for table in twins(clients)}
+    configured = configuration.model_dump_json()
+    write(tmp_path, AUDIT_RUNS, [audit_run(HOUR, published, configuration=configured, source_versions=sources)])
+    return str(tmp_path)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    capsys.readouterr()
+    assert main(["what-if", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_cases_are_compared_with_what_really_happened(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--warehouse", warehouse, "--group", "g", "--interval", str(HOUR))
+    lines = printed(capsys, *given, "--unique-ids", "--speed", "c1=30", "--case", "--members =1").splitlines()
+    assert lines == [
+        "really happened: unowned=4.0 owned_twice=4.0 idle=0.0 busiest=4 queues moves_per_rebalance=- highest=6,000 "
+        "last=6,000 drained_after=not by the end consumed_twice=6,000",
+        "--speed c1=30 --unique-ids: unowned=0.0 owned_twice=0.0 idle=0.0 busiest=4 queues moves_per_rebalance=- "
+        "highest=0 last=0 drained_after=0 s consumed_twice=0",
+        # c1 was seen to take 10 a second, 20 come.
+        "--members =1: unowned=0.0 owned_twice=0.0 idle=0.0 busiest=8 queues moves_per_rebalance=- highest=≤ 6,000 "
+        "last=≤ 6,000 drained_after=not by the end consumed_twice=0",
+        "Without any change, the model differs from the recorded backlog by 0 messages on average. Queues and members "
+        "are averages over time. docs/what-if.md describes the model and its limits.",
+        "--members =1: ≤ is an upper bound: members with a backlog do not tell how fast they are, and were never seen "
+        "at their limit.",
+        "c1: its running info does not tell how fast it is; seen to do: 10.0",
+    ]
+
+
+def test_rows_that_a_run_would_set_aside_are_not_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An offset below 0, and a member without a name: the answer is as it was without them."""
+    bad = {OFFSET_SNAPSHOTS: [offsets(305, *[(-5, 1000, 1)] * 8)], MEMBERSHIP_SNAPSHOTS: [membership(305, "c1", "")]}
+    answers = [
+        printed(capsys, "--warehouse", written(tmp_path / name, [], more=more), "--group", "g", "--unique-ids")
+        for name, more in (("good", {}), ("bad", bad))
+    ]
+    assert answers[0] == answers[1]
+
+
+def test_the_answer_says_that_messages_are_those_of_the_queues(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for tags, quality in (("*", "MEASURED"), ("EU", "UNFILTERED")):
+        warehouse = written(tmp_path / quality, reported_by(["c1"], threads=1, response_ms=40), tags)
+        given = ("--warehouse", warehouse, "--group", "g", "--interval", str(HOUR), "--unique-ids")
+        assert ("by tags or SQL" in printed(capsys, *given)) is (quality == "UNFILTERED")
+        assert json.loads(printed(capsys, *given, "--json"))["lag_quality"] == quality
+
+
+def test_a_member_that_tells_how_fast_it_is_is_known(paced: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--warehouse", paced, "--group", "g", "--members", "=1")
+    cases = ("", "--threads 2", "--threads x2", "--response-time c1=80ms", "--load x2", "--pull-interval c1=16000")
+    asked = [word for case in cases for word in ("--case", f"--members =1 {case}")]
+    _, *lines = printed(capsys, *given, *asked).splitlines()
+    highest = [found[1] for line in lines if (found := re.search("highest=([0-9≤,. ]+) last", line))]
+    # 20 a second come to one member. It takes 25; 50 with 2 threads; 12.5 with 80 ms, so 600 s × 7.5 wait. Of twice the
+    # messages 600 × 15. 8 queues with 32 messages every 16.001 s are 15.999 a second: 600 × 4.001.
+    assert highest == ["0", "0", "0", "0", "4,500", "9,000", "2,401"]
+    assert lines[-1] == (
+        "c1: 25.0 messages/s by its listener (1 thread, 40 ms, 11 samples), 32,000.0 a queue by its pulls; seen to do: "
+        "10.0"
+    )
+
+
+def test_new_members_are_in_a_room(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rooms = {"strategy": "MACHINE_ROOM_NEARBY-AVG", "broker_room": "(b)", "client_room": "(c)"}
+    configuration = Configuration.model_validate({"groups": [{"group": "g", **rooms}]})
+    given = ("--warehouse", written(tmp_path, [], configuration=configuration), "--group", "g")
+    lines = printed(capsys, *given, "--members=+1", "--case", "--members +1 --room b").splitlines()
+    # Three of room c share eight queues of room b, until one is in that room.
+    assert [re.findall("busiest=. queues", line) for line in lines[1:3]] == [["busiest=3 queues"], ["busiest=8 queues"]]
+    assert "New members are in room c, where --room names no other." in lines
+    assert json.loads(printed(capsys, *given, "--members=+1", "--json"))["new_room"] == "c"
+
+
+def test_an_autoscaler_is_tried_before_it_is_turned_on(paced: str, capsys: pytest.CaptureFixture[str]) -> None:
+    # Twins leave four queues without an owner: 4 × 2.5 a second. Whoever looks at the lag adds members.
+    given = ("--warehouse", paced, "--group", "g", "--autoscale", "lag=500,max=4,min=2,every=1m,down-after=2m,start=0s")
+    lines = printed(capsys, *given).splitlines()
+    (scaled,) = (line for line in lines if "member hours" in line)
+    assert re.fullmatch(r"--autoscale .*: 2 to 4 members, changed [0-9]+ times, 0\.[0-9] member hours\.", scaled)
+
+
+def test_the_size_that_a_group_needs(paced: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--warehouse", paced, "--group", "g", "--size", "--interval", str(HOUR))
+    assert printed(capsys, *given, "--backlog-below", "100", "--drained-within", "5m").splitlines()[:4] == [
+        # With ids of their own each of the two has 10 of 25 a second.
+        "as it is: members=2 queues=8 busiest_member=40 % (listener) highest=0 drained_after=0 s",
+        "busiest member at 70 % or less: members=2 queues=8 busiest_member=40 % (listener) highest=0 drained_after=0 s",
+        "never more than 100 messages behind: members=1 queues=8 busiest_member=80 % (listener) highest=0 "
+        "drained_after=0 s",
+        "drained within 5 min 00 s: members=1 queues=8 busiest_member=80 % (listener) highest=0 drained_after=0 s",
+    ]
+    document = json.loads(printed(capsys, *given, "--utilisation-below", "35", "--load", "x2", "--json"))
+    # 40 a second: with 5 members two have 2 queues of 5 each, 10 of 25; with 8 one each, 5 of 25.
+    (need,) = document["needs"]
+    assert (need["goal"], need["wanted"], need["group"]["members"]) == ("utilisation", 0.35, 8)
+    assert document["today"]["utilisation"] == pytest.approx(0.8, rel=0.01)
+
+
+def test_as_json(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(printed(capsys, "--warehouse", warehouse, "--group", "g", "--members", "+1", "--json"))
+    assert (document["cluster"], document["consumer_group"], document["interval"]) == (
+        "c",
+        "g",
+        "2026-03-01T10:00:00Z/2026-03-01T11:00:00Z",
+    )
+    (case,) = document["cases"]
+    assert (case["label"], case["members"], case["highest"], case["at_most"]) == ("--members +1", 3, 4500, False)
+    assert len(document["times"]) == len(case["curve"]) == len(document["recorded"]["curve"])
+    drawn = dict(zip(document["times"], document["recorded"]["curve"], strict=True))
+    # The state of 10:10 holds for 60 seconds without another, but there is no reading then.
+    assert [drawn[f"2026-03-01T10:{moment}:00Z"] for moment in ("00", "01", "10", "11")] == [None, 600, 6000, None]
+
+
+def test_a_plan_says_who_would_own_what(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, "--warehouse", warehouse, "--group", "g", "--plan", "1").splitlines()
+    assert lines[:3] == [
+        "change=-1 members=1 idle=0 unowned=0 owned_twice=0 c1: 8 queues, 20.0 of ≥ 10.0 ?",
+        "change=+0 members=2 idle=0 unowned=4 owned_twice=4 c1: 4 queues, 10.0 of ≥ 10.0; c1: 4 queues, 10.0 of ≥ 10.0",
+        "change=+1 members=3 idle=0 unowned=3 owned_twice=3 c1: 3 queues, 7.5 of ≥ 10.0; c1: 3 queues, 7.5 of ≥ 10.0; "
+        "~new-0002: 2 queues, 5.0 of ≥ 10.0",
+    ]
+
+
+def test_the_backlogs_are_drawn(warehouse: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "drawn.html"
+    printed(capsys, "--warehouse", warehouse, "--group", "g", "--members", "+1", "--html", str(file))
+    page = file.read_text(encoding="utf-8")
+    assert "what really happened" in page
+    (packed,) = re.findall(r'data-gzip="(.*)"', page)
+    assert "--members +1" in gzip.decompress(base64.b64decode(packed)).decode()
+    assert not re.search(r"<(script|link|img)[^>]* (src|href)=", page)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["--case", "--unique-ids"], ["--case=--unique-ids"]),
+        *(["--members=-2"], ["--without", "c1"], ["--members=+1", "--speed", "~new-0002=1"]),
+        ["--unique-ids", "--speed", "c1#twin1=3"],
+        ["--members", "+1", "--interval", str(HOUR)],
+    ],
+)
+def test_a_case_that_can_be_played(warehouse: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    (_, case, *_) = printed(capsys, "--warehouse", warehouse, "--group", "g", *words).splitlines()
+    assert case.startswith("--")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "say what to change"),
+        (["--members", "3"], "--members cannot be '3': write one of +2, -2, =2"),
+        (["--queues", "+2"], "--queues cannot be '+2': write one of x2, =2"),
+        (["--queues", "x0"], "--queues cannot be 'x0'"),
+        (["--strategy", "ODD"], "--strategy cannot be 'ODD': choose one of AVG"),
+        (["--members=+1", "--room", "b"], "no client_room is configured for the group: leave out --room"),
+        (["--strategy", "AVG:3"], "--strategy cannot be 'AVG:3'"),
+        (["--strategy", "MACHINE_ROOM"], "MACHINE_ROOM cannot be replayed without its rooms"),
+        (["--speed", "c1"], "--speed cannot be 'c1'"),
+        (["--strategy", "AVG_BY_CIRCEL"], "--strategy cannot be 'AVG_BY_CIRCEL': did you mean AVG_BY_CIRCLE"),
+        (["--without", "nobody"], "--without nobody: there was no member nobody: the members were c1"),
+        (["--without", "c2"], "there was no member c2: did you mean c1?"),
+        (["--speed", "nobody=25"], "--speed nobody=25: there was no member nobody: the members were c1"),
+        (["--case", "--members +1 --speed ~new-0003=1"], "there was no member ~new-0003: did you mean ~new-0002?"),
+        (["--members=-9"], "--members -9: there were never more than 2 members"),
+        (["--members=-1", "--without", "c1"], "--members -1 --without c1: there were never more than 0 members"),
+        (["--members=+1", "--interval", "2026-03-01T10:10/2026-03-01T10:20"], "the whole steps around it are 2026"),
+        (["--plan", "2", "--members=+1"], "members less and more: leave out --members +1"),
+        (["--plan", "2", "--case", "--unique-ids", "--html", "x"], "leave out --case --unique-ids --html x"),
+        (["--threads", "0"], "--threads cannot be '0': write 1 to 1000, or CLIENT_ID=1000 for one member"),
+        (["--threads", "c2=4"], "--threads c2=4: there was no member c2: did you mean c1?"),
+        (["--pull-interval", "1s"], "--pull-interval cannot be '1s': write 0 to 65535"),
+        (["--response-time", "20"], "--response-time cannot be '20': write 20ms or 1.5s"),
+        (["--load", "2"], "--load cannot be '2': write x2 or x1.5"),
+        (["--load", "x0"], "--load cannot be 'x0'"),
+        (["--autoscale", "max=3"], "--autoscale cannot be 'max=3': write lag=1000,max=16, and if you like min=1,every"),
+        (["--autoscale", "lag=9,max=3,min=4"], "--autoscale cannot be 'lag=9,max=3,min=4'"),
+        (["--autoscale", "lag=9,max=3,every=0s"], "write times such as every=15s or every=5m"),
+        (
+            ["--autoscale", "lag=9,max=3", "--members", "+1"],
+            "an autoscaler sets the number of members: leave out --mem",
+        ),
+        (["--size", "--members", "+1", "--load", "x2"], "--size tries groups of other sizes: leave out --members +1"),
+        (["--size", "--plan", "2"], "--size tries groups of other sizes: leave out --plan 2"),
+        (["--members", "+1", "--backlog-below", "5"], "--backlog-below is a goal of --size: add --size"),
+        (["--case"], "argument --case: expected one argument"),
+        (["--case", "--odd 3"], "the case '--odd 3' has no '--odd'"),
+        (["--case", "'"], "the case ''' cannot be read"),
+    ],
+)
+def test_a_case_that_cannot_be_read(
+    warehouse: str, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["what-if", "--warehouse", warehouse, "--group", "g", *words]) == 3
+    assert message in capsys.readouterr().err

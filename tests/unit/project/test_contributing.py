@@ -1,0 +1,40 @@
+"""The rule that CONTRIBUTING.md adds as an example works as it is written there."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from spark_jobs.domain.rules import rule
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_example_rule_passes_its_own_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    files = re.findall(r"^`(\S+\.py)`:\n\n```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    modules = {}
+    for path, code in files:
+        assert not (ROOT / path).exists()
+        module = ModuleType(path.removesuffix(".py").replace("/", "."))
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        exec(compile(code, path, "exec", dont_inherit=True), module.__dict__)
+        modules[path] = vars(module)
+    example, its_test = modules.values()
+    assert isinstance(example["RULE"], rule.Rule)
+    tests = [function for name, function in its_test.items() if name.startswith("test_")]
+    assert tests
+    for function in tests:
+        function()
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    (version,) = re.findall(r"^version = (.*)$", (ROOT / "setup.cfg").read_text(encoding="utf-8"), re.MULTILINE)
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\n## [{version}] - " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for image in ("deploy/compose.yaml", "deploy/kubernetes/capture.yaml", "deploy/kubernetes/audit.yaml"):
+        assert f"rebalance-audit:{version}\n" in (ROOT / image).read_text(encoding="utf-8")

@@ -1,0 +1,152 @@
+"""Pages made from the code are up to date, links lead somewhere, and the commands that a reader is to type parse."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from configparser import ConfigParser
+from pathlib import Path
+
+import pytest
+import yaml
+
+from schemas import TABLES
+from schemas.handbook import PAGE, handbook
+from spark_jobs.cli import handbook as command_line
+from spark_jobs.cli.commands import COMMANDS
+from spark_jobs.cli.main import build_parser
+from spark_jobs.cli.options import OPTIONS
+from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.setup.java import VERSIONS
+
+DOCS = Path(__file__).parents[3] / "docs"
+INCIDENT = Path(__file__).parents[2] / "data" / "explained"
+FIRST = (DOCS / "README.md").read_text(encoding="utf-8")
+QUESTIONS = (DOCS / "triage.md").read_text(encoding="utf-8")
+README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+PAGES = [*DOCS.rglob("*.md"), *DOCS.parent.glob("*.md")]
+
+
+def test_the_page_of_tables_is_the_one_the_schemas_make() -> None:
+    assert PAGE.read_text(encoding="utf-8") == handbook(), "run python -m schemas.handbook"
+
+
+@pytest.mark.parametrize("table", TABLES, ids=[table.name for table in TABLES])
+def test_every_column_is_on_it_with_its_meaning(table: object) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    section = re.search(rf"^### {table.name}$(.*?)(?=^##|\Z)", text, re.DOTALL | re.MULTILINE)  # type: ignore[attr-defined]
+    assert section
+    rows = re.findall(r"^\| \**`(\w+)`\** \| ([^|]+) \| (.*) \|$", section[1], re.MULTILINE)
+    assert [name for name, _, _ in rows] == list(table.schema.names)  # type: ignore[attr-defined]
+    assert all(meaning for _, _, meaning in rows)
+
+
+def test_the_first_page_leads_to_every_page() -> None:
+    linked = set(re.findall(r"\]\((\w[\w-]*\.md)\)", FIRST))
+    assert linked == {page.name for page in DOCS.glob("*.md")} - {"README.md"}
+    assert "(docs/README.md)" in README
+
+
+def test_the_commands_that_answer_questions_exist_with_their_options() -> None:
+    told = [shlex.split(text) for text in re.findall(r"`([a-z][^`]*)`", QUESTIONS)]
+    commands = [words for words in told if words[0] in COMMANDS]
+    assert {words[0] for words in commands} >= {"status", "incidents", "clients", "compare", "runs", "verify", "trends"}
+    for first, *words in commands:
+        assert {word for word in words if word.startswith("--")} <= set(COMMANDS[first].options), first
+    for option in re.findall(r"(--[a-z]+)", QUESTIONS):
+        assert option in OPTIONS
+
+
+def test_the_readme_is_short_and_begins_with_the_question_and_the_picture() -> None:
+    assert len(README.split()) <= 700
+    cells = re.findall(r"(?<=\| )[^|\n]+(?= \|)", README)
+    assert max(map(len, cells)) <= 80
+    question, picture, commands, finding = (
+        README.index(part) for part in ("helped?*", "![", "$ make demo ", "```text")
+    )
+    assert question < picture < commands < finding
+    assert re.findall(r"^\$ (.*?) +#", README, re.MULTILINE) == ["make demo", "make test"]
+
+
+def test_the_readme_shows_a_finding_as_people_see_it() -> None:
+    (shown,) = re.findall(r"^```text\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    assert (INCIDENT / "incident.txt").read_text(encoding="utf-8").startswith(shown)
+
+
+def test_the_readme_names_what_is_found_in_ten_lines() -> None:
+    lines = re.findall(r"^\d+\. \*\*.*\*\*: .*\.$", README, re.MULTILINE)
+    assert len(lines) == 10
+    named = set(re.findall(r"`([A-Z_]+)`", README))
+    assert {"UNASSIGNED_QUEUE", "DUPLICATE_CLIENT_ID"} <= named
+    assert named <= {rule.name for rule in RULES}
+
+
+def test_nothing_is_installed_from_an_index_that_does_not_have_it() -> None:
+    """Every `pip install` of this project names the wheel that `make dist` builds, of this version, with its extras."""
+    settings = ConfigParser()
+    settings.read(DOCS.parent / "setup.cfg")
+    wheel = f"dist/rebalance_audit-{settings['metadata']['version']}-py3-none-any.whl"
+    for page in PAGES:
+        for words in re.findall(r"pip install (.*?)(?:`|$)", page.read_text(encoding="utf-8"), re.MULTILINE):
+            for word in shlex.split(words, comments=True):
+                if "rebalance" in word:
+                    path, _, extras = word.rstrip("]").partition("[")
+                    assert path == wheel, page.name
+                    assert {*extras.split(",")} <= {*settings["options.extras_require"]}, page.name
+    assert "Development Status :: 4 - Beta" in settings["metadata"]["classifiers"]
+
+
+def test_one_thing_is_said_about_versions() -> None:
+    """Classifiers, CI and docs/support.md name the same Pythons and Javas, and so does the check of Java."""
+    support = (DOCS / "support.md").read_text(encoding="utf-8")
+    tried = {
+        part: set(re.findall(r"\d+(?:\.\d+)?", " ".join(re.findall(rf"^\| {part} \| (.*?) \|", support, re.MULTILINE))))
+        for part in ("Python", "Java")
+    }
+    setup = (DOCS.parent / "setup.cfg").read_text(encoding="utf-8")
+    ci = yaml.safe_load((DOCS.parent / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8"))
+    assert tried["Python"] == set(re.findall(r"Python :: (3\.\d+)", setup))
+    assert tried["Java"] == set(ci["jobs"]["test"]["strategy"]["matrix"]["java"]) == {*map(str, VERSIONS)}
+    assert "not tried" not in "".join(re.findall(r"^\| (?:Python|Java) .*", support, re.MULTILINE))
+
+
+def test_the_reference_of_the_command_line_is_the_one_the_commands_make() -> None:
+    assert command_line.PAGE.read_text(encoding="utf-8") == command_line.handbook(), (
+        "run python -m spark_jobs.cli.handbook"
+    )
+
+
+def test_the_reference_of_the_command_line_has_every_command_and_what_it_requires() -> None:
+    page = command_line.handbook()
+    assert sorted(re.findall(r"^### (.*)$", page, re.MULTILINE)) == sorted(COMMANDS)
+    run = page.partition("### run\n")[2].partition("\n### ")[0]
+    assert "| **`--warehouse URI`** | where the tables are: a path, a URI, or catalog.schema |" in run
+    assert "| `--fail-on SEVERITY` | " in run
+    assert "(default: ERROR) |" in run
+    assert "$ rebalance-audit run --warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00\n" in run
+
+
+def _anchors(page: Path) -> set[str]:
+    """Of its headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if not re.match(r"https?://", link) and not (target.exists() and (not anchor or anchor in _anchors(target))):
+            broken.append(link)
+    assert not broken
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_in_a_code_block_parses(page: Path) -> None:
+    blocks = "".join(re.findall(r"^```console\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE))
+    for line in re.findall(r"^\$ \S*rebalance-audit (.*)$", re.sub(r"\\\n\s*", "", blocks), re.MULTILINE):
+        words = shlex.split(line, comments=True)
+        assert build_parser().parse_args(words).name == words[0]

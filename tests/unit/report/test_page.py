@@ -1,0 +1,291 @@
+"""The page in a real browser: what it shows, how it is used, and that nothing in it comes alive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from spark_jobs.show.page.page import page
+from tests.support.browser import needs_browser
+from tests.support.opened import Opened
+from tests.support.pages import content, finding, fleet_row, lag, member, span, state, troubled, twins
+from tests.support.snapshots import at
+
+pytestmark = needs_browser
+Open = Callable[..., Opened]
+
+HTML = page(content(twins(troubled()), others=(fleet_row("quiet"), fleet_row("idle", rank=2))))
+
+
+def ms(seconds: float) -> float:
+    return at(seconds).timestamp() * 1000
+
+
+def test_it_asks_for_nothing_but_itself_and_complains_of_nothing(open_page: Open) -> None:
+    seen = open_page(HTML, "#group-1")
+    seen.charts("group-1")
+    assert [url.partition("#")[0].rpartition("/")[2] for url in seen.asked] == ["0.html"]
+    assert seen.complaints == []
+
+
+@pytest.mark.parametrize(
+    ("attempt", "forbidden"),
+    [
+        ("new Image().src = 'https://example.org/x.png'", "img-src"),
+        ("fetch('https://example.org/').catch(() => 0)", "connect-src"),
+        (
+            "Object.assign(document.head.appendChild(document.createElement('script')), {src: '//example.org'})",
+            "script-src-elem",
+        ),
+    ],
+)
+def test_it_could_not_load_anything_if_it_wanted_to(open_page: Open, attempt: str, forbidden: str) -> None:
+    wait = "new Promise((tell) => addEventListener('securitypolicyviolation', (one) => tell(one.effectiveDirective)))"
+    seen = open_page(HTML).page
+    assert seen.evaluate(f"() => {{ const told = {wait}; {attempt}; return told; }}") == forbidden
+
+
+def test_the_fleet_says_what_is_known_of_each_group(open_page: Open) -> None:
+    rows = open_page(HTML).page.locator(".fleet tbody tr")
+    assert " ".join(rows.nth(0).inner_text().split()) == (
+        "ERROR twins c UNASSIGNED_QUEUE unknown unknown never 2 d 00 h 1,234 max 1,500 43 % 2 2 Nothing to help."
+    )
+    assert rows.nth(1).inner_text().split()[:3] == ["fine", "quiet", "c"]
+    assert rows.nth(1).locator("a").count() == 0
+
+
+def test_the_filter_keeps_the_groups_that_have_all_its_words(open_page: Open) -> None:
+    seen = open_page(HTML).page
+    shown = seen.locator(".fleet tbody tr:visible td:nth-child(2)")
+    for words, groups in (("QUI", ["quiet"]), ("error", ["twins"]), ("unassigned twi", ["twins"]), ("error quiet", [])):
+        seen.fill("#filter", words)
+        assert [text.split()[0] for text in shown.all_inner_texts()] == groups
+        assert seen.inner_text("#shown") == f"{len(groups)} of 3 groups"
+    seen.fill("#filter", "")
+    assert shown.count() == 3
+
+
+def test_twins_are_hatched_nobody_is_red_and_what_nobody_saw_is_grey(open_page: Open) -> None:
+    seen = open_page(HTML, "#group-1")
+    seen.charts("group-1")
+    columns = ("queue", "left", "right", "colour")
+    spans = [tuple(one[name] for name in columns) for one in seen.data("Owners", "spans")]
+    blue, orange, green = "#0072B2", "#E69F00", "#009E73"
+    assert spans == [
+        ("b:0", ms(0), ms(600), blue),
+        ("b:1", ms(0), ms(600), orange),
+        ("b:0", ms(600), ms(3000), green),
+        ("b:1", ms(600), ms(3000), "#D7191C"),
+        ("b:0", ms(3000), ms(3600), "#9A9A9A"),
+        ("b:1", ms(3000), ms(3600), "#9A9A9A"),
+    ]
+    assert [tuple(one[name] for name in columns[:3]) for one in seen.data("Owners", "several")] == [
+        ("b:0", ms(600), ms(3000))
+    ]
+    assert [(one["x"], one["trigger"], one["moved"]) for one in seen.data("Owners", "rebalances")] == [
+        (ms(600), "MEMBER_JOINED", "1 of 2 queues moved, at least 1 had to")
+    ]
+    assert seen.page.locator(".topic .note").count() == 0  # the chart says what nobody saw
+    members = [(1, "one"), (2, "two"), (3, "twin"), (4, "twin")]
+    assert [(one["y"], one["client_id"]) for one in seen.data("Members", "spans")] == members
+    assert [(one["y"], one["client_id"]) for one in seen.data("Members", "several")] == members[2:]
+
+
+def test_lines_add_up_the_queues_and_break_where_nothing_is_known(open_page: Open) -> None:
+    seen = open_page(HTML, "#group-1")
+    seen.charts("group-1")
+    assert [(one["x"], one["y"], one["told"]) for one in seen.data("Backlog", "total")] == [
+        (ms(0), 20, "20 messages"),
+        (ms(600), 40, "40 messages"),
+        (ms(600), 40, "40 messages"),
+        (ms(3000), 1520, "1,520 messages"),
+    ]
+    assert [(one["x"], one["y"]) for one in seen.data("Backlog", "b:1")] == [
+        *((ms(0), 10), (ms(600), 20), (ms(600), 20), (ms(3000), 1500))
+    ]
+    assert {(one["x"], one["y"]) for one in seen.data("Rates", "produced")} == {(ms(s), 2.0) for s in (0, 600, 3000)}
+    assert {one["y"] for one in seen.data("Rates", "consumed")} == {1.0}
+
+
+def test_a_line_is_broken_where_nothing_is_known(open_page: Open) -> None:
+    rows = [lag(0, 600, 0, 10, 20), lag(0, 600, 1, 5, None), lag(600, 900, 0, None, None), lag(900, 1200, 0, 1, 2)]
+    seen = open_page(page(content(replace(twins(troubled()), backlog=[*rows, lag(1500, 1800, 0, 3, 4)]))))
+    seen.charts("group-1")
+    numbers = [one["y"] if one["y"] == one["y"] else None for one in seen.data("Backlog", "total")]
+    # Nor does the total of one queue go on from that of two, nor over a time of which nothing is told.
+    assert numbers == [15, None, 20, None, None, 1, 2, None, 3, 4]
+    assert [one["told"] for one in seen.data("Backlog", "total") if one["y"] == one["y"]] == [
+        *("15 messages", "20 messages, and 1 queue unknown"),
+        *("1 messages", "2 messages", "3 messages", "4 messages"),
+    ]
+    # What is known at one moment only has no line.
+    assert [(one["x"], one["y"]) for one in seen.data("Backlog", "b:1 alone")] == [(ms(0), 5)]
+    assert "it is unknown: the group had not committed an offset" in seen.page.locator(".topic .note").inner_text()
+    line = [(one["x"], one["y"] if one["y"] == one["y"] else None) for one in seen.data("Backlog", "b:0")]
+    assert line == [
+        *((ms(0), 10), (ms(600), 20), (ms(600), None), (ms(900), None), (ms(900), 1), (ms(1200), 2)),
+        *((ms(1200), None), (ms(1500), 3), (ms(1800), 4)),
+    ]
+
+
+def test_a_tooltip_says_queue_owners_times_and_lag(open_page: Open) -> None:
+    seen = open_page(HTML, "#group-1")
+    seen.charts("group-1")
+    tip = seen.hover("Owners", ms(1800), 1)
+    for text in ("b:0", "3 twin twin:1, 4 twin twin:2", "2026-03-01 10:10:00 – 2026-03-01 10:50:00 UTC", "10 → 20"):
+        assert text in tip
+    assert "nobody" in seen.hover("Owners", ms(1800), 2)
+
+
+def test_a_keyboard_is_enough(open_page: Open) -> None:
+    seen = open_page(HTML)
+    keyboard, body = seen.page.keyboard, seen.page
+    for _ in ("the title", "incidents", "groups", "sources", "the filter"):
+        keyboard.press("Tab")
+    keyboard.type("twins")
+    keyboard.press("Tab")
+    assert body.evaluate("document.activeElement.textContent") == "twins"
+    keyboard.press("Enter")
+    seen.charts("group-1")
+    assert not body.is_visible("#fleet")
+    body.focus("#group-1 .finding summary")
+    keyboard.press("Enter")
+    keyboard.press("Tab")
+    assert body.evaluate("document.activeElement.textContent") == "Show in the timelines"
+    keyboard.press("Enter")
+    # Forty minutes of the finding, and a quarter of it at both sides, as far as the hour goes.
+    assert seen.time() == (ms(0), ms(3600))
+    marks = "Bokeh.documents[0].roots().map((one) => one.center.find((model) => model.name === 'mark'))"
+    assert body.evaluate(f"{marks}.every((one) => one.visible && one.left === {ms(600)} && one.right === {ms(3000)})")
+    keyboard.press("+")
+    assert seen.time() == (ms(900), ms(2700))
+    keyboard.press("ArrowLeft")
+    assert seen.time() == (ms(450), ms(2250))
+    keyboard.press("ArrowRight")
+    keyboard.press("-")
+    assert seen.time() == (ms(0), ms(3600))
+    keyboard.press("Escape")
+    body.wait_for_selector("#fleet", state="visible")
+
+
+def test_the_allocation_before_and_after_a_rebalance_can_be_chosen(open_page: Open) -> None:
+    seen = open_page(HTML, "#group-1")
+    seen.charts("group-1")
+    seen.page.click(".allocation summary")
+    rows = seen.page.locator(".allocation tbody tr")
+    assert [row.split("\t") for row in rows.all_inner_texts()] == [
+        ["b:0", "3 twin twin:1, 4 twin twin:2", "unobserved (NO_ROUTE_SNAPSHOT)"],
+        ["b:1", "nobody (DUPLICATE_CLIENT_ID)", "unobserved (NO_ROUTE_SNAPSHOT)"],
+    ]
+    seen.page.select_option(".allocation select", index=1)
+    assert [row.split("\t") for row in rows.all_inner_texts()] == [
+        ["b:0", "1 one one:1", "3 twin twin:1, 4 twin twin:2"],
+        ["b:1", "2 two two:1", "nobody (DUPLICATE_CLIENT_ID)"],
+    ]
+
+
+def test_it_is_dark_where_the_reader_likes_it_dark(open_page: Open) -> None:
+    seen = open_page(HTML, "#group-1", "dark")
+    seen.charts("group-1")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    chart = "Bokeh.documents.at(-1).get_model_by_name('Owners').background_fill_color"
+    assert (seen.page.evaluate(paper), seen.page.evaluate(chart)) == ("rgb(22, 24, 28)", "#16181c")
+    seen.page.emulate_media(color_scheme="light")
+    seen.page.wait_for_selector("#group-1[data-drawn=light]")
+    assert (seen.page.evaluate(paper), seen.page.evaluate(chart)) == ("rgb(255, 255, 255)", "#ffffff")
+
+
+def test_paper_has_no_buttons(open_page: Open) -> None:
+    seen = open_page(HTML, "#group-1").page
+    seen.emulate_media(media="print")
+    assert not seen.is_visible("nav.time")
+    assert seen.is_visible(".finding")
+
+
+def test_where_one_group_was_asked_for_there_is_no_fleet(open_page: Open) -> None:
+    seen = open_page(page(content(twins(troubled()))))
+    seen.charts("group-1")
+    assert not seen.page.is_visible("#fleet")
+    assert seen.page.locator(".back").count() == 0
+    assert seen.page.title() == "Consumer group twins"
+
+
+def test_a_group_without_findings_is_told_so(open_page: Open) -> None:
+    quiet = replace(twins(fleet_row("quiet")), findings=[])
+    text = open_page(page(content(quiet))).page.inner_text("#group-1")
+    assert "No rule found a problem." in text
+
+
+def test_a_topic_that_was_never_replayed_says_why_in_words(open_page: Open) -> None:
+    states = [
+        state(0, 600, None, status="UNOBSERVED", reason="NO_ROUTE_SNAPSHOT"),
+        state(600, 3600, None, status="NOT_APPLICABLE", reason="BROADCASTING"),
+    ]
+    group = replace(twins(fleet_row("g")), members=[], ownership=[], states=states, backlog=[])
+    seen = open_page(page(content(group)))
+    seen.charts("group-1")
+    assert seen.page.locator(".topic .note").all_inner_texts() == [
+        "Unobserved (NO_ROUTE_SNAPSHOT): 2026-03-01 10:00:00 – 2026-03-01 10:10:00 UTC.",
+        "Not applicable (BROADCASTING): 2026-03-01 10:10:00 – 2026-03-01 11:00:00 UTC.",
+    ]
+    assert seen.page.locator(".topic .chart").count() == 0
+
+
+def test_a_change_of_members_is_no_rebalance_where_nothing_is_replayed(open_page: Open) -> None:
+    joined = state(600, 3600, "MEMBER_JOINED", status="NOT_REPLAYABLE", reason="UNKNOWN_STRATEGY")
+    seen = open_page(page(content(replace(twins(troubled()), states=[state(0, 600, None), joined]))))
+    seen.charts("group-1")
+    assert seen.data("Owners", "rebalances") == []
+
+
+_MORE_HOSTILE = (
+    "{{ 7 * 7 }}",
+    "$$\\href{javascript:window.hit=1}{x}$$",
+    '=HYPERLINK("http://evil.example","x")',
+    "right\u202eto\u200fleft",
+    "@{owner} @y $name",
+    "n" * 255,
+)
+HOSTILE = (
+    "<script>window.hit = 1</script>",
+    '"><img src=x onerror="window.hit = 1">',
+    "javascript:window.hit=1",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in _MORE_HOSTILE),
+)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_name_stays_text_wherever_it_stands(open_page: Open, name: str) -> None:
+    evidence = finding(0, 1)["evidence"]
+    evidence |= {"client_ids": [name], "connections": [{"client_id": name, "client_addr": name}]}
+    evidence |= {"measures": [{"name": name, "value": 1.0}], "parties": [{"name": name, "client_ids": [name]}]}
+    place = {"topic": name, "broker_name": name}
+    row = troubled(name) | {"cluster": name, "advice": name, "rules": [{"rule": name, "findings": 1}]}
+    group = replace(
+        twins(row),
+        members=[member(0, 3600, name)],
+        ownership=[span(0, 3600, 0, name, **place), span(0, 3600, 1, **place, unassigned_cause=name)],
+        states=[state(0, 3600, name, topic=name, trigger_subject=name)],
+        backlog=[lag(0, 3600, 0, 1, 2) | place],
+        findings=[finding(0, 3600, topic=name, subject=name, cause=name, advice=name, evidence=evidence)],
+    )
+    seen = open_page(page(content(group, warehouse=name, others=(fleet_row(name),))), "#group-1")
+    seen.charts("group-1")
+    told = seen.page
+    for summary in told.locator("#group-1 summary").all():
+        summary.click()
+    assert name in told.inner_text("#group-1 .finding")
+    assert name in told.inner_text("#group-1 h2")
+    assert name in told.inner_text("#group-1 .topic h3")
+    assert name in told.inner_text("#group-1 .allocation tbody")
+    assert name in told.inner_text("footer")
+    assert name in seen.hover("Owners", ms(1800), 1)
+    assert told.evaluate("window.hit") is None
+    assert told.locator("img, iframe, object, form, embed").count() == 0
+    assert told.locator("script").count() == 3  # the charts' data, Bokeh, and the page's own
+    links = told.locator("a").evaluate_all("all => all.map((a) => a.getAttribute('href'))")
+    assert {link[:1] for link in links} == {"#"}
+    assert seen.complaints == []
+    assert len(seen.asked) == 1

@@ -1,0 +1,144 @@
+"""Makes THIRD_PARTY_LICENSES.md, by `make licences`: what the lock installs and set-up fetches, with licences.
+
+From the metadata of what is installed; of what is not (other systems, jars), by the tables below.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from configparser import ConfigParser
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from spark_jobs.capture.jars import ROCKETMQ
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "THIRD_PARTY_LICENSES.md"
+#: Of other systems or versions of Python only.
+_ELSEWHERE = {"colorama": "BSD-3-Clause", "pyyaml-ft": "MIT"}
+#: Their `License` is a text, or says less than is so.
+_KNOWN = {
+    "text-unidecode": "Artistic-1.0 OR GPL-2.0-or-later",
+    "isoduration": "ISC",
+    "lockfile": "MIT",
+    "promql-parser": "MIT",
+}
+#: As classifiers and old metadata call them.
+_CALLED = {
+    "Apache Software License": "Apache-2.0",
+    "BSD License": "BSD",
+    "ISC License (ISCL)": "ISC",
+    "MIT License": "MIT",
+    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "Python Software Foundation License": "PSF-2.0",
+    "The Unlicense (Unlicense)": "Unlicense",
+}
+_LONGEST = 60
+_PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
+#: By the beginning of a jar's name, of RocketMQ's admin client: group_artifact-version, as set-up names them.
+CAPTURE_JARS: Mapping[str, str] = {
+    "at.yawk.lz4": "Apache-2.0",
+    "com.alibaba": "Apache-2.0",
+    "com.fasterxml.jackson": "Apache-2.0",
+    "com.github.ben-manes.caffeine": "Apache-2.0",
+    "com.github.luben_zstd-jni": "BSD-2-Clause",
+    "com.google.code.findbugs": "Apache-2.0",
+    "com.google.errorprone": "Apache-2.0",
+    "com.google.guava": "Apache-2.0",
+    "com.google.j2objc": "Apache-2.0",
+    "com.google.protobuf": "BSD-3-Clause",
+    "com.googlecode.concurrentlinkedhashmap": "Apache-2.0",
+    "com.squareup": "Apache-2.0",
+    "commons-": "Apache-2.0",
+    "io.github.aliyunmq_rocketmq-logback-classic": "EPL-1.0 OR LGPL-2.1",
+    "io.github.aliyunmq_rocketmq-slf4j-api": "MIT",
+    "io.netty": "Apache-2.0",
+    "io.opentelemetry": "Apache-2.0",
+    "io.prometheus": "Apache-2.0",
+    "org.apache": "Apache-2.0",
+    "org.awaitility": "Apache-2.0",
+    "org.checkerframework": "MIT",
+    "org.hamcrest": "BSD-3-Clause",
+    "org.javassist": "Apache-2.0 OR MPL-1.1 OR LGPL-2.1",
+    "org.jetbrains": "Apache-2.0",
+    "org.lz4": "Apache-2.0",
+    "org.reflections": "BSD-3-Clause OR WTFPL",
+    "org.slf4j": "MIT",
+    "org.yaml": "Apache-2.0",
+}
+
+
+def page() -> str:
+    """The page, from the lock, the installed metadata and the tables above."""
+    packages = (f"| {name} | {version} | {licence} | {part} |" for name, version, licence, part in _packages())
+    jars = (f"| `{prefix}…` | {licence} |" for prefix, licence in CAPTURE_JARS.items())
+    return (
+        (ROOT / "tests" / "unit" / "supply_chain" / "licences.md.in")
+        .read_text(encoding="utf-8")
+        .format(
+            packages="\n".join(packages), jars="\n".join(jars), delta=metadata.version("delta-spark"), rocketmq=ROCKETMQ
+        )
+    )
+
+
+def pins() -> list[tuple[str, str]]:
+    """Name and version of every line of the lock."""
+    return _PIN.findall((ROOT / "requirements.lock").read_text(encoding="utf-8"))
+
+
+def licence(name: str) -> str:
+    """As its metadata says, in SPDX's words where they are known; raises where nothing says."""
+    if name in _KNOWN or name in _ELSEWHERE:
+        return (_KNOWN | _ELSEWHERE)[name]
+    told = metadata.metadata(name).json
+    text = str(told.get("license_expression") or told.get("license") or "")
+    named = [one.rpartition(" :: ")[2] for one in told.get("classifier", []) if one.startswith("License ::")]
+    if not text or text == "UNKNOWN" or len(text) > _LONGEST or "\n" in text:
+        text = " OR ".join(sorted({_CALLED[one] for one in named}))
+    if not text:
+        raise LookupError(f"{name} does not tell its licence: add it to _KNOWN")
+    return _CALLED.get(text, text)
+
+
+def _packages() -> Iterator[tuple[str, str, str, str]]:
+    """Name, version, licence, and the first part of the project that needs it."""
+    versions: dict[str, list[str]] = {}
+    for name, version in pins():
+        versions.setdefault(name, []).append(version)
+    parts = _parts()
+    for name, several in versions.items():
+        yield name, ", ".join(several), licence(name), parts.get(name, "other systems")
+
+
+def _parts() -> dict[str, str]:
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    roots = {"run time": setup["options"]["install_requires"], **setup["options.extras_require"]}
+    found: dict[str, str] = {}
+    for part, lines in roots.items():
+        _reach((line for line in lines.splitlines() if line and not line.startswith("#")), part, found)
+    return found
+
+
+def _reach(lines: Iterable[str], part: str, found: dict[str, str]) -> None:
+    waiting, seen = [(Requirement(line), "") for line in lines], set()
+    while waiting:
+        requirement, extra = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        key = name, frozenset(requirement.extras)
+        if key in seen or name in _ELSEWHERE:
+            continue
+        seen.add(key)
+        found.setdefault(name, part)
+        for one in metadata.requires(name) or ():
+            waiting += [(Requirement(one), extra) for extra in ("", *requirement.extras)]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

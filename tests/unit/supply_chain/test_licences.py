@@ -1,0 +1,32 @@
+"""What is installed may be used, and the page of licences names all of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.capture.jars import TOOLS_DIR
+from tests.unit.supply_chain.licences import CAPTURE_JARS, PAGE, licence, page, pins
+
+#: A package under another licence needs a thought, and then a line here.
+ALLOWED = {
+    *("MIT", "MIT-0", "MIT-CMU", "MIT AND PSF-2.0", "MPL-2.0 AND MIT", "MPL-2.0", "ISC", "PSF-2.0", "Unlicense"),
+    *("Apache-2.0", "Apache 2.0", "Apache-2.0 OR MIT", "MIT OR Apache-2.0", "MIT -or- Apache License 2.0"),
+    *("apache-2.0", "Apache-2.0 OR BSD-2-Clause", "Apache-2.0 OR BSD-3-Clause", "Apache-2.0 AND BSD-2-Clause"),
+    *("BSD", "BSD-2-Clause", "BSD 2-Clause License", "BSD-3-Clause", "3-Clause BSD License", "ISC License"),
+    "BSD-3-Clause AND 0BSD AND MIT AND Zlib AND CC0-1.0",
+    "Artistic-1.0 OR GPL-2.0-or-later",
+}
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `make licences`"
+
+
+def test_every_licence_is_one_that_was_thought_of() -> None:
+    assert {name: found for name, _ in pins() if (found := licence(name)) not in ALLOWED} == {}
+
+
+@pytest.mark.skipif(not TOOLS_DIR.is_dir(), reason="RocketMQ's admin client is not installed")
+def test_every_jar_of_the_admin_client_is_listed() -> None:
+    jars = [path.name for path in TOOLS_DIR.glob("*.jar")]
+    assert [name for name in jars if not name.startswith(tuple(CAPTURE_JARS))] == []

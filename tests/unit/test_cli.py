@@ -1,0 +1,640 @@
+"""The command line, as far as it goes without Spark: parsing, exit codes, what is printed and what is not."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from contextvars import copy_context
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from rich.console import Console
+
+import rebalance_audit
+from schemas import FINDINGS
+from spark_jobs.capture.jars import ROCKETMQ
+from spark_jobs.cli.commands import COMMANDS, GROUPS, Command, function_named, handler_of
+from spark_jobs.cli.commands.backfill import bar_on, show_backfill
+from spark_jobs.cli.commands.demo import show_next_steps
+from spark_jobs.cli.documents import as_json
+from spark_jobs.cli.environment import filters_from_environment, with_environment
+from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code, run_exit_code
+from spark_jobs.cli.main import build_parser, main
+from spark_jobs.cli.show_incidents import show_findings
+from spark_jobs.cli.terminal import be_quiet, printable, progress_on, show_next
+from spark_jobs.cli.validation import show_failures
+from spark_jobs.domain.model.intervals import Interval, StepGrid, duration_text
+from spark_jobs.errors import ExitCode, SetupError
+from spark_jobs.operate.backfill import Audited, Backfill, Failed
+from spark_jobs.pipeline.run import RunResult
+from tests.support.consoles import cells, shown
+from tests.support.rows import finding as published_finding
+
+HOUR = "2026-11-21T02:00/2026-11-21T03:00"
+
+
+def help_of(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main([command, "--help"]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    examples = re.findall(r"^  rebalance-audit (.*)$", help_of(command, capsys), re.MULTILINE)
+    assert examples, "a command without an example"
+    for example in examples:
+        assert build_parser().parse_args(shlex.split(example)).name == command
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("staus", "there is no command staus: did you mean status or"),
+        ("xyzzy", "there is no command xyzzy: rebalance-audit --help lists them"),
+        ("ingest --warehouse w", "ingest needs a recording, or --logs"),
+        ("ingest --logs l --warehouse w", "--logs needs --cluster-name"),
+        (f"run --interval {HOUR}", "the following arguments are required: --warehouse"),
+        ("run --warehouse w", "the following arguments are required: --interval"),
+        (f"run --warehouse w --interval {HOUR} --fail-on FATAL", "invalid choice: 'FATAL'"),
+        (f"run --ware w --interval {HOUR}", "run has no option --ware: did you mean --warehouse or"),
+        ("run --warehouse w --interval 2026-11-21T02:00", "is not an interval: write START/END"),
+        ("run --warehouse w --interval 2026-11-21/2026-11-21", "is empty"),
+        ("run --warehouse w --interval 2026-11-22/2026-11-21", "is reversed"),
+        ("run --warehouse w --interval 2026-11-21T02:30/2026-11-21T03:00", "is off the grid"),
+        (f"run --warehouse w --interval {HOUR} --config no.yaml", "no.yaml: cannot be read"),
+        (f"run --warehouse= --interval {HOUR}", "the warehouse is empty"),
+        ("backfill --warehouse w", "the following arguments are required: --interval"),
+        ("backfill --warehouse w --interval 2026-11-21/2026-11-21", "is empty"),
+        ("backfill --warehouse w --interval 2026-11-21/2026-11-21T02:30", "is off the grid"),
+        (f"backfill --warehouse w --interval {HOUR} --jobs 0", "'0' is not a whole number from 1 to 16"),
+        (f"backfill --warehouse w --interval {HOUR} --group g", "backfill has no option --group: did you mean --"),
+        ("status --group g", "the following arguments are required: --warehouse"),
+        ("status --warehouse w --at 2026-11-21T02:10", "status has no option --at: did you mean --"),
+        ("status --warehouse w --qqqqqq=1", "status has no option --qqqqqq: rebalance-audit status --help lists them"),
+        ("explain --warehouse w --at 2026-11-21T02:10", "the following arguments are required: --group"),
+        ("explain --warehouse w --group g", "the following arguments are required: --at"),
+        ("explain --warehouse w --group g --at yesterday", "'yesterday' is not a time: write it as 2026-11-21T02:00"),
+        ("validate", "the following arguments are required: --warehouse"),
+        (
+            "validate --warehouse w --table audit_runs",
+            "there are no expectations for a table audit_runs; the tables with expectations are membership_snapshots, "
+            "route_snapshots",
+        ),
+        ("validate --warehouse w --interval 2026-11-21T02:30/2026-11-21T03:00", "is off the grid"),
+        ("capture --namesrv n:1 --cadence never", "argument --cadence: invalid"),
+        ("capture --namesrv n:1 --cadence 0s", "argument --cadence: invalid"),
+        ("capture --namesrv n:1 --rate 0", "argument --rate: invalid"),
+        ("capture --namesrv n:1 --groups [", "argument --groups: invalid"),
+    ],
+)
+def test_wrong_usage_exits_with_3(line: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(shlex.split(line)) == 3
+    out, err = capsys.readouterr()
+    assert (out, message in err) == ("", True), err
+
+
+def test_without_arguments_the_help_lists_every_command_in_its_group(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([]) == 0
+    help_text = capsys.readouterr().out
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().out == help_text
+    listed = re.findall(r"^  ([a-z][a-z-]+) ", help_text, re.MULTILINE)
+    assert listed == [name for names in GROUPS.values() for name in names.split()]
+    assert sorted(listed) == sorted(COMMANDS)
+    assert "\nRecord and load:\n  capture    Record what" in help_text
+    assert help_text.startswith("Usage: rebalance-audit COMMAND [OPTION ...]\n")
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"rebalance-audit {version('rebalance-audit')}\n"
+    assert rebalance_audit.__version__ == version("rebalance-audit")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("1w", 604800), ("2d", 172800), ("1.5h", 5400), ("90", 90)])
+def test_a_length_of_time_has_a_unit(text: str, seconds: float) -> None:
+    arguments = build_parser().parse_args(["incidents", "--warehouse", "w", "--last", text])
+    assert arguments.last == seconds
+
+
+def test_quiet_leaves_only_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["examples", "--to", str(tmp_path), "--quiet"]
+    assert main(arguments) == 0
+    assert capsys.readouterr().err == ""
+
+    def speak() -> None:
+        be_quiet()
+        show_next("status", "w")
+        with progress_on() as say:
+            say("loading")
+
+    copy_context().run(speak)
+    assert capsys.readouterr().err == ""
+
+
+def command_raising(error: BaseException) -> Command:
+    class Raising(Command):
+        def execute(self, arguments: Namespace) -> int:
+            raise error
+
+    return Raising("", "")
+
+
+BUG = "rebalance-audit: this is a bug: ZeroDivisionError: "
+
+
+def noted(error: BaseException) -> BaseException:
+    error.add_note("how to go on")
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (SetupError("no Java\x1b[2J"), 3, "rebalance-audit: no Java\\x1b[2J\n"),
+        (KeyboardInterrupt(), 130, "rebalance-audit: interrupted; the published tables are as they were\n"),
+        (noted(KeyboardInterrupt()), 130, "rebalance-audit: interrupted; how to go on\n"),
+        (noted(ZeroDivisionError()), 4, f"{BUG}; --debug shows where\nrebalance-audit: how to go on\n"),
+        (ZeroDivisionError("x\ny"), 4, f"{BUG}x; --debug shows where\n"),
+    ],
+)
+def test_one_place_turns_errors_into_a_sentence_and_a_code(
+    error: BaseException,
+    code: int,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("spark_jobs.cli.main.COMMANDS", {"fail": command_raising(error)})
+    assert main(["fail"]) == code
+    assert capsys.readouterr() == ("", message)
+
+
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("spark_jobs.cli.main.COMMANDS", {"fail": command_raising(ZeroDivisionError("x"))})
+    assert main(["fail", "--debug"]) == 4
+    assert "in execute\n    raise error\n" in capsys.readouterr().err
+
+
+def test_the_help_does_not_wait_for_spark() -> None:
+    script = (
+        "import sys; from spark_jobs.cli.main import main; main(['run', '--help']);"
+        "print({'pyspark', 'pydantic', 'yaml', 'delta'} & sys.modules.keys(), file=sys.stderr)"
+    )
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert answer.stderr == "set()\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_function_that_is_imported_later_is_there(name: str) -> None:
+    assert callable(handler_of(name))
+    assert not (check := COMMANDS[name].check) or callable(function_named(f"before:{check}"))
+
+
+_THROUGH_RICH = "from spark_jobs.cli import main, terminal; from rich.console import Console"
+_THROUGH_RICH += "; main.COMMANDS['version'].__class__.execute = lambda *_: terminal.print_line(Console(), 'x') or 0"
+
+
+@pytest.mark.parametrize("program", ["-m spark_jobs.cli version", "-c {rich}"])
+def test_nobody_reading_is_no_traceback(program: str) -> None:
+    rich = shlex.quote(f"{_THROUGH_RICH}; raise SystemExit(main.main(['version']))")
+    python = f"{shlex.quote(sys.executable)} {program.format(rich=rich)}"
+    command = f"set -o pipefail; {python} | (exec <&-; sleep 1)"
+    answer = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (answer.returncode, answer.stderr) == (141, "")
+
+
+@pytest.mark.parametrize(
+    ("severities", "fail_on", "doubtful", "code"),
+    [
+        ("", "INFO", False, ExitCode.CLEAN),
+        ("INFO", "ERROR", False, ExitCode.CLEAN),
+        ("INFO", "WARN", False, ExitCode.CLEAN),
+        ("INFO", "INFO", False, ExitCode.FINDINGS),
+        ("INFO WARN", "ERROR", False, ExitCode.WARNINGS),
+        ("WARN", "WARN", False, ExitCode.FINDINGS),
+        ("WARN ERROR", "ERROR", False, ExitCode.FINDINGS),
+        ("ERROR", "INFO", False, ExitCode.FINDINGS),
+        # Rows in quarantine, or an expectation that failed and is not critical.
+        ("", "ERROR", True, ExitCode.WARNINGS),
+        ("INFO", "WARN", True, ExitCode.WARNINGS),
+        ("ERROR", "ERROR", True, ExitCode.FINDINGS),
+    ],
+)
+def test_exit_code_of_a_run(severities: str, fail_on: str, doubtful: bool, code: ExitCode) -> None:
+    assert exit_code(severities.split(), fail_on, doubtful=doubtful) is code
+
+
+def audited(quality_warnings: Sequence[str] = (), **findings: int) -> Audited:
+    return Audited("r1", findings, ["AVG was assumed\x1b"], quality_warnings)
+
+
+STEPS = list(StepGrid(timedelta(hours=1)).steps(Interval.parse("2026-11-21T02:00/2026-11-21T05:00")))
+HELD = Failed("PublishConflictError", "run\x1b x\nholds it", ExitCode.NOT_PUBLISHED)
+REJECTED = Failed("QualityError", "closed", ExitCode.FINDINGS)
+WRONG = Failed("WarehouseError", "no table", ExitCode.USAGE)
+
+
+@pytest.mark.parametrize(
+    ("steps", "failed", "fail_on", "code"),
+    [
+        ([], [], "ERROR", ExitCode.CLEAN),
+        ([audited(INFO=1)], [], "ERROR", ExitCode.CLEAN),
+        ([audited(), audited(WARN=2)], [], "ERROR", ExitCode.WARNINGS),
+        ([audited(["in quarantine"]), audited()], [], "ERROR", ExitCode.WARNINGS),
+        ([replace(audited(INFO=102), observed=False)], [], "ERROR", ExitCode.WARNINGS),
+        ([replace(audited(INFO=102), observed=False)], [], "INFO", ExitCode.FINDINGS),
+        ([audited(WARN=1), audited(ERROR=1)], [], "ERROR", ExitCode.FINDINGS),
+        ([audited(WARN=1), audited()], [], "WARN", ExitCode.FINDINGS),
+        ([audited(WARN=1)], [REJECTED], "ERROR", ExitCode.FINDINGS),
+        ([audited(ERROR=1)], [WRONG], "ERROR", ExitCode.USAGE),
+        ([audited(ERROR=1)], [WRONG, HELD], "ERROR", ExitCode.NOT_PUBLISHED),
+    ],
+)
+def test_exit_code_of_a_backfill(steps: list[Audited], failed: list[Failed], fail_on: str, code: ExitCode) -> None:
+    result = Backfill(dict(zip(STEPS, steps, strict=False)), dict(zip(STEPS, failed, strict=False)))
+    assert backfill_exit_code(result, fail_on) is code
+
+
+@pytest.fixture
+def backfilled(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a backfill is called with. It needs no Spark: its first step is published already, its third fails."""
+    called: dict[str, Any] = {}
+
+    def backfill(_: Any, __: Any, steps: Any, ___: Any, jobs: int, progress: Any) -> Backfill:
+        called.update(steps=steps, jobs=jobs)
+        progress(STEPS[1], "audited", True)
+        progress(STEPS[2], "failed: it's\nheld", True)
+        return Backfill({STEPS[1]: audited(ERROR=1, INFO=2)}, {STEPS[2]: HELD})
+
+    monkeypatch.setattr("spark_jobs.cli.session.start_spark", lambda *_, **__: None)
+    monkeypatch.setattr("spark_jobs.cli.commands.backfill.published_steps", lambda *_: {STEPS[0]})
+    monkeypatch.setattr("spark_jobs.cli.commands.backfill.backfill", backfill)
+    return called
+
+
+#: Whether a remote store is there, only Spark is asked.
+BACKFILL = "backfill --warehouse s3a://b/w --interval 2026-11-21T02:00/2026-11-21T05:00"
+
+
+def test_a_backfill_leaves_out_only_what_it_is_told_to(backfilled: dict[str, Any]) -> None:
+    assert main(shlex.split(BACKFILL)) == 4
+    assert backfilled == {"steps": STEPS, "jobs": 1}
+    assert main(shlex.split(f"{BACKFILL} --only-missing --jobs 2")) == 4
+    assert backfilled == {"steps": STEPS[1:], "jobs": 2}
+
+
+def test_a_backfill_as_json(backfilled: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(shlex.split(f"{BACKFILL} --only-missing --json")) == 4
+    out, err = capsys.readouterr()
+    assert json.loads(out) == {
+        "interval": "2026-11-21T02:00:00Z/2026-11-21T05:00:00Z",
+        "audited": [
+            {
+                "step": "2026-11-21T03:00:00Z/2026-11-21T04:00:00Z",
+                "run_id": "r1",
+                "findings": {"ERROR": 1, "INFO": 2},
+                "warnings": ["AVG was assumed\x1b"],
+                "quality_warnings": [],
+                "observed": True,
+            }
+        ],
+        "left_out": ["2026-11-21T02:00:00Z/2026-11-21T03:00:00Z"],
+        "failed": [
+            {
+                "step": "2026-11-21T04:00:00Z/2026-11-21T05:00:00Z",
+                "error": "PublishConflictError",
+                "reason": "run\x1b x\nholds it",
+                "exit_code": 4,
+            }
+        ],
+        "findings": {"INFO": 2, "WARN": 0, "ERROR": 1},
+    }
+    assert err.splitlines() == [
+        "checking paths and tables",
+        "loading the audit",
+        "1 of 2: 2026-11-21T03:00Z/2026-11-21T04:00Z audited",
+        "2 of 2: 2026-11-21T04:00Z/2026-11-21T05:00Z failed: it's held",
+        "rebalance-audit: warning, in steps: 1: AVG was assumed\\x1b",
+    ]
+
+
+def test_a_backfill_is_lines_where_nobody_watches(
+    backfilled: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(shlex.split(f"{BACKFILL} --only-missing"))
+    assert capsys.readouterr().out.splitlines() == [
+        "audited 2026-11-21T03:00Z/2026-11-21T04:00Z run=r1 3 findings: 1 ERROR, 2 INFO",
+        "failed 2026-11-21T04:00Z/2026-11-21T05:00Z PublishConflictError: run\\x1b x holds it",
+        "Steps: 1 audited, 1 left out, 1 failed. 3 findings: 1 ERROR, 2 INFO",
+    ]
+
+
+def test_a_backfill_is_a_bar_on_a_terminal() -> None:
+    def two_steps(terminal: Console) -> None:
+        with bar_on(terminal, 2) as tell:
+            tell(STEPS[0], "compressing the snapshots to their changes [b]\x9b", False)
+            terminal.print("now")
+            tell(STEPS[0], "audited", True)
+            tell(STEPS[1], "failed: held", True)
+
+    after = "\n".join(shown(two_steps, 100, on_terminal=True)).partition("now")[2]
+    assert "2026-11-21T02:00Z compressing the snapshots to their changes [b]\\x9b " in after
+    last = after.rpartition("compressing")[2]
+    assert "2 of 2 steps" in last
+    assert "failed" not in last.rpartition("2 of 2 steps")[2]
+
+
+def test_a_backfill_is_a_table_on_a_terminal() -> None:
+    result = Backfill({STEPS[0]: audited(WARN=1)}, {STEPS[1]: HELD})
+    rows = cells(lambda console: show_backfill(console, result, 0), 100)
+    assert ["audited", "2026-11-21T02:00Z/2026-11-21T03:00Z", "1", "finding:", "1", "WARN"] in rows
+    assert ["failed", "2026-11-21T03:00Z/2026-11-21T04:00Z", "PublishConflictError"] in rows
+    assert ["run\\x1b", "x"] in rows
+    assert rows[-1] == ["Steps:", *["1", "audited,", "0", "left", "out,", "1", "failed.", "1", "finding:", "1", "WARN"]]
+
+
+def finding(**values: Any) -> dict[str, Any]:
+    start = datetime(2026, 11, 21, 2, 7, 1, tzinfo=UTC)
+    unassigned = {
+        "rule": "UNASSIGNED_QUEUE",
+        "consumer_group": "payment-service",
+        "topic": "payments",
+        "subject": "broker-a:4-7",
+        "start": start,
+        "end": start + timedelta(seconds=623),
+        "cause": "DUPLICATE_CLIENT_ID",
+        "evidence": {"backlog_max": 12345},
+        "advice": "Give every client its own name.",
+        "team": None,
+    }
+    return published_finding(**unassigned | values)
+
+
+def findings_shown(*findings: dict[str, Any]) -> list[str]:
+    return shown(lambda console: show_findings(console, findings), 40)
+
+
+def test_findings_are_lines_where_nobody_watches() -> None:
+    info = finding(severity="INFO", topic=None, cause=None, evidence={"backlog_max": None}, subject="a\x1b[2J")
+    info["subject"] += ":bomb:[red]"
+    assert findings_shown(info, finding()) == [
+        "ERROR UNASSIGNED_QUEUE group=payment-service since=2026-11-21T02:07:01Z (10 min 23 s) payments "
+        "broker-a:4-7: Give every client its own name.",
+        "INFO UNASSIGNED_QUEUE group=payment-service since=2026-11-21T02:07:01Z (10 min 23 s) "
+        "a\\x1b[2J:bomb:[red]: Give every client its own name.",
+        "2 findings: 1 ERROR, 1 INFO",
+    ]
+    assert findings_shown() == ["No findings."]
+    assert " group=payment-service team=core since=" in findings_shown(finding(team="core"))[0]
+
+
+def test_findings_are_a_table_on_a_terminal() -> None:
+    other = finding(severity="WARN", consumer_group="[red]x\x9b", evidence={"backlog_max": None}, team="core")
+    rows = cells(lambda console: show_findings(console, [finding(), other]))
+    assert rows[0] == ["Findings", "of", "2026-11-21", "(UTC)"]
+    assert ["ERROR", "UNASSIGNED_QUEUE", "payment-service", "02:07:01–02:17:24", "12,345"] in rows
+    assert ["#1", "DUPLICATE_CLIENT_ID", "payments", "10", "min", "23", "s"] in rows
+    assert ["WARN", "UNASSIGNED_QUEUE", "[red]x\\x9b", "02:07:01–02:17:24", "unknown"] in rows
+    assert ["team", "core"] in rows
+    assert ["#1,", "#2", "Give", "every", "client", "its", "own", "name."] in rows
+
+
+def failure(**values: Any) -> dict[str, Any]:
+    return {
+        "severity": "warning",
+        "table_name": "membership_snapshots",
+        "expectation": "client_ids_are_names",
+        "column_name": None,
+        "step_start": datetime(2026, 11, 21, 2, tzinfo=UTC),
+        "observed_value": 3.0,
+        "unexpected_count": 3,
+        "unexpected_percent": 37.5,
+        "examples": ['{"consumer_group":"[red]x\x9b\u202e"}', "{}"],
+    } | values
+
+
+FAILURES = [
+    failure(step_start=datetime(2026, 11, 21, 3, tzinfo=UTC), unexpected_count=9),
+    failure(),
+    failure(
+        severity="critical",
+        expectation="null_percent_is_usual",
+        column_name="topic",
+        observed_value=62.5,
+        unexpected_count=None,
+        unexpected_percent=None,
+        examples=[],
+    ),
+]
+
+
+def test_failed_expectations_are_lines_where_nobody_watches() -> None:
+    assert shown(lambda console: show_failures(console, FAILURES, 70), 40) == [
+        "critical null_percent_is_usual(topic) table=membership_snapshots steps=1 first=2026-11-21T02:00Z "
+        "observed=62.5",
+        "warning client_ids_are_names table=membership_snapshots steps=2 first=2026-11-21T02:00Z "
+        'observed=3 rows (38 %) example={"consumer_group":"[red]x\\x9b\\u202e"}',
+        "70 expectations × steps checked: 2 failed.",
+    ]
+    assert shown(lambda console: show_failures(console, [], 70)) == ["70 expectations × steps checked: all hold."]
+
+
+def test_failed_expectations_are_a_table_on_a_terminal() -> None:
+    rows = cells(lambda console: show_failures(console, FAILURES, 70), 140)
+    assert rows[0] == ["Failed", "expectations"]
+    assert ["critical", "null_percent_is_usual(topic)", "2026-11-21T02:00Z", "62.5"] in rows
+    key = '{"consumer_group":"[red]x\\x9b\\u202e"}'
+    assert ["warning", "client_ids_are_names", "2026-11-21T02:00Z", "3", "rows", "(38", "%)", key] in rows
+    assert ["membership_snapshots", "2"] in rows
+
+
+def test_progress_is_a_line_each_where_nobody_watches() -> None:
+    def two_messages(console: Console) -> None:
+        with progress_on(console) as say:
+            say("Reading a file with [a] long name")
+            say("Done\r")
+
+    assert shown(two_messages, 20) == ["Reading a file with [a] long name", "Done\\r"]
+
+
+def test_nothing_that_steers_a_terminal_is_printed() -> None:
+    assert printable("é 中 \x07\x9b\u202e\ud800\n") == "é 中 \\x07\\x9b\\u202e\\ud800\\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.4, "0 s"),
+        (59, "59 s"),
+        (60, "1 min 00 s"),
+        (3599, "59 min 59 s"),
+        (3900, "1 h 05 min"),
+        (97200, "1 d 03 h"),
+    ],
+)
+def test_duration_text(seconds: float, text: str) -> None:
+    assert duration_text(timedelta(seconds=seconds)) == text
+
+
+def test_json_is_ascii_with_times_in_utc() -> None:
+    at = datetime(2026, 11, 21, 3, 0, 1, tzinfo=UTC)
+    document = json.loads(as_json({"run": {"at": at, "é": 2**63 - 1}, "none": None}))
+    assert document == {"run": {"at": "2026-11-21T03:00:01Z", "é": 9223372036854775807}, "none": None}
+    assert as_json({"name": "\x9b"}).isascii()
+
+
+def test_the_demo_says_which_file_it_misses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("spark_jobs.operate.demo._EXAMPLES", tmp_path)
+    assert main(["demo", "--warehouse", str(tmp_path)]) == 3
+    assert f"the demo needs {tmp_path}/recording.jsonl.gz" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "environment", "expected"),
+    [
+        ("status", {"REBALANCE_AUDIT_WAREHOUSE": "w"}, {"warehouse": "w", "json": False}),
+        ("status --warehouse typed", {"REBALANCE_AUDIT_WAREHOUSE": "w"}, {"warehouse": "typed"}),
+        ("status --warehouse w", {"REBALANCE_AUDIT_JSON": "yes", "REBALANCE_AUDIT_OUT": "x"}, {"json": True}),
+        ("status --warehouse w", {"REBALANCE_AUDIT_JSON": "0", "REBALANCE_AUDIT_GROUP": ""}, {"json": False}),
+        (f"run --interval {HOUR}", {"REBALANCE_AUDIT_WAREHOUSE": "-w", "REBALANCE_AUDIT_FAIL_ON": "info"}, {
+            "warehouse": "-w", "fail_on": "INFO",
+        }),
+        ("incidents --warehouse w --last 1h", {"REBALANCE_AUDIT_INTERVAL": HOUR}, {"last": 3600, "interval": None}),
+        ("runs --warehouse w --format=csv", {"REBALANCE_AUDIT_JSON": "1"}, {"format": "csv", "json": False}),
+        ("setup", {"REBALANCE_AUDIT_CAPTURE": "1"}, {"capture": ROCKETMQ}),
+        ("setup", {"REBALANCE_AUDIT_CAPTURE": "5.3.1"}, {"capture": "5.3.1"}),
+        ("setup", {"REBALANCE_AUDIT_CAPTURE": "no"}, {"capture": None}),
+        ("setup --s3", {"REBALANCE_AUDIT_CAPTURE": "1"}, {"capture": None, "s3": True}),
+        ("what-if --warehouse w --case --members=2", {"REBALANCE_AUDIT_MEMBERS": "3"}, {"members": "3"}),
+    ],
+)  # fmt: skip
+def test_what_is_not_typed_comes_from_the_environment(
+    line: str, environment: dict[str, str], expected: dict[str, Any]
+) -> None:
+    arguments = build_parser().parse_args(with_environment(line.split(), environment))
+    assert {name: getattr(arguments, name) for name in expected} == expected
+
+
+def test_what_the_environment_filters_is_said() -> None:
+    environment = {"REBALANCE_AUDIT_GROUP": "g", "REBALANCE_AUDIT_WAREHOUSE": "w", "REBALANCE_AUDIT_JSON": "1"}
+    said = ["the environment variable REBALANCE_AUDIT_GROUP filters: --group=g"]
+    assert [*filters_from_environment(["status"], environment)] == said
+    assert [*filters_from_environment(["status", "--group", "h"], environment)] == []
+    assert [*filters_from_environment(["maintain"], environment)] == []
+
+
+def test_a_wrong_value_in_the_environment_is_wrong_usage(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("REBALANCE_AUDIT_FAIL_ON", "loud")
+    assert main(["run", "--warehouse", "w", "--interval", HOUR]) == 3
+    assert "argument --fail-on: invalid choice: 'LOUD'" in capsys.readouterr().err
+
+
+def test_a_shell_completes_commands_and_options(tmp_path: Path) -> None:
+    """As bash asks: what is typed, where the cursor is, and where to answer."""
+    answer = tmp_path / "answer"
+    line = "rebalance-audit status --wa"
+    environment = {
+        "PATH": "", "_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
+    }  # fmt: skip
+    subprocess.run([sys.executable, "-m", "spark_jobs.cli"], env=environment, check=True)
+    assert answer.read_text().split() == ["--warehouse"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (f"run --warehouse {{folder}}/no --interval {HOUR}", "there is no table membership_snapshots in the warehouse"),
+        (f"backfill --warehouse {{folder}}/no --interval {HOUR}", "there is no table membership_snapshots"),
+        ("ingest no.jsonl --warehouse {folder}/no", "no.jsonl cannot be read"),
+        ("ingest {folder}/file --warehouse {folder}/file", "is a file: give a folder"),
+        ("maintain --warehouse {folder}/file", "is a file: give a folder"),
+        ("ingest {folder}/file --warehouse {folder}/other", "column rule (string) is missing"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_loaded(
+    line: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    columns = {name: pa.array([], pa.string()) for name in FINDINGS.columns if name != "rule"}
+    write_deltalake(tmp_path / "other" / "findings", pa.table(columns))
+    assert main(shlex.split(line.format(folder=tmp_path))) == 3
+    err = capsys.readouterr().err
+    assert message in err
+    assert "loading the audit" not in err
+
+
+def test_muted_findings_are_shown_last_and_count_for_nothing() -> None:
+    muted = finding(finding_id="m", rule="SLOW_LISTENER", muted="replaced in December", advice="Later.")
+    lines = findings_shown(muted, finding(severity="WARN"))
+    assert [line.split()[:2] for line in lines[:2]] == [["WARN", "UNASSIGNED_QUEUE"], ["ERROR", "SLOW_LISTENER"]]
+    assert lines[1].endswith(": Later. muted: replaced in December")
+    assert lines[2] == "1 finding: 1 WARN; 1 finding muted"
+    result = RunResult({}, [muted, finding(severity="WARN")], [], [])
+    assert run_exit_code(result, "ERROR") is ExitCode.WARNINGS
+    assert run_exit_code(replace(result, findings=[muted]), "INFO") is ExitCode.CLEAN
+    follows = finding(finding_id="c", root_finding_id="m")
+    assert run_exit_code(replace(result, findings=[muted, follows]), "INFO") is ExitCode.CLEAN
+    assert run_exit_code(replace(result, findings=[finding(severity="WARN"), follows]), "ERROR") is ExitCode.FINDINGS
+
+
+def test_capture_says_what_it_misses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("spark_jobs.cli.commands.capture.TOOLS_DIR", tmp_path)
+    monkeypatch.delenv("ROCKETMQ_ACCESS_KEY", raising=False)
+    monkeypatch.setenv("ROCKETMQ_SECRET_KEY", "s3cret")
+    command = ["capture", "--namesrv", "127.0.0.1:1", "--out", str(tmp_path / "out")]
+    assert main(command) == 3
+    err = capsys.readouterr().err
+    assert "ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY belong together" in err
+    assert "s3cret" not in err
+    monkeypatch.delenv("ROCKETMQ_SECRET_KEY")
+    assert main(command) == 3
+    assert f"RocketMQ's admin client is not installed ({tmp_path} has no rocketmq-tools)" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_times_have_units() -> None:
+    arguments = build_parser().parse_args(["capture", "--namesrv", "n:1", "--cadence", "500s", "--for", "1.5h"])
+    times = arguments.cadence, getattr(arguments, "for")
+    assert (*times, arguments.rate, arguments.out) == (500, 5400, 300, "recordings")
+
+
+def test_the_next_command_can_be_typed_as_it_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    show_next("explain", "my tables", group="-2+3", at="2026-03-01", topic=None)
+    line = capsys.readouterr().err.removeprefix("Next: rebalance-audit ")
+    assert line == "explain --warehouse 'my tables' --group=-2+3 --at 2026-03-01\n"
+    arguments = build_parser().parse_args(shlex.split(line))
+    assert (arguments.warehouse, arguments.group) == ("my tables", "-2+3")
+
+
+def test_what_to_try_after_the_demo_can_be_copied(capsys: pytest.CaptureFixture[str]) -> None:
+    show_next_steps(Console(), "./my tables")
+    first, title, *commands = capsys.readouterr().out.splitlines()
+    assert (first, title, len(commands)) == ("", "Try next", 3)
+    assert commands[0] == "rebalance-audit status --warehouse './my tables'  # what needs attention"
+    parsed = [build_parser().parse_args(shlex.split(line, comments=True)[1:]) for line in commands[:2]]
+    assert [(arguments.name, arguments.warehouse) for arguments in parsed] == [
+        ("status", "./my tables"),
+        ("explain", "./my tables"),
+    ]

@@ -1,0 +1,173 @@
+"""How old the data are, and what is asked of time and of names that do not exist: nobody reads an all-clear in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas import (
+    AUDIT_RUNS,
+    GROUP_STATUS,
+    MEMBERSHIP_SNAPSHOTS,
+    OUTPUTS,
+    REBALANCE_INTERVALS,
+    ROUTE_SNAPSHOTS,
+    SIGHTINGS,
+    SOURCES,
+    Table,
+)
+from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
+from spark_jobs.cli.main import main
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.errors import IntervalError, NothingPublishedError, UnknownNameError
+from spark_jobs.show.data_age import DataAge, data_age
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.recorded import check_recorded
+from tests.support.published import STATUS, publish_hours
+from tests.support.recordings import write_warehouse
+from tests.support.rows import at, interval, member, unobserved
+from tests.support.stored import write
+
+HOUR = timedelta(hours=1)
+OLD = ": older than two steps, check the recorder and the schedule"
+
+
+@pytest.mark.parametrize(
+    ("until", "text"),
+    [
+        ({}, "No snapshot was audited."),
+        ({"c": at(0)}, "The data end at 2026-03-01T10:00Z, 2 h 00 min ago"),
+        ({"c": at(-1)}, f"The data end at 2026-03-01T09:59:59Z, 2 h 00 min ago{OLD}"),
+        (
+            {"c": at(3600), "d": at(-3600), "e": at(3540)},
+            f"The data end at 2026-03-01T11:00Z, 1 h 00 min ago; of d at 2026-03-01T09:00Z, 3 h 00 min ago{OLD}",
+        ),
+    ],
+)
+def test_how_old_the_data_are(until: dict[str, datetime], text: str) -> None:
+    assert DataAge(until, HOUR).text(at(7200)) == text
+
+
+def silent_since(warehouse: Path, minute: int) -> AuditedWarehouse:
+    """Six hours from ten o'clock were audited; since that minute there are no snapshots."""
+    key = {"cluster": "c", "consumer_group": "G"}
+    steps = [key | {"step_start": at(3600 * hour)} for hour in range(6)]
+    times = [(interval(0, 60 * minute, member("c1")), 0), (unobserved(60 * minute, 3600), 0)]
+    times += [(unobserved(3600 * hour, 3600 * (hour + 1)), hour) for hour in range(1, 6)]
+    rows = [row | steps[hour] for row, hour in times]
+    written: dict[Table, Any] = {table: [] for table in OUTPUTS}
+    written |= {GROUP_STATUS: [row | STATUS for row in steps], REBALANCE_INTERVALS: rows}
+    write_warehouse(warehouse, written, 3600)
+    return open_warehouse(warehouse)
+
+
+def test_steps_without_snapshots_are_no_data(tmp_path: Path) -> None:
+    warehouse = silent_since(tmp_path, 20)
+    assert data_age(warehouse.published) == DataAge({"c": at(1200)}, HOUR)
+    assert data_age(warehouse.published, "d").until == {}
+
+
+@pytest.mark.parametrize("command", ["status", "incidents"])
+def test_the_first_line_says_where_the_data_end(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    silent_since(tmp_path, 20)
+    main([command, "--warehouse", str(tmp_path)])
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("The data end at 2026-03-01T10:20Z, ")
+    assert first.endswith(f" ago{OLD}.")
+
+
+def test_the_report_says_where_the_data_end(tmp_path: Path) -> None:
+    warehouse = replace(silent_since(tmp_path, 20), clock=lambda: at(6 * 3600))
+    text = f"Written at 2026-03-01T16:00Z. The data end at 2026-03-01T10:20Z, 5 h 40 min ago{OLD}."
+    assert text in warehouse.report(since=at(0), until=at(3600)).html
+
+
+@pytest.mark.parametrize(
+    ("now", "missing"),
+    [
+        # Ten o'clock and eleven o'clock were audited.
+        (119, []),
+        (150, []),  # The step that has not ended is not missing.
+        (190, ["2026-03-01T12:00Z/2026-03-01T14:00Z"]),
+        (13 * 60, ["2026-03-01T22:00Z/2026-03-01T23:00Z"]),
+    ],
+)
+def test_the_last_hour_counts_from_now(now: int, missing: Sequence[str], tmp_path: Path) -> None:
+    publish_hours(tmp_path, [0, 1])
+    warehouse = replace(open_warehouse(tmp_path), clock=lambda: at(60 * now))
+    assert warehouse.time(since=HOUR) == Interval(at(60 * now - 3600), at(60 * now))
+    assert [*map(str, warehouse.incidents(since=HOUR).not_audited)] == missing
+
+
+def test_what_is_in_the_future_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    publish_hours(tmp_path, [0])
+    warehouse = replace(open_warehouse(tmp_path), clock=lambda: at(7200))
+    with pytest.raises(IntervalError, match="is in the future: it is 2026-03-01T12:00Z"):
+        warehouse.incidents(since=at(7200), until=at(10_800))
+    with pytest.raises(IntervalError, match="T12:00Z/2026-03-01T13:00Z is in the future"):
+        warehouse.run("2026-03-01T10:00/2026-03-01T13:00")
+    for command in ("incidents", "run", "backfill"):
+        assert main([command, "--warehouse", str(tmp_path), "--interval", "3026-03-01/3026-03-02"]) == 3
+        assert "is in the future" in capsys.readouterr().err
+
+
+def test_severities_and_rules_that_do_not_exist_are_errors(tmp_path: Path) -> None:
+    publish_hours(tmp_path, [0], offline=[0])
+    warehouse = open_warehouse(tmp_path)
+    assert len(warehouse.incidents(severity="ERROR", rule="GROUP_OFFLINE")) == 1
+    with pytest.raises(NothingPublishedError, match=r"there is no severity error: did you mean ERROR\?"):
+        warehouse.incidents(severity="error")
+    with pytest.raises(NothingPublishedError, match="there is no rule group_ofline: did you mean GROUP_OFFLINE"):
+        warehouse.incidents(rule="group_ofline")
+
+
+def recorded(warehouse: Path) -> None:
+    """The groups payment-service of the cluster eu and billing of us, and what was seen of the topic orders."""
+    for table in SOURCES:
+        write(warehouse, table, [])
+    keys = [("eu", "payment-service"), ("us", "billing")]
+    rows = [
+        {"cluster": cluster, "consumer_group": group, "broker_name": "b", "captured_at": at(0)}
+        for cluster, group in keys
+    ]
+    write(warehouse, MEMBERSHIP_SNAPSHOTS, rows)
+    write(warehouse, ROUTE_SNAPSHOTS, [{"cluster": "eu", "topic": "ticks", "captured_at": at(0)}])
+    seen = {"cluster": "eu", "topic": "orders", "broker_name": "b", "hour": at(0), "first_at": at(0), "last_at": at(0)}
+    write(warehouse, SIGHTINGS, [seen])
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("eu", "payment-service", "orders"), None),
+        ((None, "billing", "ticks"), None),
+        (("ue", None, None), r"there is no cluster ue: did you mean us or eu\?"),
+        ((None, "payment-servic", None), r"there is no consumer group payment-servic: did you mean payment-service\?"),
+        (("us", "payment-service", None), "no consumer group payment-service in the cluster us: snapshots name 1"),
+        (("eu", "payment-service", "order"), r"no topic order in the cluster eu: did you mean orders\?"),
+    ],
+)
+def test_names_that_no_snapshot_has(names: tuple[str | None, ...], message: str | None, tmp_path: Path) -> None:
+    recorded(tmp_path)
+    stored = DeltaTables(Location.parse(str(tmp_path)))
+    if message is None:
+        check_recorded(stored, *names)
+        return
+    with pytest.raises(UnknownNameError, match=message):
+        check_recorded(stored, *names)
+
+
+def test_a_run_of_a_name_that_does_not_exist_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded(tmp_path)
+    words = ["run", "--warehouse", str(tmp_path), "--interval", "2026-03-01T10:00/2026-03-01T11:00"]
+    assert main([*words, "--group", "payment-servic"]) == 3
+    assert "did you mean payment-service?" in capsys.readouterr().err
+    assert not (tmp_path / AUDIT_RUNS.name).exists()

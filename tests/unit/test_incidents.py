@@ -1,0 +1,217 @@
+"""What a person sees of incidents: lines, a table, one in full."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from spark_jobs.cli.documents import incidents_document
+from spark_jobs.cli.show_incidents import show_incidents
+from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
+from spark_jobs.domain.model.window import SECOND
+from spark_jobs.show.incidents import Incidents
+from spark_jobs.show.text.incident_text import incident_lines, state_text, worst_first
+from tests.support.audited import at
+
+PART = IncidentPart("g", "GROUP_OFFLINE", "NOBODY_CONNECTED", "ERROR", None, "g", at(0), at(90), ("f1", "f2"))
+UNOWNED = PART._replace(rule="UNASSIGNED_QUEUE", cause="GROUP_OFFLINE", topic="t", subject="b:0-1", finding_ids=("f3",))
+
+
+def incident(**values: Any) -> Incident:
+    made = Incident(
+        incident_id="0123456789abcdef",
+        cluster="eu",
+        rule="GROUP_OFFLINE",
+        cause="NOBODY_CONNECTED",
+        causes=("NOBODY_CONNECTED",),
+        severity="ERROR",
+        headline="No consumer of g is connected",
+        opened_at=at(0),
+        resolved_at=at(90),
+        last_seen_at=at(90),
+        groups=("g",),
+        topics=("t",),
+        queues=(("t", "b", 0), ("t", "b", 1)),
+        members=(),
+        piled_up=12345,
+        unowned_queue_minutes=3.0,
+        advice="Start it.",
+        roots=(PART,),
+        consequences=(UNOWNED,),
+        costs=(GroupCost("g", 12345, 3.0),),
+    )
+    return replace(made, **values)
+
+
+def shown(console: Console, *incidents: Incident) -> list[str]:
+    show_incidents(console, incidents)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def test_incidents_are_lines_where_nobody_watches() -> None:
+    groups = ("a", "b", "c")
+    hostile = incident(severity="WARN", headline="[red]:bomb:\x1b[2J", groups=groups, resolved_at=None, piled_up=None)
+    many = incident(groups=("a", "b", "c", "d"), cluster="us", opened_at=at(0.123456))
+    assert shown(Console(file=io.StringIO(), width=40), incident(), hostile) == [
+        "ERROR GROUP_OFFLINE group=g since=2026-03-01T10:00Z (1 min 30 s) id=01234567 No consumer of g is connected",
+        "WARN GROUP_OFFLINE groups=a,b,c since=2026-03-01T10:00Z (1 min 30 s, open) id=01234567 [red]:bomb:\\x1b[2J",
+        "2 incidents: 1 ERROR, 1 WARN; 1 is open",
+    ]
+    assert shown(Console(file=io.StringIO()), incident(), many)[1] == (
+        "ERROR GROUP_OFFLINE groups=4 cluster=us since=2026-03-01T10:00Z (1 min 30 s) id=01234567 "
+        "No consumer of g is connected"
+    )
+    assert shown(Console(file=io.StringIO())) == ["No incidents."]
+
+
+def test_whose_an_incident_is() -> None:
+    one = incident(costs=(GroupCost("g", 12345, 3.0, "a"), GroupCost("h", None, 0, "b"), GroupCost("i", None, 0)))
+    assert " group=g teams=a,b since=" in shown(Console(file=io.StringIO()), one)[0]
+    terminal = Console(file=io.StringIO(), width=130, force_terminal=True, color_system=None)
+    assert any(line.split()[:4] == ["ERROR", "GROUP_OFFLINE", "g", "a,b"] for line in shown(terminal, one))
+    assert lines_of(one)[7] == "  Teams: a, b"
+    (document,) = incidents_document(Incidents([one], [], []))["incidents"]
+    assert (document["teams"], [cost["team"] for cost in document["costs"]]) == (["a", "b"], ["a", "b", None])
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_rule_and_group_are_never_cut(width: int) -> None:
+    long = incident(rule="STRANDED_WRITE_QUEUES", groups=("payment-service-orders", "b"), resolved_at=None)
+    terminal = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
+    text = "\n".join(shown(terminal, long, incident(cluster="eu-prod")))
+    for name in ("STRANDED_WRITE_QUEUES", "payment-service-orders", "and 1 more", "01234567", "eu-prod"):
+        assert name in text
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_the_worst_comes_first_and_the_end_of_the_recording_last() -> None:
+    by_hand = [
+        incident(resolved_at=None, piled_up=None),
+        incident(piled_up=7),
+        incident(piled_up=7, opened_at=at(-1)),
+        incident(piled_up=None),
+        incident(severity="WARN", resolved_at=None, piled_up=9),
+        incident(severity="INFO"),
+        incident(severity="INFO", rule="UNOBSERVED", resolved_at=None, piled_up=99),
+    ]
+    assert worst_first(reversed(by_hand)) == by_hand
+
+
+@pytest.mark.parametrize(
+    ("width", "headlines", "costs"),
+    [(72, 0, [[], []]), (80, 0, [["12,345"], ["unknown"]]), (120, 1, [["12,345"], ["unknown"]])],
+)
+def test_an_incident_is_one_line_of_a_table(width: int, headlines: int, costs: list[list[str]]) -> None:
+    """Rule and group stay; what a terminal has no room for is left out; a sentence that is too long ends with the
+    line.
+    """
+    terminal = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
+    hostile = incident(headline="[red]x\x9b " + "y" * 200, resolved_at=None, piled_up=None)
+    lines = shown(terminal, incident(), hostile)
+    rows = [line.split() for line in lines]
+    assert rows[0] == ["Incidents", "(UTC)"]
+    span = ["03-01", "10:00", "1", "min", "30"]
+    named, headline = ["ERROR", "GROUP_OFFLINE", "g"], ["No", "consumer", "of", "g", "is", "connected"]
+    assert [*named, *span, "s", *costs[0], "01234567", *(headline * headlines)] == rows[4]
+    hostile_row = [*named, *span, "s,", "open", *costs[1], "01234567", *(["[red]x\\x9b"] * headlines)]
+    assert rows[5][: len(hostile_row)] == hostile_row
+    assert [word[-2:] for word in rows[5][len(hostile_row) :]] == ["y…"] * headlines
+    assert rows[-1] == ["2", "incidents:", "2", "ERROR;", "1", "is", "open"]
+    assert max(map(len, lines)) <= width
+    assert len(lines) == 8
+
+
+def lines_of(one: Incident) -> list[str]:
+    return [f"{'  ' * line.indent}{line.text}" for line in incident_lines(one)]
+
+
+def test_one_in_full_says_what_when_where_and_what_to_do() -> None:
+    assert lines_of(incident()) == [
+        "No consumer of g is connected (cluster eu)",
+        "ERROR GROUP_OFFLINE, NOBODY_CONNECTED; incident 0123456789abcdef",
+        "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s).",
+        "What to do: Start it.",
+        "",
+        "Where",
+        "  Group: g",
+        "  Topic: t",
+        "  2 queues: t b:0-1",
+        "  12,345 messages piled up.",
+        "  Queues had no owner for 3.0 queue-minutes in total.",
+        "",
+        "Findings of the cause",
+        "  ERROR GROUP_OFFLINE (NOBODY_CONNECTED) in g",
+        "    From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z, 2 findings.",
+        "",
+        "Consequences",
+        "  ERROR UNASSIGNED_QUEUE (GROUP_OFFLINE) in g, t: b:0-1",
+        "    From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z, 1 finding.",
+    ]
+
+
+def test_what_is_not_known_to_be_over_says_so() -> None:
+    assert lines_of(incident(resolved_at=None))[2] == (
+        "Open since 2026-03-01T10:00Z: it was last seen at 2026-03-01T10:01:30Z (1 min 30 s), and nothing is known "
+        "after that."
+    )
+    assert lines_of(incident(resolved_at=at(90) + 60 * SECOND))[2] == (
+        "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s), perhaps longer: it was gone at "
+        "2026-03-01T10:02:30Z, the time between is unknown."
+    )
+
+
+def test_what_was_over_because_its_group_was_deleted_says_so() -> None:
+    deleted = incident(resolution="DELETED", resolved_at=at(110))
+    assert lines_of(deleted)[2] == (
+        "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s); the group was deleted at 2026-03-01T10:01:50Z: "
+        "no broker listed it any more."
+    )
+    assert "; the last of its groups was deleted at " in lines_of(replace(deleted, groups=("g", "h")))[2]
+    of_topic = replace(deleted, resolution="TOPIC_DELETED", topics=("t",))
+    assert "; the topic was deleted at 2026-03-01T10:01:50Z: no broker" in lines_of(of_topic)[2]
+    assert "; the last of its topics was deleted at " in lines_of(replace(of_topic, topics=("t", "u")))[2]
+    assert ", topic deleted, " in state_text(of_topic)
+    assert state_text(deleted) == ("2026-03-01T10:00Z – 2026-03-01T10:01:50Z, group deleted, 12,345 messages piled up")
+    assert "(1 min 30 s, deleted)" in shown(Console(file=io.StringIO(), width=40), deleted)[0]
+
+
+def test_causes_before_the_worst_and_long_lists() -> None:
+    lines = lines_of(
+        incident(causes=("B", "A"), cause="A", groups=tuple(f"g{n:02}" for n in range(22)), roots=(PART,) * 23)
+    )
+    assert lines[1] == "ERROR GROUP_OFFLINE, A, at times B; incident 0123456789abcdef"
+    assert lines[6].endswith("g18, g19 and 2 more")
+    assert "  … and 3 more." in lines
+
+
+def test_a_client_with_the_name_of_its_group_is_named() -> None:
+    unseen = PART._replace(rule="GHOST_MEMBER", cause="C", client_id="g")
+    other = unseen._replace(consumer_group="h", subject="h", client_id="h")
+    lines = [line.text for line in incident_lines(incident(roots=(unseen, other), consequences=()))]
+    assert "ERROR GHOST_MEMBER (C) in g: g" in lines
+    assert "ERROR GHOST_MEMBER (C) in h: h" in lines
+
+
+def test_what_is_said_of_many_groups_is_said_once() -> None:
+    """Of whole groups, less than a minute apart; not of others, and not of a second time."""
+    unseen = PART._replace(rule="UNOBSERVED", cause="NO_SNAPSHOTS", severity="INFO", finding_ids=("f",))
+    several = [
+        unseen._replace(consumer_group=name, subject=name, start=at(second), end=at(end))
+        for name, second, end in (("a", 0, 900), ("b", 59, 900), ("c", 0, 959), ("d", 60, 900), ("e", 61, 961))
+    ]
+    lines = [line.text for line in incident_lines(incident(roots=(*several, UNOWNED), consequences=()))]
+    assert lines[lines.index("Findings of the cause") + 1 :] == [
+        "INFO UNOBSERVED (NO_SNAPSHOTS) in a, b, c",
+        "From 2026-03-01T10:00Z to 2026-03-01T10:15:59Z, 3 findings.",
+        "INFO UNOBSERVED (NO_SNAPSHOTS) in d",
+        "From 2026-03-01T10:01Z to 2026-03-01T10:15Z, 1 finding.",
+        "INFO UNOBSERVED (NO_SNAPSHOTS) in e",
+        "From 2026-03-01T10:01:01Z to 2026-03-01T10:16:01Z, 1 finding.",
+        "ERROR UNASSIGNED_QUEUE (GROUP_OFFLINE) in g, t: b:0-1",
+        "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z, 1 finding.",
+    ]

@@ -1,0 +1,165 @@
+"""What set-up fetches, and where to; what a wheel is made of; what a command says that lacks a package."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.cli.main import main
+from spark_jobs.errors import SetupError
+from spark_jobs.installation import PREFIX, ROOT, fetched
+from spark_jobs.runtime.extras import needed_extra
+from spark_jobs.runtime.session import JARS_DIR
+from spark_jobs.setup.jars import fetch_jars, fetch_tools, jar_names
+from tests.end_to_end.release.environments import clean_copy, environment, must
+
+
+def with_prefix() -> Callable[[str], str]:
+    """The function of setup.py, which builds nothing when it is only imported."""
+    # Setuptools brings a distutils of its own, and refuses to load after another one.
+    for name in [name for name in sys.modules if name.partition(".")[0] == "distutils"]:
+        del sys.modules[name]
+    pytest.importorskip("setuptools")
+    spec = importlib.util.spec_from_file_location("setup_script", ROOT / "setup.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function: Callable[[str], str] = module.with_prefix
+    return function
+
+
+def test_imports_get_the_name_of_the_package_and_nothing_else_does() -> None:
+    code = (
+        '"""A line of text:\nfrom schemas import nothing\n"""\n'
+        "from schemas import (\n    FINDINGS,\n)\nfrom schemas_of_others import x\n"
+        "if x:\n    from  spark_jobs.errors import ExitCode; from expectations.rows import y\n"
+        'z = "spark_jobs.errors"\n'
+    )
+    assert with_prefix()(code) == (
+        '"""A line of text:\nfrom schemas import nothing\n"""\n'
+        "from rebalance_audit.schemas import (\n    FINDINGS,\n)\nfrom schemas_of_others import x\n"
+        "if x:\n    from  rebalance_audit.spark_jobs.errors import ExitCode; "
+        "from rebalance_audit.expectations.rows import y\n"
+        'z = "spark_jobs.errors"\n'
+    )
+
+
+def test_an_import_that_cannot_get_it_is_refused() -> None:
+    with pytest.raises(SyntaxError, match="line 2"):
+        with_prefix()("import sys\nimport schemas.table\n")
+
+
+def test_a_checkout_has_its_folders_at_its_top() -> None:
+    assert PREFIX == ""
+    assert Path(__file__).parents[2] == ROOT
+
+
+def test_an_editable_installation_of_a_clean_clone_is_the_clone(tmp_path: Path) -> None:
+    clone = clean_copy(tmp_path / "clone")
+    fresh = environment(tmp_path)
+    fresh.install("--no-deps", "--editable", str(clone))
+    where = "import spark_jobs.installation as it; print(it.ROOT)"
+    assert must(fresh("python", "-c", where)) == f"{clone}\n"
+
+
+def test_what_is_fetched_goes_to_the_cache_where_the_environment_is_not_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    environment = tmp_path / "environment" / "share" / "rebalance-audit"
+    assert fetched("jars") == environment / "jars"
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert fetched("jars") == tmp_path / "cache" / "rebalance-audit" / "jars"
+    (environment / "jars").mkdir(parents=True)  # its owner has fetched them
+    assert fetched("jars") == environment / "jars"
+
+
+@pytest.mark.parametrize("inside", ["", "jars"])
+def test_jars_are_copied_from_a_folder_by_either_name(inside: str, tmp_path: Path) -> None:
+    source = tmp_path / "source" / inside
+    source.mkdir(parents=True)
+    first, second = jar_names()
+    shutil.copy(JARS_DIR / first, source)
+    target = tmp_path / "target" / "jars"
+    with pytest.raises(
+        SetupError, match=r"Delta's jars cannot be copied, nothing was changed: .* lacks delta-storage-"
+    ):
+        fetch_jars(target, tmp_path / "source")
+    assert list(target.parent.iterdir()) == []
+    (source / second).write_bytes(b"half of a jar")
+    with pytest.raises(SetupError, match="or a part of it"):
+        fetch_jars(target, tmp_path / "source")
+    (source / second).unlink()
+    shutil.copy(JARS_DIR / second, source / second.removeprefix("io.delta_"))  # as Maven calls it
+    fetch_jars(target, tmp_path / "source")
+    assert sorted(file.name for file in target.iterdir()) == sorted(jar_names())
+
+
+def test_the_admin_client_is_copied_with_all_that_lies_beside_it(tmp_path: Path) -> None:
+    for name in ("rocketmq-tools-5.4.0.jar", "fastjson2-2.0.jar"):
+        shutil.copy(JARS_DIR / jar_names()[1], tmp_path / name)
+    fetch_tools(tmp_path / "rocketmq", "5.4.0", tmp_path)
+    names = {file.name for file in (tmp_path / "rocketmq").iterdir()}
+    assert names == {"org.apache.rocketmq_rocketmq-tools-5.4.0.jar", "fastjson2-2.0.jar"}
+
+
+def test_dags_are_written_beside_those_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / ".airflowignore").write_text("theirs.py")
+    for _ in range(2):
+        assert main(["dags", "--to", str(tmp_path)]) == 0
+        ignored = (tmp_path / ".airflowignore").read_text().split()
+        assert ignored == ["theirs.py", "rebalance_audit_tasks.py", "rebalance_audit_factory.py"]
+    names = ["factory.py", "hourly.py", "late.py", "maintain.py", "tasks.py"]
+    written = capsys.readouterr().out.splitlines()[:6]
+    assert written == [*(f"{tmp_path}/rebalance_audit_{name}" for name in names), f"{tmp_path}/.airflowignore"]
+    for name in names:
+        file = f"rebalance_audit_{name}"
+        assert (tmp_path / file).read_bytes() == (ROOT / "dags" / file).read_bytes()
+    assert main(["dags", "--to", str(tmp_path / ".airflowignore")]) == 3
+    assert "the DAGs cannot be written to" in capsys.readouterr().err
+
+
+def test_examples_are_written_into_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "new" / "examples"
+    for _ in range(2):
+        assert main(["examples", "--to", str(folder)]) == 0
+    names = [*("demo.yaml", "grafana-dashboard.json", "notebook.ipynb", "prometheus-rules.yml")]
+    names += ["rebalance-audit-capture.service", "recording.jsonl.gz", "routes.yaml"]
+    assert capsys.readouterr().out.splitlines() == [f"{folder}/{name}" for name in names] * 2
+    assert all((folder / name).read_bytes() == (ROOT / "examples" / name).read_bytes() for name in names)
+    assert main(["examples", "--to", str(folder / "demo.yaml")]) == 3
+    assert "the examples cannot be written to" in capsys.readouterr().err
+
+
+def test_what_was_fetched_can_be_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (fetched("jars")).mkdir(parents=True)
+    (tmp_path / "rebalance-audit").mkdir()
+    assert main(["setup", "--remove"]) == 0
+    assert main(["setup", "--remove"]) == 0  # nothing to do
+    assert [path.name for path in tmp_path.rglob("*")] == ["share"]
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"),
+    [("pyspark.sql", "spark"), ("delta-spark", "spark"), ("great_expectations", "spark"), ("obstore.store", "s3")],
+)
+def test_a_missing_package_is_one_of_an_extra(name: str, extra: str) -> None:
+    missing = needed_extra(ModuleNotFoundError(f"No module named '{name}'", name=name))
+    assert str(missing).endswith(
+        f"which is not installed: install rebalance-audit with its extra [{extra}] (docs/install.md)"
+    )
+
+
+def test_another_missing_module_is_a_bug() -> None:
+    assert needed_extra(ModuleNotFoundError("No module named 'x'", name="x")) is None
+    assert needed_extra(ImportError("cannot import")) is None

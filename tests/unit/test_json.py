@@ -1,0 +1,241 @@
+"""docs/json.md lists what `--json` prints, key by key, and rows for programs have the same types. No Spark."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import rebalance_audit
+from schemas import AUDIT_RUNS, FINDINGS, TABLES
+from spark_jobs.cli import validation
+from spark_jobs.cli.commands import COMMANDS as ALL
+from spark_jobs.cli.commands import backfill, late
+from spark_jobs.cli.documents import as_json, run_document
+from spark_jobs.cli.main import main
+from spark_jobs.errors import ExitCode, PublishConflictError
+from spark_jobs.ingest.load import IngestReport
+from spark_jobs.installation import ROOT
+from spark_jobs.operate.backfill import Audited, Backfill, Failed
+from spark_jobs.operate.late import Reaudit
+from spark_jobs.operate.retention import ExpiredRows
+from spark_jobs.operate.upgrade import Upgraded
+from spark_jobs.operate.upkeep import Maintained
+from spark_jobs.operate.validate import Validation
+from spark_jobs.operate.verify import Verified
+from spark_jobs.pipeline.quality.checks import Result
+from spark_jobs.pipeline.run import RunResult
+from spark_jobs.store.arrow_types import arrow_schema
+from tests.support.recordings import HOUR
+
+_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+#: By kind of value as the page calls it, whether a value is one.
+_IS: Mapping[str, Callable[[Any], bool]] = {
+    "text": lambda value: isinstance(value, str),
+    "integer": lambda value: type(value) is int,
+    "number": lambda value: type(value) in (int, float),
+    "boolean": lambda value: isinstance(value, bool),
+    "time": lambda value: bool(re.fullmatch(_TIME, value)),
+    "interval": lambda value: bool(re.fullmatch(f"{_TIME}/{_TIME}", value)),
+    "object": lambda value: isinstance(value, dict),
+    "map": lambda value: isinstance(value, dict),
+}
+_BY_NAME = {table.name: table for table in TABLES}
+#: Columns that a page's words leave out of a table.
+_LEFT_OUT = {
+    "without its key": ("cluster", "consumer_group", "step_start"),
+    "without those of the run": ("run_id", "checked_at"),
+}
+#: By path, the kind of its values; the path of a list is that of its elements.
+Keys = dict[str, str]
+
+
+def documented() -> dict[str, Keys]:
+    """By section of the page, its keys."""
+    sections: dict[str, Keys] = {}
+    for section in re.split("^## ", (ROOT / "docs" / "json.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        title, _, body = section.partition("\n")
+        keys = sections[title] = Keys()
+        for path, kind, meaning in re.findall(r"^\| `(\S+)` \| (\w+) \| (.*) \|$", body, re.MULTILINE):
+            keys[_plain(path)] = kind.removesuffix("s") if path.endswith("[]") else kind
+            keys |= {f"{_plain(path)}.{name}": kind for name, kind in _of_columns(meaning).items()}
+            if reference := re.search(r"keys of `(.*?)`", meaning):
+                keys[f"{_plain(path)} = {_plain(reference[1])}"] = ""
+    return {title: _resolved(keys, sections) for title, keys in sections.items()}
+
+
+def _plain(path: str) -> str:
+    return path.replace("[]", "")
+
+
+def _of_columns(meaning: str) -> Keys:
+    """The keys of the table that a meaning names."""
+    table = re.search(r"columns of \[`(\w+)`\]", meaning)
+    left_out = next((names for words, names in _LEFT_OUT.items() if words in meaning), ())
+    fields = arrow_schema(_BY_NAME[table[1]]) if table else ()
+    return Keys(pair for field in fields if field.name not in left_out for pair in _of_field(field, ""))
+
+
+def _of_field(field: pa.Field, above: str) -> Iterator[tuple[str, str]]:
+    kind = field.type.value_type if pa.types.is_list(field.type) else field.type
+    yield above + field.name, _kind(kind)
+    if pa.types.is_struct(kind):
+        for inner in kind:
+            yield from _of_field(inner, f"{above}{field.name}.")
+
+
+def _kind(kind: pa.DataType) -> str:
+    names = {"string": "text", "bool": "boolean", "double": "number", "int32": "integer", "int64": "integer"}
+    if pa.types.is_nested(kind):
+        return "map" if pa.types.is_map(kind) else "object"
+    return "time" if pa.types.is_timestamp(kind) else names[str(kind)]
+
+
+def _resolved(keys: Keys, sections: Mapping[str, Keys]) -> Keys:
+    """The keys, with those of other paths in the place of references to them; these may refer again."""
+    while references := [path for path in keys if " = " in path]:
+        for path in references:
+            del keys[path]
+            here, _, there = path.partition(" = ")
+            if there.endswith(" --json"):
+                keys |= {f"{here}.{name}": kind for name, kind in sections[there.removesuffix(" --json")].items()}
+                continue
+            of = {name.removeprefix(there): kind for name, kind in keys.items() if name.startswith(f"{there}.")}
+            keys |= {here + rest: kind for rest, kind in of.items()}
+    return keys
+
+
+def printed(document: Mapping[str, Any], keys: Keys, above: str = "") -> Iterator[tuple[str, Any]]:
+    """Every (path, value) of the document, that of each element of a list; nothing below a map."""
+    for name, value in document.items():
+        for element in value if isinstance(value, list) else [value]:
+            path = above + name
+            yield path, element
+            if isinstance(element, dict) and keys.get(path) != "map":
+                yield from printed(element, keys, f"{path}.")
+        if value == []:
+            yield above + name, None
+
+
+_GROUP = "--group payment-service"
+_TIMES = "2026-11-21T02:03/2026-11-21T02:07 2026-11-21T02:07/2026-11-21T02:17"
+#: By section of the page the commands that print such a document.
+COMMANDS = {
+    "status": ["status"],
+    "incidents": ["incidents", "incidents --interval 2026-11-21T01:00/2026-11-21T03:00"],
+    "explain": [
+        f"explain {_GROUP} --at 2026-11-21T02:10",
+        "explain --group batch-export --at 2026-11-21T02:20",
+        f"explain {_GROUP} --at 2026-11-21T02:59",
+        f"explain {_GROUP} --at 2026-11-21T02:00",
+    ],
+    "trends": ["trends"],
+    "runs": ["runs"],
+    "clients": ["clients 172 --interval 2026-11-21T02:00/2026-11-21T03:00"],
+    "compare": [f"compare {_TIMES} {_GROUP}"],
+    "what-if": [f"what-if {_GROUP} --autoscale lag=500,max=4,min=2,every=1m,down-after=2m,start=0s"],
+    "what-if --plan": [f"what-if {_GROUP} --plan 1"],
+    "what-if --size": [f"what-if {_GROUP} --size"],
+    "what-if --size, all groups": ["what-if --size"],
+    "validate --sources": ["validate --sources"],
+}
+TABLE = {section for section in COMMANDS if not section.startswith(("explain", "what-if", "validate"))}
+_RESULT = RunResult(dict.fromkeys(AUDIT_RUNS.columns), [{**dict.fromkeys(FINDINGS.columns), "team": "t"}], ["w"], ["q"])
+_FAILED = Result(HOUR.start, "findings", "e", "c", "critical", False, 0.5, 1, 2.0, ["x"])
+_EXPIRED = ExpiredRows("t", 1, HOUR.start, HOUR.end)
+#: By section of the page, documents of commands that start Spark.
+DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
+    "ingest": [vars(IngestReport(span=(HOUR.start, HOUR.end)))],
+    "run": [run_document(_RESULT)],
+    "backfill": [
+        backfill._backfill_document(
+            HOUR,
+            Backfill({HOUR: Audited("r", {}, ["w"], ["q"])}, {HOUR: Failed("E", "r", ExitCode.USAGE)}),
+            [HOUR],
+        )
+    ],
+    "late": [
+        {"interval": HOUR, "late": [late._reaudit_document(Reaudit(HOUR, outcome))]}
+        for outcome in (_RESULT, PublishConflictError("e"))
+    ],
+    "validate": [validation._validation_document(Validation("r", HOUR, [_FAILED], Path("p")), [_FAILED])],
+    "verify": [vars(Verified("r", HOUR, {}, "1", "2"))],
+    "maintain": [
+        {
+            "tables": [Maintained("t", 2, 1, 9, 8, 1, 2, 30)],
+            "upgraded": [Upgraded("t", "created")],
+            "deleted": [_EXPIRED],
+        },
+        {"would_delete": [_EXPIRED]},
+    ],
+}
+
+
+def _asked(command: str, example_warehouse: str, capsys: pytest.CaptureFixture[str]) -> Mapping[str, Any]:
+    capsys.readouterr()
+    assert main([*command.split(), "--warehouse", example_warehouse, "--json", "--quiet"]) in (0, 2), command
+    document: Mapping[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def test_every_command_with_json_is_on_the_page() -> None:
+    described = {section.split(" ")[0] for section in documented()}
+    assert described == {name for name, command in ALL.items() if "--json" in command.options}
+    assert documented().keys() == COMMANDS.keys() | DOCUMENTS.keys()
+
+
+@pytest.mark.parametrize("section", [*COMMANDS, *DOCUMENTS])
+def test_the_page_lists_every_key(section: str, example_warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    keys = documented()[section]
+    documents = [_asked(command, example_warehouse, capsys) for command in COMMANDS.get(section, ())]
+    documents += [json.loads(as_json(document)) for document in DOCUMENTS.get(section, ())]
+    found = [pair for document in documents for pair in printed(document, keys)]
+    paths = {path for path, _ in found}
+    assert sorted(paths - keys.keys()) == [], "printed, but not on the page"
+    filled = {path for path, value in found if isinstance(value, dict)}
+    below = {path for path in keys if "." not in path or path.rpartition(".")[0] in filled}
+    assert sorted(below - paths) == [], "on the page, but not printed"
+    wrong = [(path, value) for path, value in found if value is not None and not _IS[keys[path]](value)]
+    assert wrong[:3] == [], "of another kind than the page says"
+
+
+@pytest.mark.parametrize("section", sorted(TABLE))
+def test_columns_have_one_type_whatever_the_rows_hold(
+    section: str, example_warehouse: str, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also without any row."""
+
+    def written(command: str) -> pa.Table:
+        assert main([*command.split(), "--warehouse", example_warehouse, "--format", "parquet", "--quiet"]) in (0, 2)
+        return parquet.read_table(io.BytesIO(capsysbinary.readouterr().out))
+
+    table = written(COMMANDS[section][0])
+    assert table.num_rows
+    assert not [field.name for field in table.schema if pa.types.is_null(field.type)]
+    times = {field.name for field in table.schema if pa.types.is_timestamp(field.type)}
+    assert all(table.schema.field(name).type.tz == "UTC" for name in times)
+    nothing = {"incidents": "incidents --rule REBALANCE_STORM --severity ERROR", "clients": "clients nobody"}
+    if section in nothing:
+        none = written(nothing[section])
+        assert (none.num_rows, none.schema) == (0, table.schema)
+
+
+def test_a_table_without_rows_has_its_columns(example_warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["clients", "nobody", "--warehouse", example_warehouse, "--format", "csv"]) == 2
+    assert capsys.readouterr().out == (
+        "cluster,consumer_group,client_id,client_addr,language,version,first_seen,last_seen,topics\n"
+    )
+
+
+def test_iterating_an_answer_gives_its_table(example_warehouse: str) -> None:
+    answers = rebalance_audit.open(example_warehouse)
+    for answer in (answers.status(), answers.incidents(), answers.trends(), answers.findings()):
+        assert len(answer) > 1
+        assert pa.Table.from_pylist([*answer], answer.to_arrow().schema) == answer.to_arrow()

@@ -1,0 +1,266 @@
+"""Runs, clients, incidents by what they are about; the last hour, other zones, CSV and Parquet. No Spark."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
+from spark_jobs.cli.commands.clients import show_clients
+from spark_jobs.cli.commands.runs import show_runs
+from spark_jobs.cli.documents import answered
+from spark_jobs.cli.main import main
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.show.clients import CLIENT_SCHEMA, ClientSeen
+from tests.support.consoles import shown
+from tests.support.published import STATUS
+from tests.support.recordings import write_warehouse
+from tests.support.rows import at, finding, interval, member
+from tests.support.stored import audit_run, write
+
+HOUR = 3600
+
+
+def row(group: str, topic: str, start: float, end: float, *members: dict[str, Any]) -> dict[str, Any]:
+    key = {"cluster": "c", "consumer_group": group, "step_start": at(start // HOUR * HOUR), "topic": topic}
+    return interval(start, end, *members) | key
+
+
+def hung(group: str, hour: int, minutes: tuple[int, int], **values: Any) -> dict[str, Any]:
+    start, end = (at(hour * HOUR + 60 * minute) for minute in minutes)
+    named = {"rule": "CLIENT_HUNG", "cause": "NO_ANSWER", "cluster": "c", "consumer_group": group, "subject": "h1@7"}
+    subject = values.get("subject", "h1@7")
+    client_id = None if subject == group else subject
+    evidence = {
+        "client_ids": [] if client_id is None else [client_id],
+        "connections": [],
+        "backlog_max": values.pop("most", None),
+    }
+    times = {"start": start, "end": end, "step_start": at(hour * HOUR), "finding_id": f"{group}{hour}{minutes}"}
+    return finding(**(named | times | values), evidence=evidence, client_id=client_id)
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    """Two groups and two hours: h1 is in both groups, in G for the first hour, and hung there twice."""
+    first, second = member("h1@7", "10.0.0.1:5"), member("h2@7", None)
+    intervals = [
+        row("G", "T", 0, HOUR, first, second),
+        row("G", "%RETRY%G", 0, HOUR, first, second),
+        row("G", "U", 600, HOUR, first),
+        row("G", "T", HOUR, 2 * HOUR, second),
+        row("H", "T", HOUR, 2 * HOUR, member("H1@8", "10.0.0.1:6")),
+    ]
+    findings = [
+        hung("G", 0, (10, 20), most=7),
+        hung("G", 0, (40, 45), severity="WARN", subject="h2@7", most=90),
+        hung("H", 1, (0, 30), rule="GROUP_OFFLINE", cause="NOBODY_CONNECTED", subject="H", severity="ERROR"),
+    ]
+    steps = [
+        STATUS | {"cluster": "c", "consumer_group": group, "step_start": at(hour * HOUR)}
+        for group, hour in (("G", 0), ("G", 1), ("H", 1))
+    ]
+    steps[1] |= {"worst_severity": "WARN", "backlog_end": 5}
+    steps[2] |= {"backlog_end": 90}
+    filled = {FINDINGS: findings, GROUP_STATUS: steps, REBALANCE_INTERVALS: intervals}
+    write_warehouse(tmp_path, filled | {ALLOCATIONS: [], QUEUE_PROGRESS: []}, HOUR)
+    return tmp_path
+
+
+Ask = Callable[..., list[str]]
+
+
+@pytest.fixture
+def ask(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
+    """Runs a command on the warehouse, and returns the lines that it prints."""
+
+    def lines(command: str, code: int = 0) -> list[str]:
+        assert main([*command.split(), "--warehouse", str(warehouse)]) == code, command
+        return capsys.readouterr().out.splitlines()
+
+    return lines
+
+
+def documents(ask: Ask, command: str, name: str) -> list[dict[str, Any]]:
+    """What stands under that name in the JSON that the command prints."""
+    rows: list[dict[str, Any]] = json.loads("".join(ask(f"{command} --json")))[name]
+    return rows
+
+
+def test_a_client_is_found_in_all_its_groups(ask: Ask) -> None:
+    """By a part of its id, in whatever case, or of its address; retry topics are left out."""
+    first = "cluster=c group=G client=h1@7 address=10.0.0.1:5 2026-03-01T10:00Z/2026-03-01T11:00Z topics=T,U"
+    second = "cluster=c group=H client=H1@8 address=10.0.0.1:6 2026-03-01T11:00Z/2026-03-01T12:00Z topics=T"
+    day = "as audited in 2026-02-28T12:00Z/2026-03-01T12:00Z."
+    both = [first, second, f"2 connections in 2 groups, {day}"]
+    assert ask("clients h1@") == both
+    assert ask("clients 10.0.0.1") == both
+    assert ask("clients 10.0.0.1:6") == [second, f"1 connection in 1 group, {day}"]
+    assert ask("clients h1 --group G")[:-1] == [first]
+    assert ask("clients h1 --interval 2026-03-01T11:00/2026-03-01T12:00")[:-1] == [second]
+    assert ask("clients h1 --last 1h", code=2)[0].startswith("no such client id or address, as audited in 20")
+    assert ask("clients nobody", code=2) == [f"no such client id or address, {day}"]
+    (client,) = documents(ask, "clients h2", "clients")
+    assert (client["first_seen"], client["last_seen"]) == ("2026-03-01T10:00:00Z", "2026-03-01T12:00:00Z")
+    assert client["client_addr"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("", ["G h1@7", "H", "G h2@7"]),
+        ("--interval 2026-03-01T11:00/2026-03-01T12:00", ["H"]),
+        ("--interval 2026-03-01T10:00/2026-03-01T12:00", ["G h1@7", "H", "G h2@7"]),
+        ("--rule client_hung", ["G h1@7", "G h2@7"]),
+        ("--severity warn", ["G h2@7"]),
+        ("--client H1", ["G h1@7"]),
+        ("--id {beginning}", ["H"]),
+        ("--sort newest", ["H", "G h2@7", "G h1@7"]),
+        ("--sort oldest", ["G h1@7", "G h2@7", "H"]),
+        ("--sort longest", ["H", "G h1@7", "G h2@7"]),
+        ("--sort piled-up", ["G h2@7", "G h1@7", "H"]),
+    ],
+)
+def test_incidents_by_what_they_are_about(options: str, expected: list[str], ask: Ask) -> None:
+    of_h = documents(ask, "incidents --group H", "incidents")
+    options = options.format(beginning=of_h[0]["incident_id"][:8])
+    incidents = documents(ask, f"incidents {options}", "incidents")
+    assert [" ".join((*incident["groups"], *incident["members"])) for incident in incidents] == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [("", ["G", "H"]), ("--all", ["G", "H"]), ("--all --sort backlog", ["H", "G"]), ("--group H", ["H"])],
+)
+def test_groups_that_are_asked_for(options: str, expected: list[str], ask: Ask) -> None:
+    lines = ask(f"status {options}")
+    assert re.findall(r"^\S+ .*?(?:group=)?([GH]) ", "\n".join(lines), re.MULTILINE) == expected
+    rows = ask("status --sort backlog --format logfmt")
+    assert [line.split()[2] for line in rows] == ["consumer_group=H", "consumer_group=G"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("status --sort newest", "argument --sort: invalid choice: 'newest' (choose from"),
+        ("incidents --sort backlog", "argument --sort: invalid choice: 'backlog' (choose from"),
+        ("incidents --rule HUNG", "there is no rule HUNG: did you mean CLIENT_HUNG?"),
+        ("incidents --last 1h --interval 2026-03-01/2026-03-02", "--interval: not allowed with argument --last"),
+        ("incidents --json --format csv", "--format: not allowed with argument --json"),
+        ("incidents --last soon", "argument --last: invalid"),
+        ("incidents --tz Berlin", "argument --tz: there is no time zone Berlin: did you mean Europe/Berlin?"),
+        ("report", "one of the arguments --interval --last is required"),
+    ],
+)
+def test_what_cannot_be_asked(line: str, message: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*line.split(), "--warehouse", str(warehouse)]) == 3
+    assert message in capsys.readouterr().err
+
+
+def test_times_are_shown_in_another_zone(ask: Ask) -> None:
+    """Winter in Berlin is an hour ahead. For a program it stays UTC, and the next command says it as well."""
+    (age, line, _) = ask("incidents --client h1 --tz Europe/Berlin")
+    assert age.startswith("The data end at 2026-03-01T13:00+01:00, ")
+    assert "since=2026-03-01T11:10+01:00 (10 min 00 s)" in line
+    assert "2026-03-01T10:10:00Z" in "".join(ask("incidents --client h1 --tz Europe/Berlin --json"))
+    assert "2026-03-01T10:10Z" in "".join(ask("incidents --client h1"))
+    lines = ask("explain --group G --at 2026-03-01T10:15 --tz Asia/Kolkata")
+    assert lines[0] == "G (cluster c) at 2026-03-01T15:45+05:30"
+    assert "All times are Asia/Kolkata; the audited step is 2026-03-01T15:30+05:30/2026-03-01T16:30+05:30." in lines[1]
+
+
+def test_rows_for_programs(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert main(["incidents", "--warehouse", str(warehouse), "--client", "h1", "--format", "csv"]) == 0
+    (incident,) = csv.DictReader(io.StringIO(capsysbinary.readouterr().out.decode()))
+    assert (incident["severity"], incident["opened_at"]) == ("ERROR", "2026-03-01T10:10:00Z")
+    assert json.loads(incident["members"]) == ["h1@7"]
+    assert (incident["piled_up"], json.loads(incident["costs"])[0]["consumer_group"]) == ("7", "G")
+    for command, rows in (("incidents", 3), ("status", 2), ("trends", 10), ("runs", 1), ("clients h1", 2)):
+        assert main([*command.split(), "--warehouse", str(warehouse), "--format", "parquet"]) == 0
+        assert parquet.read_table(io.BytesIO(capsysbinary.readouterr().out)).num_rows == rows
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["runs", "--warehouse", str(warehouse), "--format", "parquet"]) == 3
+
+
+def test_logfmt_is_a_line_per_row(capsys: pytest.CaptureFixture[str]) -> None:
+    """Text that is not one plain word is quoted, and nothing steers a terminal; what is unknown has no value."""
+    schema = pa.schema(
+        {"g": pa.string(), "n": pa.float64(), "x": pa.list_(pa.string()), "at": pa.timestamp("us", "UTC")}
+    )
+    rows = [
+        {"g": "a=b", "n": 1.5, "x": None, "at": at(0)},
+        {"g": 'a\x1b[2J\n"\u202e', "n": 0.5, "x": ["c d"], "at": None},
+    ]
+    assert answered(Namespace(json=False, format="logfmt"), {}, lambda: pa.Table.from_pylist(rows, schema))
+    assert capsys.readouterr().out.splitlines() == [
+        'g="a=b" n=1.5 x= at=2026-03-01T10:00:00Z',
+        r'g="a\u001b[2J\n\"\u202e" n=0.5 x="[\"c d\"]" at=',
+    ]
+
+
+def test_csv_steers_no_terminal(
+    warehouse: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A program gets the name itself, which may break its line."""
+    row = ClientSeen("c", "g", "a\x1b[2J\nb", None, None, None, at(0), at(60), [])._asdict()
+    table = pa.Table.from_pylist([row], CLIENT_SCHEMA)
+    arguments = Namespace(json=False, format="csv")
+    assert answered(arguments, {}, lambda: table)
+    first = capsys.readouterr().out
+    assert next(csv.DictReader(io.StringIO(first)))["client_id"] == "a\x1b[2J\nb"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert answered(arguments, {}, lambda: table)
+    text = capsys.readouterr().out
+    assert "a\\x1b[2J" in text
+    assert all(character.isprintable() or character == "\n" for character in text)
+
+
+def run(number: int, **values: Any) -> dict[str, Any]:
+    """A run of one hour, of everything."""
+    of_run = dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), f"r{number}")
+    hour = Interval(at(number * HOUR), at((number + 1) * HOUR))
+    return audit_run(hour, {}, finished_at=at(9 * HOUR + number)) | of_run | values
+
+
+def test_runs_are_listed_with_what_became_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, AUDIT_RUNS, [run(1), run(2, outcome="rejected", cluster="c", consumer_group="G")])
+    assert main(["runs", "--warehouse", str(tmp_path)]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [
+        "rejected run=r2 interval=2026-03-01T12:00Z/2026-03-01T13:00Z of=c G finished=2026-03-01T19:00:02Z code=r2 "
+        "configuration=r2",
+        "published run=r1 interval=2026-03-01T11:00Z/2026-03-01T12:00Z of=everything finished=2026-03-01T19:00:01Z "
+        "code=r1 configuration=r1",
+        "2 runs.",
+    ]
+    # What was rejected has nothing to verify.
+    assert err.endswith(f"Next: rebalance-audit verify r1 --warehouse {tmp_path}\n")
+    of_interval = ["runs", "--warehouse", str(tmp_path), "--interval"]
+    assert main([*of_interval, "2026-03-01T11:30/2026-03-01T11:40"]) == 0
+    assert capsys.readouterr().out.startswith("published run=r1 ")
+    assert main([*of_interval, "2025-03-01/2025-03-02"]) == 2
+    assert capsys.readouterr().out == "0 runs.\n"
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_on_a_terminal_they_are_tables(width: int) -> None:
+    name = "10.31.79.121@7177#1317818986079"
+    client = ClientSeen("c", "[red]g\x1b[2J", name, None, None, None, at(0), at(60), ["t"])
+    runs = [run(1, run_id="7c5df2e43f9942a9ab57cabff304f0bc")]
+    lines = shown(lambda console: show_runs(console, runs), width, on_terminal=True)
+    lines += shown(lambda console: show_clients(console, [client], Interval(at(0), at(60))), width, on_terminal=True)
+    for text in ("7c5df2e43f9942a9ab57cabff304f0bc", name, "[red]g\\x1b[2J", "03-01 10:01:00", "everything"):
+        assert text in "\n".join(lines)
+    assert max(map(len, lines)) <= width

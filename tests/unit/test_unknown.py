@@ -1,0 +1,147 @@
+"""What is not known is said, with exit code 2: no command takes time without an audit for time without a problem."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
+from spark_jobs.cli.main import main
+from spark_jobs.domain.model.statuses import Reason
+from tests.support.bodies import line
+from tests.support.published import STATUS, publish_hours
+from tests.support.recordings import write_warehouse
+from tests.support.rows import all_lines, allocation, at, finding, group_step, interval, member, progress, unobserved
+
+C1 = member("c1")
+
+
+@pytest.mark.parametrize(
+    ("hours", "intervals", "text"),
+    [
+        # Ten o'clock and twelve o'clock were audited.
+        ("", [], "No incidents."),
+        ("", ["2026-03-01T10:00/2026-03-01T11:00"], "No incidents."),
+        ("unknown", ["2025-03-01/2025-03-02"], "2025-03-01T00:00Z/2025-03-02T00:00Z"),
+        ("unknown", ["2026-03-01T11:10/2026-03-01T11:20"], "2026-03-01T11:00Z/2026-03-01T12:00Z"),
+        (
+            "unknown",
+            ["2026-03-01T10:00/2026-03-01T15:00"],
+            "2026-03-01T11:00Z/2026-03-01T12:00Z, 2026-03-01T13:00Z/2026-03-01T15:00Z",
+        ),
+    ],
+)
+def test_incidents_of_time_that_was_not_audited(
+    hours: str, intervals: list[str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    publish_hours(tmp_path, [0, 2])
+    words = ["incidents", "--warehouse", str(tmp_path), *(f"--interval={interval_text}" for interval_text in intervals)]
+    code = 2 if hours else 0
+    assert main(words) == code
+    age, said = capsys.readouterr().out.splitlines()
+    assert age.startswith("The data end at 2026-03-01T13:00Z, ")
+    assert said == (f"unknown: nothing was audited in {text}" if hours else text)
+    assert main([*words, "--json"]) == code
+    assert json.loads(capsys.readouterr().out) == {
+        "incidents": [],
+        "not_audited": text.replace(":00Z", ":00:00Z").split(", ") if hours else [],
+        "not_recorded": [],
+        "data_until": {"c": "2026-03-01T13:00:00Z"},
+    }
+
+
+def test_the_incidents_of_the_audited_part_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    publish_hours(tmp_path, [0], offline=[0])
+    publish_hours(tmp_path, [0, 1], group="H")
+    words = ["incidents", "--warehouse", str(tmp_path), "--interval=2026-03-01T10:00/2026-03-01T12:00"]
+    # G was audited in the first hour only; of the fleet something was audited in both.
+    assert main([*words, "--group", "G"]) == 2
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "1 incident: 1 ERROR; 1 is open; unknown: nothing was audited in 2026-03-01T11:00Z/2026-03-01T12:00Z"
+    )
+    assert main(words) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "1 incident: 1 ERROR; 1 is open"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "code", "text"),
+    [
+        ((0, 10), 2, "unknown: nothing was recorded in 2026-03-01T10:00Z/2026-03-01T10:10Z"),
+        ((5, 11), 0, "No incidents."),
+        ((10, 20), 0, "No incidents."),
+    ],
+)
+def test_time_before_a_recording_begins(
+    minutes: tuple[int, int], code: int, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At ten past ten, in an hour that was audited."""
+    key = {"cluster": "c", "consumer_group": "G", "step_start": at(0)}
+    rows = [row | key for row in (unobserved(0, 600), interval(600, 3600, C1))]
+    write_warehouse(tmp_path, {FINDINGS: [], GROUP_STATUS: [key | STATUS], REBALANCE_INTERVALS: rows}, 3600)
+    start, end = (at(60 * minute).isoformat() for minute in minutes)
+    assert main(["incidents", "--warehouse", str(tmp_path), "--interval", f"{start}/{end}"]) == code
+    assert capsys.readouterr().out.splitlines()[1:] == [text]
+
+
+@pytest.mark.parametrize("command", ["incidents", "status"])
+def test_a_warehouse_in_which_no_group_was_found(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    publish_hours(tmp_path, [])
+    assert main([command, "--warehouse", str(tmp_path)]) == 2
+    assert "nothing was audited" in capsys.readouterr().out
+
+
+def unread(row: dict[str, Any]) -> dict[str, Any]:
+    unknown = dict.fromkeys(("lag_first", "lag_last", "consumed", "verdict", "last_reading_at"))
+    return progress(row, "a:1", lag_quality="NEVER_COMMITTED", **unknown)
+
+
+POPPED = interval(0, 3600, C1, status="NOT_APPLICABLE", reason=Reason.BROKER_REBALANCE)
+BROADCAST = interval(0, 3600, C1, status="NOT_APPLICABLE", reason=Reason.BROADCASTING)
+STRANGE = interval(0, 3600, C1, status="NOT_REPLAYABLE", reason=Reason.UNKNOWN_STRATEGY)
+DELETED = interval(0, 3600, status="NOT_APPLICABLE", reason=Reason.TOPIC_DELETED)
+OWNED = interval(0, 3600, C1)
+
+
+@pytest.mark.parametrize(
+    ("row", "queues", "sentence"),
+    [
+        (OWNED, [progress(OWNED, "a:0")], "No finding."),
+        (OWNED, [progress(OWNED, "a:0"), unread(OWNED)], "No finding, but unknown: the backlog of 1 queue of T."),
+        (POPPED, [unread(POPPED)], "No finding, but unknown: who owned the queues of T; the backlog of 1 queue of T."),
+        (BROADCAST, [], "No finding, but unknown: the backlog of T."),
+        (STRANGE, [progress(STRANGE, "a:0")], "No finding, but unknown: who owned the queues of T."),
+        (DELETED, [], "No finding."),
+        (unobserved(0, 3600), [], "No finding, but unknown: who owned the queues of T; the backlog of T."),
+    ],
+)
+def test_an_explanation_says_what_it_does_not_know(
+    row: dict[str, Any], queues: list[dict[str, Any]], sentence: str
+) -> None:
+    """It is the answer, and stands first."""
+    step = group_step(60, row, allocations=[allocation(row, "a:0", C1)], progress=queues)
+    assert all_lines(step)[3] == sentence
+    harmless = replace(step, findings=[finding(severity="INFO")])
+    assert all_lines(harmless)[3] == sentence.replace("No finding", "No finding above INFO")
+
+
+def test_a_file_without_snapshots_is_nothing_to_audit(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["ingest", "--warehouse", str(tmp_path / "w"), str(tmp_path / "file.jsonl")]
+    for content in (b"", b"{broken\n"):
+        (tmp_path / "file.jsonl").write_bytes(content)
+        assert main(words) == 2
+        err = capsys.readouterr().err
+        assert "rebalance-audit: warning: the files hold no snapshot: there is nothing to audit\n" in err
+        assert "Next:" not in err
+    # One that is right beside the broken one, of 02:02:27.799.
+    (tmp_path / "file.jsonl").write_bytes(b'{"kind":"meta","cluster":"c"}\n{broken\n' + line("route"))
+    assert main(words) == 2
+    assert " --interval 2026-11-21T02:00Z/2026-11-21T03:00Z\n" in capsys.readouterr().err
