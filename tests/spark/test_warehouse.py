@@ -19,7 +19,8 @@ from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.store.staging import drop_staged, stage, staged_times
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.snapshots import at, load, membership
+from tests.support.snapshots import load, membership
+from tests.support.times import at
 
 HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
 

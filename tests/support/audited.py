@@ -23,17 +23,12 @@ from spark_jobs.domain.model.history import (
 )
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
+from spark_jobs.domain.model.window import SECOND, AuditSettings
 from tests.support.kernel import group_histories
-from tests.support.snapshots import DAY
+from tests.support.times import DAY, START, micros
 
-START = to_micros(DAY)
 SETTINGS = AuditSettings(step=3600 * SECOND, cadence=30 * SECOND, max_gap=90 * SECOND, thresholds=Thresholds())
 WINDOW = SETTINGS.window(START)
-
-
-def at(seconds: float) -> int:
-    return START + round(seconds * SECOND)
 
 
 def audited_step(
@@ -76,20 +71,22 @@ def replayed(
     return RebalanceInterval(
         topic=topic,
         view=view,
-        start=at(begin),
-        end=at(end),
+        start=micros(begin),
+        end=micros(end),
         reason=None,
         strategy_source=None,
         members=tuple(map(member, ids)),
         queues=tuple(owners),
-        seen_at=at(end),
+        seen_at=micros(end),
         allocation=allocation,
         moves=Moves((), handed_over=frozenset(handed_over)),
     )
 
 
 def unobserved(begin: float, end: float, topic: str = "t") -> RebalanceInterval:
-    return RebalanceInterval(topic, "*", at(begin), at(end), Reason.NO_ROUTE_SNAPSHOT, None, None, None, None, None)
+    return RebalanceInterval(
+        topic, "*", micros(begin), micros(end), Reason.NO_ROUTE_SNAPSHOT, None, None, None, None, None
+    )
 
 
 def measured(
@@ -129,7 +126,7 @@ def offsets(
     end_offset = _matrix([[cell[0] for cell in row] for row in cells])
     consumer_offset = _matrix([[cell[-1] for cell in row] for row in cells])
     return OffsetReadings(
-        times=np.array([at(seconds) for seconds in rows], dtype=np.int64),
+        times=np.array([micros(seconds) for seconds in rows], dtype=np.int64),
         queues=queues,
         end_offset=end_offset,
         consumer_offset=consumer_offset,
@@ -143,7 +140,7 @@ def topic_offsets(queues: Sequence[Place], rows: Mapping[int, Sequence[str]]) ->
     """Readings of each time, a cell per queue: `oldest/next to write`, as in `offsets`."""
     cells = [[cell.split("/") for cell in row] for row in rows.values()]
     return TopicReadings(
-        times=np.array([at(seconds) for seconds in rows], dtype=np.int64),
+        times=np.array([micros(seconds) for seconds in rows], dtype=np.int64),
         queues=queues,
         min_offset=_matrix([[cell[0] for cell in row] for row in cells]),
         max_offset=_matrix([[cell[-1] for cell in row] for row in cells]),
@@ -173,14 +170,16 @@ def finding(
     unknown: dict[str, Any] = dict.fromkeys(Evidence._fields)
     own = {
         "client_ids": list(client_ids),
-        "queues": [QueueEvidence(*queue, at(begin), at(end), *[None] * 5) for queue in queues],
+        "queues": [QueueEvidence(*queue, micros(begin), micros(end), *[None] * 5) for queue in queues],
         "parties": None if parties is None else [Party(*party) for party in parties],
         "backlog_max": backlog_max,
     }
     evidence = Evidence(**{**unknown, **own})
     more["client_id"] = client_id
     about = client_id or subject
-    return Finding(finding_id, rule, severity, topic, about, at(begin), at(end), cause, evidence, "Do it.", **more)
+    return Finding(
+        finding_id, rule, severity, topic, about, micros(begin), micros(end), cause, evidence, "Do it.", **more
+    )
 
 
 def client_history(*snapshots: dict[str, Any]) -> ClientHistory:

@@ -18,7 +18,8 @@ from spark_jobs.domain.model.intervals import EPOCH
 from spark_jobs.domain.rules.rule import Rule
 from tests.support.client_steps import replayed, step_with
 from tests.support.kernel import group_histories
-from tests.support.snapshots import at, client
+from tests.support.snapshots import client
+from tests.support.times import at
 
 TIMES = range(0, 620, 20)
 AVERAGELY = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely"

@@ -7,22 +7,10 @@ from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.history import GroupHistory, Membership
-from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
+from spark_jobs.domain.model.window import AuditSettings
 from tests.support.builders import allocation, interval, members
 from tests.support.kernel import SETTINGS, series_of
-from tests.support.snapshots import DAY
-
-START = to_micros(DAY)
-
-
-def micros(second: float) -> int:
-    """So many seconds after 10:00."""
-    return START + round(second * SECOND)
-
-
-def second_of(moment: int) -> int:
-    """Whole seconds after 10:00."""
-    return (moment - START) // SECOND
+from tests.support.times import START, micros
 
 
 def step_with(

@@ -9,7 +9,7 @@ from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent
-from tests.support.snapshots import HOUR, at
+from tests.support.times import HOUR, at
 
 _EVIDENCE = dict.fromkeys(
     (

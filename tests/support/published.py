@@ -10,8 +10,9 @@ from deltalake import DeltaTable
 
 from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.domain.model.intervals import Interval
-from tests.support.rows import at, finding, interval
+from tests.support.rows import finding, interval
 from tests.support.stored import audit_run, write
+from tests.support.times import at
 
 STATUS = {"finding_count": 1, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
 

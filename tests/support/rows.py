@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from spark_jobs.domain.model.intervals import Interval
@@ -10,12 +9,9 @@ from spark_jobs.show.explain import explain
 from spark_jobs.show.rows import Row
 from spark_jobs.show.text.explanation import GroupStep
 from spark_jobs.show.text.explanation_text import lines
+from tests.support.times import at
 
 STEP = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
-
-
-def at(seconds: float) -> datetime:
-    return datetime(2026, 3, 1, 10, tzinfo=UTC) + timedelta(seconds=seconds)
 
 
 def member(client_id: str, addr: str | None = "10.0.0.1:1", **values: Any) -> dict[str, Any]:

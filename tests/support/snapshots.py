@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from functools import cache
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,20 +12,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, Table
-from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
-
-DAY = datetime(2026, 3, 1, 10, tzinfo=UTC)
-
-
-def at(seconds: float) -> datetime:
-    """So many seconds after 2026-03-01T10:00Z."""
-    return DAY + timedelta(seconds=seconds)
-
-
-#: The hour from there.
-HOUR = Interval(at(0), at(3600))
+from tests.support.times import at
 
 
 def membership(

@@ -7,7 +7,7 @@ from typing import Any
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackDescriptor, TrackEvent
 
 from spark_jobs.domain.model.window import SECOND
-from tests.support.audited import START
+from tests.support.times import START
 
 
 def packets(written: bytes) -> list[Any]:

@@ -9,8 +9,9 @@ from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, RO
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from tests.support.kernel import SETTINGS, audited_steps, group_histories
-from tests.support.snapshots import HOUR, membership, offsets, route
-from tests.support.snapshots import at as moment
+from tests.support.snapshots import membership, offsets, route
+from tests.support.times import HOUR
+from tests.support.times import at as moment
 
 NOTHING = StrategySettings()
 SECONDS = range(0, 601, 20)

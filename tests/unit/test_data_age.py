@@ -31,8 +31,9 @@ from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.recorded import check_recorded
 from tests.support.published import STATUS, publish_hours
 from tests.support.recordings import write_warehouse
-from tests.support.rows import at, interval, member, unobserved
+from tests.support.rows import interval, member, unobserved
 from tests.support.stored import write
+from tests.support.times import at
 
 HOUR = timedelta(hours=1)
 OLD = ": older than two steps, check the recorder and the schedule"

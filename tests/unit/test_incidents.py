@@ -15,9 +15,9 @@ from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.show.incidents import Incidents
 from spark_jobs.show.text.incident_text import incident_lines, state_text, worst_first
-from tests.support.audited import at
+from tests.support.times import micros
 
-PART = IncidentPart("g", "GROUP_OFFLINE", "NOBODY_CONNECTED", "ERROR", None, "g", at(0), at(90), ("f1", "f2"))
+PART = IncidentPart("g", "GROUP_OFFLINE", "NOBODY_CONNECTED", "ERROR", None, "g", micros(0), micros(90), ("f1", "f2"))
 UNOWNED = PART._replace(rule="UNASSIGNED_QUEUE", cause="GROUP_OFFLINE", topic="t", subject="b:0-1", finding_ids=("f3",))
 
 
@@ -30,9 +30,9 @@ def incident(**values: Any) -> Incident:
         causes=("NOBODY_CONNECTED",),
         severity="ERROR",
         headline="No consumer of g is connected",
-        opened_at=at(0),
-        resolved_at=at(90),
-        last_seen_at=at(90),
+        opened_at=micros(0),
+        resolved_at=micros(90),
+        last_seen_at=micros(90),
         groups=("g",),
         topics=("t",),
         queues=(("t", "b", 0), ("t", "b", 1)),
@@ -56,7 +56,7 @@ def shown(console: Console, *incidents: Incident) -> list[str]:
 def test_incidents_are_lines_where_nobody_watches() -> None:
     groups = ("a", "b", "c")
     hostile = incident(severity="WARN", headline="[red]:bomb:\x1b[2J", groups=groups, resolved_at=None, piled_up=None)
-    many = incident(groups=("a", "b", "c", "d"), cluster="us", opened_at=at(0.123456))
+    many = incident(groups=("a", "b", "c", "d"), cluster="us", opened_at=micros(0.123456))
     assert shown(Console(file=io.StringIO(), width=40), incident(), hostile) == [
         "ERROR GROUP_OFFLINE group=g since=2026-03-01T10:00Z (1 min 30 s) id=01234567 No consumer of g is connected",
         "WARN GROUP_OFFLINE groups=a,b,c since=2026-03-01T10:00Z (1 min 30 s, open) id=01234567 [red]:bomb:\\x1b[2J",
@@ -93,7 +93,7 @@ def test_the_worst_comes_first_and_the_end_of_the_recording_last() -> None:
     by_hand = [
         incident(resolved_at=None, piled_up=None),
         incident(piled_up=7),
-        incident(piled_up=7, opened_at=at(-1)),
+        incident(piled_up=7, opened_at=micros(-1)),
         incident(piled_up=None),
         incident(severity="WARN", resolved_at=None, piled_up=9),
         incident(severity="INFO"),
@@ -159,14 +159,14 @@ def test_what_is_not_known_to_be_over_says_so() -> None:
         "Open since 2026-03-01T10:00Z: it was last seen at 2026-03-01T10:01:30Z (1 min 30 s), and nothing is known "
         "after that."
     )
-    assert lines_of(incident(resolved_at=at(90) + 60 * SECOND))[2] == (
+    assert lines_of(incident(resolved_at=micros(90) + 60 * SECOND))[2] == (
         "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s), perhaps longer: it was gone at "
         "2026-03-01T10:02:30Z, the time between is unknown."
     )
 
 
 def test_what_was_over_because_its_group_was_deleted_says_so() -> None:
-    deleted = incident(resolution="DELETED", resolved_at=at(110))
+    deleted = incident(resolution="DELETED", resolved_at=micros(110))
     assert lines_of(deleted)[2] == (
         "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s); the group was deleted at 2026-03-01T10:01:50Z: "
         "no broker listed it any more."
@@ -201,7 +201,7 @@ def test_what_is_said_of_many_groups_is_said_once() -> None:
     """Of whole groups, less than a minute apart; not of others, and not of a second time."""
     unseen = PART._replace(rule="UNOBSERVED", cause="NO_SNAPSHOTS", severity="INFO", finding_ids=("f",))
     several = [
-        unseen._replace(consumer_group=name, subject=name, start=at(second), end=at(end))
+        unseen._replace(consumer_group=name, subject=name, start=micros(second), end=micros(end))
         for name, second, end in (("a", 0, 900), ("b", 59, 900), ("c", 0, 959), ("d", 60, 900), ("e", 61, 961))
     ]
     lines = [line.text for line in incident_lines(incident(roots=(*several, UNOWNED), consequences=()))]

@@ -25,8 +25,9 @@ from spark_jobs.show.clients import CLIENT_SCHEMA, ClientSeen
 from tests.support.consoles import shown
 from tests.support.published import STATUS
 from tests.support.recordings import write_warehouse
-from tests.support.rows import at, finding, interval, member
+from tests.support.rows import finding, interval, member
 from tests.support.stored import audit_run, write
+from tests.support.times import at
 
 HOUR = 3600
 

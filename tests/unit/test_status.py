@@ -21,8 +21,9 @@ from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.stored import Filter, rows
 from tests.support.published import publish_hours
-from tests.support.rows import STEP, at, finding
+from tests.support.rows import STEP, finding
 from tests.support.stored import write
+from tests.support.times import at
 
 NEW, OLD = datetime(2026, 11, 21, 2, tzinfo=UTC), datetime(2026, 11, 20, 2, tzinfo=UTC)
 

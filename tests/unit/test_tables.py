@@ -26,8 +26,9 @@ from spark_jobs.operate.backfill import Audited, Backfill, Failed
 from spark_jobs.operate.upkeep import Maintained
 from spark_jobs.show.clients import ClientSeen
 from tests.support.consoles import shown
-from tests.support.rows import at, finding
+from tests.support.rows import finding
 from tests.support.stored import audit_run
+from tests.support.times import at
 
 STEP = Interval(at(0), at(3600))
 _GROUP = "--group payment-service"

@@ -21,7 +21,7 @@ from spark_jobs.show.what_if import GroupSteps
 from tests.support.browser import needs_browser
 from tests.support.opened import Opened
 from tests.support.pages import content, troubled, twins
-from tests.support.snapshots import HOUR
+from tests.support.times import HOUR
 
 
 def test_our_command_is_called_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,8 @@ from spark_jobs.domain.model.statuses import Reason
 from tests.support.bodies import line
 from tests.support.published import STATUS, publish_hours
 from tests.support.recordings import write_warehouse
-from tests.support.rows import all_lines, allocation, at, finding, group_step, interval, member, progress, unobserved
+from tests.support.rows import all_lines, allocation, finding, group_step, interval, member, progress, unobserved
+from tests.support.times import at
 
 C1 = member("c1")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.support.snapshots import DAY
+from tests.support.times import DAY
 
 
 @dataclass(frozen=True)

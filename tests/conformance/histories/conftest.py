@@ -10,7 +10,7 @@ from schemas import FINDINGS, QUEUE_PROGRESS, Table
 from tests.conformance.histories import test_clients, test_group_conditions, test_queue_progress, test_twins
 from tests.conformance.histories.audited import Audited
 from tests.support.kernel import published
-from tests.support.snapshots import HOUR
+from tests.support.times import HOUR
 
 HISTORIES = (test_clients, test_group_conditions, test_queue_progress, test_twins)
 

@@ -14,7 +14,8 @@ import pytest
 
 from schemas import CLIENT_SNAPSHOTS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from tests.support.kernel import published
-from tests.support.snapshots import HOUR, client, membership, offsets, route
+from tests.support.snapshots import client, membership, offsets, route
+from tests.support.times import HOUR
 
 TIMES = range(0, 620, 20)
 YES = "Yes, at least 2 more consumers, up to 4 in all"

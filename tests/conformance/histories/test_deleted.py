@@ -18,7 +18,8 @@ from schemas import (
 )
 from spark_jobs.domain.model.intervals import Interval
 from tests.conformance.histories.test_long_gone import HOURS, Rows, between, found, hour, snapshots, steps, together
-from tests.support.snapshots import at, membership
+from tests.support.snapshots import membership
+from tests.support.times import at
 
 Step = dict[str, list[dict[str, Any]]]
 

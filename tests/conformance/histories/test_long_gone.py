@@ -16,7 +16,8 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import HOUR, from_micros, to_micros
 from spark_jobs.pipeline.gather.rows import tables
 from tests.support.kernel import SETTINGS, judged
-from tests.support.snapshots import at, membership
+from tests.support.snapshots import membership
+from tests.support.times import at
 
 Rows = dict[Table, list[dict[str, Any]]]
 HOURS = 3600

@@ -23,7 +23,8 @@ from schemas import (
     Table,
 )
 from tests.support.kernel import published
-from tests.support.snapshots import HOUR, at, client, membership, offsets, route
+from tests.support.snapshots import client, membership, offsets, route
+from tests.support.times import HOUR, at
 
 TIMES = range(0, 620, 20)
 CLASS = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueue"

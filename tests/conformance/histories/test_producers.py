@@ -8,7 +8,8 @@ import pytest
 
 from schemas import FINDINGS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from tests.support.kernel import published
-from tests.support.snapshots import HOUR, at, membership, offsets, route
+from tests.support.snapshots import membership, offsets, route
+from tests.support.times import HOUR, at
 
 TIMES = range(0, 600, 20)
 ANYWHERE = 6

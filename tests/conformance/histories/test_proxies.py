@@ -21,7 +21,8 @@ from schemas import (
 )
 from tests.conformance.histories.audited import cells, line, seconds
 from tests.support.kernel import published
-from tests.support.snapshots import HOUR, membership, offsets, route
+from tests.support.snapshots import membership, offsets, route
+from tests.support.times import HOUR
 
 #: Snapshots every 20 s; the last one holds until 640 s.
 TIMES = range(0, 600, 20)

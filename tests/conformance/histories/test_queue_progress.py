@@ -7,7 +7,8 @@ from typing import Any
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, QUEUE_PROGRESS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
 from tests.conformance.histories.audited import Audited, cells, line, seconds
-from tests.support.snapshots import at, membership, offsets, route
+from tests.support.snapshots import membership, offsets, route
+from tests.support.times import at
 
 CLUSTER = "progress"
 #: The last snapshot is of 580 s, and holds for 60 s.

@@ -15,7 +15,8 @@ from schemas import (
     Table,
 )
 from tests.support.kernel import published
-from tests.support.snapshots import HOUR, at, client, healthy_group, offsets
+from tests.support.snapshots import client, healthy_group, offsets
+from tests.support.times import HOUR, at
 
 TIMES = range(0, 3600, 20)
 REVIVE, BROKERS = "rmq_sys_REVIVE_LOG_Main", "CID_RMQ_SYS_REVIVE_GROUP"

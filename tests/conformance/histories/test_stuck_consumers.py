@@ -19,7 +19,8 @@ from schemas import (
 from spark_jobs.domain.model.intervals import Interval
 from tests.conformance.histories.audited import cells, line, seconds
 from tests.support.kernel import published
-from tests.support.snapshots import at, membership, offsets, route
+from tests.support.snapshots import membership, offsets, route
+from tests.support.times import at
 
 TWO_HOURS = Interval(at(0), at(7200))
 TIMES = range(0, 7200, 20)

@@ -24,7 +24,8 @@ from schemas import (
 )
 from tests.conformance.histories.audited import cells, line
 from tests.support.kernel import published
-from tests.support.snapshots import HOUR, client, membership, offsets, route
+from tests.support.snapshots import client, membership, offsets, route
+from tests.support.times import HOUR
 
 TIMES = range(0, 620, 20)
 Published = Mapping[Table, Sequence[Mapping[str, Any]]]

@@ -7,7 +7,8 @@ from typing import Any
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from tests.conformance.histories.audited import Audited
-from tests.support.snapshots import at, membership, offsets, route
+from tests.support.snapshots import membership, offsets, route
+from tests.support.times import at
 
 CLUSTER = "twins"
 #: For so many seconds the twins of a group are seen.

@@ -22,7 +22,8 @@ from schemas import (
     Table,
 )
 from tests.support.kernel import published
-from tests.support.snapshots import HOUR, at, client, membership, offsets, route
+from tests.support.snapshots import client, membership, offsets, route
+from tests.support.times import HOUR, at
 
 #: Snapshots every 20 s; the last one holds until 640 s.
 TIMES = range(0, 600, 20)

@@ -17,8 +17,8 @@ from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from tests.conformance.recording.test_incidents import EVERYBODY
 from tests.spark.recording.test_timeline import T0
-from tests.support import audited as made
 from tests.support.recordings import HOUR, audited, write_warehouse
+from tests.support.times import START
 from tests.support.traces import tracks
 
 #: What stands at the end of the recording: (incidents, their groups).
@@ -73,7 +73,7 @@ def test_twins_own_four_queues_twice_and_four_have_no_owner(tables: DeltaTables,
     assert len([path for path in queues if "%RETRY%" not in path[-1]]) == 8
 
     def at(seconds: int) -> Counter[str]:
-        moment = (to_micros(T0) - made.START) / SECOND + seconds
+        moment = (to_micros(T0) - START) / SECOND + seconds
         of_topic = (slices for path, slices in queues.items() if "%RETRY%" not in path[-1])
         return Counter(name for slices in of_topic for start, end, name in slices if start <= moment < end)
 

@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
 from tests.end_to_end.reliability.names import NAMES
-from tests.support.snapshots import at, membership, offsets, route
+from tests.support.snapshots import membership, offsets, route
+from tests.support.times import at
 from tests.unit.expectations import client_snapshots
 
 Row = dict[str, Any]

@@ -32,7 +32,8 @@ from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.stored import tuples
 from spark_jobs.store.warehouse import Warehouse
 from tests.spark.recording.conftest import EXAMPLE
-from tests.support.snapshots import at, load, membership, offsets, route
+from tests.support.snapshots import load, membership, offsets, route
+from tests.support.times import at
 
 WHOLE = Interval(at(0), at(7200))
 STEPS = list(StepGrid(WHOLE.end - at(3600)).steps(WHOLE))

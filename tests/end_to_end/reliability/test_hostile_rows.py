@@ -29,7 +29,7 @@ from spark_jobs.store.read.stored import rows
 from spark_jobs.store.warehouse import Warehouse
 from tests.end_to_end.reliability.rows import BREAKS, Broken, Row, broken_rows, good_row, odd_rows
 from tests.support.kernel import judged
-from tests.support.snapshots import HOUR
+from tests.support.times import HOUR
 
 CONFIGURATION = Configuration(quality=Quality(max_quarantined_percent=100.0))
 GOOD = {table: [good_row(table, n, s) for n in range(20) for s in range(5, 3600, 200)] for table in SOURCES}

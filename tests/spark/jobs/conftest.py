@@ -11,7 +11,8 @@ from schemas import MEMBERSHIP_SNAPSHOTS
 from spark_jobs.config import Configuration
 from spark_jobs.pipeline.run import RunRequest, run
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.snapshots import HOUR, healthy_group, load, membership
+from tests.support.snapshots import healthy_group, load, membership
+from tests.support.times import HOUR
 
 
 @pytest.fixture(scope="session")

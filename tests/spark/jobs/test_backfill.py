@@ -22,8 +22,9 @@ from spark_jobs.pipeline.publish.content import Content, content
 from spark_jobs.pipeline.run import RunRequest, RunResult, run
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.snapshots import at, healthy_group, load, membership
+from tests.support.snapshots import healthy_group, load, membership
 from tests.support.stored import audit_run
+from tests.support.times import at
 
 #: Ten minutes a step.
 TEN_MINUTES = Configuration(step_seconds=600)

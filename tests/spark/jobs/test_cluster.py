@@ -20,7 +20,7 @@ from schemas import AUDIT_RUNS
 from spark_jobs.runtime.executors import ship_modules, write_modules
 from spark_jobs.store.warehouse import Warehouse
 from spark_jobs.submit import main
-from tests.support.snapshots import HOUR
+from tests.support.times import HOUR
 
 ROOT = Path(__file__).parents[3]
 SITE = Path(np.__file__).parents[1]

@@ -27,7 +27,8 @@ from spark_jobs.pipeline.run import RunRequest, run
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.stored import rows
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.snapshots import at, load, membership, offsets, route
+from tests.support.snapshots import load, membership, offsets, route
+from tests.support.times import at
 
 FIRST, SECOND = Interval(at(0), at(600)), Interval(at(600), at(1200))
 WHOLE = Interval(FIRST.start, SECOND.end)

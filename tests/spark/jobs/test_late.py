@@ -27,7 +27,8 @@ from spark_jobs.pipeline.run import RunRequest, run
 from spark_jobs.store.read.through_spark import SparkTables
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.snapshots import at, healthy_group, load, membership
+from tests.support.snapshots import healthy_group, load, membership
+from tests.support.times import at
 
 pytestmark = pytest.mark.slow
 

@@ -35,8 +35,9 @@ from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.consoles import cells, shown
-from tests.support.snapshots import HOUR, at, healthy_group, load, membership
+from tests.support.snapshots import healthy_group, load, membership
 from tests.support.stored import arrow_table
+from tests.support.times import HOUR, at
 
 pytestmark = pytest.mark.slow
 

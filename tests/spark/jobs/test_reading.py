@@ -28,7 +28,8 @@ from spark_jobs.store.read.stored import Filter, rows
 from spark_jobs.store.read.through_spark import SparkTables
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.published import publish_hours
-from tests.support.snapshots import HOUR, at, load, membership
+from tests.support.snapshots import load, membership
+from tests.support.times import HOUR, at
 
 
 def test_spark_reads_the_same(spark: SparkSession, twins_hour: Warehouse) -> None:

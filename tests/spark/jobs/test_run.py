@@ -31,7 +31,8 @@ from spark_jobs.runtime.session import SMALL_SETTINGS
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.stored import rows
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.snapshots import HOUR, at, healthy_group, load
+from tests.support.snapshots import healthy_group, load
+from tests.support.times import HOUR, at
 
 REQUEST = RunRequest(HOUR)
 EVERY_20_S = range(0, 600, 20)

@@ -24,7 +24,8 @@ from spark_jobs.operate.verify import verify
 from spark_jobs.pipeline.run import RunRequest, RunResult, run
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.snapshots import at, healthy_group, load, membership, route
+from tests.support.snapshots import healthy_group, load, membership, route
+from tests.support.times import at
 
 HOUR = 3600
 

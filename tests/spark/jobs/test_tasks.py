@@ -19,7 +19,8 @@ from spark_jobs.pipeline.tasks import TASKS, Outcome, ScheduledRun
 from spark_jobs.store.staging import staged
 from spark_jobs.store.warehouse import Warehouse
 from tests.spark.quality import test_gate
-from tests.support.snapshots import HOUR, at, load, membership, offsets, route
+from tests.support.snapshots import load, membership, offsets, route
+from tests.support.times import HOUR, at
 
 CONFIGURATION = Configuration()
 #: 4 queues over the members a, a, b: both a own the first two, b the last, and nobody the third.

@@ -30,7 +30,8 @@ from spark_jobs.operate.validate import Validation, validate
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.run import RunRequest
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.snapshots import HOUR, at, load, membership
+from tests.support.snapshots import load, membership
+from tests.support.times import HOUR, at
 
 CONFIGURATION = Configuration()
 

@@ -18,7 +18,8 @@ from spark_jobs.operate.verify import verify
 from spark_jobs.pipeline.run import RunRequest, run
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.snapshots import HOUR, load, membership
+from tests.support.snapshots import load, membership
+from tests.support.times import HOUR
 
 
 def test_what_a_run_published_comes_out_again(

@@ -16,7 +16,7 @@ from spark_jobs.pipeline.publish.publisher import publish
 from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.snapshots import HOUR
+from tests.support.times import HOUR
 
 NEXT = Interval(HOUR.end, HOUR.end + timedelta(hours=1))
 #: Required columns of an interval whose values do not matter here.

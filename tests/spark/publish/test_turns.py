@@ -19,8 +19,8 @@ from spark_jobs.pipeline.publish.turns import Turn, publishing, undo_unfinished
 from spark_jobs.store.read.through_spark import SparkTables
 from spark_jobs.store.warehouse import Warehouse
 from tests.spark.publish.test_publisher import NEXT, intervals, topics
-from tests.support.snapshots import HOUR
 from tests.support.stored import audit_run
+from tests.support.times import HOUR
 
 
 class KilledError(Exception):

@@ -32,7 +32,8 @@ from spark_jobs.pipeline.quality.facts import BROKEN, by_name, facts_of_outputs
 from spark_jobs.pipeline.run import RunRequest, run
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.kernel import judged
-from tests.support.snapshots import HOUR, load, membership, offsets, route
+from tests.support.snapshots import load, membership, offsets, route
+from tests.support.times import HOUR
 from tests.unit.expectations.cases import SETTINGS
 
 Row = dict[str, Any]

@@ -19,7 +19,8 @@ from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.quality.checks import raise_if_critical
 from spark_jobs.pipeline.run import JudgedRun, judge
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.snapshots import at, load, membership, offsets, route
+from tests.support.snapshots import load, membership, offsets, route
+from tests.support.times import at
 
 REQUEST = RunRequest(Interval(at(0), at(3600)))
 GOOD, OTHER = (100, 90, 1), (100, 91, 1)

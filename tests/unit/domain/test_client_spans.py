@@ -18,7 +18,7 @@ from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import to_micros
 from tests.support.audited import client_history
 from tests.support.kernel import SETTINGS, group_histories
-from tests.support.snapshots import DAY, at
+from tests.support.times import DAY, at
 
 #: 1000 messages, 100 MiB, 2000 offsets; a pull 120 s ago.
 THRESHOLDS = Thresholds()

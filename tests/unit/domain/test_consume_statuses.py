@@ -13,7 +13,7 @@ from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import to_micros
 from tests.support.audited import client_history
 from tests.support.kernel import SETTINGS
-from tests.support.snapshots import DAY, at
+from tests.support.times import DAY, at
 
 #: 90 % of the threads; 3 times the usual response time, and 100 ms at least.
 THRESHOLDS = Thresholds()

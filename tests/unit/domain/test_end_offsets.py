@@ -8,7 +8,8 @@ from schemas import OFFSET_SNAPSHOTS
 from spark_jobs.domain.kernel.reading_windows import reading_pairs
 from spark_jobs.domain.model.history import UNKNOWN
 from tests.support.kernel import group_histories
-from tests.support.snapshots import DAY, offsets
+from tests.support.snapshots import offsets
+from tests.support.times import DAY
 
 _NOW = int(DAY.timestamp() * 1000)
 #: By reading, every 20 s: end offset, consumer offset, seconds before or after the start at which its message was

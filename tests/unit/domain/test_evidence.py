@@ -8,7 +8,8 @@ from spark_jobs.domain.model.finding import FindingQueue, Measured, QueueEvidenc
 from spark_jobs.domain.model.history import GroupHistory, OffsetReadings, TopicReadings
 from spark_jobs.domain.model.window import StepWindow
 from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
-from tests.support.audited import at, offsets, topic_offsets
+from tests.support.audited import offsets, topic_offsets
+from tests.support.times import micros
 
 PLACES = [("b", 0), ("b", 1)]
 ROWS = {
@@ -21,7 +22,7 @@ ROWS = {
 
 
 def span(queue_id: int, begin: float, end: float, role: str = "UNASSIGNED", topic: str = "t") -> QueueSpan:
-    return QueueSpan(FindingQueue(topic, "b", queue_id, role), at(begin), at(end))
+    return QueueSpan(FindingQueue(topic, "b", queue_id, role), micros(begin), micros(end))
 
 
 def measure(
@@ -82,7 +83,7 @@ def test_what_came_to_a_queue_without_an_offset_that_nobody_consumes_waits() -> 
     messages from before may be none of the group's.
     """
     never = {0: ["100/?", "5/1"], 30: ["600/?", "9/1"], 60: ["1100/?", "9/1"]}
-    step = StepWindow(at(-60), at(-60), at(0), at(120))
+    step = StepWindow(micros(-60), micros(-60), micros(0), micros(120))
 
     def highest(role: str, rows: Mapping[int, list[str]]) -> tuple[Measured, int | None]:
         history = GroupHistory("c", "g", offsets={"t": offsets(PLACES, {**rows})})
@@ -143,7 +144,7 @@ def test_what_the_group_consumed_before_a_queue_became_unreadable_does_not_wait_
     """Offset 100 at -30 s is the last one before: of 160 messages 60 wait."""
     read = topic_offsets(PLACES, {0: ["10/130", "9/50"], 60: ["10/160", "9/60"]})
     history = GroupHistory("c", "g", offsets={"t": offsets(PLACES, ROWS)}, topics={"t": read})
-    window = StepWindow(at(-60), at(-60), at(0), at(120))
+    window = StepWindow(micros(-60), micros(-60), micros(0), micros(120))
     (queue,), _ = queue_evidence(history, "BEYOND_READ_QUEUES", [span(0, 0, 90)], window=window)
     assert Measured(*queue[6:]) == Measured(30, 60, 60, produced=30, consumed=None)
 
@@ -159,8 +160,8 @@ def test_topics_are_added_up_and_queues_are_in_order() -> None:
     )
     queues, total = queue_evidence(history, None, [span(0, 0, 60, topic="u"), span(0, 0, 60)])
     assert queues == [
-        QueueEvidence("t", "b", 0, "UNASSIGNED", at(0), at(60), 6, 7, 7, 1, 0),
-        QueueEvidence("u", "b", 0, "UNASSIGNED", at(0), at(60), 99, 98, 99, 0, 1),
+        QueueEvidence("t", "b", 0, "UNASSIGNED", micros(0), micros(60), 6, 7, 7, 1, 0),
+        QueueEvidence("u", "b", 0, "UNASSIGNED", micros(0), micros(60), 99, 98, 99, 0, 1),
     ]
     assert total == Measured(6 + 99, 7 + 98, 7 + 99, 1, 1)
 

@@ -25,7 +25,8 @@ from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.mutes import Mute
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.rule import Cause, Rule
-from tests.support.audited import at, audited_step, offsets, topic_offsets
+from tests.support.audited import audited_step, offsets, topic_offsets
+from tests.support.times import micros
 
 RULE = Rule(
     name="HARM",
@@ -38,7 +39,7 @@ RULE = Rule(
 
 
 def hit(begin: float, end: float, **values: Any) -> RuleHit:
-    return RuleHit(at(begin), at(end), **{"cause": "BROKEN", **values})
+    return RuleHit(micros(begin), micros(end), **{"cause": "BROKEN", **values})
 
 
 def queue(queue_id: int, broker: str = "b", role: str = "UNASSIGNED", topic: str = "t") -> FindingQueue:
@@ -73,22 +74,22 @@ def test_fields_are_those_of_the_table() -> None:
 
 
 def test_hits_without_a_gap_are_one_condition() -> None:
-    assert spans(hit(300, 400), hit(0, 100), hit(100, 200)) == [(at(0), at(200)), (at(300), at(400))]
+    assert spans(hit(300, 400), hit(0, 100), hit(100, 200)) == [(micros(0), micros(200)), (micros(300), micros(400))]
 
 
 def test_a_long_hit_covers_the_gap_between_short_ones() -> None:
-    assert spans(hit(0, 1000), hit(10, 20), hit(500, 1200)) == [(at(0), at(1200))]
+    assert spans(hit(0, 1000), hit(10, 20), hit(500, 1200)) == [(micros(0), micros(1200))]
 
 
 @pytest.mark.parametrize("name", ["topic", "client_id", "cause"])
 def test_another_identity_is_another_condition(name: str) -> None:
     other = "WORN" if name == "cause" else "x"
-    assert spans(hit(0, 100), hit(100, 200, **{name: other})) == [(at(0), at(100)), (at(100), at(200))]
+    assert spans(hit(0, 100), hit(100, 200, **{name: other})) == [(micros(0), micros(100)), (micros(100), micros(200))]
 
 
 def test_what_was_over_when_the_step_began_is_left_out() -> None:
     assert spans(hit(-100, 0)) == []
-    assert spans(hit(-100, 0), hit(0, 1)) == [(at(0), at(1))]
+    assert spans(hit(-100, 0), hit(0, 1)) == [(micros(0), micros(1))]
 
 
 @pytest.mark.parametrize(
@@ -118,8 +119,8 @@ def test_the_longest_minimum_counts() -> None:
 
 def test_how_long_it_stood_is_measured_from_before_the_step() -> None:
     finding = finding_of(hit(-19, 1))
-    assert (finding.held_since, finding.start, finding.end) == (at(-19), at(0), at(1))
-    assert finding_of(hit(10, 100)).held_since == at(10)
+    assert (finding.held_since, finding.start, finding.end) == (micros(-19), micros(0), micros(1))
+    assert finding_of(hit(10, 100)).held_since == micros(10)
 
 
 def test_the_id_hashes_identity_and_begin_inside_the_step() -> None:
@@ -174,9 +175,9 @@ def test_a_queue_has_a_span_per_role_and_time_without_a_gap_inside_the_step() ->
     ]
     evidence = finding_of(*hits).evidence
     assert [(q.queue_id, q.role, q.start, q.end) for q in evidence.queues] == [
-        (0, "DOUBLE_OWNED", at(30), at(40)),
-        (0, "UNASSIGNED", at(0), at(20)),
-        (0, "UNASSIGNED", at(100), at(200)),
+        (0, "DOUBLE_OWNED", micros(30), micros(40)),
+        (0, "UNASSIGNED", micros(0), micros(20)),
+        (0, "UNASSIGNED", micros(100), micros(200)),
     ]
     assert evidence.unknown_queues == 2
 
@@ -194,7 +195,7 @@ def test_of_very_many_times_the_first_and_the_last_are_told(monkeypatch: pytest.
     whole = hit(0, 100)
     assert len(finding_of(whole, *often).evidence.queues) == 3
     (queue_0,) = finding_of(whole, *often, hit(30, 35, queue=queue(0))).evidence.queues
-    assert (queue_0.start, queue_0.end) == (at(0), at(35))
+    assert (queue_0.start, queue_0.end) == (micros(0), micros(35))
     # As many as there are queues are never too many.
     assert len(finding_of(whole, *(hit(0, 5, queue=queue(number)) for number in range(5))).evidence.queues) == 5
 
@@ -246,7 +247,7 @@ def test_a_rule_judges_the_whole_condition() -> None:
 
     rule = replace(RULE, severity=severity, probable_cause=lambda _: "WORN")
     connection = Connection("A", "h:1")
-    hits = [hit(-100, 60, client_id="A", seen_at=at(50), connections=(connection,), queue=queue(0))]
+    hits = [hit(-100, 60, client_id="A", seen_at=micros(50), connections=(connection,), queue=queue(0))]
     assert finding_of(*hits, rule=rule, rows={0: ["10/4", "-"], 30: ["13/4", "-"]}).severity == "WARN"
     assert seen == [Condition("A", "WORN", (connection,), is_persistent=True, produced=3, backlog_max=9)]
 
@@ -255,7 +256,7 @@ def test_a_rule_judges_the_whole_condition() -> None:
     ("seen_at", "persistence"), [(149.999999, "TRANSIENT"), (150, "PERSISTENT"), (None, "TRANSIENT")]
 )
 def test_what_lasts_was_seen_long_after_it_began(seen_at: float | None, persistence: str) -> None:
-    hits = [hit(0, 100, seen_at=at(30)), hit(100, 300, seen_at=None if seen_at is None else at(seen_at))]
+    hits = [hit(0, 100, seen_at=micros(30)), hit(100, 300, seen_at=None if seen_at is None else micros(seen_at))]
     assert finding_of(*hits, rule=replace(RULE, shows_persistence=True)).evidence.persistence == persistence
     assert finding_of(*hits).evidence.persistence is None
 
@@ -316,7 +317,7 @@ def test_a_rule_that_does_not_explain_its_cause_is_an_error() -> None:
 
 def test_what_is_muted_is_found_all_the_same_and_says_why() -> None:
     step = audited_step()
-    mutes = (Mute("OTHER", None, "no"), Mute("HARM", at(60), "known"))
+    mutes = (Mute("OTHER", None, "no"), Mute("HARM", micros(60), "known"))
     step = replace(step, settings=replace(step.settings, mutes=mutes))
     rule = replace(RULE, hits=lambda _: iter([hit(0, 50, topic="a"), hit(60, 600, topic="b")]))
     assert [(found.topic, found.muted) for found in findings(step, [rule])] == [("a", "known"), ("b", None)]
@@ -337,7 +338,7 @@ def test_what_flickers_while_nothing_moves_is_one_condition(
 ) -> None:
     seen = [hit(begin, end, client_id="c1", queue=queue(0), minimum_seconds=0) for begin, end in ((0, 20), (140, 160))]
     read = {second: [*cells, "0/0"] for second, cells in rows.items()}
-    assert [(one.start, one.end) for one in found(*seen, rows=read)] == [(at(a), at(b)) for a, b in expected]
+    assert [(one.start, one.end) for one in found(*seen, rows=read)] == [(micros(a), micros(b)) for a, b in expected]
     # A queue's owner may change: only what is about one client is bridged.
     of_topic = [replace(one, client_id=None, topic="t") for one in seen]
     assert len(found(*of_topic, rows=read)) == 2

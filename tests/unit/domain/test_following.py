@@ -9,8 +9,8 @@ import pytest
 from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.domain.model.history import Place
 from spark_jobs.pipeline.gather.rows import tables
-from tests.support.reporting import START, Course, history, micros, step_of
-from tests.support.snapshots import at
+from tests.support.reporting import Course, history, step_of
+from tests.support.times import START, at, micros
 
 #: The topic grows at 300 s; c3 joins 20 s later, and c2 leaves at 400 s.
 COURSE: Course = (

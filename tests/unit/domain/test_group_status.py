@@ -21,7 +21,8 @@ from spark_jobs.domain.status.attribution import TopicGrowth, attribution
 from spark_jobs.domain.status.backlog import Backlog, queue_intervals
 from spark_jobs.domain.status.group_status import GroupStatus, group_status
 from spark_jobs.domain.what_if.answer import advice_in_numbers
-from tests.support.audited import SETTINGS, WINDOW, at, audited_step, measured, offsets, replayed, unobserved
+from tests.support.audited import SETTINGS, WINDOW, audited_step, measured, offsets, replayed, unobserved
+from tests.support.times import micros
 
 NO_EVIDENCE = Evidence(None, None, [], None, None, [], *[None] * 10)
 PLACES: list[Place] = [("b", number) for number in range(4)]
@@ -42,7 +43,7 @@ def status_of(step: AuditedStep, findings: Sequence[Finding]) -> GroupStatus | N
 
 
 def finding(rule: str, cause: str, severity: str) -> Finding:
-    return Finding("id", rule, severity, None, "g", at(0), at(60), cause, NO_EVIDENCE, "Do.")
+    return Finding("id", rule, severity, None, "g", micros(0), micros(60), cause, NO_EVIDENCE, "Do.")
 
 
 def test_fields_are_those_of_the_table() -> None:

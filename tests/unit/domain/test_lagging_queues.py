@@ -11,7 +11,8 @@ from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.model.history import OffsetReadings
 from spark_jobs.domain.status.backlog import queue_intervals
 from spark_jobs.domain.status.lagging_queues import LaggingQueue, greatest_rise, highest_together, lagging_queues
-from tests.support.audited import SETTINGS, WINDOW, at, measured, offsets, replayed
+from tests.support.audited import SETTINGS, WINDOW, measured, offsets, replayed
+from tests.support.times import micros
 
 QUEUE = ("b", 0)
 OWNED = {QUEUE: (0,)}
@@ -33,7 +34,7 @@ def one_queue(read: Mapping[int, str], *cuts: int, **numbers: int | None) -> lis
 def grown(found: Sequence[LaggingQueue]) -> list[tuple[int, int]]:
     """Second at which each interval begins, and messages."""
     (queue,) = found
-    return [((growth.progress.start - at(0)) // 10**6, growth.messages) for growth in queue.growths]
+    return [((growth.progress.start - micros(0)) // 10**6, growth.messages) for growth in queue.growths]
 
 
 @pytest.mark.parametrize(
@@ -53,14 +54,14 @@ def test_what_was_worked_off_before_the_end_counts() -> None:
     # The reading at 100 s is the first of the second interval: what came since 20 s belongs to it.
     assert grown(found) == [(100, 900)]
     (growth,) = found[0].growths
-    assert (growth.start, growth.end) == (at(100), at(100))
+    assert (growth.start, growth.end) == (micros(100), micros(100))
 
 
 def test_what_came_while_nobody_could_read_the_queue_grew_in_that_time() -> None:
     """It is no longer readable after 20 s, and is again at 600 s: what was wrong meanwhile is about its growth."""
     (queue,) = one_queue({20: "10/10", 610: "910/10", 700: "960/960"}, 600, lag_max=900)
     (growth,) = queue.growths
-    assert (growth.start, growth.end, growth.messages) == (at(20), at(610), 900)
+    assert (growth.start, growth.end, growth.messages) == (micros(20), micros(610), 900)
 
 
 def test_growth_is_shared_by_the_intervals_in_which_it_came() -> None:
@@ -132,7 +133,7 @@ def test_a_backlog_that_only_falls_is_worked_off(read: dict[int, str], messages:
     found = one_queue(read, 150, lag_max=2_000_000)
     assert [queue.messages for queue in found] == ([] if messages is None else [messages])
     for queue in found:
-        assert [(growth.is_worked_off, growth.progress.start) for growth in queue.growths] == [(True, at(150))]
+        assert [(growth.is_worked_off, growth.progress.start) for growth in queue.growths] == [(True, micros(150))]
         assert queue.backlog[-1] == left
 
 
@@ -143,7 +144,7 @@ def test_a_queue_that_stood_counts_with_what_waited_although_its_backlog_only_fe
     assert (queue.messages, queue.waited, queue.backlog.tolist()) == (500, 60_000_000, [0, 500, 500, 500, 0, 0])
     assert grown([queue]) == [(210, 500)]
     (growth,) = queue.growths
-    assert (growth.start, growth.end, growth.pause) == (at(100), at(220), 120 * 10**6)
+    assert (growth.start, growth.end, growth.pause) == (micros(100), micros(220), 120 * 10**6)
 
 
 def test_a_rise_that_came_while_the_queue_stood_has_that_pause() -> None:
@@ -151,7 +152,7 @@ def test_a_rise_that_came_while_the_queue_stood_has_that_pause() -> None:
     course = {second: f"{900 + 10 * second}/{895 + 10 * second - (second > 0)}" for second in range(0, 320, 20)}
     (queue,) = one_queue(course | {400: "4900/3894", 420: "5100/3894", 440: "5300/5290"}, lag_max=1206)
     (growth,) = queue.growths
-    assert (growth.messages, growth.start, growth.end, growth.pause) == (1201, at(0), at(420), 120 * 10**6)
+    assert (growth.messages, growth.start, growth.end, growth.pause) == (1201, micros(0), micros(420), 120 * 10**6)
 
 
 def test_a_queue_that_stood_for_less_than_two_minutes_is_worked_off() -> None:
@@ -233,7 +234,7 @@ def test_the_most_together_is_what_waited_at_one_moment() -> None:
     assert highest_together([first]) == (900, 1)
     assert highest_together([first, second]) == (900 + 700, 2)
     # What is left in queue 0 at 250 s is no backlog.
-    late = second._replace(backlog=np.where(second.times == at(200), 0, second.backlog))
+    late = second._replace(backlog=np.where(second.times == micros(200), 0, second.backlog))
     assert highest_together([first, late]) == (1000, 1)
 
 

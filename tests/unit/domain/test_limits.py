@@ -13,7 +13,8 @@ from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.status.backlog import queue_intervals
 from spark_jobs.domain.status.capacity import HeldBack, Limit
 from spark_jobs.domain.status.limits import held_back
-from tests.support.audited import at, audited_step, measured, offsets, replayed
+from tests.support.audited import audited_step, measured, offsets, replayed
+from tests.support.times import micros
 
 PLACES: list[Place] = [("b", 0), ("b", 1)]
 #: Two queues of `A` and `B`, each with 900 messages at 200 s that were not there at 100 s.
@@ -31,9 +32,9 @@ def finding(
     client_ids: str = "",
     persistence: str | None = None,
 ) -> Finding:
-    queues = [] if queue is None else [QueueEvidence("t", "b", queue, "R", at(0), at(1), *[None] * 5)]
+    queues = [] if queue is None else [QueueEvidence("t", "b", queue, "R", micros(0), micros(1), *[None] * 5)]
     evidence = Evidence(persistence, None, client_ids.split(), None, None, queues, *[None] * 10)
-    return Finding("id", rule, severity, topic, "s", at(begin), at(end), cause, evidence, "Do.")
+    return Finding("id", rule, severity, topic, "s", micros(begin), micros(end), cause, evidence, "Do.")
 
 
 def held(

@@ -13,7 +13,8 @@ from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM_NEARBY, StrategyS
 from spark_jobs.domain.status.strategy_comparison import OtherStrategies, StrategyComparison, strategy_comparison
 from tests.conformance.vectors import Vector, read_vectors
 from tests.support.kernel import SETTINGS, audited_steps, group_histories
-from tests.support.snapshots import HOUR, membership, route
+from tests.support.snapshots import membership, route
+from tests.support.times import HOUR
 
 SECONDS = range(0, 3600, 20)
 

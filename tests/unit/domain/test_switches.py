@@ -8,7 +8,8 @@ from spark_jobs.domain.model.history import Serving
 from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.window import StepWindow
 from tests.support.kernel import published, series_of
-from tests.support.snapshots import HOUR, at, healthy_group, membership
+from tests.support.snapshots import healthy_group, membership
+from tests.support.times import HOUR, at
 
 WINDOW = StepWindow(read_from=100, observed_from=200, start=300, end=1000)
 #: time | address of each broker that the route named, `?`: not recorded | switches that it shows, with the time before

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from spark_jobs.domain.model.history import ClientHistory
-from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.status.throughput import Changes, throughput, throughputs
 from tests.support.audited import client_history
-from tests.support.snapshots import DAY
+from tests.support.times import START
 from tests.support.what_if import DEFAULTS, client_row, status
 
-START = to_micros(DAY)
 MINUTE = 60_000_000
 
 

@@ -10,7 +10,8 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.progress import topic_progress
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.status.time_left import TimeLeft, time_left
-from tests.support.audited import SETTINGS, START, WINDOW, audited_step, measured, offsets, replayed, topic_offsets
+from tests.support.audited import SETTINGS, WINDOW, audited_step, measured, offsets, replayed, topic_offsets
+from tests.support.times import START
 
 UNKNOWN = TimeLeft()
 A_DAY = 86_400

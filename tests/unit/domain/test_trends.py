@@ -9,7 +9,7 @@ import numpy as np
 from spark_jobs.domain.incidents.trends import WEEK, Group, GroupTrend, GroupWeek, IntervalColumns, trends, weeks
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.window import HOUR
-from tests.support.audited import START
+from tests.support.times import START
 from tests.unit.test_incidents import incident
 
 #: Group, start, end, wrong, observed, rebalance, queues moved.

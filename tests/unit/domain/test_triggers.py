@@ -22,9 +22,10 @@ from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import Variant
-from tests.support.audited import START, at, replayed
+from tests.support.audited import replayed
 from tests.support.oracle import moves as oracle
 from tests.support.oracle.timeline import IntervalMember
+from tests.support.times import START, micros
 
 #: members before | their queues | members after | their queues | triggers | moved, preserved, least
 _TABLE = """
@@ -129,7 +130,7 @@ def interval(held: Held, start: int, view: str = "*", is_replayed: bool = True, 
             Member(client_id, None, None, None, strategy, subscribes, True, variant)
             for client_id, strategy, subscribes, variant in held.connections()
         ),
-        seen_at=at(seen_at),
+        seen_at=micros(seen_at),
         reason=None if is_replayed else Reason.UNKNOWN_STRATEGY,
         allocation=replace(agreed.allocation, queues=(*owners, ("w", 0)), owner_ids=owner_ids) if is_replayed else None,
         moves=None,
@@ -151,7 +152,7 @@ _OLD = Held("p", {("a", 0): ("p",), ("old", 0): ("p",)})
 @pytest.mark.parametrize("case", CASES, ids=_NAMES)
 def test_triggers_and_moves(case: Case) -> None:
     def expired(moment: int, client_ids: Collection[str]) -> frozenset[str]:
-        return frozenset(case.expired) & set(client_ids) if moment == at(30) else frozenset()
+        return frozenset(case.expired) & set(client_ids) if moment == micros(30) else frozenset()
 
     timeline = [interval(_OLD, 10), interval(case.before, 20, seen_at=29), interval(case.after, 30)]
     moves = with_moves(timeline, START, expired, no_switch)[-1].moves
@@ -162,7 +163,7 @@ def test_triggers_and_moves(case: Case) -> None:
     assert moves.handed_over == {queue for queue in was if was[queue] and now.get(queue, was[queue]) != was[queue]}
     before, after = (Counter(allocation.ids) for allocation in (case.before, case.after))
     assert (sorted(moves.left), sorted(moves.joined)) == (sorted(before - after), sorted(after - before))
-    assert moves.before_seen_at == at(29)
+    assert moves.before_seen_at == micros(29)
 
 
 @pytest.mark.parametrize("case", CASES, ids=_NAMES)
@@ -245,7 +246,7 @@ def test_the_lists_of_one_moment_do_not_see_each_other_s_brokers() -> None:
 def test_the_first_observation_is_one_only_after_the_window_begins() -> None:
     held = Held("m", {("a", 0): ("m",)})
     (later,), (standing,) = (
-        with_moves([interval(held, 10)], at(start), nobody_expired, no_switch) for start in (9, 10)
+        with_moves([interval(held, 10)], micros(start), nobody_expired, no_switch) for start in (9, 10)
     )
     assert later.moves is not None
     assert [trigger.value for trigger, _ in later.moves.triggers] == ["FIRST_OBSERVATION"]
@@ -257,7 +258,9 @@ def test_a_switch_is_named_beside_what_changed_around_it_and_alone_is_no_rebalan
     """The broker `a` at second 30, when q joins, and at second 40, when nothing changes."""
     alone, both = Held("p", {("a", 0): ("p",)}), Held("p q", {("a", 0): ("p",)})
     timeline = [interval(alone, 20), interval(both, 30), interval(both, 40)]
-    _, joined, same = with_moves(timeline, START, nobody_expired, lambda moment: {"a"} if moment >= at(30) else set())
+    _, joined, same = with_moves(
+        timeline, START, nobody_expired, lambda moment: {"a"} if moment >= micros(30) else set()
+    )
     assert joined.moves
     assert same.moves
     assert [(name.value, subject) for name, subject in joined.moves.triggers] == [

@@ -17,8 +17,9 @@ from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
-from tests.support.audited import START, at, offsets, replayed
+from tests.support.audited import offsets, replayed
 from tests.support.oracle.verdicts import Limits, Reading, spans
+from tests.support.times import START, micros
 
 #: what | the first reading's second | next to write/next to consume (`?`: never committed, `-`: no reading, `xN`: the
 #: reading N times) | worst verdict | spans: verdict, its first and last second
@@ -202,7 +203,7 @@ def test_every_queue_has_its_own_spans_and_what_they_cost() -> None:
     (span,) = found.spans
     assert (span.place, span.verdict, seconds(span.start), seconds(span.end)) == (2, "STALL", 0, 60)
     # The last message was stored 1 ms after 1970.
-    assert (span.lag_first, span.lag_last, span.age_ms) == (10, 70, at(50) // 1000 - 1)
+    assert (span.lag_first, span.lag_last, span.age_ms) == (10, 70, micros(50) // 1000 - 1)
     assert found.stuck_growth.tolist() == [0, 0, 60]
     assert found.stuck_produced.tolist() == [0, 0, 60]
     assert found.stuck_time.tolist() == [0, 0, 50 * SECOND]

@@ -16,8 +16,9 @@ from spark_jobs.domain.kernel.progress import lag_qualities, topic_progress
 from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
-from tests.support.audited import SETTINGS, START, WINDOW, at, offsets, replayed
+from tests.support.audited import SETTINGS, WINDOW, offsets, replayed
 from tests.support.oracle.verdicts import Limits, Reading, spans
+from tests.support.times import START, micros
 
 #: readings every 10 s, broker/consumer offset (`?`: never committed, `-`: no reading) | allowed lag | verdict
 _TABLE = """
@@ -108,7 +109,7 @@ def test_every_queue_has_its_own_verdict_and_its_own_readings() -> None:
     assert found.verdicts == ["OK", None, "STALL"]
     assert found.readings.tolist() == [3, 0, 2]
     assert found.lag_last.tolist() == [0, UNKNOWN, 200]
-    assert found.last_reading_at.tolist() == [at(20), UNKNOWN, at(10)]
+    assert found.last_reading_at.tolist() == [micros(20), UNKNOWN, micros(10)]
 
 
 def test_without_the_ends_of_queues_what_was_consumed_is_known_and_what_waits_is_not() -> None:
@@ -166,7 +167,7 @@ def test_what_went_in_and_out(history: list[str], went: tuple[int, int], back: t
     (found,) = topic_progress([interval], replace(readings, last_timestamp=stored_now), WINDOW, SETTINGS)
     assert (found.produced[0], found.consumed[0]) == went
     rewinds, rewound, greatest, seconds = back
-    when = UNKNOWN if seconds == UNKNOWN else at(seconds)
+    when = UNKNOWN if seconds == UNKNOWN else micros(seconds)
     assert (found.rewinds[0], found.rewound[0], found.rewound_max[0], found.rewound_at[0]) == (
         rewinds,
         rewound,

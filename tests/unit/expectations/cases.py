@@ -16,7 +16,7 @@ from expectations.suite import KEYS_ARE_UNIQUE, Suite
 from schemas import OUTPUTS, SOURCES, Table
 from spark_jobs.pipeline.quality.facts import BROKEN, by_name, counts_of
 from spark_jobs.store.spark_types import spark_schema
-from tests.support.snapshots import at
+from tests.support.times import at
 
 #: Of the run to which the cases belong.
 SETTINGS = CheckSettings(read_start=at(-300), read_end=at(3600), step=timedelta(hours=1), offset_tolerance=10)

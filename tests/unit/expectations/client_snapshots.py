@@ -6,7 +6,8 @@ from typing import Any
 
 from expectations.client_snapshots import SUITE
 from schemas import CLIENT_SNAPSHOTS
-from tests.support.snapshots import at, membership
+from tests.support.snapshots import membership
+from tests.support.times import at
 from tests.unit.expectations.cases import OWN, Cases, Row, Rows, at_the_edge, of_every_source
 
 KEY = {"cluster": OWN, "consumer_group": "g", "client_id": "c1", "captured_at": at(0)}

@@ -6,7 +6,7 @@ from typing import Any
 
 from expectations.findings import SUITE
 from schemas import ALLOCATIONS, FINDINGS, REBALANCE_INTERVALS
-from tests.support.snapshots import at
+from tests.support.times import at
 from tests.unit.expectations.cases import OWN, Cases, Row, Rows
 
 GROUP = {"step_start": at(0), "cluster": OWN, "consumer_group": "g"}

@@ -6,7 +6,7 @@ from typing import Any
 
 from expectations.group_status import SUITE
 from schemas import FINDINGS, GROUP_STATUS
-from tests.support.snapshots import at
+from tests.support.times import at
 from tests.unit.expectations.cases import OWN, Cases, Row, Rows
 
 KEY = {"step_start": at(0), "cluster": OWN, "consumer_group": "g"}

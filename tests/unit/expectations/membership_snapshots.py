@@ -6,7 +6,8 @@ from typing import Any
 
 from expectations.membership_snapshots import SUITE
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS
-from tests.support.snapshots import at, membership, route
+from tests.support.snapshots import membership, route
+from tests.support.times import at
 from tests.unit.expectations.cases import OWN, Cases, Row, Rows, at_the_edge, of_every_source
 
 ID = "i" * 255

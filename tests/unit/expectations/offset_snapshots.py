@@ -6,7 +6,8 @@ from typing import Any
 
 from expectations.offset_snapshots import SUITE
 from schemas import OFFSET_SNAPSHOTS
-from tests.support.snapshots import at, offsets
+from tests.support.snapshots import offsets
+from tests.support.times import at
 from tests.unit.expectations.cases import OWN, Cases, Row, Rows, at_the_edge, of_every_source
 
 

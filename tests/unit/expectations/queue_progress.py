@@ -6,7 +6,7 @@ from typing import Any
 
 from expectations.queue_progress import SUITE
 from schemas import ALLOCATIONS, QUEUE_PROGRESS, REBALANCE_INTERVALS
-from tests.support.snapshots import at
+from tests.support.times import at
 from tests.unit.expectations.cases import OWN, Cases, Row, Rows
 
 QUEUE = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from expectations.rebalance_intervals import SUITE
 from schemas import ALLOCATIONS, REBALANCE_INTERVALS
-from tests.support.snapshots import at
+from tests.support.times import at
 from tests.unit.expectations.cases import OWN, Cases, Row, Rows
 
 KEY = {"step_start": at(0), "cluster": OWN, "consumer_group": "g", "topic": "t"}

@@ -6,7 +6,8 @@ from typing import Any
 
 from expectations.route_snapshots import SUITE
 from schemas import ROUTE_SNAPSHOTS
-from tests.support.snapshots import at, route
+from tests.support.snapshots import route
+from tests.support.times import at
 from tests.unit.expectations.cases import OWN, Cases, Row, Rows, at_the_edge, of_every_source
 
 

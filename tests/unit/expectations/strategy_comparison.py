@@ -6,7 +6,7 @@ from typing import Any
 
 from expectations.strategy_comparison import SUITE
 from schemas import STRATEGY_COMPARISON
-from tests.support.snapshots import at
+from tests.support.times import at
 from tests.unit.expectations.cases import OWN, Cases, Row, Rows
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from expectations.topic_snapshots import SUITE
 from schemas import TOPIC_SNAPSHOTS
-from tests.support.snapshots import at
+from tests.support.times import at
 from tests.unit.expectations.cases import OWN, Cases, Row, Rows, at_the_edge, of_every_source
 
 

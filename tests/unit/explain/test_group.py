@@ -15,7 +15,6 @@ from spark_jobs.show.text.phrases import positions_text
 from tests.support.rows import (
     all_lines,
     allocation,
-    at,
     finding,
     group_step,
     interval,
@@ -24,6 +23,7 @@ from tests.support.rows import (
     topic_lines,
     unobserved,
 )
+from tests.support.times import at
 
 C1, C2 = member("c1", "10.0.0.1:1"), member("c2", None)
 

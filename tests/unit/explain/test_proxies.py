@@ -9,7 +9,8 @@ from spark_jobs.show.explain import ExplainRequest, explain_group
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from tests.support.look import rows_into
-from tests.support.snapshots import HOUR, at, membership, offsets, route
+from tests.support.snapshots import membership, offsets, route
+from tests.support.times import HOUR, at
 
 TIMES = range(0, 600, 20)
 

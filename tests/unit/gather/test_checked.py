@@ -23,7 +23,8 @@ from spark_jobs.pipeline.gather.checked import Checked, checked
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.quality.facts import BROKEN, LEFT_OUT, REJECTED, ROWS, SERIES, SPANS, by_name
 from tests.support.gathered import gathered
-from tests.support.snapshots import at, membership, offsets, route
+from tests.support.snapshots import membership, offsets, route
+from tests.support.times import at
 from tests.unit.expectations.cases import SETTINGS, Cases
 from tests.unit.expectations.test_expectations import ALL
 

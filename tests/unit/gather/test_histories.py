@@ -18,12 +18,12 @@ from spark_jobs.domain.model.history import (
     RequestMode,
 )
 from spark_jobs.domain.model.message_queue import RouteEntry
-from spark_jobs.domain.model.window import SECOND, to_micros
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.pipeline.gather.histories import histories
 from tests.support.gathered import gathered
-from tests.support.snapshots import DAY, at, membership, offsets, route
+from tests.support.snapshots import membership, offsets, route
+from tests.support.times import START, at
 
-START = to_micros(DAY)
 Rows = dict[Table, list[dict[str, Any]]]
 
 

@@ -22,6 +22,7 @@ from spark_jobs.domain.status.attribution import TopicGrowth
 from spark_jobs.domain.status.group_status import DeletedTopic, GroupStatus
 from spark_jobs.domain.status.strategy_comparison import StrategyComparison
 from spark_jobs.pipeline.gather.rows import results, tables, tables_of
+from tests.support.times import at
 
 START = to_micros(datetime(2026, 3, 1, 10, tzinfo=UTC))
 SETTINGS = AuditSettings(3600 * SECOND, 20 * SECOND, 60 * SECOND, Thresholds())
@@ -175,11 +176,6 @@ JUDGED = [
     JudgedStep(step(START, REPLAYED, UNOBSERVED, progress=(PROGRESS,)), [FINDING], STATUS, [COMPARED]),
     JudgedStep(step(START + 3600 * SECOND), [FINDING, FINDING._replace(finding_id="f2")], None),
 ]
-
-
-def at(seconds: int) -> datetime:
-    """So many seconds after `START`."""
-    return from_micros(START + seconds * SECOND)
 
 
 STEP = {"step_start": at(0), "cluster": "c", "consumer_group": GROUP}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS
 from spark_jobs.ingest.sightings import sightings
-from tests.support.snapshots import at, membership, offsets, route
+from tests.support.snapshots import membership, offsets, route
+from tests.support.times import at
 
 
 def test_a_row_per_thing_and_hour() -> None:

@@ -15,7 +15,8 @@ from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from tests.support.published import publish_hours
 from tests.support.recordings import write_warehouse
-from tests.support.rows import at, finding, interval
+from tests.support.rows import finding, interval
+from tests.support.times import at
 
 
 def hour(number: int) -> Interval:

@@ -14,7 +14,8 @@ from spark_jobs.cli.main import main
 from spark_jobs.domain.rules.catalog import RULES
 from tests.support.published import STATUS
 from tests.support.recordings import write_warehouse
-from tests.support.rows import at, finding, interval
+from tests.support.rows import finding, interval
+from tests.support.times import at
 
 HOUR, DAY = 3600, 24
 HOSTILE = 'a"b\\c\nd{e="f"} 1\u202e\x1b[2J,#'

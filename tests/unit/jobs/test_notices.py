@@ -27,7 +27,7 @@ from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.stored import rows
 from tests.support.published import publish_hours
-from tests.support.rows import at
+from tests.support.times import at
 
 SECRET = "s3cr3t"
 COMMAND = [sys.executable, "-m", "spark_jobs.cli", "notify", "--warehouse"]

@@ -13,8 +13,8 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.show.recorder import calls_in, recorder_lines
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
-from tests.support.rows import at
 from tests.support.stored import write
+from tests.support.times import at
 
 GAP = Interval(at(100), at(2000))
 

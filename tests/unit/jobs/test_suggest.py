@@ -13,7 +13,8 @@ from spark_jobs.cli.main import main
 from spark_jobs.config import audit_settings
 from spark_jobs.config.file import load
 from tests.support.recordings import Published, audited, write_warehouse
-from tests.support.rows import at, finding, interval, progress
+from tests.support.rows import finding, interval, progress
+from tests.support.times import at
 
 HOUR = 3600
 STATUS = {"finding_count": 1, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No.", "members": 2}

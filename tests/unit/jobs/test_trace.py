@@ -16,7 +16,8 @@ from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from tests.support.published import STATUS
 from tests.support.recordings import write_warehouse
-from tests.support.rows import allocation, at, finding, interval, member, progress
+from tests.support.rows import allocation, finding, interval, member, progress
+from tests.support.times import at
 from tests.support.traces import tracks
 
 HOUR = Interval(at(0), at(3600))

@@ -15,9 +15,9 @@ from spark_jobs.cli.commands.trends import show_trends
 from spark_jobs.cli.main import main
 from spark_jobs.domain.incidents.trends import WEEK, GroupTrend, GroupWeek
 from spark_jobs.show.trends import trends_text
-from tests.support.audited import START
 from tests.support.recordings import write_warehouse
-from tests.support.rows import at, finding, interval
+from tests.support.rows import finding, interval
+from tests.support.times import START, at
 
 STATUS = {"finding_count": 1, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
 HOUR, DAY = 3600, 86400

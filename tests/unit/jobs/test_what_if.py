@@ -23,8 +23,9 @@ from schemas import (
 )
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
-from tests.support.snapshots import HOUR, at, membership, offsets
+from tests.support.snapshots import membership, offsets
 from tests.support.stored import audit_run, write
+from tests.support.times import HOUR, at
 from tests.support.what_if import at as rate
 from tests.support.what_if import nothing, reported_by, snapshots
 

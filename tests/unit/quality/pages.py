@@ -17,7 +17,8 @@ from spark_jobs.domain.model.window import to_micros
 from spark_jobs.pipeline.quality.checks import QUARANTINED_PERCENT, Check, Result, StepsWithin
 from spark_jobs.pipeline.quality.facts import Facts, by_name, counts_of
 from spark_jobs.pipeline.quality.validation import validate, write_pages
-from tests.support.snapshots import at, membership
+from tests.support.snapshots import membership
+from tests.support.times import at
 from tests.unit.expectations import cases
 from tests.unit.expectations.cases import arrow_rows
 

@@ -18,7 +18,8 @@ from spark_jobs.pipeline.quality.drift import Subject, Usual, usual_values
 from spark_jobs.pipeline.quality.validation import validate
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
-from tests.support.snapshots import at, membership
+from tests.support.snapshots import membership
+from tests.support.times import at
 from tests.unit.quality.pages import counted
 
 #: Two steps, and the days before them.

@@ -5,7 +5,7 @@ from spark_jobs.config import Configuration
 from spark_jobs.pipeline.quality.checks import of_source
 from spark_jobs.pipeline.quality.drift import NULLS_ARE_USUAL, ROWS_ARE_USUAL
 from spark_jobs.pipeline.quality.handbook import PAGE, handbook
-from tests.support.snapshots import HOUR
+from tests.support.times import HOUR
 
 
 def test_the_page_is_the_one_the_suites_make() -> None:

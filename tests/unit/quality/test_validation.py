@@ -15,7 +15,7 @@ from spark_jobs.errors import QualitySiteError
 from spark_jobs.pipeline.quality import validation
 from spark_jobs.pipeline.quality.checks import Check, CheckResults
 from spark_jobs.pipeline.quality.validation import validate, write_pages
-from tests.support.snapshots import at
+from tests.support.times import at
 from tests.unit.quality.pages import HOSTILE, SUITE, rows, validated
 
 

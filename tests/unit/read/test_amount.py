@@ -16,8 +16,8 @@ from spark_jobs.api.start import SMALL_BYTES, is_small, snapshots_of
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import bytes_in, delta_tables
-from tests.support.snapshots import HOUR, at
 from tests.support.stored import arrow_table, write
+from tests.support.times import HOUR, at
 
 NEXT = Interval(HOUR.end, HOUR.end + (HOUR.end - HOUR.start))
 

@@ -10,8 +10,8 @@ import pytest
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, SOURCES, TOPIC_SNAPSHOTS, Table
 from spark_jobs.errors import WarehouseError
 from spark_jobs.operate.arrivals import missing_sources
-from tests.support.snapshots import HOUR, at
 from tests.support.stored import write
+from tests.support.times import HOUR, at
 
 #: A cadence is 20 s: the last snapshots of the step before, and of this one.
 BEFORE, WHOLE = range(-3600, 0, 20), range(0, 3600, 20)

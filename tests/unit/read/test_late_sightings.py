@@ -18,8 +18,8 @@ from spark_jobs.operate.late import is_nothing_late
 from spark_jobs.operate.late_sightings import StepsByVersion, with_other_sightings
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import delta_tables
-from tests.support.snapshots import at
 from tests.support.stored import audit_run, write
+from tests.support.times import at
 
 HOUR, WEEK = 3600, 7 * 24 * 3600
 STEPS = TEN, ELEVEN, TWELVE = [Interval(at(start), at(start + HOUR)) for start in (0, HOUR, 2 * HOUR)]

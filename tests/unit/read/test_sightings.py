@@ -10,8 +10,8 @@ import pytest
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS
 from spark_jobs.operate.upkeep import has_all_sightings
 from spark_jobs.store.read.delta import delta_tables
-from tests.support.snapshots import at
 from tests.support.stored import write
+from tests.support.times import at
 
 HOUR = 3600
 

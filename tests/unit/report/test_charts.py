@@ -14,7 +14,7 @@ from bokeh.plotting import figure
 from spark_jobs.show.page.lines import what_if_page
 from spark_jobs.show.page.page import page
 from tests.support.pages import content, incident, troubled, twins
-from tests.support.snapshots import HOUR, at
+from tests.support.times import HOUR, at
 from tests.unit.report.test_contrast import compared
 
 _DEFAULTS = {"type": "object", "name": "DocumentConfig", "id": "config"}

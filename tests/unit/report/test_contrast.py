@@ -17,7 +17,7 @@ from spark_jobs.show.page.style import NOBODY, NOT_REPLAYED, OWNERS, SEVERITY, U
 from tests.support.browser import needs_browser
 from tests.support.opened import Opened
 from tests.support.pages import content, incident, lag, troubled, twins
-from tests.support.snapshots import HOUR, at
+from tests.support.times import HOUR, at
 
 Open = Callable[..., Opened]
 

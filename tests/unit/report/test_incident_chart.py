@@ -8,11 +8,7 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.show.page.incident_chart import ROWS, incident_chart, lanes
 from tests.support.pages import incident
-from tests.support.snapshots import HOUR, at
-
-
-def ms(seconds: float) -> float:
-    return at(seconds).timestamp() * 1000
+from tests.support.times import HOUR, at, ms
 
 
 def drawn(*incidents: Incident, renderer: str = "spans") -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from spark_jobs.show.page.page import page
 from tests.support.browser import needs_browser
 from tests.support.opened import Opened
 from tests.support.pages import content, finding, fleet_row, incident, troubled, twins
-from tests.support.snapshots import at
+from tests.support.times import at, ms
 from tests.unit.report.test_page import HOSTILE
 
 pytestmark = needs_browser
@@ -24,10 +24,6 @@ Open = Callable[..., Opened]
 TWINS = incident(600, 3000)
 IDLE = incident(1200, None, "quiet", "twins", severity="WARN", headline="c1 of quiet owns no queue", piled_up=None)
 HTML = page(content(twins(troubled()), others=(fleet_row("quiet"),), incidents=(IDLE, TWINS)))
-
-
-def ms(seconds: float) -> float:
-    return at(seconds).timestamp() * 1000
 
 
 def words(text: str) -> str:

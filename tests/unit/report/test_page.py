@@ -11,16 +11,12 @@ from spark_jobs.show.page.page import page
 from tests.support.browser import needs_browser
 from tests.support.opened import Opened
 from tests.support.pages import content, finding, fleet_row, lag, member, span, state, troubled, twins
-from tests.support.snapshots import at
+from tests.support.times import ms
 
 pytestmark = needs_browser
 Open = Callable[..., Opened]
 
 HTML = page(content(twins(troubled()), others=(fleet_row("quiet"), fleet_row("idle", rank=2))))
-
-
-def ms(seconds: float) -> float:
-    return at(seconds).timestamp() * 1000
 
 
 def test_it_asks_for_nothing_but_itself_and_complains_of_nothing(open_page: Open) -> None:

@@ -7,14 +7,12 @@ from typing import Any
 
 from spark_jobs.domain.glossary import TERMS
 from spark_jobs.domain.incidents.trends import WEEK, GroupTrend, GroupWeek
-from spark_jobs.domain.model.window import to_micros
 from spark_jobs.show.page.groups import conditions
 from spark_jobs.show.page.page import TRENDS, page, trend_rows
 from spark_jobs.show.trends import is_compared
 from tests.support.pages import content, finding, troubled, twins
-from tests.support.snapshots import at
+from tests.support.times import START
 
-START = to_micros(at(0))
 UNSEEN = GroupWeek(START, START + WEEK, 0, None, None, None, None, 0.0)
 CALM = GroupWeek(START + WEEK, START + 2 * WEEK, 1, 10.0, 5, 100, 90.0, 0.5)
 BAD = GroupWeek(START + 2 * WEEK, START + 3 * WEEK, 3, 40.0, 4, 1000, None, 1.0)

@@ -12,7 +12,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.show.fleet import PROGRESS_COLUMNS, fleet
 from spark_jobs.show.rows import Row
 from spark_jobs.show.spans import backlog, members, ownership, states
-from tests.support.snapshots import at
+from tests.support.times import at
 
 _KEY = ("step_start", "cluster", "consumer_group", "topic", "membership_view", "interval_start")
 _ALLOCATIONS = (

@@ -8,9 +8,8 @@ from typing import Any
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.show.trace_tracks import TracedGroup, TraceWriter, add_group, add_incidents, backlog_points
-from tests.support import audited
 from tests.support.pages import span
-from tests.support.snapshots import at
+from tests.support.times import START, at, micros
 from tests.support.traces import facts, packets, tracks
 from tests.unit.test_incidents import incident
 
@@ -25,7 +24,7 @@ def progress(
 
 def traced(group: TracedGroup, at_most: int = 100) -> tuple[bytes, list[str]]:
     out = BytesIO()
-    writer = TraceWriter(out, audited.START)
+    writer = TraceWriter(out, START)
     left_out = add_group(writer, writer.track(group.cluster), group, at_most)
     return out.getvalue(), left_out
 
@@ -85,7 +84,7 @@ def test_a_group_with_too_many_spans_says_so() -> None:
 
 
 def points(*rows: dict[str, Any]) -> list[tuple[float, int]]:
-    return [((moment - audited.START) / SECOND, messages) for moment, messages in backlog_points(rows)]
+    return [((moment - START) / SECOND, messages) for moment, messages in backlog_points(rows)]
 
 
 def test_an_unknown_backlog_has_no_point() -> None:
@@ -111,14 +110,14 @@ def test_a_queue_that_is_not_observed_any_more_does_not_count() -> None:
 
 def test_incidents_that_overlap_have_lanes_and_those_that_stood_at_the_end_have_no_end() -> None:
     told = [
-        incident(incident_id="1", headline="before", opened_at=audited.at(-3600), resolved_at=audited.at(60)),
-        incident(incident_id="2", headline="meanwhile", opened_at=audited.at(30), resolved_at=audited.at(90)),
-        incident(incident_id="3", headline="after", opened_at=audited.at(60), resolved_at=audited.at(120)),
-        incident(incident_id="4", headline="open", opened_at=audited.at(90), resolved_at=None),
-        incident(incident_id="5", headline="later", opened_at=audited.at(3000), resolved_at=audited.at(7200)),
+        incident(incident_id="1", headline="before", opened_at=micros(-3600), resolved_at=micros(60)),
+        incident(incident_id="2", headline="meanwhile", opened_at=micros(30), resolved_at=micros(90)),
+        incident(incident_id="3", headline="after", opened_at=micros(60), resolved_at=micros(120)),
+        incident(incident_id="4", headline="open", opened_at=micros(90), resolved_at=None),
+        incident(incident_id="5", headline="later", opened_at=micros(3000), resolved_at=micros(7200)),
     ]
     out = BytesIO()
-    writer = TraceWriter(out, audited.START)
+    writer = TraceWriter(out, START)
     add_incidents(writer, writer.track("eu"), reversed(told), Interval(at(0), at(3600)))
     assert tracks(out.getvalue()) == {
         ("eu",): [],

@@ -15,7 +15,8 @@ from spark_jobs.domain.incidents.values import AuditedTime, GroupCost, Incident,
 from spark_jobs.domain.model.finding import Finding, Party, QueueEvidence
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.catalog import RULES
-from tests.support.audited import START, finding
+from tests.support.audited import finding
+from tests.support.times import START
 
 HOUR = 3600
 #: 10:00 of the day of `tests.support.audited`.

@@ -8,7 +8,7 @@ from typing import Any
 from spark_jobs.domain.incidents.notices import Notice, NoticeScope, notices
 from spark_jobs.domain.incidents.values import PublishedFinding
 from spark_jobs.domain.model.window import SECOND
-from tests.support.audited import START
+from tests.support.times import START
 from tests.unit.domain.incidents.test_fold import HOUR, NOBODY, OFFLINE, TEN, clock, folded, following, published
 
 DAY = 24 * HOUR * SECOND

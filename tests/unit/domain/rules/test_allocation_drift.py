@@ -18,9 +18,10 @@ from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.allocation_drift import RULE
 from spark_jobs.domain.rules.drifts import drift
 from tests.support.client_groups import held
-from tests.support.client_steps import micros, replayed, second_of, step_with
+from tests.support.client_steps import replayed, step_with
 from tests.support.kernel import SETTINGS, group_histories
 from tests.support.snapshots import client
+from tests.support.times import micros, second_of
 
 #: Queues of one broker.
 _DRIFTS = """

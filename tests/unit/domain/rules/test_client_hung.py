@@ -13,9 +13,10 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.client_hung import RULE
 from tests.support.client_groups import audited, held
-from tests.support.client_steps import micros, replayed, second_of, step_with
+from tests.support.client_steps import replayed, step_with
 from tests.support.kernel import group_histories
 from tests.support.snapshots import client, offsets
+from tests.support.times import micros, second_of
 
 
 def test_a_hit_is_an_interval_and_a_queue() -> None:

@@ -8,9 +8,10 @@ from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rules import client_hung, clock_differs, long_pull_interval
 from tests.support.client_groups import held
-from tests.support.client_steps import replayed, second_of, step_with
+from tests.support.client_steps import replayed, step_with
 from tests.support.kernel import group_histories
 from tests.support.snapshots import client, offsets
+from tests.support.times import second_of
 
 TIMES = range(0, 640, 20)
 

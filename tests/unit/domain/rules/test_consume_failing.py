@@ -16,7 +16,8 @@ from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.window import SECOND, to_micros
 from spark_jobs.domain.rules.consume_failing import RULE
 from tests.support.kernel import judged
-from tests.support.snapshots import HOUR, at, client, healthy_group, membership, offsets, route
+from tests.support.snapshots import client, healthy_group, membership, offsets, route
+from tests.support.times import HOUR, at
 
 TIMES = range(0, 620, 20)
 START = to_micros(HOUR.start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.kernel import judged
-from tests.support.snapshots import HOUR
+from tests.support.times import HOUR
 from tests.support.what_if import at, client_row, snapshots, status
 
 #: One thread that takes 400 ms is busy with 2.5 messages a second, and half of the time with 1.25.

@@ -14,8 +14,9 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.drift_reasons import explained
 from spark_jobs.domain.rules.drifts import Drift
-from tests.support.client_steps import micros, replayed, step_with
+from tests.support.client_steps import replayed, step_with
 from tests.support.kernel import series_of
+from tests.support.times import micros
 
 #: By AVG: three members of six queues.
 SIX = replayed("t", 300, 600, {"c1": [0, 1], "c2": [2, 3], "c3": [4, 5]}, 6)

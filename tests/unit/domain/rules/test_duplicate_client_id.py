@@ -16,7 +16,8 @@ from spark_jobs.domain.model.window import SECOND, to_micros
 from spark_jobs.domain.rules.duplicate_client_id import RULE, hits, instance_name, probable_cause
 from tests.support.builders import allocation, audited_step, broker_said, interval, members
 from tests.support.kernel import judged
-from tests.support.snapshots import HOUR, healthy_group
+from tests.support.snapshots import healthy_group
+from tests.support.times import HOUR
 
 #: connections (host:port language version, `-` is unknown) | persistent | client id | cause
 _TABLE = """

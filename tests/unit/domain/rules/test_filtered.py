@@ -13,9 +13,10 @@ from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.rules import consumer_stalled, consumer_stopped
 from tests.support.builders import progress
 from tests.support.client_groups import held, measured
-from tests.support.client_steps import micros, replayed, step_with
+from tests.support.client_steps import replayed, step_with
 from tests.support.kernel import group_histories
 from tests.support.snapshots import client, offsets
+from tests.support.times import micros
 
 TIMES = range(0, 640, 20)
 

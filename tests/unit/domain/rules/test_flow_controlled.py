@@ -10,9 +10,10 @@ from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import AuditSettings
 from spark_jobs.domain.rules.flow_controlled import RULE
 from tests.support.client_groups import held, hits_of
-from tests.support.client_steps import micros, step_with
+from tests.support.client_steps import step_with
 from tests.support.kernel import SETTINGS, group_histories
 from tests.support.snapshots import client
+from tests.support.times import micros
 
 
 def test_it_is_a_warning_with_what_is_cached() -> None:

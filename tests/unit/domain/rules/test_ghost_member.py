@@ -6,7 +6,8 @@ from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.rules.ghost_member import RULE
 from tests.support.client_groups import audited, hits_of
-from tests.support.client_steps import micros, replayed, step_with
+from tests.support.client_steps import replayed, step_with
+from tests.support.times import micros
 
 
 def test_one_answer_alone_is_never_enough() -> None:

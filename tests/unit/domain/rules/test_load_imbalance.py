@@ -16,7 +16,8 @@ from spark_jobs.domain.rules.load_imbalance import RULE, hits, is_imbalanced, se
 from spark_jobs.domain.rules.member_loads import MemberTraffic, member_traffic
 from tests.support.builders import SETTINGS, allocation, audited_step, interval, members, progress
 from tests.support.kernel import judged
-from tests.support.snapshots import HOUR, client, membership, offsets, route
+from tests.support.snapshots import client, membership, offsets, route
+from tests.support.times import HOUR
 
 #: queues per member | strategy | uneven | cause | severity if uneven
 _TABLE = """

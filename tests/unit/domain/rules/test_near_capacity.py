@@ -15,8 +15,9 @@ from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules import near_capacity, slow_listener
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.near_capacity import best_change
-from tests.support.audited import at, audited_step
+from tests.support.audited import audited_step
 from tests.support.kernel import group_histories
+from tests.support.times import second_of
 from tests.support.what_if import client_row, status
 from tests.unit.domain.test_utilisation import row
 
@@ -50,7 +51,7 @@ def found(audited: AuditedStep) -> list[Finding]:
 
 def told(finding: Finding) -> str:
     """`cause start-end`, seconds of the hour."""
-    return f"{finding.cause} {(finding.start - at(0)) // 1_000_000}-{(finding.end - at(0)) // 1_000_000}"
+    return f"{finding.cause} {second_of(finding.start)}-{second_of(finding.end)}"
 
 
 def measures(finding: Finding) -> dict[str, float | None]:

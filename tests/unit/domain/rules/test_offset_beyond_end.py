@@ -10,9 +10,10 @@ from schemas import OFFSET_SNAPSHOTS, TOPIC_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import Switch
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules.offset_beyond_end import RULE
-from tests.support.client_steps import micros, second_of, step_with
+from tests.support.client_steps import step_with
 from tests.support.kernel import group_histories
-from tests.support.snapshots import DAY, at, offsets
+from tests.support.snapshots import offsets
+from tests.support.times import DAY, at, micros, second_of
 
 _NOW = int(DAY.timestamp() * 1000)
 

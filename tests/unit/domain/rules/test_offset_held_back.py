@@ -17,9 +17,10 @@ from spark_jobs.domain.rules import consumer_stopped
 from spark_jobs.domain.rules.offset_held_back import RULE, held_back_times
 from tests.support.builders import progress
 from tests.support.client_groups import held
-from tests.support.client_steps import micros, replayed, second_of, step_with
+from tests.support.client_steps import replayed, step_with
 from tests.support.kernel import group_histories
 from tests.support.snapshots import client, offsets
+from tests.support.times import micros, second_of
 
 TIMES = range(0, 640, 20)
 

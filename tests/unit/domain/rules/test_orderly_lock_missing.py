@@ -10,9 +10,10 @@ from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.rules.orderly_lock_missing import RULE
 from tests.support.client_groups import held, hits_of
-from tests.support.client_steps import micros, replayed, second_of, step_with
+from tests.support.client_steps import replayed, step_with
 from tests.support.kernel import group_histories
 from tests.support.snapshots import client, offsets, route
+from tests.support.times import micros, second_of
 
 
 def test_a_hit_is_a_span_and_a_queue_and_as_bad_as_the_harm() -> None:

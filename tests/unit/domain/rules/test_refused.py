@@ -9,7 +9,8 @@ import pytest
 
 from spark_jobs.domain.model.finding import Finding
 from tests.support.audited import topic_offsets
-from tests.support.reporting import START, Course, by_rule, history, micros, step_of
+from tests.support.reporting import Course, by_rule, history, step_of
+from tests.support.times import START, micros
 
 COURSE: Course = ((0, "c1", {"b": 2}),)
 #: One message a second comes into queue 0 of `t`, none into queue 1.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules.slow_listener import RULE
 from tests.support.client_groups import hits_of
-from tests.support.client_steps import micros
+from tests.support.times import micros
 
 SLOWER = {"consume_rt_ms": 200, "pull_rt_ms": 50, "usual_consume_rt_ms": 20, "usual_pull_rt_ms": 50}
 BUSY = {"busy_threads": 1, "consume_threads": 1, "consume_rt_ms": 400, "pull_rt_ms": 1}

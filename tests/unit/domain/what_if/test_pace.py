@@ -10,7 +10,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.window import SECOND, to_micros
 from spark_jobs.domain.what_if.pace import Members, Pace, StalledTime, hand_over_pause, members_of, uncommitted_seconds
 from spark_jobs.domain.what_if.recorded import Recorded, recorded
-from tests.support.snapshots import HOUR
+from tests.support.times import HOUR
 from tests.support.what_if import at, nothing, steps
 
 TWO = ["c1", "c2"]
