@@ -50,15 +50,18 @@ class Recorded(NamedTuple):
         assert [key for key, count in keys.items() if count > 1] == []
 
     def audited(self, cadence: int) -> dict[Table, list[dict[str, Any]]]:
-        """What is published of the hours that hold all of it; times with their zone."""
+        """What is published of the days that hold all of it, a day a step: of the end of an hour alone, strategies are
+        not known. Times have their zone.
+        """
         rows: dict[Table, list[Mapping[str, Any]]] = defaultdict(list)
         for outcome in self.outcomes:
             if isinstance(outcome, Row):
                 rows[outcome.table].append(outcome.values)
         times = sorted(row["captured_at"] for of_table in rows.values() for row in of_table)
-        hour = {"minute": 0, "second": 0, "microsecond": 0}
-        interval = Interval(times[0].replace(**hour), times[-1].replace(**hour) + timedelta(hours=1))
-        settings = AuditSettings(3600 * SECOND, cadence * SECOND, 3 * cadence * SECOND, Thresholds())
+        day = timedelta(days=1)
+        first, last = (datetime.combine(moment, datetime.min.time(), UTC) for moment in (times[0], times[-1]))
+        interval = Interval(first, last + day)
+        settings = AuditSettings(int(day.total_seconds()) * SECOND, cadence * SECOND, 3 * cadence * SECOND, Thresholds())
         found = published(rows, interval, settings)
         return {table: [_zoned(row) for row in of_table] for table, of_table in found.items()}
 
