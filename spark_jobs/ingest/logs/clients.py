@@ -5,10 +5,11 @@ logs.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import merge
 from itertools import pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -19,6 +20,7 @@ from spark_jobs.ingest.logs.members import Changed
 from spark_jobs.ingest.logs.sources import Process
 
 Key = tuple[str, str]
+ClientEvent = tuple[int, Event | WaitChanged, Process | None]
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,8 @@ def clients_of(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[C
     """
     changes: dict[Key, list[tuple[int, KnownOfClient]]] = defaultdict(list)
     own_logs: dict[Key, list[tuple[int, int]]] = {}
-    logged: list[tuple[int, Event | WaitChanged, Process | None]] = [
-        (at, event, process) for process in read for at, event in process.logged
-    ]
-    logged += ((changed.at, changed, None) for changed in lock_waits(read))
     ids: dict[tuple[int, str], str] = {}
-    for at, event, process in sorted(logged, key=itemgetter(0)):
+    for at, event, process in merge(*map(_of_process, read), _waits(read), key=itemgetter(0)):
         if isinstance(event, Connected):
             ids[id(process), event.connection.address] = event.connection.client_id
         elif isinstance(event, Registered) and event.address:
@@ -73,6 +71,14 @@ def clients_of(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[C
         Client(*key, states, _since(states[0][0], own_logs.get(key) or listed.get(key, [])))
         for key, states in changes.items()
     ]
+
+
+def _of_process(process: Process) -> Iterator[ClientEvent]:
+    return ((at, event, process) for at, event in process.logged)
+
+
+def _waits(read: Sequence[Process]) -> Iterator[ClientEvent]:
+    return ((changed.at, changed, None) for changed in sorted(lock_waits(read), key=attrgetter("at")))
 
 
 def _add(states: list[tuple[int, KnownOfClient]], at: int, **known: object) -> None:
