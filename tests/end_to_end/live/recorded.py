@@ -61,7 +61,7 @@ class Recorded(NamedTuple):
         day = timedelta(days=1)
         first, last = (datetime.combine(moment, datetime.min.time(), UTC) for moment in (times[0], times[-1]))
         interval = Interval(first, last + day)
-        settings = AuditSettings(int(day.total_seconds()) * SECOND, cadence * SECOND, 3 * cadence * SECOND, Thresholds())
+        settings = AuditSettings(24 * 3600 * SECOND, cadence * SECOND, 3 * cadence * SECOND, Thresholds())
         found = published(rows, interval, settings)
         return {table: [_zoned(row) for row in of_table] for table, of_table in found.items()}
 
