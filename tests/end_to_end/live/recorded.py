@@ -16,6 +16,8 @@ from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Meta, NoObservation, Outcome, Row, outcomes
 from tests.support.kernel import published
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 class Gap(NamedTuple):
     """A time of which the audit says that nothing was observed, and what is missing."""
@@ -49,20 +51,17 @@ class Recorded(NamedTuple):
         keys = Counter((outcome.table.name, *outcome.key) for outcome in self.outcomes if isinstance(outcome, Row))
         assert [key for key, count in keys.items() if count > 1] == []
 
-    def audited(self, cadence: int) -> dict[Table, list[dict[str, Any]]]:
-        """What is published of the days that hold all of it, a day a step: of the end of an hour alone, strategies are
-        not known. Times have their zone.
-        """
+    def audited(self, cadence: int, step: timedelta = timedelta(hours=1)) -> dict[Table, list[dict[str, Any]]]:
+        """What is published of the steps that hold all of it; times with their zone."""
         rows: dict[Table, list[Mapping[str, Any]]] = defaultdict(list)
         for outcome in self.outcomes:
             if isinstance(outcome, Row):
                 rows[outcome.table].append(outcome.values)
         times = sorted(row["captured_at"] for of_table in rows.values() for row in of_table)
-        day = timedelta(days=1)
-        first, last = (datetime.combine(moment, datetime.min.time(), UTC) for moment in (times[0], times[-1]))
-        interval = Interval(first, last + day)
-        settings = AuditSettings(24 * 3600 * SECOND, cadence * SECOND, 3 * cadence * SECOND, Thresholds())
-        found = published(rows, interval, settings)
+        first, last = (moment - (moment - _EPOCH) % step for moment in (times[0], times[-1]))
+        seconds = int(step.total_seconds())
+        settings = AuditSettings(seconds * SECOND, cadence * SECOND, 3 * cadence * SECOND, Thresholds())
+        found = published(rows, Interval(first, last + step), settings)
         return {table: [_zoned(row) for row in of_table] for table, of_table in found.items()}
 
     def unobserved(self, cadence: int, topic: str) -> list[tuple[datetime, datetime]]:

@@ -11,7 +11,7 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,8 @@ _REPORTING = [group for group in mixed.GROUPS if group not in ("node-push", "py-
 _NOT_IN_LOGS = ("go-circle", "mix-hash", "go-order", "wiped")
 #: Rules about members, which logs know. Without offsets, an offline group is UNASSIGNED_QUEUE there.
 _OF_MEMBERS = ("DUPLICATE_CLIENT_ID", "SUBSCRIPTION_MISMATCH", "MIXED_CLIENTS")
+#: No step ends within a run: strategies take a minute of settled reports to infer.
+_STEP = timedelta(days=1)
 #: Per origin how long around a change nothing is compared.
 _NEAR, _NEAR_LOGS = 10, 5
 
@@ -85,8 +87,8 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Audited:
     print(f"\n{scenario.folder}")
     return Audited(
         scenario,
-        Recorded.read(scenario.folder / "recordings").audited(CADENCE),
-        Recorded.read(_recording_of_logs(scenario)).audited(LOGGED_EVERY // 1000),
+        Recorded.read(scenario.folder / "recordings").audited(CADENCE, _STEP),
+        Recorded.read(_recording_of_logs(scenario)).audited(LOGGED_EVERY // 1000, _STEP),
     )
 
 
