@@ -70,7 +70,7 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
     window = settings.window(step_start)
     spans = group_spans(history, window, settings)
     expired = partial(expired_at, history.clients, window, settings.cadence)
-    absences = gone_topics(history, spans.routes, spans.memberships, settings.cadence)
+    absences = gone_topics(history, spans.routes, spans.memberships, window, settings)
     switched = {topic: switches(series, window, absences.get(topic, ())) for topic, series in history.serving.items()}
     all_intervals = StepTimeline(spans, window, settings, replays, history.clients).intervals()
     by_topic = {

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from spark_jobs.domain.model.history import GroupHistory, Membership
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.window import Time
+from spark_jobs.domain.model.window import AuditSettings, StepWindow, Time
 
 #: Spans of routes by topic, and of what brokers answered about the group by broker.
 Routes = Mapping[str, Sequence[Span[tuple[RouteEntry, ...]]]]
@@ -25,20 +25,25 @@ def is_up_without(topic: str, broker: str, time: Time, routes: Routes, membershi
     return any(span.start < until and span.seen_at >= time[0] for span in other_spans or memberships.get(broker, ()))
 
 
-def gone_topics(history: GroupHistory, routes: Routes, memberships: Memberships, cadence: int) -> dict[str, list[Time]]:
+def gone_topics(
+    history: GroupHistory, routes: Routes, memberships: Memberships, window: StepWindow, settings: AuditSettings
+) -> dict[str, list[Time]]:
     """By topic the times in which its route is empty although all brokers are up that it named before, in the window or
     before it. A topic is not gone while its offsets are read.
     """
     absences: dict[str, list[Time]] = {}
     for topic, spans in routes.items():
-        brokers = {queues[0] for queues in history.readable.get(topic, ()) if queues}
+        before = history.readable_before(topic, window, settings) if any(not span.state for span in spans) else {}
+        brokers = {queues[0] for queues in before if queues}
         readings = history.offsets.get(topic)
         for span in spans:
             time = span.start, span.end
             brokers |= {entry.broker_name for entry in span.state}
             is_read = readings is not None and bool(readings.present[readings.inside(*time)].any())
             is_empty = not span.state and brokers and not is_read
-            if is_empty and all(is_up_without(topic, broker, time, routes, memberships, cadence) for broker in brokers):
+            if is_empty and all(
+                is_up_without(topic, broker, time, routes, memberships, settings.cadence) for broker in brokers
+            ):
                 absences.setdefault(topic, []).append(time)
     return absences
 

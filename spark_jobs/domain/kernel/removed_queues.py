@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
-from spark_jobs.domain.model.series import Span, last_hour_before
+from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import HOUR, Time, joined
 
 #: Spans of a topic's route.
@@ -38,25 +38,22 @@ def removed_queues(step: AuditedStep) -> Iterator[RemovedQueue]:
         route = step.routes.get(topic, ())
         queues = _not_always_readable(route, readings.queues)
         before = readable_before(step, topic) if queues else {}
+        gone = (*step.deleted_topics.get(topic, ()), *step.gone_topics.get(topic, ()))
         for queue in queues:
             hour = _last_hour(before, queue)
             times = [*([] if hour is None else [around(step, hour)]), (step.window.read_from, step.window.end)]
             rows = np.r_[tuple(readings.inside(*time) for time in times)]
-            for start, end in removed_times(route, queue, was_readable=hour is not None):
+            for start, end in removed_times(route, queue, gone, was_readable=hour is not None):
                 backlog = left_backlog(readings, queue, rows, start)
                 if backlog:
                     yield RemovedQueue(topic, queue, start, end, backlog)
 
 
 def readable_before(step: AuditedStep, topic: str) -> Mapping[Place | None, int]:
-    """By broker and number of queues that the topic's route named as readable before the step's window: the start of
-    the last hour in which it did, microseconds; by None, in which the topic had no route. Empty without an interval.
-    """
+    """`GroupHistory.readable_before` of the step's window; empty without an interval of the topic."""
     if all(interval.topic != topic for interval in step.intervals):
         return {}
-    seen = step.history.readable.get(topic, {})
-    hours = {queues: last_hour_before(times, step.window, step.settings) for queues, times in seen.items()}
-    return {queues: hour for queues, hour in hours.items() if hour is not None}
+    return step.history.readable_before(topic, step.window, step.settings)
 
 
 def around(step: AuditedStep, hour: int) -> Time:
@@ -73,7 +70,7 @@ def _not_always_readable(route: Route, queues: Iterable[Place]) -> list[Place]:
 
 
 def _last_hour(before: Mapping[Place | None, int], queue: Place) -> int | None:
-    """The last of the hours in which the queue was readable; None: it was not since the topic had no route. Both in one
+    """The last of the hours in which the queue was readable; None: it was not since the topic was deleted. Both in one
     hour, it was not.
     """
     named = (hour for queues, hour in before.items() if queues and queues[0] == queue[0] and queues[1] > queue[1])
@@ -81,15 +78,15 @@ def _last_hour(before: Mapping[Place | None, int], queue: Place) -> int | None:
     return None if last is None or last <= before.get(None, last - 1) else last
 
 
-def removed_times(route: Route, queue: Place, *, was_readable: bool) -> list[Time]:
-    """The maximal times in which a queue that was readable is beyond its broker's read queues. One of a topic that is
-    deleted is forgotten: its messages are deleted, too.
+def removed_times(route: Route, queue: Place, gone: Sequence[Time], *, was_readable: bool) -> list[Time]:
+    """The maximal times in which a queue that was readable is beyond its broker's read queues. It is forgotten when the
+    topic is `gone`, because its messages are deleted, too.
     """
     times: list[Time] = []
     for span in route:
         entry = next((entry for entry in span.state if entry.broker_name == queue[0]), None)
         if entry is None:
-            was_readable = was_readable and bool(span.state)
+            was_readable = was_readable and not any(start <= span.start < end for start, end in gone)
         elif queue[1] < entry.read_queue_nums:
             was_readable = was_readable or bool(entry.perm & PERM_READ)
         elif was_readable:

@@ -261,7 +261,8 @@ RULE = Rule(
     "before it first left: so long may the route name a broker that fell silent. Without a known backlog there is no "
     "finding. A broker that left the route before the step's look-back, or a queue that was removed before it, still "
     "counts for `sightings_days`, with the readings of the last hour in which the route named it. A removed queue is "
-    "forgotten when the topic has no route for a while, because a topic that is created again has other messages. "
+    "forgotten when its topic has no route while other topics have one: a topic that is created again has other "
+    "messages. "
     "`NOT_REACHED`: the broker lists no member for two heartbeats (60 s), while other brokers of the topic list some. "
     "The consumer offsets of its queues stand in that time, and messages wait or come. It does not apply to members "
     "that pop. ERROR.",

@@ -262,6 +262,20 @@ def test_removed_queues_that_somebody_could_read_since_are_forgotten(rows: Rows,
         assert [finding for finding in of_run if finding[0] >= at(2 * HOURS)] == expected
 
 
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_a_topic_that_lost_its_route_together_with_others_was_not_deleted(forgotten: bool) -> None:
+    """The only name server restarts at 11:20, and knows no topic until 11:21:40; or only this topic has no route."""
+    restart = snapshots(between(HOURS + 1200, HOURS + 1300), brokers="")
+    rows = removed(7, restart, snapshots(between(HOURS + 1300, 4 * HOURS)))
+    for table in (ROUTE_SNAPSHOTS, OFFSET_SNAPSHOTS):
+        name = "queues" if table is ROUTE_SNAPSHOTS else "offsets"
+        always = rows[table][0][name][:1]
+        rows[table] += [row | {"topic": "u", name: always if forgotten else row[name][:1]} for row in rows[table]]
+    for days in (Interval(at(2 * HOURS), at(4 * HOURS)), Interval(at(0), at(4 * HOURS))):
+        told = {finding[:2] for finding in found(rows, days, "BROKER_NOT_READABLE") if finding[0] >= at(2 * HOURS)}
+        assert told == (set() if forgotten else {(at(n * HOURS), at((n + 1) * HOURS)) for n in (2, 3)})
+
+
 def test_hours_by_themselves_and_in_one_run_publish_the_same(uncaptured: Rows) -> None:
     """And so does each of them before the next has come, in any order."""
     for rows, hours in ((gone(lag=7), range(4)), (removed(), range(4)), (uncaptured, range(47, 52))):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from spark_jobs.domain.kernel.gone_topics import gone_topics
 from spark_jobs.domain.model.history import GroupHistory, Membership
 from spark_jobs.domain.model.message_queue import RouteEntry
-from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.window import SECOND, Time
+from spark_jobs.domain.model.series import Sightings, Span
+from spark_jobs.domain.model.window import HOUR, SECOND, StepWindow, Time
 from tests.support.builders import offsets
+from tests.support.kernel import SETTINGS
 
+_WINDOW = StepWindow(0, 0, 0, 300 * SECOND)
 _NOBODY = Membership((), frozenset(), frozenset(), None)
 
 
@@ -36,7 +41,7 @@ def gone(topic: str, other: str, *, answers: str = "", read: int | None = None, 
     readings = {"t": offsets([("a", 0)], {read: [(9, 9, 9, 5)]})} if read else {}
     history = GroupHistory("c", "g", offsets=readings)
     others = [span._replace(start=span.start - earlier * SECOND) for span in _spans(other)]
-    times = gone_topics(history, {"t": _spans(topic), "other": others}, memberships, 20 * SECOND).get("t", [])
+    times = gone_topics(history, {"t": _spans(topic), "other": others}, memberships, _WINDOW, SETTINGS).get("t", [])
     return [(start // SECOND, end // SECOND) for start, end in times]
 
 
@@ -75,3 +80,14 @@ def test_a_topic_is_not_gone_while_its_offsets_are_read() -> None:
 @pytest.mark.parametrize("earlier", [1, 10])
 def test_a_broker_that_comes_back_is_in_the_other_route_first(earlier: int) -> None:
     assert gone("a - a", "a - a", earlier=earlier) == []
+
+
+@pytest.mark.parametrize(("hours", "expected"), [([-2], [(0, 300)]), ([0], []), ([-2, 0], [(0, 300)])])
+def test_brokers_of_before_are_those_seen_before_the_window(hours: list[int], expected: list[Time]) -> None:
+    """The topic's route is empty, and named `a` before it, `b` later: a step does not know what comes after it."""
+    seen = {("b" if hour == 0 else "a", 4): Sightings.of(np.array([hour * HOUR])) for hour in hours}
+    history = GroupHistory("c", "g", readable={"t": seen})
+    settings = replace(SETTINGS, sightings=24 * HOUR)
+    empty = [Span(0, 300 * SECOND, 295 * SECOND, ())]
+    times = gone_topics(history, {"t": empty, "other": _spans("a a a")}, {}, _WINDOW, settings).get("t", [])
+    assert [(start // SECOND, end // SECOND) for start, end in times] == expected
