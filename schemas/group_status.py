@@ -15,7 +15,8 @@ GROUP_STATUS = Table(
         Field(
             "members",
             INTEGER,
-            "connections when last replayed, or, of a broadcasting group, last listed; null: never in this step",
+            "connections when last replayed, or, of a broadcasting group or by a proxy, last listed; null: never in "
+            "the step",
         ),
         Field("distinct_members", INTEGER, "different client ids then"),
         Field("idle_members", INTEGER, "connections that owned no queue of any topic then, except retry topics"),

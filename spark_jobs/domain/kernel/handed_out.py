@@ -1,4 +1,4 @@
-"""Offsets that say what was handed out, and not what was consumed.
+"""Groups behind proxies, and offsets that say what was handed out, and not what was consumed.
 
 With POP, and so for gRPC clients, the broker moves the group's offset when it hands messages out
 (`PopMessageProcessor`). Those that clients hold and have not acknowledged are in no count of consume stats.
@@ -20,6 +20,18 @@ def is_handed_out(step: AuditedStep, interval: RebalanceInterval) -> bool:
     if interval.is_shared_out or any(is_popped(member.strategy) for member in interval.members or ()):
         return True
     return interval.reason is Reason.CONSUMED_THROUGH_PROXY and not _are_remoting(step)
+
+
+def may_be_behind_proxies(step: AuditedStep) -> bool:
+    """Return True if no broker listed a member in the window, and the cluster has proxies that were not asked for the
+    group's members: consumers may be connected to these.
+    """
+    if any(broker.startswith(PROXY) for broker in step.memberships) or any(
+        span.state.connections for spans in step.memberships.values() for span in spans
+    ):
+        return False
+    proxies = (series.spans(step.window, step.settings.max_gap) for series in step.history.proxies.values())
+    return any(span.state.connections for spans in proxies for span in spans)
 
 
 def _are_remoting(step: AuditedStep) -> bool:

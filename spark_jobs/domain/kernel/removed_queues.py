@@ -38,12 +38,12 @@ def removed_queues(step: AuditedStep) -> Iterator[RemovedQueue]:
         route = step.routes.get(topic, ())
         queues = _not_always_readable(route, readings.queues)
         before = readable_before(step, topic) if queues else {}
-        gone = (*step.deleted_topics.get(topic, ()), *step.gone_topics.get(topic, ()))
+        absences = (*step.deleted_topics.get(topic, ()), *step.gone_topics.get(topic, ()))
         for queue in queues:
             hour = _last_hour(before, queue)
             times = [*([] if hour is None else [around(step, hour)]), (step.window.read_from, step.window.end)]
             rows = np.r_[tuple(readings.inside(*time) for time in times)]
-            for start, end in removed_times(route, queue, gone, was_readable=hour is not None):
+            for start, end in removed_times(route, queue, absences, was_readable=hour is not None):
                 backlog = left_backlog(readings, queue, rows, start)
                 if backlog:
                     yield RemovedQueue(topic, queue, start, end, backlog)
@@ -78,15 +78,15 @@ def _last_hour(before: Mapping[Place | None, int], queue: Place) -> int | None:
     return None if last is None or last <= before.get(None, last - 1) else last
 
 
-def removed_times(route: Route, queue: Place, gone: Sequence[Time], *, was_readable: bool) -> list[Time]:
-    """The maximal times in which a queue that was readable is beyond its broker's read queues. It is forgotten when the
-    topic is `gone`, because its messages are deleted, too.
+def removed_times(route: Route, queue: Place, absences: Sequence[Time], *, was_readable: bool) -> list[Time]:
+    """The maximal times in which a queue that was readable is beyond its broker's read queues. `absences`: times in
+    which the topic is deleted, and with it what it held: the queue is forgotten.
     """
     times: list[Time] = []
     for span in route:
         entry = next((entry for entry in span.state if entry.broker_name == queue[0]), None)
         if entry is None:
-            was_readable = was_readable and not any(start <= span.start < end for start, end in gone)
+            was_readable = was_readable and not any(start <= span.start < end for start, end in absences)
         elif queue[1] < entry.read_queue_nums:
             was_readable = was_readable or bool(entry.perm & PERM_READ)
         elif was_readable:

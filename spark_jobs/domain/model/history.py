@@ -303,14 +303,14 @@ class GroupHistory:
     def readable_before(self, topic: str, window: StepWindow, settings: AuditSettings) -> dict[Place | None, int]:
         """By broker and number of queues that the topic's route named as readable before the window: the start of the
         last hour in which it did, microseconds; by None, in which the topic was deleted. An hour in which other topics
-        of the group had no route either shows a name server that began anew.
+        of the group had no route either shows that the name server restarted.
         """
         seen = self.readable.get(topic, {}).items()
         hours = {
             queues: hour for queues, times in seen if (hour := last_hour_before(times, window, settings)) is not None
         }
-        others = (of[None] for name, of in self.readable.items() if name != topic and None in of)
-        if None in hours and hours[None] in (last_hour_before(times, window, settings) for times in others):
+        other_topics = (of[None] for name, of in self.readable.items() if name != topic and None in of)
+        if None in hours and hours[None] in (last_hour_before(times, window, settings) for times in other_topics):
             del hours[None]
         return hours
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
 from spark_jobs.domain.model.finding import FindingQueue, QueueEvidence, RuleHit
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.statuses import Status
@@ -14,11 +15,7 @@ from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "GROUP_OFFLINE"
-NOBODY_CONNECTED = "NOBODY_CONNECTED"
-_BEHIND_PROXIES = (
-    "The cluster has proxies, and brokers do not list what is connected to them: consumers may run and get nothing. "
-    "Look at the consumers and at the proxies, and record the group's connections from every proxy."
-)
+NOBODY_CONNECTED, NOBODY_LISTED = "NOBODY_CONNECTED", "NOBODY_LISTED"
 _SAME_IDS = (
     "Members with the same ids were connected before and after, so their processes may have run all the time: look at "
     "their heartbeats (`heartbeatBrokerInterval`) and at the network."
@@ -45,7 +42,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         yield RuleHit(
             start,
             end,
-            cause=NOBODY_CONNECTED,
+            cause=NOBODY_LISTED if may_be_behind_proxies(step) else NOBODY_CONNECTED,
             seen_at=min(max((at for at in seen if at is not None), default=start), end),
             minimum_seen_seconds=step.settings.thresholds.settled_seconds,
             severity=ERROR,
@@ -55,10 +52,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _hint(step: AuditedStep, start: int, end: int) -> str | None:
-    """A sentence on consumers that may run although no broker lists them."""
+    """A sentence on consumers that may run all the time."""
     spans = [span for spans in step.memberships.values() for span in spans if span.state.connections]
-    if not spans and any(series.states for series in step.history.proxies.values()):
-        return _BEHIND_PROXIES
     before = {member.client_id for span in spans if span.end <= start for member in span.state.connections}
     after = {member.client_id for span in spans if span.start >= end for member in span.state.connections}
     return _SAME_IDS if before & after else None
@@ -85,6 +80,12 @@ RULE = Rule(
         NOBODY_CONNECTED: Cause(
             "no broker lists a connection of the group",
             "No consumer of the group was connected. Start one, or delete the group if it is no longer needed.",
+        ),
+        NOBODY_LISTED: Cause(
+            "the same, but the cluster has proxies that were not asked: brokers do not list what is connected to them",
+            "Consumers may be connected to a proxy and get nothing, or there is none. Look at the consumers and at the "
+            "proxies, and record the group's connections from every proxy.",
+            headline="No broker lists a consumer of {groups}, and nobody gets its messages",
         ),
     },
     example="`batch-export`: both members leave at 02:05:54 and join again at 02:13:54.",

@@ -148,7 +148,7 @@ _CAN_HANDLE = "if what the listener calls (a database, for example) can handle i
 #: Behind "Would more consumers have helped?": the answer, what limited the group, and the one thing to do.
 ADVICE: dict[Limit, str] = {
     Limit.UNKNOWN_BACKLOG: "Unknown: the backlog of {unknown} is not known.",
-    Limit.UNKNOWN_MEMBERS: "Unknown: the members are not known, and {piled}.",
+    Limit.UNKNOWN_MEMBERS: "Unknown: no broker lists the members, and {piled}.",
     Limit.UNKNOWN_OWNERS: "Unknown: the owners of the queues are not known, and {piled}.",
     Limit.NO_BACKLOG: "No: {members} kept up with {queues}.",
     Limit.WORKED_OFF: "No: the backlog only fell. {members} worked off {worked_off} that were there at the "

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from spark_jobs.domain.kernel.allocations import Allocation
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.handed_out import is_handed_out
+from spark_jobs.domain.kernel.handed_out import is_handed_out, may_be_behind_proxies
 from spark_jobs.domain.kernel.members import connections_of, queues_per_connection
+from spark_jobs.domain.kernel.unseen import by_proxies
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.statuses import LagQuality, Reason
@@ -104,8 +105,8 @@ def group_status(
     if not step.unanswered(step.window.start) and not any(True for _ in step.inside()):
         return None
     ends = _ends(step)
-    connected = _connected(ends)
-    listed = _listed_in_broadcasting(step) if connected is None else connected
+    connected = None if may_be_behind_proxies(step) else _connected(ends)
+    listed = _listed_without_owners(step) if connected is None else connected
     ordinary = [end for end in ends if end.interval.is_ordinary]
     queues = queue_intervals(step.progress)
     backlog = queues.backlog()
@@ -177,14 +178,18 @@ def _connected(ends: Iterable[_TopicEnd]) -> Sequence[str] | None:
     return max(lists)[-1] if lists else None
 
 
-def _listed_in_broadcasting(step: AuditedStep) -> Sequence[str] | None:
-    """The client id of each connection of the last interval in which the group was broadcasting; None: in none."""
+def _listed_without_owners(step: AuditedStep) -> Sequence[str] | None:
+    """The client id of each connection of the last interval in which the group was broadcasting, or that a proxy listed
+    last, of several the longest list; None: neither was.
+    """
+    spans = (span for spans in by_proxies(step.memberships).values() for span in spans if span.end > step.window.start)
+    by_proxy = ((span.end, [connection.client_id for connection in span.state.connections]) for span in spans)
     broadcasting = (
         (interval.end, [member.client_id for member in interval.members or ()])
         for interval, _, _ in step.inside()
         if interval.reason is Reason.BROADCASTING
     )
-    return max(broadcasting, default=(0, None))[1]
+    return max((*broadcasting, *by_proxy), key=lambda listed: (listed[0], len(listed[1])), default=(0, None))[1]
 
 
 def _ownership(ordinary: Sequence[_TopicEnd], connected: Sequence[str]) -> _Ownership:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
 from spark_jobs.domain.kernel.removed_queues import RemovedQueue, removed_queues
 from spark_jobs.domain.model.finding import Finding, Persistence
 from spark_jobs.domain.model.history import ClientHistory
@@ -66,7 +67,7 @@ def held_back(
     was removed to UNREADABLE_QUEUES, with its last known backlog, because no consumer can work that off. Queues
     with an unknown backlog that nobody consumed count, with no messages, where messages are not ruled out.
     """
-    signs = sorted(_signs(findings), key=lambda limiting: _ORDER[limiting.limit])
+    signs = sorted(_signs(step, findings), key=lambda limiting: _ORDER[limiting.limit])
     piles: dict[Limit, _Pile] = {}
     left = {MessageQueue(each.topic, *each.queue): each for each in removed_queues(step)}
     removed = {queue: each for queue, each in left.items() if any(_is_removed(sign, queue) for sign in signs)}
@@ -95,8 +96,9 @@ def held_back(
     ]
 
 
-#: Limits that depend on how many queues a member has.
+#: Limits that depend on how many queues a member has, and those that nobody can tell whose members are unseen.
 _BY_SHARES = (None, Limit.LISTENER)
+_BY_MEMBERS = (*_BY_SHARES, Limit.STUCK_CONSUMER)
 #: Limits whose findings name queues of retry topics, and are about all queues of their topic, or of their clients.
 _OF_RETRIES = (Limit.TIMED_OUT, Limit.REDELIVERIES)
 #: Rules whose findings name queues that nobody consumes.
@@ -105,10 +107,12 @@ _NOBODY_CONSUMES = ("UNASSIGNED_QUEUE", "STRANDED_WRITE_QUEUES")
 _QUEUES_REMOVED = "BROKER_NOT_READABLE/QUEUES_REMOVED"
 
 
-def _signs(findings: Sequence[Finding]) -> Iterator[_LimitFinding]:
+def _signs(step: AuditedStep, findings: Sequence[Finding]) -> Iterator[_LimitFinding]:
     """The findings that stand for a limit; those that ended by themselves, or did no harm, stand for none. That a
-    filter may be the reason is only ever INFO. What follows from some rules stands for their limit.
+    filter may be the reason is only ever INFO. What follows from some rules stands for their limit. Behind proxies
+    somebody may be online whom no broker lists.
     """
+    instead = {Limit.NOBODY_ONLINE: Limit.UNKNOWN_MEMBERS} if may_be_behind_proxies(step) else {}
     limit_of_root = {finding.finding_id: limit for finding in findings if (limit := _of_consequences(finding))}
     for finding in findings:
         if finding.evidence.persistence != Persistence.TRANSIENT:
@@ -116,7 +120,7 @@ def _signs(findings: Sequence[Finding]) -> Iterator[_LimitFinding]:
             queues = frozenset(MessageQueue(*evidence[:3]) for evidence in finding.evidence.queues)
             for limit, signs in SIGNS.items():
                 if not names.isdisjoint(signs) and (finding.severity != INFO or limit is Limit.FILTERED):
-                    stands_for = limit_of_root.get(finding.root_finding_id or "", limit)
+                    stands_for = limit_of_root.get(finding.root_finding_id or "", instead.get(limit, limit))
                     of_limit = frozenset() if limit in _OF_RETRIES else queues
                     yield _LimitFinding(stands_for, finding, of_limit, frozenset(finding.evidence.client_ids))
 
@@ -192,9 +196,11 @@ def _limit_of_growth(
     if is_shared_out:
         relevant = [limiting for limiting in relevant if _is_about_all(limiting.limit, relevant, owners)]
     limit_of_findings = relevant[0].limit if relevant else None
-    is_unknown = limit_of_findings in ((None,) if is_shared_out else _BY_SHARES)
-    if interval.allocation is None and is_unknown:
-        return Limit.UNKNOWN_MEMBERS if interval.reason in CONSUMED_UNSEEN else Limit.UNKNOWN_OWNERS, set()
+    is_unseen = interval.reason in CONSUMED_UNSEEN
+    if interval.allocation is None and limit_of_findings in (
+        _BY_MEMBERS if is_unseen else (None,) if is_shared_out else _BY_SHARES
+    ):
+        return Limit.UNKNOWN_MEMBERS if is_unseen else Limit.UNKNOWN_OWNERS, set()
     if not relevant and not owners:
         return None, set()
     popped = is_shared_out or any(is_popped(member.strategy) for member in members)

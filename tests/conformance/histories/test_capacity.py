@@ -73,7 +73,7 @@ GROUPS = {
     "unseen": (
         Group(meanwhile="", behind=range(4)),
         "UNKNOWN_MEMBERS",
-        "Unknown: the members are not known, and 3,600 messages piled up in 4 queues.",
+        "Unknown: no broker lists the members, and 3,600 messages piled up in 4 queues.",
     ),
     "few": (
         Group(behind=range(4)),

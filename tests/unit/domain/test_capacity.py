@@ -147,7 +147,7 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
         (group(known=False), "Unknown: the backlog of the group is not known."),
         (
             group(held("UNKNOWN_MEMBERS")),
-            "Unknown: the members are not known, and 1,200 messages piled up in 4 queues.",
+            "Unknown: no broker lists the members, and 1,200 messages piled up in 4 queues.",
         ),
         (
             replace(group(), wrong=["A", "B", "C", "D"]),

@@ -111,7 +111,8 @@ def test_a_finding_about_the_queue_or_its_owner_at_that_time(found: Finding, lim
         (Reason.BROKER_REBALANCE, (), "UNKNOWN_OWNERS"),
         (Reason.BROKER_REBALANCE, ("CONSUMER_STALLED",), "UNKNOWN_OWNERS"),
         (Reason.CONSUMED_BY_UNSEEN, (), "UNKNOWN_MEMBERS"),
-        (Reason.CONSUMED_BY_UNSEEN, ("CONSUMER_STALLED",), "STUCK_CONSUMER"),
+        # Whether there is any consumer is not known either.
+        (Reason.CONSUMED_BY_UNSEEN, ("CONSUMER_STALLED",), "UNKNOWN_MEMBERS"),
     ],
 )
 def test_where_owners_are_not_known(reason: Reason, found: tuple[str, ...], limit: str) -> None:

@@ -166,9 +166,21 @@ def test_the_same_ids_before_and_after_may_have_run_all_the_time(after: str, say
     assert (hit.hint or "").startswith(says) if says else hit.hint is None
 
 
-def test_behind_proxies_consumers_may_run() -> None:
+@pytest.mark.parametrize(
+    ("asked", "at", "cause"),
+    [
+        ({}, 0, "NOBODY_LISTED"),
+        # A proxy that was asked lists nobody; a proxy that comes after the step says nothing of it.
+        ({"proxy 192.0.2.1:8080": ""}, 0, "NOBODY_CONNECTED"),
+        ({}, 9000, "NOBODY_CONNECTED"),
+        # Who was connected to a broker before does not use a proxy.
+        ({"b": "c1"}, 0, "NOBODY_CONNECTED"),
+    ],
+)
+def test_behind_proxies_consumers_may_run(asked: dict[str, str], at: int, cause: str) -> None:
     step = step_with({150: [(10, 9), (5, 5)]})
-    proxy = series_of([(0, broker_said(0, 300, "192.0.2.1@DEFAULT", NOTHING).state)])
-    step = replace(step, history=replace(step.history, proxies={"b": proxy}))
-    (hit,) = RULE.hits(step)
-    assert (hit.hint or "").startswith("The cluster has proxies")
+    proxy = series_of([(at * SECOND, broker_said(0, 300, "192.0.2.1@DEFAULT", NOTHING).state)])
+    listed = {broker: [broker_said(0, 90, ids, NOTHING)] for broker, ids in asked.items()}
+    history = replace(step.history, proxies={"b": proxy})
+    (hit,) = RULE.hits(replace(step, history=history, memberships={**step.memberships, **listed}))
+    assert hit.cause == cause
