@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import partial
 from hashlib import sha256
 
+from spark_jobs.domain.incidents.piled_up import is_minimum, piled_up
 from spark_jobs.domain.incidents.thread import Thread, worst_of
 from spark_jobs.domain.incidents.values import NEVER, GroupCost, Incident, IncidentPart, Queue
-from spark_jobs.domain.model.finding import Evidence
-from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.message_queue import queues_by_topic
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import SECOND, covered, from_micros
 from spark_jobs.domain.phrases import count, joined_names, known_sum
-from spark_jobs.domain.rules.broker_not_readable import LAST_KNOWN
 from spark_jobs.domain.rules.commands import filled
-from spark_jobs.domain.rules.evidence import NEVER_COMMITTED, highest_backlog
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
-from spark_jobs.domain.rules.refused import REFUSED
 from spark_jobs.domain.rules.rule import Rule
 
 #: Names in a sentence, at most.
@@ -38,7 +33,7 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
     lasting = [*roots, *_lasting(roots, consequences)]
     until, resolution = max((thread.until, thread.resolution) for thread in lasting)
     groups = tuple(sorted({thread.identity.consumer_group for thread in threads}))
-    piled_up, unowned = _piled_up(threads), _unowned(threads)
+    backlogs, unowned = piled_up(threads), _unowned(threads)
     templates = rules[worst_root.identity.rule].commands_of(worst.cause)
     topics, queues, members = _topics(threads), _queues(threads), _members(roots)
     return Incident(
@@ -56,14 +51,14 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
         topics=topics,
         queues=queues,
         members=members,
-        piled_up=known_sum(piled_up.values()),
+        piled_up=known_sum(backlogs.values()),
         unowned_queue_minutes=sum(unowned.values()) / _MINUTE,
         advice=worst.advice,
         roots=tuple(thread.part(rules[thread.identity.rule]) for thread in roots),
         consequences=tuple(thread.part(rules[thread.identity.rule]) for thread in consequences),
-        costs=tuple(GroupCost(group, piled_up.get(group), unowned.get(group, 0) / _MINUTE) for group in groups),
+        costs=tuple(GroupCost(group, backlogs.get(group), unowned.get(group, 0) / _MINUTE) for group in groups),
         resolution=None if until == NEVER else resolution,
-        backlog_is_minimum=any(_is_minimum(thread) for thread in threads),
+        backlog_is_minimum=any(is_minimum(thread) for thread in threads),
         commands=filled(templates, groups, members, _read_queues(topics, queues)),
     )
 
@@ -109,53 +104,6 @@ def _queues(threads: Sequence[Thread]) -> tuple[Queue, ...]:
 
 def _members(roots: Sequence[Thread]) -> tuple[str, ...]:
     return tuple(sorted({client_id for thread in roots for client_id in thread.members}))
-
-
-def _piled_up(threads: Sequence[Thread]) -> dict[str, int]:
-    """Per group the highest backlog that its findings give, where it is known: of one about several topics, or of each
-    topic, added up. What came to queues without an offset is added up over the findings of one condition.
-    """
-    backlogs: dict[str, dict[str | None, list[tuple[int | None, int | None]]]] = defaultdict(lambda: defaultdict(list))
-    for thread in threads:
-        of_topics = by_key((finding.evidence for finding in thread.findings), partial(_topic, thread))
-        for topic, of_topic in of_topics.items():
-            minimums = [_without_offset(evidence) for evidence in of_topic]
-            backlogs[thread.identity.consumer_group][topic] += [
-                (known_sum((_highest(evidence), sum(minimums) - own or None)), evidence.unknown_queues)
-                for evidence, own in zip(of_topic, minimums, strict=True)
-            ]
-    piled_up: dict[str, int] = {}
-    for group, of_group in backlogs.items():
-        highest = {topic: highest_backlog(pairs) for topic, pairs in of_group.items()}
-        of_several = highest.pop(None, None)
-        known = [messages for messages in (of_several, known_sum(highest.values())) if messages is not None]
-        if known:
-            piled_up[group] = max(known)
-    return piled_up
-
-
-def _topic(thread: Thread, evidence: Evidence) -> str | None:
-    """The topic of all queues of a finding, or else that of its condition."""
-    topics = {queue.topic for queue in evidence.queues}
-    return topics.pop() if len(topics) == 1 else thread.identity.topic
-
-
-def _highest(evidence: Evidence) -> int | None:
-    """The highest backlog of a finding; of queues that cannot be read the last known one, if that is more."""
-    last_known = dict(evidence.measures or ()).get(LAST_KNOWN)
-    known = [messages for messages in (evidence.backlog_max, last_known) if messages is not None]
-    return int(max(known)) if known else None
-
-
-def _without_offset(evidence: Evidence) -> int:
-    """The messages that came to queues of which the backlog is not known: at least so many wait."""
-    return sum(queue.backlog_max or 0 for queue in evidence.queues if queue.backlog_end is None)
-
-
-def _is_minimum(thread: Thread) -> bool:
-    """Return whether more messages may wait: those of queues without an offset count since they are watched."""
-    counts_produced = not {NEVER_COMMITTED, REFUSED}.isdisjoint(thread.causes)
-    return counts_produced or any(_without_offset(finding.evidence) for finding in thread.findings)
 
 
 def _unowned(threads: Sequence[Thread]) -> dict[str, int]:

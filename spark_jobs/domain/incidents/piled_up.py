@@ -1,0 +1,107 @@
+"""The messages that piled up in an incident."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+from spark_jobs.domain.incidents.thread import Thread
+from spark_jobs.domain.incidents.values import Queue
+from spark_jobs.domain.model.finding import Evidence
+from spark_jobs.domain.model.grouped import by_key
+from spark_jobs.domain.phrases import known_sum
+from spark_jobs.domain.rules.broker_not_readable import LAST_KNOWN
+from spark_jobs.domain.rules.evidence import NEVER_COMMITTED, highest_backlog
+from spark_jobs.domain.rules.refused import REFUSED
+
+
+class _Backlog(NamedTuple):
+    """A backlog of a condition's queues of one topic, in messages, its time in microseconds, and how many of the queues
+    have an unknown one.
+    """
+
+    start: int
+    end: int
+    queues: frozenset[Queue]
+    messages: int | None
+    unknown: int | None
+
+
+def piled_up(threads: Sequence[Thread]) -> dict[str, int]:
+    """Per group the highest backlog that its findings give, where it is known: of one about several topics, or of each
+    topic, added up. What came to queues without an offset is added up over the findings of one condition.
+    """
+    backlogs: dict[str, dict[str | None, list[_Backlog]]] = defaultdict(lambda: defaultdict(list))
+    for thread in threads:
+        of_topics = by_key((finding.evidence for finding in thread.findings), partial(_topic, thread))
+        for topic, of_topic in of_topics.items():
+            queues = frozenset(queue[:3] for evidence in of_topic for queue in evidence.queues)
+            minimums = [_without_offset(evidence) for evidence in of_topic]
+            backlogs[thread.identity.consumer_group][topic] += [
+                _Backlog(
+                    thread.start,
+                    thread.end,
+                    queues,
+                    known_sum((_highest(evidence), sum(minimums) - own or None)),
+                    evidence.unknown_queues,
+                )
+                for evidence, own in zip(of_topic, minimums, strict=True)
+            ]
+    highest_of_group: dict[str, int] = {}
+    for group, of_group in backlogs.items():
+        highest = {topic: _highest_together(of_topic) for topic, of_topic in of_group.items()}
+        of_several = highest.pop(None, None)
+        known = [messages for messages in (of_several, known_sum(highest.values())) if messages is not None]
+        if known:
+            highest_of_group[group] = max(known)
+    return highest_of_group
+
+
+def is_minimum(thread: Thread) -> bool:
+    """Return whether more messages may wait: those of queues without an offset count since they are watched."""
+    counts_produced = not {NEVER_COMMITTED, REFUSED}.isdisjoint(thread.causes)
+    return counts_produced or any(_without_offset(finding.evidence) for finding in thread.findings)
+
+
+def _topic(thread: Thread, evidence: Evidence) -> str | None:
+    """The topic of all queues of a finding, or else that of its condition."""
+    topics = {queue.topic for queue in evidence.queues}
+    return topics.pop() if len(topics) == 1 else thread.identity.topic
+
+
+def _highest(evidence: Evidence) -> int | None:
+    """The highest backlog of a finding; of queues that cannot be read the last known one, if that is more."""
+    last_known = dict(evidence.measures or ()).get(LAST_KNOWN)
+    known = [messages for messages in (evidence.backlog_max, last_known) if messages is not None]
+    return int(max(known)) if known else None
+
+
+def _without_offset(evidence: Evidence) -> int:
+    """The messages that came to queues of which the backlog is not known: at least so many wait."""
+    return sum(queue.backlog_max or 0 for queue in evidence.queues if queue.backlog_end is None)
+
+
+def _highest_together(backlogs: Sequence[_Backlog]) -> int | None:
+    """The highest backlog of one topic: the highest of those with queues in common, and the sum of those without, at
+    one time.
+    """
+    parts: list[list[_Backlog]] = []
+    for backlog in backlogs:
+        common = [part for part in parts if any(_have_common_queues(each, backlog) for each in part)]
+        parts = [part for part in parts if part not in common] + [[backlog, *chain.from_iterable(common)]]
+    times = {backlog.start for backlog in backlogs}
+    together = (known_sum(_highest_at(part, at) for part in parts) for at in times)
+    return highest_backlog([*((messages, None) for messages in together), *((None, each.unknown) for each in backlogs)])
+
+
+def _have_common_queues(first: _Backlog, second: _Backlog) -> bool:
+    """Return whether they do; one that names no queues may be about any."""
+    return not first.queues or not second.queues or not first.queues.isdisjoint(second.queues)
+
+
+def _highest_at(backlogs: Sequence[_Backlog], at: int) -> int | None:
+    known = (each.messages for each in backlogs if each.messages is not None and each.start <= at < each.end)
+    return max(known, default=None)
