@@ -80,21 +80,21 @@ def _hang_hits(
 
 
 def _unmoved(step: AuditedStep, queue: FindingQueue, hang: Hung, time: Time) -> Time:
-    """The longest part of the time in which the queue's offset does not move while it is not pulled; empty, if the hang
-    is a pause between two pulls: shorter than `pull_idle_seconds`, and the next one moved the offset. Offsets may show
-    before the next client snapshot that the client pulls again.
+    """The longest part of the time in which the queue's offset does not move while it is not pulled. Empty, if nothing
+    waits in the queue, or the hang is a pause between two pulls: shorter than `pull_idle_seconds`, and the next one
+    moved the offset. Offsets may show before the next client snapshot that the client pulls again.
     """
     start, end = time
     readings, settings = step.history.offsets.get(queue.topic), step.settings
     column = readings.columns.get((queue.broker_name, queue.queue_id)) if readings else None
     if readings is None or column is None:
         return time
-    seen = readings.inside(hang.start - settings.max_gap, hang.end + 2 * settings.cadence)
-    offsets = readings.consumed_to[seen, column]
+    seen = readings.inside(hang.start - settings.max_gap, min(hang.end + 2 * settings.cadence, step.window.end))
+    offsets, lag = readings.consumed_to[seen, column], readings.lag[seen, column]
     times, offsets = readings.times[seen][offsets != UNKNOWN], offsets[offsets != UNKNOWN]
     moved = times[1:][np.diff(offsets) != 0]
     is_pause = hang.end - hang.start < settings.thresholds.pull_idle_seconds * SECOND and (moved >= hang.end).any()
-    if is_pause:
+    if is_pause or (len(lag) and not lag.any()):
         return end, end
     inside = moved[(moved > start) & (moved < end)].tolist()
     parts = pairwise([start, *inside, end])
@@ -112,7 +112,7 @@ RULE = Rule(
     "an answer, and there were at least two. `NO_PULL`: a client snapshot shows a queue whose last pull was "
     "more than `pull_idle_seconds` (120 s) ago; clients pull even an idle queue every 15 s. The rule does "
     "not apply while a broker reports CONSUME_ACTIVELY for the group: the application then pulls when it "
-    "chooses, and may have assigned its queues itself. Nor does it apply while the queue's offset moves, in a pause "
+    "chooses, and may have assigned its queues itself. Nor does it apply while nothing waits in the queue, while its offset moves, in a pause "
     "of less than `pull_idle_seconds` after which it moves, or to a client with a longer pull interval "
     "(LONG_PULL_INTERVAL). Nor does it apply to a queue of which the client holds messages, and which it consumed last "
     "before it pulled last: it waits for its listener (Go clients stop pulling then). If the client's clock is behind "
