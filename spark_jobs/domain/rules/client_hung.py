@@ -112,12 +112,12 @@ RULE = Rule(
     "an answer, and there were at least two. `NO_PULL`: a client snapshot shows a queue whose last pull was "
     "more than `pull_idle_seconds` (120 s) ago; clients pull even an idle queue every 15 s. The rule does "
     "not apply while a broker reports CONSUME_ACTIVELY for the group: the application then pulls when it "
-    "chooses, and may have assigned its queues itself. Nor does it apply while nothing waits in the queue, while its offset moves, in a pause "
-    "of less than `pull_idle_seconds` after which it moves, or to a client with a longer pull interval "
-    "(LONG_PULL_INTERVAL). Nor does it apply to a queue of which the client holds messages, and which it consumed last "
-    "before it pulled last: it waits for its listener (Go clients stop pulling then). If the client's clock is behind "
-    "(CLOCK_DIFFERS), the times of its pulls are corrected. INFO if nothing was produced to the queues and no backlog "
-    "is known.",
+    "chooses, and may have assigned its queues itself. Nor does it apply while nothing waits in the queue, "
+    "while its offset moves, in a pause of less than `pull_idle_seconds` after which it moves, or to a client with a "
+    "longer pull interval (LONG_PULL_INTERVAL). Nor does it apply to a queue of which the client holds messages, and "
+    "which it consumed last before it pulled last: it waits for its listener (Go clients stop pulling then). If the "
+    "client's clock is behind (CLOCK_DIFFERS), the times of its pulls are corrected. INFO if nothing was produced to "
+    "the queues and no backlog is known.",
     causes={
         HungCause.NO_ANSWER: Cause(
             "the client is connected, but does not answer requests for its running info",

@@ -9,17 +9,21 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.history import Matrix, OffsetReadings
+from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import Time, joined, without
 
 MEMBERSHIPS, ROUTES, OFFSETS = "membership_snapshots", "route_snapshots", "offset_snapshots"
 
 
 class SnapshotGap(NamedTuple):
-    """A time without snapshots; `source`: the table, with the topic where it has one."""
+    """A time without snapshots; `source`: the table, with the topic where it has one. `queues`: those of a single
+    broker, while others answered.
+    """
 
     start: int
     end: int
     source: str
+    queues: tuple[MessageQueue, ...] = ()
 
 
 def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
@@ -61,9 +65,11 @@ def _broker_gaps(
             if any(entry.broker_name == broker for entry in span.state)
         ]
         answered_at = np.union1d(times[present[:, columns].any(axis=1)], _answered_at(step, broker))
-        for start, end in gaps_where_named(answered_at, joined(routed), step.settings.max_gap):
-            if not any(since <= start and end <= until for since, until in missing):
-                yield SnapshotGap(start, end, f"{OFFSETS}: {topic} ({broker})")
+        of_broker = tuple(MessageQueue(topic, *readings.queues[column]) for column in columns)
+        for time in gaps_where_named(answered_at, joined(routed), step.settings.max_gap):
+            yield from (
+                SnapshotGap(*part, f"{OFFSETS}: {topic} ({broker})", of_broker) for part in without(time, missing)
+            )
 
 
 def _answered_at(step: AuditedStep, broker: str) -> Matrix:

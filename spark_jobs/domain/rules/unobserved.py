@@ -6,24 +6,32 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.unanswered import UnansweredCalls
-from spark_jobs.domain.model.finding import Finding, Party, RuleHit
+from spark_jobs.domain.model.finding import Finding, FindingQueue, Party, RuleHit
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.window import from_micros, islands
 from spark_jobs.domain.phrases import count
-from spark_jobs.domain.rules.roots import everything
+from spark_jobs.domain.rules.roots import brokers, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.snapshot_gaps import MEMBERSHIPS, snapshot_gaps
 
 NAME = "UNOBSERVED"
 NO_SNAPSHOTS, NOT_ANSWERED, NOTHING_RECORDED = "NO_SNAPSHOTS", "NOT_ANSWERED", "NOTHING_RECORDED"
+SILENT_BROKER, SILENT = "SILENT_BROKER", "SILENT"
 #: So many brokers are named with their errors.
 _NAMED = 3
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One hit per maximal time in which at least one source has no snapshots, with all those; one condition each."""
-    for touching in islands(sorted(snapshot_gaps(step))):
+    """One hit per maximal time in which at least one source has no snapshots, with all those, and one per queue and
+    time in which only its broker was silent; one condition each.
+    """
+    every_gap = sorted(snapshot_gaps(step))
+    for gap in every_gap:
+        for queue in gap.queues:
+            evidence, source = FindingQueue(*queue, SILENT), (Party(gap.source, None),)
+            yield RuleHit(gap.start, gap.end, cause=SILENT_BROKER, severity=WARN, queue=evidence, parties=source)
+    for touching in islands(gap for gap in every_gap if not gap.queues):
         start, end = touching[0].start, max(gap.end for gap in touching)
         without_members = any(gap.source == MEMBERSHIPS for gap in touching)
         silent = step.unanswered(start - step.settings.max_gap, end) if without_members else ()
@@ -60,7 +68,11 @@ def _calls_text(silent: Sequence[UnansweredCalls]) -> str | None:
 
 
 def _event(finding: Finding) -> Iterable[Hashable]:
-    """All groups without snapshots share one event, and all that brokers did not answer for another one."""
+    """All groups without snapshots share one event, all that brokers did not answer for another one, and all with
+    queues of one silent broker that.
+    """
+    if finding.cause == SILENT_BROKER:
+        return brokers(finding)
     return (NOT_ANSWERED,) if finding.cause == NOT_ANSWERED else everything(finding)
 
 
@@ -70,17 +82,18 @@ RULE = Rule(
     meaning="There are no snapshots of the group's members, or of the routes or offsets of its topics (except retry "
     "topics), for longer than a snapshot counts; or one broker's offsets are missing while others answer. What "
     "happened in that time is unknown, so the other rules report nothing. One finding per group and time; `parties` "
-    "are the sources without snapshots, with their topic, and with the broker if others answered. A group that brokers "
-    "list, and whose members no broker ever returned, is found from the first call that was not answered.",
+    "are the sources without snapshots, with their topic; the queues of a silent broker are in the evidence. "
+    "A group that brokers list, and whose members no broker ever returned, is found from the first call that was "
+    "not answered.",
     decided_by="no snapshot for `max_gap` (three times the cadence by default): the last one is that much older than "
     "`start`. Only sources that had snapshots before count: routes and offsets within the step's look-back, "
     "members within `sightings_days`. Members count as unobserved only if no broker answered; one broker's offsets "
     "only if it listed no members either while the topic's route named it. Calls for members that were not answered "
     "(`capture_calls`) show that a group is there. ERROR if the recorder called brokers for the group's members in the "
-    "step, and no broker answered in all of it; WARN if snapshots of the source came again, or such calls went on to "
-    "the end; INFO if the gap lasts to the end of the step, as the recording, the group or the topic may have ended. "
-    "An incident is an ERROR also if no members of any group of the cluster were recorded for a whole step, and for an "
-    "hour or longer.",
+    "step, and no broker answered in all of it; WARN of a single broker, if snapshots of the source came again, or if "
+    "such calls went on to the end; INFO if the gap lasts to the end of the step, as the recording, the group or the "
+    "topic may have ended. An incident is an ERROR also if no members of any group of the cluster were recorded for a "
+    "whole step, and for an hour or longer.",
     causes={
         NO_SNAPSHOTS: Cause(
             "a source that had snapshots before has none",
@@ -90,6 +103,13 @@ RULE = Rule(
         NOT_ANSWERED: Cause(
             "the recorder called brokers that list the group, and none of them returned its members",
             "Check these brokers, and the recorder's permissions and network. What happened then stays unknown.",
+        ),
+        SILENT_BROKER: Cause(
+            "a broker that the topic's route names gave neither offsets nor members, and others did",
+            "The recorder works, as it got answers from other brokers. Look whether this broker hangs or is "
+            "overloaded: consumers may get nothing of its queues either. Otherwise the recorder alone does not reach "
+            "it.",
+            headline="{brokers} {brokers:does|do} not answer about {groups}, and other brokers do",
         ),
         NOTHING_RECORDED: Cause(
             "no members of any group of the cluster were recorded for a whole step; of incidents only",

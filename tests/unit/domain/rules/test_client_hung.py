@@ -70,7 +70,10 @@ def test_offsets_that_move_again_before_the_next_answer_end_the_time_in_which_it
 @pytest.mark.parametrize(("end", "found"), [(100, []), (101, [(200, 260)]), (None, [(200, 260)])])
 def test_who_has_nothing_to_pull_does_not_hang(end: int | None, found: list[tuple[int, int]]) -> None:
     """The group has consumed 100 messages of so many (None: it is not known how many), and the end comes at 240 s."""
-    reads = [offsets(second, (end if second == 240 or not end else 100, 100, 1)) for second in range(0, 300, 20)]
+    reads = [
+        offsets(second, (100 if second < 240 and end else end, 100, 1))  # type: ignore[arg-type]
+        for second in range(0, 300, 20)
+    ]
     answers = [client(200, owned_queues=[held("t", 0, 60, {})])]
     (history,) = group_histories({CLIENT_SNAPSHOTS: answers, OFFSET_SNAPSHOTS: reads})
     step = step_with(history, [replayed("t", 0, 660, {"c1": [0]}, 1)])

@@ -113,7 +113,11 @@ def test_gaps_of_one_time_are_one() -> None:
 def found(step: AuditedStep) -> list[tuple[str, str | None, list[str]]]:
     """Span, severity, and the sources without snapshots."""
     hits = list(RULE.hits(step))
-    assert {(hit.cause, hit.topic) for hit in hits} <= {("NO_SNAPSHOTS", None)}
+    for hit in hits:
+        sources = ", ".join(party.name for party in hit.parties or ())
+        broker = f" ({hit.queue.broker_name})" if hit.queue else ""
+        assert (hit.cause, hit.topic) == ("SILENT_BROKER" if broker else "NO_SNAPSHOTS", None)
+        assert sources.endswith(broker)
     assert all(party.client_ids is None for hit in hits for party in hit.parties or ())
     return [(span(hit), hit.severity, [party.name for party in hit.parties or ()]) for hit in hits]
 
@@ -184,6 +188,8 @@ def test_one_broker_that_is_silent_is_named() -> None:
     # Another route of the same broker is no sign of it.
     other = [route(-210, 130, a=6, b=6), route(130, 3600, a=4, b=6)]
     assert found(step(range(120, 300), other)) == [("120-300", "WARN", ["offset_snapshots: t (b)"])]
+    # It is silent to the end, and the recording goes on.
+    assert found(step(range(120, 3600), always)) == [("120-3600", "WARN", ["offset_snapshots: t (b)"])]
     # Where nobody is heard the topic is named, not each of its brokers.
     ended = found(step(range(0), always, ends=1000))
     assert ended == [("1020-3600", "INFO", ["offset_snapshots: t"])]
