@@ -129,7 +129,8 @@ RULE = Rule(
     "other client lists is not held twice. Clients do not list queues that they pop. Only shares "
     "that a membership snapshot confirms count: one between the client snapshots that show the difference, "
     "`convergence_seconds` before the last of them at the latest. An empty list says nothing while a broker reports "
-    "CONSUME_ACTIVELY for the group (`DefaultMQPullConsumer` never lists a queue). "
+    "CONSUME_ACTIVELY for the group (`DefaultMQPullConsumer` never lists a queue), or has POP set for one of its "
+    "topics. "
     "Nothing is concluded from a strategy that is only assumed (`strategy_source` DEFAULT). INFO if nothing was "
     "produced to the queues and no backlog is known.",
     causes={

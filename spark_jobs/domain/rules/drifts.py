@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import client_spans
 from spark_jobs.domain.kernel.holdings import settled_at
+from spark_jobs.domain.kernel.views import with_modes
 from spark_jobs.domain.model.clients import DriftCause
 from spark_jobs.domain.model.history import Membership, Place
 from spark_jobs.domain.model.series import Series
-from spark_jobs.domain.model.window import SECOND, Time, overlaps, without
-from spark_jobs.domain.rocketmq.strategies import StrategySource, is_popped
+from spark_jobs.domain.model.window import SECOND, Time, joined, overlaps, without
+from spark_jobs.domain.rocketmq.strategies import POP, StrategySource, is_popped
 from spark_jobs.domain.rules.client_hung import pulling_by_hand
 
 
@@ -62,19 +63,29 @@ def drifting(step: AuditedStep) -> Iterator[Drift]:
     """One per (client, topic, span of drift), whoever else holds the queues.
 
     A span ends with the last snapshot that showed it: a client that has left, or has followed since, is not drifting.
-    A client that pulls by hand may list no queue at all, whatever it pulls.
+    A client that pulls by hand or pops may list no queue at all, whatever it gets.
     """
-    shares, by_hand = _shares(step), pulling_by_hand(step)
+    shares, without_lists = _shares(step), joined([*pulling_by_hand(step), *_popping(step)])
     for client_id, spans in client_spans(step).items():
         asked_at = step.history.clients[client_id].series.times
         for start, end, seen_at, (reported, _) in spans:
             if start >= seen_at:  # a single snapshot shows no drift
                 continue
-            for time in without((start, seen_at), () if reported.owned else by_hand):
+            for time in without((start, seen_at), () if reported.owned else without_lists):
                 for topic, owned_queues in reported.holdings.items():
                     for each in _drifting(shares.get(topic, ()), topic, client_id, owned_queues, time, asked_at):
                         is_open = end == each.interval.end == step.window.end
                         yield each._replace(until=end) if is_open else each
+
+
+def _popping(step: AuditedStep) -> Iterator[Time]:
+    """The times in which a broker has POP set for a topic of the group: its clients may pop also what they are taken to
+    pull, as those that consume in order are.
+    """
+    for spans in step.memberships.values():
+        for span in with_modes(spans):
+            if any(mode.mode == POP for mode in span.state.request_modes or ()):
+                yield span.start, span.end
 
 
 def _drifting(

@@ -88,6 +88,11 @@ GROUPS: dict[str, tuple[Group, str]] = {
         Group("c1 c2 c3", 1, said={f"c{n}": {"consume_orderly": True} for n in (1, 2, 3)}),
         "AVG: c1 c1 c2 c3",
     ),
+    # They list no queue, and consume: nothing is known of what they hold.
+    "in-order-unlisted": (
+        Group("c1 c2 c3", 1, said={f"c{n}": {"consume_orderly": True, "owned_queues": []} for n in (1, 2, 3)}),
+        "AVG: c1 c1 c2 c3",
+    ),
     # c2 pulls its share, 2, which c1 pops.
     "one-pulls": (Group("c1 c2 c3", 1, said={"c2": {"client_rebalance": True}}), "MIXED: c1+c3 c1+c3 c1+c2 c3"),
     "ring": (
