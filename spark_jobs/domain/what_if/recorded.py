@@ -82,8 +82,12 @@ class BacklogCourse:
 
     @property
     def total(self) -> Messages:
-        """Messages that waited at each time, in the queues that are known then; NaN where none is."""
-        return np.where(self.known.any(axis=1), np.where(self.known, self.waiting, 0).sum(axis=1), np.nan)
+        """Messages that waited at each time, in the queues that are known then, or, where none is, in those that are
+        from then on; NaN where none is either.
+        """
+        following = np.vstack([self.known[1:], np.zeros_like(self.known[:1])])
+        known = np.where(self.known.any(axis=1, keepdims=True), self.known, following)
+        return np.where(known.any(axis=1), np.where(known, self.waiting, 0).sum(axis=1), np.nan)
 
 
 _MATRICES = ("produced", "consumed", "waiting", "known")

@@ -163,6 +163,8 @@ class Run:
         self.claimed = known
         if not known.any():
             return
+        if np.isnan(result.waiting[rows.start - 1]):
+            result.waiting[rows.start - 1] = self.waits.sum()
         produced = np.where(known, np.diff(course.produced[rows.start - 1 : rows.stop], axis=0), 0)
         client_ids, service, connections = self._service(replayed, known & (self.paused <= start))
         idle = {stalled.client_id for stalled in self.members.stalled_times if stalled.start <= start < stalled.end}

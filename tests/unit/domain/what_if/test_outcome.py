@@ -49,6 +49,13 @@ def test_a_member_slower_than_what_comes_falls_behind_by_the_difference() -> Non
     assert (alone.members, alone.busiest, alone.highest, alone.last) == (1, 2, 3000, 3000)
 
 
+def test_the_backlog_of_the_first_sample_is_the_highest_if_it_only_falls() -> None:
+    """600 messages wait, 10 a second come, and 20 are taken; a fast member has none left at the second sample."""
+    history = steps(lambda _: ["c1"], [lambda second: 600 + 10 * second], [at(20)], range(0, 61, 20))
+    found = compared(history, UNCHANGED_CASE, Case(speed={"c1": 1000.0}))
+    assert [(one.highest, one.last) for one in (found.recorded, *found.cases)] == [(600, 0), (600, 0), (600, 0)]
+
+
 def test_more_members_than_queues_change_nothing() -> None:
     history = steps(lambda _: TWO, [at(10)] * 2, [at(4)] * 2)
     found = compared(history, UNCHANGED_CASE, Case("+5", members=Change("+", 5)))
