@@ -120,19 +120,18 @@ RULE = Rule(
     "one of the queues; the evidence names each queue in its role, and `client_ids` the clients. The advice says "
     "which inputs explain the lists of the clients: the topic without a broker, an earlier route, or other members.",
     decided_by="the queues that the client itself lists, without those it has dropped, compared with its share in the "
-    "replayed allocation, while all brokers of the topic list the same members. After every change the "
-    "clients have `convergence_seconds` (20 s) to follow, and after a route change `route_poll_seconds` (30 "
-    "s) more. A difference that exists then, or begins later, and is still there in a client snapshot "
-    "another `convergence_seconds` later, is drift. So a client that drops its queues after an offset "
-    "reset, and takes them again at its next rebalance, has no finding. Of consumers that share a client id "
-    "only one answers, and their shares are equal. A queue that another client lists is not missing, and one that no "
-    "other client lists is not held twice. Clients do not list queues that they pop. Only shares "
-    "that a membership snapshot confirms count: one between the client snapshots that show the difference, "
-    "`convergence_seconds` before the last of them at the latest. An empty list says nothing while a broker reports "
-    "CONSUME_ACTIVELY for the group (`DefaultMQPullConsumer` never lists a queue), or has POP set for one of its "
-    "topics. "
-    "Nothing is concluded from a strategy that is only assumed (`strategy_source` DEFAULT). INFO if nothing was "
-    "produced to the queues and no backlog is known.",
+    "replayed allocation, while all brokers of the topic list the same members. After every change the clients have "
+    "`convergence_seconds` (20 s) to follow, and after a route change `route_poll_seconds` (30 s) more. A difference "
+    "that exists then, or begins later, and is still there in a client snapshot another `convergence_seconds` later, "
+    "is drift. Of a list that alternates from snapshot to snapshot, the queues count that it always or never has. So "
+    "a client that drops its queues after an offset reset, and takes them again at its next rebalance, has no "
+    "finding. Of consumers that share a client id only one answers, and their shares are equal. A queue that another "
+    "client lists is not missing, and one that no other client lists is not held twice. Clients do not list queues "
+    "that they pop. Only shares that a membership snapshot confirms count: one between the client snapshots that show "
+    "the difference, `convergence_seconds` before the last of them at the latest. An empty list says nothing while a "
+    "broker reports CONSUME_ACTIVELY for the group (`DefaultMQPullConsumer` never lists a queue), or has POP set for "
+    "one of its topics. Nothing is concluded from a strategy that is only assumed (`strategy_source` DEFAULT). INFO "
+    "if nothing was produced to the queues and no backlog is known.",
     causes={
         DriftCause.HOLDS_MORE: Cause(
             "a client holds a queue that is not in its share, and another client holds it, too",

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.client_spans import client_spans
+from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans
 from spark_jobs.domain.kernel.holdings import settled_at
 from spark_jobs.domain.kernel.views import with_modes
 from spark_jobs.domain.model.clients import DriftCause
 from spark_jobs.domain.model.history import Membership, Place
-from spark_jobs.domain.model.series import Series
+from spark_jobs.domain.model.series import Series, Span
 from spark_jobs.domain.model.window import SECOND, Time, joined, overlaps, without
 from spark_jobs.domain.rocketmq.strategies import POP, StrategySource, is_popped
 from spark_jobs.domain.rules.client_hung import pulling_by_hand
@@ -44,9 +44,17 @@ class Shares(NamedTuple):
         return any(snapshots.start < snapshots.stop for snapshots in seen)
 
 
+class Held(NamedTuple):
+    """The queues of one topic that all reports of a time list, and those that any does."""
+
+    always: frozenset[Place]
+    ever: frozenset[Place]
+
+
 class Drift(NamedTuple):
     """A client that held these queues of a topic, and not those of its share, from `start` to `end` (microseconds).
-    `queues`: by direction those that differ. `until`: its end, or that of the step where no later snapshot tells.
+    `queues`: by direction those that differ all the time. `until`: its end, or that of the step where no later snapshot
+    tells.
     """
 
     start: int
@@ -68,14 +76,43 @@ def drifting(step: AuditedStep) -> Iterator[Drift]:
     shares, without_lists = _shares(step), joined([*pulling_by_hand(step), *_popping(step)])
     for client_id, spans in client_spans(step).items():
         asked_at = step.history.clients[client_id].series.times
-        for start, end, seen_at, (reported, _) in spans:
+        for run in _runs(spans):
+            start, seen_at = run[0].start, run[-1].seen_at
             if start >= seen_at:  # a single snapshot shows no drift
                 continue
-            for time in without((start, seen_at), () if reported.owned else without_lists):
-                for topic, owned_queues in reported.holdings.items():
-                    for each in _drifting(shares.get(topic, ()), topic, client_id, owned_queues, time, asked_at):
-                        is_open = end == each.interval.end == step.window.end
-                        yield each._replace(until=end) if is_open else each
+            is_listing = any(span.state.reported.owned for span in run)
+            for time in without((start, seen_at), () if is_listing else without_lists):
+                for topic, held_queues in _held(run).items():
+                    for each in _drifting(shares.get(topic, ()), topic, client_id, held_queues, time, asked_at):
+                        is_open = run[-1].end == each.interval.end == step.window.end
+                        yield each._replace(until=run[-1].end) if is_open else each
+
+
+def _runs(spans: Sequence[Span[ClientReport]]) -> Iterator[Sequence[Span[ClientReport]]]:
+    """The reports of one client that follow each other without a gap and have the same list, or of which each is
+    another one: a list may alternate from snapshot to snapshot.
+    """
+    run: list[Span[ClientReport]] = []
+    for span in spans:
+        if run and not (run[-1].end == span.start and _is_continued(run[-1], span)):
+            yield run
+            run = []
+        run.append(span)
+    if run:
+        yield run
+
+
+def _is_continued(before: Span[ClientReport], after: Span[ClientReport]) -> bool:
+    are_single = before.start == before.seen_at and after.start == after.seen_at
+    return are_single or before.state.reported.owned == after.state.reported.owned
+
+
+def _held(run: Sequence[Span[ClientReport]]) -> Mapping[str, Held]:
+    """By topic that all the reports are about."""
+    holdings = [span.state.reported.holdings for span in run]
+    topics = set(holdings[0]).intersection(*holdings)
+    lists = {topic: [of_report[topic] for of_report in holdings] for topic in topics}
+    return {topic: Held(frozenset.intersection(*of), frozenset.union(*of)) for topic, of in lists.items()}
 
 
 def _popping(step: AuditedStep) -> Iterator[Time]:
@@ -92,7 +129,7 @@ def _drifting(
     shares: Sequence[Shares],
     topic: str,
     client_id: str,
-    owned_queues: frozenset[Place],
+    held_queues: Held,
     seen: Time,
     asked_at: NDArray[np.int64],
 ) -> Iterator[Drift]:
@@ -103,17 +140,16 @@ def _drifting(
         start = max(since, share.settled_at)
         if start >= until or client_id not in share.client_ids:
             continue
-        drifted = drift(owned_queues, share.queues_of_client.get(client_id, frozenset()))
+        drifted = drift(held_queues, share.queues_of_client.get(client_id, frozenset()))
         end = int(asked_at[np.searchsorted(asked_at, until, side="right") - 1]) if drifted else until
         if drifted and start < end and share.is_confirmed(start, end):
-            yield Drift(start, end, client_id, topic, owned_queues, drifted, share.interval, end)
+            yield Drift(start, end, client_id, topic, held_queues.always, drifted, share.interval, end)
 
 
-def drift(owned_queues: frozenset[Place], share: frozenset[Place]) -> Mapping[DriftCause, frozenset[Place]]:
-    """The queues that a client owns beyond its share, and those of its share that it does not own; {} if none are."""
-    if owned_queues == share:
-        return {}
-    return {DriftCause.HOLDS_MORE: owned_queues - share, DriftCause.HOLDS_LESS: share - owned_queues}
+def drift(held_queues: Held, share: frozenset[Place]) -> Mapping[DriftCause, frozenset[Place]]:
+    """The queues that a client always has beyond its share, and those of it that it never has; {} if none are."""
+    surplus, missing = held_queues.always - share, share - held_queues.ever
+    return {DriftCause.HOLDS_MORE: surplus, DriftCause.HOLDS_LESS: missing} if surplus or missing else {}
 
 
 def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:

@@ -16,7 +16,7 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.allocation_drift import RULE
-from spark_jobs.domain.rules.drifts import drift
+from spark_jobs.domain.rules.drifts import Held, drift
 from tests.support.client_groups import held
 from tests.support.client_steps import replayed, step_with
 from tests.support.kernel import SETTINGS, group_histories
@@ -42,7 +42,7 @@ def test_drift(line: str) -> None:
     owned, share, more, less = (
         frozenset(("b", int(queue_id)) for queue_id in cell.split()) for cell in line.split("|")
     )
-    found = {str(cause): queues for cause, queues in drift(owned, share).items() if queues}
+    found = {str(cause): queues for cause, queues in drift(Held(owned, owned), share).items() if queues}
     assert found == {cause: queues for cause, queues in (("HOLDS_MORE", more), ("HOLDS_LESS", less)) if queues}
 
 
@@ -136,6 +136,15 @@ def test_a_change_of_what_it_has_is_seen_at_once_and_ends_with_the_last_snapshot
         (300, 320, "HOLDS_MORE", 1),
         (300, 320, "HOLDS_LESS", 0),
     }
+
+
+def test_a_list_that_alternates_from_snapshot_to_snapshot_drifts_in_what_it_always_or_never_has() -> None:
+    """c1 should have 0 and 1, and c9 lists 2 and 3: c1 lists 2 all the time, 3 now and then, and 1 never."""
+    alternating = {second: [0, 2, 3] if second % 40 else [0, 2] for second in range(0, 620, 20)}
+    shares = replayed("t", 0, 660, {"c1": [0, 1], "c9": [2, 3]}, 4)
+    assert _lines(_hits(alternating, shares, other=[2, 3])) == {(50, 600, "HOLDS_MORE", 2), (50, 600, "HOLDS_LESS", 1)}
+    # What it has in every second snapshot only is no drift.
+    assert _hits({second: [0, 1, *[3] * bool(second % 40)] for second in alternating}, shares, other=[2, 3]) == []
 
 
 def test_only_intervals_in_which_all_hosts_agree_and_only_of_members() -> None:
