@@ -472,9 +472,12 @@ def queues_removed_for_good(life: Life, fault: Time, random: Random) -> Life:
 
 @planted("OFFSET_BEYOND_END/FORMER_LIFE", "GROUP_OFFLINE/NOBODY_CONNECTED", "UNASSIGNED_QUEUE/GROUP_OFFLINE")
 def created_again_while_nobody_is_there(life: Life, fault: Time, random: Random) -> Life:
-    """The new end is above the old offsets when the group comes back, and begins there."""
-    members = _during(life, fault, ())
-    return replace(life, members=members, made_again=fault.start, faster=6, former=fault.end - fault.start)
+    """The new end is above the old offsets when the group comes back, and begins there. The old ones come from at most
+    10,000 messages before, and from what came since a while before the first hour, at 5 messages a second or more.
+    """
+    members, lasting = _during(life, fault, ()), fault.end - fault.start
+    faster = 1 + -(-(10_000 // 5 + 600 + fault.start) // lasting)
+    return replace(life, members=members, made_again=fault.start, faster=faster, former=lasting)
 
 
 @planted("BROKER_NOT_READABLE/TOPIC_GONE")
