@@ -12,6 +12,7 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.gone_topics import is_up_without
+from spark_jobs.domain.kernel.lost_stores import has_answered, has_lost_store
 from spark_jobs.domain.kernel.removed_queues import Route, around, readable_before, removed_queues
 from spark_jobs.domain.model.finding import Finding, FindingQueue, Party, RuleHit
 from spark_jobs.domain.model.grouped import by_key
@@ -33,12 +34,18 @@ LAST_KNOWN = "last_known_backlog"
 #: A name server drops a broker that fell silent 120 s after it last registered, which it looks for every 10 s
 #: (`RouteInfoManager.scanNotActiveBroker`): the route names it so much longer than it answers.
 _DROPPED_BY = 130 * SECOND
+_IS_UP = (
+    "{} has answered since, so it is not down: it came back without the topic, as with an empty store, or it is cut "
+    "off from the name servers (then `clusterList` does not list it)."
+)
+_MAY_BE_DOWN = "No answer of {} is known since: it is down, or cut off."
 
 
 class NotReadableCause(StrEnum):
     """Why a broker that holds messages of a topic cannot be read."""
 
     LEFT_ROUTE = "LEFT_ROUTE"
+    STORE_LOST = "STORE_LOST"
     TOPIC_GONE = "TOPIC_GONE"
     NO_READ_PERMISSION = "NO_READ_PERMISSION"
     NOT_REACHED = "NOT_REACHED"
@@ -66,7 +73,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         if topic in step.history.offsets:
             before = seen_before(step, topic, route)
             for broker, spans in not_readable_spans(route, before).items():
-                by_cause = (_with_gone_topic(step, topic, broker, span) for span in spans)
+                by_cause = (_with_cause(step, topic, broker, span) for span in spans)
                 known = [span for span in by_cause if not _is_cut(step, span)]
                 yield from _broker_hits(step, topic, broker, known, before.get(broker))
 
@@ -99,12 +106,23 @@ def not_readable_spans(route: Route, before: Collection[str] = ()) -> Mapping[st
     return spans_of_broker
 
 
-def _with_gone_topic(step: AuditedStep, topic: str, broker: str, span: NotReadable) -> NotReadable:
-    """The same; not the broker left the route, but the topic is gone, if the broker is up."""
-    is_up = span.cause == NotReadableCause.LEFT_ROUTE and is_up_without(
-        topic, broker, (span.start, span.end), step.routes, step.memberships, step.settings.cadence
-    )
-    return span._replace(cause=NotReadableCause.TOPIC_GONE) if is_up else span
+def _with_cause(step: AuditedStep, topic: str, broker: str, span: NotReadable) -> NotReadable:
+    """The same; not the broker left the route, but the topic is gone, if the broker is up, or it came back without what
+    it had.
+    """
+    time = span.start, span.end
+    if span.cause != NotReadableCause.LEFT_ROUTE:
+        return span
+    if is_up_without(topic, broker, time, step.routes, step.memberships, step.settings.cadence):
+        return span._replace(cause=NotReadableCause.TOPIC_GONE)
+    return span._replace(cause=NotReadableCause.STORE_LOST) if has_lost_store(step, topic, broker, time) else span
+
+
+def _explanation(step: AuditedStep, broker: str, span: NotReadable) -> str | None:
+    """A sentence on what may have happened to a broker that left the route, by whether it has answered since."""
+    if span.cause != NotReadableCause.LEFT_ROUTE:
+        return None
+    return (_IS_UP if has_answered(step, broker, (span.start, span.end)) else _MAY_BE_DOWN).format(broker)
 
 
 def _is_cut(step: AuditedStep, span: NotReadable) -> bool:
@@ -159,6 +177,7 @@ def _broker_hits(
                     severity=_severity(step, span),
                     weight=total,
                     measures={LAST_KNOWN: total},
+                    explanation=_explanation(step, broker, span),
                 )
 
 
@@ -269,11 +288,18 @@ RULE = Rule(
     causes={
         NotReadableCause.LEFT_ROUTE: Cause(
             "the route named the broker before, and no longer does",
-            "The broker is down, cut off from the name servers, or came back without the topic, as with an empty store "
-            "(then `clusterList` lists it). Bring it back to make its messages readable. If it was removed on "
-            "purpose, drain it first (perm 4: read only). If it is back and its queues still stand, the clients have "
-            "not followed its route: restart them.",
+            "Bring it back to make its messages readable. If it was removed on purpose, drain it first (perm 4: read "
+            "only). If it is back and its queues still stand, the clients have not followed its route: restart them.",
             commands=(ROUTE, CLUSTER_LIST),
+        ),
+        NotReadableCause.STORE_LOST: Cause(
+            "the same, and when it came back, the ends of all of its queues were below half of what they had been, and "
+            "those of no other broker",
+            "The broker came back with an empty store: what waited there is lost, unless its old store still exists. "
+            "Look which volume it uses. If committed offsets are beyond the new ends (OFFSET_BEYOND_END), reset them.",
+            headline="{brokers} {brokers:has|have} lost {brokers:its store|their stores}, and with it messages for "
+            "{groups}",
+            commands=(CLUSTER_LIST,),
         ),
         NotReadableCause.TOPIC_GONE: Cause(
             "the topic's route no longer names the broker, and the route of another topic does, or, if none ever did, "

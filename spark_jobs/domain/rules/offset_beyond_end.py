@@ -103,7 +103,8 @@ RULE = Rule(
     "fell because another process serves the broker, or if it jumps back: the messages are then the same ones.",
     causes={
         FORMER_LIFE: Cause(
-            "the topic was deleted and created again, or the offsets were copied from elsewhere",
+            "the topic was deleted and created again, its broker lost the messages and kept the offsets, or the "
+            "offsets were copied from elsewhere",
             "Reset the group to the earliest offset (`mqadmin resetOffsetByTime` with a time before the topic was "
             "created): the broker still has the messages. To delete a topic for good, delete the offsets of its "
             "groups, too.",

@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.broker_not_readable import RULE, not_readable_spans
 from tests.support.builders import QueueReading, audited_step, offsets, route, span, with_readings
+from tests.support.kernel import series_of
 
 #: Permission of broker `b` in route spans of 10 s (`-`: not in the route) | when it cannot be read, and why
 _ROUTES = """
@@ -152,9 +154,36 @@ def test_a_topic_without_offsets_and_a_broker_that_can_be_read_are_left_alone() 
     assert hits(step_with("0", readings)) == [("0-100", "NO_READ_PERMISSION", 0, 3)]
 
 
+@pytest.mark.parametrize(
+    ("after", "cause"),
+    [
+        # All ends of `b` begin with 0 again, and that of `a` goes on.
+        ([(130, 130), (2, 0), (5, 1), (0, 0)], "STORE_LOST"),
+        ([(130, 130), (2, 0), None, None], "STORE_LOST"),
+        # A slave that serves is a little behind; one queue goes on; the topic was created again; nothing is known.
+        ([(130, 130), (90, 0), (90, 1), (51, 0)], "LEFT_ROUTE"),
+        ([(130, 130), (2, 0), (100, 1), (0, 0)], "LEFT_ROUTE"),
+        ([(3, 3), (2, 0), (5, 1), (0, 0)], "LEFT_ROUTE"),
+        ([None, (2, 0), (5, 1), (0, 0)], "LEFT_ROUTE"),
+        ([(130, 130), None, None, None], "LEFT_ROUTE"),
+    ],
+)
+def test_a_broker_that_comes_back_with_an_empty_store_has_lost_it(after: list[QueueReading | None], cause: str) -> None:
+    before: list[QueueReading | None] = [(100, 100), (100, 97), (100, 100), (100, 100)]
+    assert hits(step_with("6 - 6", {90: before, 205: after})) == [("100-200", cause, 0, 3)]
+
+
+@pytest.mark.parametrize(("answers_at", "says"), [((90, 115), "No answer of b"), ((90, 160), "b has answered since")])
+def test_who_has_answered_since_it_left_the_route_is_not_down(answers_at: tuple[int, ...], says: str) -> None:
+    step = step_with("6 -", {90: [(9, 9), (10, 7), None, None]})
+    answers = series_of([(at * SECOND, Membership((), frozenset(), frozenset(), None)) for at in answers_at])
+    (hit,) = RULE.hits(replace(step, history=replace(step.history, memberships={"b": answers})))
+    assert (hit.explanation or "").startswith(says)
+
+
 def read_queues(counts: str, length: int = 100) -> list[Span[tuple[RouteEntry, ...]]]:
-    """Read queues of broker `b` in route spans (`-`: the topic is deleted); all can be written."""
-    of_spans = [() if word == "-" else (RouteEntry("b", 6, int(word), 3),) for word in counts.split()]
+    """Read queues of broker `b` in route spans (`-` and `x`: none); all can be written."""
+    of_spans = [() if word in "-x" else (RouteEntry("b", 6, int(word), 3),) for word in counts.split()]
     times = [(place * length * SECOND, (place + 1) * length * SECOND) for place in range(len(of_spans))]
     return [Span(start, end, start, entries) for (start, end), entries in zip(times, of_spans, strict=True)]
 
@@ -170,8 +199,9 @@ def read_queues(counts: str, length: int = 100) -> list[Span[tuple[RouteEntry, .
         ("3 2 1", [("100-300", 2, 7)]),
         ("1 3 3", []),
         ("1 1", []),
-        # What is deleted with its topic holds nothing.
-        ("3 - 1", []),
+        # What is deleted with its topic (`x`) holds nothing; the name server may have had no route for a while.
+        ("3 x 1", []),
+        ("3 - 1", [("200-300", 2, 7)]),
     ],
 )
 def test_queues_that_are_removed_keep_their_messages(counts: str, expected: list[tuple[str, int, int]]) -> None:
@@ -181,6 +211,8 @@ def test_queues_that_are_removed_keep_their_messages(counts: str, expected: list
         80: [(9, 0, 0, 5), (10, 5, 5, 5), (10, 3, 3, 5)],
     }
     step = with_readings(audited_step(), {"t": offsets(queues, said)}, routes={"t": read_queues(counts)})
+    if "x" in counts:
+        step = replace(step, gone_topics={"t": [(100 * SECOND, 200 * SECOND)]})
     removed = [hit for hit in RULE.hits(step) if hit.cause == "QUEUES_REMOVED"]
     assert [(span(hit), hit.queue and hit.queue.queue_id, hit.weight) for hit in removed] == expected
     assert {hit.severity for hit in removed} <= {"ERROR"}

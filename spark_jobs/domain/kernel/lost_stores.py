@@ -1,0 +1,47 @@
+"""Brokers that came back with an empty store, by the ends of their queues, and what shows that a broker is up."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.masters import brokers_without_master
+from spark_jobs.domain.kernel.reading_windows import at_rows, last_true
+from spark_jobs.domain.model.history import UNKNOWN, Matrix
+from spark_jobs.domain.model.window import Time
+
+
+def has_lost_store(step: AuditedStep, topic: str, broker: str, absence: Time) -> bool:
+    """Return True if the samples of the window show that the ends of all of the broker's queues, and of no other
+    broker, began with 0 again while it was not in the topic's route. A slave that serves has most of the messages, so
+    an end must be below half of what it was.
+    """
+    readings, window = step.history.offsets[topic], step.window
+    back = absence[1] - step.settings.cadence // 2
+    if absence[1] >= window.end or broker in brokers_without_master(step, topic, (absence[1], window.end)):
+        return False
+    before = _last(readings.end_offset[readings.inside(window.read_from, absence[0])])
+    after = _last(readings.end_offset[readings.inside(back, window.end)][::-1])
+    of_broker = np.array([name == broker for name, _ in readings.queues], bool)
+    known = (before > 0) & (after != UNKNOWN)
+    is_lower = known & (2 * np.where(known, after, 0) < before)
+    others_go_on = (known & ~of_broker).any() and not (is_lower & ~of_broker).any()
+    return bool(others_go_on and (known & of_broker).any() and is_lower[known & of_broker].all())
+
+
+def _last(ends: Matrix) -> NDArray[np.int64]:
+    """The last known end of each queue, `UNKNOWN` without one."""
+    if not len(ends):
+        return np.full(ends.shape[1], UNKNOWN)
+    known = ends != UNKNOWN
+    return np.where(known.any(axis=0), at_rows(ends, last_true(known)), UNKNOWN)
+
+
+def has_answered(step: AuditedStep, broker: str, time: Time) -> bool:
+    """Return True if the broker answered about the group's members later than in the first round of the time."""
+    series = step.history.memberships.get(broker)
+    if series is None:
+        return False
+    seen = series.inside(time[0] + step.settings.cadence, min(time[1], step.window.end))
+    return bool(seen.start < seen.stop)
