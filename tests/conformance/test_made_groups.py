@@ -69,7 +69,6 @@ def test_what_is_wrong_is_said_and_nothing_else(groups: list[Group], kind: Kind)
 TOO_FEW = {
     "offline",
     "created_again_while_nobody_is_there",
-    "stopped_behind_a_proxy",
     "slow_listener",
     "caches_too_much",
     "leaves_while_much_is_in_flight",
