@@ -26,8 +26,8 @@ def has_lost_store(step: AuditedStep, topic: str, broker: str, absence: Time) ->
     of_broker = np.array([name == broker for name, _ in readings.queues], bool)
     known = (before > 0) & (after != UNKNOWN)
     is_lower = known & (2 * np.where(known, after, 0) < before)
-    others_go_on = (known & ~of_broker).any() and not (is_lower & ~of_broker).any()
-    return bool(others_go_on and (known & of_broker).any() and is_lower[known & of_broker].all())
+    ends_go_on = (known & ~of_broker).any() and not (is_lower & ~of_broker).any()
+    return bool(ends_go_on and (known & of_broker).any() and is_lower[known & of_broker].all())
 
 
 def _last(ends: Matrix) -> NDArray[np.int64]:

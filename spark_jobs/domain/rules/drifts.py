@@ -44,7 +44,7 @@ class Shares(NamedTuple):
         return any(snapshots.start < snapshots.stop for snapshots in seen)
 
 
-class Held(NamedTuple):
+class ListedQueues(NamedTuple):
     """The queues of one topic that all reports of a time list, and those that any does."""
 
     always: frozenset[Place]
@@ -82,8 +82,8 @@ def drifting(step: AuditedStep) -> Iterator[Drift]:
                 continue
             is_listing = any(span.state.reported.owned for span in run)
             for time in without((start, seen_at), () if is_listing else without_lists):
-                for topic, held_queues in _held(run).items():
-                    for each in _drifting(shares.get(topic, ()), topic, client_id, held_queues, time, asked_at):
+                for topic, listed in _listed(run).items():
+                    for each in _drifting(shares.get(topic, ()), topic, client_id, listed, time, asked_at):
                         is_open = run[-1].end == each.interval.end == step.window.end
                         yield each._replace(until=run[-1].end) if is_open else each
 
@@ -107,12 +107,12 @@ def _is_continued(before: Span[ClientReport], after: Span[ClientReport]) -> bool
     return are_single or before.state.reported.owned == after.state.reported.owned
 
 
-def _held(run: Sequence[Span[ClientReport]]) -> Mapping[str, Held]:
+def _listed(run: Sequence[Span[ClientReport]]) -> Mapping[str, ListedQueues]:
     """By topic that all the reports are about."""
     holdings = [span.state.reported.holdings for span in run]
     topics = set(holdings[0]).intersection(*holdings)
     lists = {topic: [of_report[topic] for of_report in holdings] for topic in topics}
-    return {topic: Held(frozenset.intersection(*of), frozenset.union(*of)) for topic, of in lists.items()}
+    return {topic: ListedQueues(frozenset.intersection(*of), frozenset.union(*of)) for topic, of in lists.items()}
 
 
 def _popping(step: AuditedStep) -> Iterator[Time]:
@@ -129,7 +129,7 @@ def _drifting(
     shares: Sequence[Shares],
     topic: str,
     client_id: str,
-    held_queues: Held,
+    listed: ListedQueues,
     seen: Time,
     asked_at: NDArray[np.int64],
 ) -> Iterator[Drift]:
@@ -140,15 +140,15 @@ def _drifting(
         start = max(since, share.settled_at)
         if start >= until or client_id not in share.client_ids:
             continue
-        drifted = drift(held_queues, share.queues_of_client.get(client_id, frozenset()))
+        drifted = drift(listed, share.queues_of_client.get(client_id, frozenset()))
         end = int(asked_at[np.searchsorted(asked_at, until, side="right") - 1]) if drifted else until
         if drifted and start < end and share.is_confirmed(start, end):
-            yield Drift(start, end, client_id, topic, held_queues.always, drifted, share.interval, end)
+            yield Drift(start, end, client_id, topic, listed.always, drifted, share.interval, end)
 
 
-def drift(held_queues: Held, share: frozenset[Place]) -> Mapping[DriftCause, frozenset[Place]]:
+def drift(listed: ListedQueues, share: frozenset[Place]) -> Mapping[DriftCause, frozenset[Place]]:
     """The queues that a client always has beyond its share, and those of it that it never has; {} if none are."""
-    surplus, missing = held_queues.always - share, share - held_queues.ever
+    surplus, missing = listed.always - share, share - listed.ever
     return {DriftCause.HOLDS_MORE: surplus, DriftCause.HOLDS_LESS: missing} if surplus or missing else {}
 
 

@@ -16,7 +16,7 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.allocation_drift import RULE
-from spark_jobs.domain.rules.drifts import Held, drift
+from spark_jobs.domain.rules.drifts import ListedQueues, drift
 from tests.support.client_groups import held
 from tests.support.client_steps import replayed, step_with
 from tests.support.kernel import SETTINGS, group_histories
@@ -42,7 +42,7 @@ def test_drift(line: str) -> None:
     owned, share, more, less = (
         frozenset(("b", int(queue_id)) for queue_id in cell.split()) for cell in line.split("|")
     )
-    found = {str(cause): queues for cause, queues in drift(Held(owned, owned), share).items() if queues}
+    found = {str(cause): queues for cause, queues in drift(ListedQueues(owned, owned), share).items() if queues}
     assert found == {cause: queues for cause, queues in (("HOLDS_MORE", more), ("HOLDS_LESS", less)) if queues}
 
 
