@@ -90,7 +90,7 @@ def audits(
 
 
 def hourly_dag(fleet: Fleet, cron: str = "0 * * * *") -> DAG:
-    """Audits every data interval (checks the sources, stages the results), publishes it, and sends notices.
+    """Audits every data interval (checks the sources, stages the results), publishes it, and sends notifications.
 
     Each task may be retried or cleared at any time.
     """

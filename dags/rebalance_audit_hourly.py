@@ -1,4 +1,5 @@
-"""Audits every hour (checks the sources, stages the results), publishes it (checks the results), and sends notices.
+"""Audits every hour (checks the sources, stages the results), publishes it (checks the results), and sends
+notifications.
 
 `audit` and `publish` are the tasks of `rebalance-audit task`, a Spark application each; the others need no Spark. Each
 may be retried or cleared at any time. Airflow's Variables say which warehouse.

@@ -85,7 +85,7 @@ def days_before(moment: datetime, days: int) -> str:
 
 
 def of_project(name: str) -> Any:
-    """`module:object` of the installed project: a wheel has its modules in `rebalance_audit`, a checkout beside it."""
+    """`module:object` of the installed project: a wheel has its modules in `rebalance_audit`, a checkout has not."""
     try:
         in_wheel = find_spec("rebalance_audit.spark_jobs") is not None
     except ModuleNotFoundError:
@@ -231,8 +231,8 @@ class SourcesSensor(BaseOperator):
 
 
 class NotifyOperator(BaseOperator):
-    """Sends notices of the incidents that opened, got worse or were resolved, each once; then it fails if one that was
-    seen in the interval is at least `fail_on`. No Spark.
+    """Sends notifications of the incidents that opened, got worse or were resolved, each once; then it fails if one
+    that was seen in the interval is at least `fail_on`. No Spark.
 
     Variable `rebalance_audit_notifier`, JSON: `class`, an Airflow notifier; `kwargs`, its arguments, where
     templates see `cluster`, `title`, `text` and `notices`; `severity`, the least that is reported (WARN); `target`,
@@ -273,7 +273,7 @@ class NotifyOperator(BaseOperator):
         warehouse, config = _tables_of(self)
         routes = of_project("spark_jobs.config.file:load")(config or None).routes
         if not ("class" in settings or os.environ.get("REBALANCE_AUDIT_NOTIFY_URL") or routes):
-            self.log.info("no notice: neither rebalance_audit_notifier nor REBALANCE_AUDIT_NOTIFY_URL is set")
+            self.log.info("no notification: neither rebalance_audit_notifier nor REBALANCE_AUDIT_NOTIFY_URL is set")
             return
         request = of_project("spark_jobs.operate.notices:NoticeRequest")(
             settings.get("target", "default"), settings.get("severity", "WARN"), routes

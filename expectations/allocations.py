@@ -28,17 +28,17 @@ SUITE = Suite(
     expectations=(
         Expectation(
             "interval_was_replayed",
-            "Every allocation belongs to a replayed interval and ends with it.",
+            "Every allocation belongs to a replayed interval, and ends with it.",
             _was_replayed_to_its_end,
         ),
         Expectation(
             "unassigned_has_a_cause",
-            "A queue has no owner if and only if there is a cause for that.",
+            "A queue has no owner if and only if it has a cause for that.",
             lambda rows: (rows["owners"].size() == 0) == rows["unassigned_cause"].is_known(),
         ),
         Expectation(
             "double_owned_has_a_cause",
-            "A queue has several owners if and only if there is a cause for that.",
+            "A queue has several owners if and only if it has a cause for that.",
             lambda rows: (rows["owners"].size() > 1) == rows["double_owned_cause"].is_known(),
         ),
         Expectation(
@@ -51,12 +51,12 @@ SUITE = Suite(
         ),
         Expectation(
             "unreadable_is_nobodys",
-            "A queue that no consumer may read has no owner.",
+            "An unreadable queue has no owner.",
             lambda rows: rows["readable"] | (rows["owners"].size() == 0),
         ),
         Expectation(
             "owners_are_connections",
-            "Every owner has a client id, and no owner is listed twice.",
+            "Every owner has a client id, and appears once.",
             lambda rows: (
                 rows.none_null("owners")
                 & rows.every("owners", lambda owner: owner["client_id"].is_known())

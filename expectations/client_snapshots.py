@@ -48,7 +48,7 @@ SUITE = Suite(
         ),
         Expectation(
             "who_did_not_answer_says_nothing",
-            "A client that did not answer has no queues, no strategy, and no other values.",
+            "A client that did not answer has no values.",
             _says_nothing,
         ),
         Expectation(
@@ -72,7 +72,7 @@ SUITE = Suite(
         present("consume_status", of_readings=True),
         each(
             "owned_queues_are_named",
-            "Every queue has its topic, its broker and its id, which is 0 to 65535.",
+            "Every queue has its topic, broker and an id of 0 to 65535.",
             "owned_queues",
             lambda it: has_names("topic")(it) & has_queue(it),
         ),

@@ -13,15 +13,14 @@ _MOST_MESSAGES = 10**15
 _LAST_MS = 253_402_300_799_999
 #: RocketMQ refuses longer names of topics and groups (`Validators`, `TopicValidator`).
 _LONGEST_NAME = 255
+NAME = f"a name of 1 to {_LONGEST_NAME} characters"
 
 Holds = Callable[[Rows], Values]
 
 
 def named(column: str, what: str) -> Expectation:
     """A name that is there, not empty, and not longer than RocketMQ allows."""
-    return Expectation(
-        f"{column}_is_a_name", f"{what} is a name of 1 to {_LONGEST_NAME} characters.", has_names(column)
-    )
+    return Expectation(f"{column}_is_a_name", f"{what} is {NAME}.", has_names(column))
 
 
 def has_names(*columns: str) -> Holds:

@@ -84,26 +84,25 @@ SUITE = Suite(
         Expectation("cause_is_known", "The cause is one of the causes of its rule.", _cause_is_of_its_rule),
         Expectation(
             "group_was_audited",
-            "The group has intervals in the step, unless the finding comes from client snapshots, from missing "
-            "ones, or from a group without members.",
+            "The group has intervals in the step, unless the finding comes from client snapshots, missing snapshots, "
+            "or no members.",
             lambda rows: (
                 rows["has_group"] | rows["rule"].is_in(_OF_SOURCES) | rows.always(not rows.settings.whole_groups)
             ),
         ),
         Expectation(
             "topic_was_audited",
-            "The topic, if one is named, has intervals in the step, unless the finding comes from client snapshots, "
-            "from missing ones, or from a group without members.",
+            "The topic, if named, has intervals in the step, with the same exceptions.",
             lambda rows: rows["topic"].is_unknown() | rows["has_topic"] | rows["rule"].is_in(_OF_SOURCES),
         ),
         Expectation(
             "queues_are_allocated",
-            "Queues that are unassigned or owned twice are queues of an allocation.",
+            "Unassigned and double-owned queues have an allocation.",
             lambda rows: (rows["strangers"] == 0) | rows.always(not rows.settings.whole_groups),
         ),
         Expectation(
             "root_is_a_root",
-            "A consequence names a finding of its group and step that is itself not a consequence.",
+            "A symptom names a root cause of its group and step.",
             lambda rows: rows["root_finding_id"].is_unknown() | rows["has_root"],
         ),
         Expectation(
@@ -113,8 +112,7 @@ SUITE = Suite(
         ),
         Expectation(
             "backlog_balances",
-            "For every queue of the evidence: backlog before + produced − consumed = backlog after, if there was a "
-            "backlog at both ends.",
+            "Per queue: backlog before + produced − consumed = backlog after, if both are known.",
             lambda rows: rows.every("queues", _queue_balances),
         ),
     ),

@@ -19,7 +19,7 @@ _ROUNDING = 0.000001
 
 def with_findings(groups: Rows, tables: Tables) -> Rows:
     """Adds `published_findings`, the number of the group's findings in the step, and `worst_rank` of those that are not
-    muted; 0: there are none.
+    silenced; 0: there are none.
     """
     findings = tables[FINDINGS]
     own, of_findings = codes(GROUP_STATUS.key, groups, findings)
@@ -55,14 +55,14 @@ SUITE = Suite(
     expectations=(
         Expectation(
             "findings_are_counted",
-            "The count of findings equals the number of findings of the step.",
+            "The count equals the step's findings.",
             lambda rows: (
                 (rows["finding_count"] == rows["published_findings"]) | rows.always(not rows.settings.whole_groups)
             ),
         ),
         Expectation(
             "worst_severity_is_the_worst",
-            "The worst severity is that of the step's findings that are not muted.",
+            "The worst severity is that of the step's findings that are not silenced.",
             lambda rows: (
                 (Values(pa.array(_ranks(rows["worst_severity"]))) == rows["worst_rank"])
                 | rows.always(not rows.settings.whole_groups)
@@ -71,7 +71,7 @@ SUITE = Suite(
         Expectation("limit_is_known", "The limit is a value of the enum.", known_value("limit", Limit)),
         Expectation(
             "every_queue_is_counted",
-            "Every queue is owned once, twice or never.",
+            "Queues with one, several and no owner add up to all queues.",
             lambda rows: (
                 (rows["queues"] == rows["owned_once"] + rows["owned_twice"] + rows["owned_never"])
                 & (least(rows["owned_once"], rows["owned_twice"], rows["owned_never"]) >= 0)
@@ -79,18 +79,18 @@ SUITE = Suite(
         ),
         Expectation(
             "members_are_counted",
-            "There are at most as many client ids, and as many idle members, as members.",
+            "Client ids and idle members are at most as many as members.",
             lambda rows: (rows["distinct_members"] <= rows["members"]) & (rows["idle_members"] <= rows["members"]),
         ),
         each(
             "parts_add_up_to_the_growth",
-            "The parts of a topic's backlog growth add up to the growth.",
+            "The parts add up to the growth.",
             "attribution",
             _parts_add_up,
         ),
         Expectation(
             "growth_is_end_less_start",
-            "The growth of all topics together is the backlog at the end minus the backlog at the start.",
+            "The growth of all topics is the backlog at the end minus that at the start.",
             _growth_is_end_less_start,
         ),
         Expectation(
@@ -103,12 +103,12 @@ SUITE = Suite(
         ),
         Expectation(
             "utilisation_is_known_or_not",
-            "Utilisation, the busiest member, its utilisation and limit, and the headroom are known together.",
+            "Utilisation, headroom, and the busiest member's values are known together.",
             lambda rows: all_of(rows[name].is_known() == rows["utilisation"].is_known() for name in _UTILISATION),
         ),
         Expectation(
             "utilisation_is_not_negative",
-            "Utilisation and headroom are 0 or more, and the busiest member is at least as busy as all together.",
+            "Utilisation and headroom are 0 or more; the busiest member is at least as busy as all together.",
             lambda rows: (
                 (least(rows["utilisation"], rows["headroom"]) >= 0.0).or_else(True)
                 & (rows["busiest_utilisation"] >= rows["utilisation"] - _ROUNDING).or_else(True)
@@ -121,7 +121,7 @@ SUITE = Suite(
         ),
         Expectation(
             "time_left_is_not_negative",
-            "Catch-up time and retention left are 0 or more, or unknown; who catches up has a time, nobody else does.",
+            "Catch-up time and retention left are 0 or more; only a group that catches up has a time.",
             lambda rows: (
                 (least(rows["catch_up_seconds"], rows["retention_left_seconds"]) >= 0.0).or_else(True)
                 & (rows["catches_up"].or_else(False) == rows["catch_up_seconds"].is_known())

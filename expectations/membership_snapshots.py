@@ -82,7 +82,7 @@ SUITE = Suite(
             "The message model is CLUSTERING, BROADCASTING or LITE_SELECTIVE, or null where no member is online.",
             known_value("message_model", MessageModel),
         ),
-        there("connections", "If no member is online, the array is empty, not null."),
+        there("connections", "Without members the array is empty, not null."),
         present("connections"),
         each(
             "client_ids_are_names",
@@ -105,8 +105,8 @@ SUITE = Suite(
         ),
         Expectation(
             "brokers_are_the_hosts",
-            "Every broker that hosts a topic of the group answers for it, and no other broker lists members, as far as "
-            "the routes of its topics are known.",
+            "By the known routes, every broker that hosts a topic of the group answers, and no other broker lists "
+            "members.",
             lambda rows: ~rows["is_unexpected"],
             Severity.WARNING,
         ),

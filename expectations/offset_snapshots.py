@@ -35,11 +35,11 @@ SUITE = Suite(
         GROUP,
         TOPIC,
         captured(),
-        there("offsets", "If there are no queues, the array is empty, not null."),
+        there("offsets", "Without queues the array is empty, not null."),
         present("offsets"),
         each(
             "queues_are_named",
-            "Every reading has its broker and its queue id, which is 0 to 65535.",
+            "Every sample has its broker and a queue id of 0 to 65535.",
             "offsets",
             has_queue,
         ),
@@ -64,8 +64,8 @@ SUITE = Suite(
         ),
         Expectation(
             "consumer_is_not_ahead_of_broker",
-            "A consumer offset is not above the broker offset; the two are read one after the other, so it may be "
-            "ahead by up to `offset_tolerance`.",
+            "A consumer offset is at most `offset_tolerance` above the broker offset: the two are read one after the "
+            "other.",
             _consumer_is_not_ahead,
             of_readings=True,
         ),

@@ -65,8 +65,7 @@ SUITE = Suite(
     expectations=(
         Expectation(
             "queue_is_allocated",
-            "Every row has its allocation, or belongs to an interval whose owners are unknown, but whose offsets are "
-            "known.",
+            "Every row has its allocation, or its interval has unknown owners.",
             lambda rows: rows["is_allocated"],
         ),
         Expectation(
@@ -74,7 +73,7 @@ SUITE = Suite(
         ),
         Expectation(
             "unknown_stays_unknown",
-            "Without a known reading there is no lag and no verdict; with one there is a lag.",
+            "There is a lag if and only if there is a known sample; without one there is no verdict.",
             _unknown_stays_unknown,
         ),
         Expectation(
@@ -89,9 +88,8 @@ SUITE = Suite(
         ),
         Expectation(
             "what_came_less_what_went_is_what_is_left",
-            "Lag before + produced − consumed + rewound = lag after, if there was a lag at both ends, and the "
-            "first reading knows it. Readings in between without a known offset break this. After a rewind to 0 the "
-            "lag after is lower by what the consumer offset came back without being counted as consumed.",
+            "Lag before + produced − consumed + rewound = lag after, if both lags are known. Unknown samples in "
+            "between, or a rewind to 0, break this.",
             _balances,
             Severity.WARNING,
         ),

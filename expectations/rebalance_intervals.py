@@ -139,13 +139,12 @@ SUITE = Suite(
     expectations=(
         Expectation(
             "intervals_of_a_view_do_not_overlap",
-            "In one view an interval begins no earlier than the one before ends; the same holds between a view of one "
-            "broker and the view of all brokers.",
+            "Intervals of one view do not overlap, nor do those of one broker's view and of all brokers' view.",
             _do_not_overlap,
         ),
         Expectation(
             "intervals_leave_no_hole",
-            "The intervals of a topic, of all views, cover their step from its start to its end.",
+            "The intervals of a topic cover the whole step.",
             _leave_no_hole,
         ),
         Expectation("status_is_known", "The status is a value of the enum.", known_value("status", Status)),
@@ -162,7 +161,7 @@ SUITE = Suite(
         Expectation("trigger_is_known", "The trigger is a value of the enum.", known_value("trigger", Trigger)),
         Expectation(
             "every_readable_queue_is_allocated_once",
-            "A replayed interval has one allocation per readable queue; any other interval has none.",
+            "A replayed interval has one allocation per readable queue, any other none.",
             lambda rows: (
                 (_is_replayed(rows) & (rows["allocated"].or_else(0) == rows["queue_count"]))
                 | (~_is_replayed(rows) & (rows["allocated"].or_else(0) == 0))
@@ -170,22 +169,23 @@ SUITE = Suite(
         ),
         Expectation(
             "unassigned_queues_are_counted",
-            "The count of unassigned queues equals that in the allocations.",
+            "The count equals that of the allocations.",
             lambda rows: ~_is_replayed(rows) | (rows["without"].or_else(0) == rows["unassigned_queues"]),
         ),
         Expectation(
             "double_owned_queues_are_counted",
-            "The count of queues with several owners, except those shared by POP, equals that in the allocations.",
+            "The count equals that of the allocations, except those shared by POP.",
             lambda rows: ~_is_replayed(rows) | (rows["twice"].or_else(0) == rows["double_owned_queues"]),
         ),
         Expectation(
             "shares_add_up",
-            "The owners of all queues, added up, are between members × smallest share and members × largest share.",
+            "All owners together are between members × fewest queues and members × most queues.",
             _shares_add_up,
         ),
         Expectation(
             "even_strategies_are_even",
-            "AVG and AVG_BY_CIRCLE: shares differ by one queue at most, if ids are distinct and all members subscribe.",
+            "AVG and AVG_BY_CIRCLE: members differ by one queue at most, if ids are distinct and all members "
+            "subscribe.",
             lambda rows: (
                 ~(_ids_differ(rows) & _is_even(rows) & _all_subscribe(rows))
                 | (rows["max_queues_per_member"] - rows["min_queues_per_member"] <= 1)
@@ -193,8 +193,8 @@ SUITE = Suite(
         ),
         Expectation(
             "even_strategies_leave_nothing",
-            "AVG and AVG_BY_CIRCLE: every queue has an owner, or one that waits for its lock or has the route of "
-            "before, if ids are distinct and all members subscribe.",
+            "AVG and AVG_BY_CIRCLE: every queue has an owner, or waits for a lock or a new route, if ids are distinct "
+            "and all members subscribe.",
             lambda rows: (
                 ~(_ids_differ(rows) & (rows["member_count"] > 0) & _is_even(rows) & _all_subscribe(rows))
                 | (rows["unassigned_queues"] == rows["waiting"].or_else(0))
@@ -202,8 +202,8 @@ SUITE = Suite(
         ),
         Expectation(
             "nothing_is_owned_twice_without_a_reason",
-            "Without duplicate ids, mixed strategies, configured lists or a change of the route no queue has two "
-            "owners; with CONSISTENT_HASH and MACHINE_ROOM this holds if all clients have one language and version.",
+            "No queue has two owners without duplicate ids, mixed strategies or clients, configured lists, or a "
+            "changed route.",
             lambda rows: (
                 ~(_ids_differ(rows) & ~rows["strategy"].is_in(("MIXED", "CONFIG")) & _compute_alike(rows))
                 | (rows["double_owned_queues"] == 0)
@@ -212,8 +212,8 @@ SUITE = Suite(
         ),
         Expectation(
             "twins_leave_queues_to_nobody",
-            "AVG and AVG_BY_CIRCLE: a duplicate id is at two positions but counts as the first of them, so some queues "
-            "are owned twice and others by nobody, if there are at least as many queues as members.",
+            "AVG and AVG_BY_CIRCLE: a duplicate id leaves some queues with two owners and others unassigned, if there "
+            "are enough queues.",
             _duplicate_ids_leave_queues,
         ),
         Expectation(
@@ -238,7 +238,7 @@ SUITE = Suite(
         ),
         Expectation(
             "moves_are_possible",
-            "At least as many queues moved as had to, and at most as many as there are.",
+            "Queues moved are between the minimum and all queues.",
             _moves_are_possible,
         ),
     ),

@@ -22,7 +22,7 @@ SUITE = Suite(
         CLUSTER,
         TOPIC,
         captured(),
-        there("queues", "If there is no route, the array is empty, not null."),
+        there("queues", "Without a route the array is empty, not null."),
         present("queues"),
         each(
             "brokers_are_names",
@@ -42,7 +42,7 @@ SUITE = Suite(
         ),
         Expectation(
             "addresses_are_known",
-            "An address, where any are recorded, is that of a broker's name and id, from 0 on, and is there once.",
+            "A recorded address has a broker's name and an id of 0 or more, and appears once.",
             _addresses_are_known,
         ),
     ),

@@ -27,14 +27,13 @@ SUITE = Suite(
         ),
         Expectation(
             "queues_are_counted",
-            "There is at least one state and one queue, and at most as many queues without owner, or with several "
-            "owners, as queues.",
+            "States and queues are 1 or more; queues without owner, or with several, are at most all queues.",
             _queues_are_counted,
         ),
         Expectation("share_is_possible", "The largest share is 0 or more.", lambda rows: rows["largest_share"] >= 0),
         Expectation(
             "moves_are_possible",
-            "At least as many queues moved as had to, and none moved without a rebalance.",
+            "Queues moved are at least the minimum, and 0 without a rebalance.",
             lambda rows: rows["least_moves"].between(0, rows["queues_moved"]),
         ),
     ),

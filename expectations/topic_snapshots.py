@@ -10,11 +10,11 @@ SUITE = Suite(
         CLUSTER,
         TOPIC,
         captured(),
-        there("queues", "If a topic has no queues, the array is empty, not null."),
+        there("queues", "Without queues the array is empty, not null."),
         present("queues"),
         each(
             "queues_are_named",
-            "Every queue has its broker and its id, which is 0 to 65535.",
+            "Every queue has its broker and an id of 0 to 65535.",
             "queues",
             has_queue,
         ),

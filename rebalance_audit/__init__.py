@@ -6,7 +6,7 @@
     warehouse.incidents(since="2026-03-01T10:00")
 
 An installed wheel holds `spark_jobs`, `schemas`, `expectations`, `dags` and `examples` in this package; a checkout has
-them beside it. Spark's executors import this module too: nothing is imported before it is asked for.
+them alongside it. Spark's executors import this module too: nothing is imported before it is asked for.
 """
 
 from __future__ import annotations

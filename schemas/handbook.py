@@ -2,57 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from schemas import OUTPUTS, SOURCES, TABLES, VIEWS, FlatView
 from schemas.table import Table
-from schemas.types import Array, Map, Struct, Type
+from schemas.types import Array, Field, Map, Struct, Type
+from schemas.views import ViewColumn
 
 PAGE = Path(__file__).parents[1] / "docs" / "tables.md"
 _FRAME = """<!-- Made by python -m schemas.handbook: change the tables, not this page. -->
 # Tables and columns
 
-Every table of a warehouse, and what its columns mean, as `DESCRIBE` shows it. All times are UTC, unknown is null, and
-a column in **bold** is never null. In a catalog the tables have the same names. [Consistency](reliability.md) says
-how they are written, and [object-stores.md](object-stores.md) how others read them.
-"""
-_FRAME_OF_VIEWS = """## Flat views
+All times are UTC, unknown is null, and a column in **bold** is never null. `DESCRIBE` shows the same. See also
+[consistency](reliability.md) and [other engines](object-stores.md).
+
+## Common columns
+
+The sections of tables name these in the key, or behind "Also".
+
+| column | type | meaning |
+|---|---|---|
+{common}
+
+{tables}
+## Flat views
 
 `rebalance-audit sql views` prints them for [DuckDB, Spark and Trino](object-stores.md#sql-and-bi-tools).
-"""
+
+{views}"""
 _PARTS = {
-    "What was recorded": SOURCES,
-    "What an audit publishes, step by step": OUTPUTS,
-    "Beside them": tuple(table for table in TABLES if table not in (*SOURCES, *OUTPUTS)),
+    "Sources: what was recorded": SOURCES,
+    "Results, step by step": OUTPUTS,
+    "Other tables": tuple(table for table in TABLES if table not in (*SOURCES, *OUTPUTS)),
 }
+#: Columns that at least so many tables have with one meaning are explained once.
+_COMMON_TO = 3
+_COUNTS = Counter(column for table in TABLES for column in table.schema)
 
 
 def handbook() -> str:
-    """The page: a section per table."""
-    tables = (line for title, tables in _PARTS.items() for line in _part(title, tables))
-    return "\n".join((_FRAME, *tables, _FRAME_OF_VIEWS, *(line for view in VIEWS for line in _view(view))))
+    """The page: common columns, and a section per table and view."""
+    common = sorted((column for column in _COUNTS if _is_common(column)), key=lambda column: -_COUNTS[column])
+    return _FRAME.format(
+        common="\n".join(map(_row, common)),
+        tables="\n".join(line for title, tables in _PARTS.items() for line in _part(title, tables)),
+        views="\n".join(line for view in VIEWS for line in _view(view)),
+    )
+
+
+def _is_common(column: Field) -> bool:
+    return _COUNTS[column] >= _COMMON_TO
 
 
 def _part(title: str, tables: tuple[Table, ...]) -> Iterator[str]:
     yield from (f"## {title}", "")
     for table in tables:
-        keys = ", ".join(f"`{name}`" for name in table.key)
-        laid_out = ", ".join(f"`{name}`" for name in table.partition_by or table.cluster_by)
+        laid_out = _names(table.partition_by or table.cluster_by)
         how = "Partitioned by" if table.partition_by else "Laid out by"
-        layout = f" {how} {laid_out}." if laid_out else ""
-        yield from (f"### {table.name}", "", f"{table.comment}. Key: {keys}.{layout}", "")
-        yield from ("| column | type | meaning |", "|---|---|---|")
-        for column in table.schema:
-            name = f"`{column.name}`" if column.nullable else f"**`{column.name}`**"
-            yield f"| {name} | {_type(column.type)} | {(column.comment or '').replace('|', chr(92) + '|')} |"
-        yield ""
+        yield from (f"### {table.name}", "", f"{table.comment}. Key: {_names(table.key)}.")
+        yield from (f"{how} {laid_out}.",) if laid_out else ()
+        if more := [column.name for column in table.schema if _is_common(column) and column.name not in table.key]:
+            yield f"Also: {_names(more)}."
+        yield from ("", *_HEAD, *(_row(column) for column in table.schema if not _is_common(column)), "")
+
+
+_HEAD = ("| column | type | meaning |", "|---|---|---|")
+
+
+def _row(column: Field) -> str:
+    name = f"`{column.name}`" if column.nullable else f"**`{column.name}`**"
+    return f"| {name} | {_type(column.type)} | {_cell(column.comment or '')} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _view(view: FlatView) -> Iterator[str]:
-    yield from (f"### {view.name}", "", f"{view.comment}.", "", "| column | meaning |", "|---|---|")
-    yield from (f"| `{column.name}` | {column.comment.replace('|', chr(92) + '|')} |" for column in view.columns)
-    yield ""
+    """Its columns: those of the table, with the name that they have there, and a row for each that it computes."""
+    computed = [column for column in view.columns if _origin(column) is None]
+    taken = [(column.name, _origin(column)) for column in view.columns if column not in computed]
+    named = ", ".join(f"`{name}`" if name == old else f"`{name}` (`{old}`)" for name, old in taken)
+    yield from (f"### {view.name}", "", f"{view.comment}. As in [{view.table.name}](#{view.table.name}): {named}.", "")
+    if computed:
+        yield from ("| column | meaning |", "|---|---|")
+        yield from (f"| `{column.name}` | {_cell(column.comment)} |" for column in computed)
+        yield ""
+
+
+def _origin(column: ViewColumn) -> str | None:
+    """The table's column that it is, with another name at most; None: it is computed."""
+    name = column.expression.strip('"')
+    return name if column.expression == f'"{name}"' else None
 
 
 def _type(type: Type) -> str:

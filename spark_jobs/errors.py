@@ -74,7 +74,7 @@ class SecretFileError(RebalanceAuditError):
 
 
 class NoticeTargetError(RebalanceAuditError):
-    """The target of notices is missing or cannot be read."""
+    """The target of notifications is missing or cannot be read."""
 
 
 class SetupError(RebalanceAuditError):
@@ -112,7 +112,7 @@ class QualitySiteError(RebalanceAuditError):
 
 
 class NotDeliveredError(RebalanceAuditError):
-    """Notices could not be sent; they are not recorded as sent, so the next call tries again."""
+    """Notifications could not be sent; they are not recorded as sent, so the next call tries again."""
 
     exit_code = ExitCode.NOT_PUBLISHED
 

@@ -167,7 +167,7 @@ class AuditedWarehouse:
         until: Until = None,
         **options: object,
     ) -> WhatIf:
-        """The recorded history beside what it would have been; without a time the group's newest step. A
+        """The recorded history alongside what it would have been; without a time the group's newest step. A
         timedelta ends with the newest audited step, here and in `plan`, `size` and `fleet_size`.
 
         The options are one case, `members="+2", unique_ids=True`; each of `cases` is a further one, as on the command

@@ -1,4 +1,4 @@
-"""Tasks beside the rounds, which never hold them up."""
+"""Tasks alongside the rounds, which never hold them up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Round after round, each spread over the cadence, until the time is up or somebody says so."""
+"""Round after round, each spread over the collection interval, until the time is up or somebody says so."""
 
 from __future__ import annotations
 

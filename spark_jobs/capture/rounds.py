@@ -53,7 +53,7 @@ def _missed(what: str, brokers: Sequence[Callee], answers: Sequence[Answer]) -> 
 
 
 def ask_route(cluster: Cluster, asking: CallRunner, topic: str) -> None:
-    """Asks for the topic's route. Its line waits until the end of the round for what is learned beside it."""
+    """Asks for the topic's route. Its line waits until the end of the round for what is learned alongside it."""
     answer = cluster.routes[topic] = asking.ask(route_call(topic))
     hosts = understood(answer, bodies.brokers_of_route)
     if hosts is not None or NO_TOPIC in answer.error:

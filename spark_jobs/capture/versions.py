@@ -25,7 +25,7 @@ class _Since(NamedTuple):
 #: request at all; later ones answer code 3, `request type … not supported`.
 _SINCE: Final[Mapping[Request, _Since]] = {
     Request.TOPIC_CONFIG: _Since(
-        (5, 0, 0), "topics' configuration: message types are unknown, and deleted topics are not told from lost routes"
+        (5, 0, 0), "topics' configuration: message types are unknown, and deleted topics look like lost routes"
     ),
     Request.REQUEST_MODES: _Since((5, 0, 0), "request modes: which groups use POP is unknown"),
 }

@@ -24,7 +24,7 @@ def exit_code(severities: Iterable[str], fail_on: str, *, doubtful: bool = False
 
 
 def run_exit_code(result: RunResult, fail_on: str) -> ExitCode:
-    """The `exit_code` of a run; findings that are muted do not count, nor does what follows from them."""
+    """The `exit_code` of a run; findings that are silenced do not count, nor does what follows from them."""
     return exit_code(result.reported_severities(), fail_on, doubtful=_is_doubtful(result))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from spark_jobs.cli.commands import COMMANDS, GROUPS, Command
@@ -23,16 +24,14 @@ _MEANINGS = {
 _FRAME = f"""<!-- Made by python -m spark_jobs.cli.handbook: change the commands, not this page. -->
 # Command line
 
-`rebalance-audit COMMAND --help` shows the same with examples. All commands take `--verbose` (log every step on
+`rebalance-audit COMMAND --help` shows the same, with more examples. All commands take `--verbose` (log every step on
 stderr), `--quiet` (no progress there) and `--debug` (show the traceback of an unexpected error).
 
-- Options in **bold** are required. Where a command takes `--last`, it can stand in place of `--interval`.
-- Every option can be set by an environment variable: `--warehouse` by `{VARIABLE}WAREHOUSE`.
-- A warehouse is a path, a URI, or `catalog.schema` ([S3 and catalogs](object-stores.md)).
-- Times are UTC, and intervals exclude their end. `--tz ZONE` shows times of another zone.
-- The answer is on stdout; progress, warnings and the next command to type are on stderr.
-- Commands that only read [start no Java](performance.md#reading-without-java). Others start it
-  [for small or for large work](performance.md#small-and-large-work), which `--scale` overrules.
+- Options in **bold** are required. `--last` can replace `--interval`.
+- The environment can set every option: `--warehouse` by `{VARIABLE}WAREHOUSE`.
+- The answer is on stdout; progress, warnings and the next command are on stderr.
+- Reading commands [start no Java](performance.md#reading-without-java). Others start it
+  [for small or for large work](performance.md#small-and-large-work).
 
 ## Exit codes
 
@@ -41,11 +40,23 @@ stderr), `--quiet` (no progress there) and `--debug` (show the traceback of an u
 """
 
 
+#: Options that more commands than these have are explained once.
+_SHARED_BY = 4
+_COUNTS = Counter(option for command in COMMANDS.values() for option in command.options)
+
+
 def handbook() -> str:
-    """The page: the exit codes, and a section per command with its options and examples, in the order of the help."""
+    """The page: exit codes, shared options, and a section per command in the order of the help."""
     codes = "".join(f"| {code.value} | {_MEANINGS[code]} |\n" for code in ExitCode)
-    note = "\nCommands of many steps (`backfill`, `late`) exit with the worst code of their steps.\n\n"
-    return _FRAME + codes + note + "\n".join(line for title in GROUPS for line in _group(title))
+    note = "\n`backfill` and `late` exit with the worst code of their steps.\n\n## Shared options\n\n"
+    shared = [_row(option, "") for option in OPTIONS if _is_shared(option)]
+    return (
+        _FRAME + codes + note + "\n".join([*_HEAD, *shared, "", *(line for title in GROUPS for line in _group(title))])
+    )
+
+
+def _is_shared(option: str) -> bool:
+    return _COUNTS[option] > _SHARED_BY and option not in COMMON
 
 
 def _group(title: str) -> Iterator[str]:
@@ -55,17 +66,30 @@ def _group(title: str) -> Iterator[str]:
 
 
 def _section(name: str, command: Command) -> Iterator[str]:
-    yield from (f"### {name}", "", command.summary, "", "| option | meaning |", "|---|---|")
-    for option, default in command.options.items():
-        if option in COMMON:
-            continue
-        settings = OPTIONS[option]
-        metavar = settings.get("metavar")
-        written = f"{option} {metavar}" if option.startswith("--") and metavar else option
-        shown = f"**`{written}`**" if option in command.required.split() else f"`{written}`"
-        yield f"| {_cell(shown)} | {_cell(settings['help'])}{f' (default: {default})' if default else ''} |"
-    yield from ("", "```console", *(f"$ rebalance-audit {name} {example}".rstrip() for example in command.examples))
-    yield from ("```", "")
+    required = command.required.split()
+    yield from (f"### {name}", "", command.summary, "")
+    own = [option for option in command.options if option not in COMMON and not _is_shared(option)]
+    if own:
+        yield from (*_HEAD, *(_row(option, command.options[option], option in required) for option in own), "")
+    shared = [_bold(f"`{option}`", option in required) for option in command.options if _is_shared(option)]
+    if shared:
+        yield from (f"Shared: {', '.join(shared)}.", "")
+    yield from ("```console", f"$ rebalance-audit {name} {command.examples[0]}".rstrip(), "```", "")
+
+
+_HEAD = ("| option | meaning |", "|---|---|")
+
+
+def _row(option: str, default: str, is_required: bool = False) -> str:
+    settings = OPTIONS[option]
+    metavar = settings.get("metavar")
+    written = f"`{option} {metavar}`" if option.startswith("--") and metavar else f"`{option}`"
+    shown = f" (default: {default})" if default else ""
+    return f"| {_cell(_bold(written, is_required))} | {_cell(settings['help'])}{shown} |"
+
+
+def _bold(text: str, is_required: bool) -> str:
+    return f"**{text}**" if is_required else text
 
 
 def _cell(text: str) -> str:

@@ -109,13 +109,13 @@ Finding = Mapping[str, Any]
 
 
 def show_findings(console: Console, findings: Sequence[Finding]) -> None:
-    """The findings, worst first, muted ones last, then what to do; one line each where the console is no terminal."""
+    """The findings, worst first, silenced ones last, then what to do; one line each if the console is no terminal."""
     findings = sorted(
         findings, key=lambda f: (bool(f["muted"]), WORST_FIRST.index(f["severity"]), f["start"], f["consumer_group"])
     )
     counts = Counter(finding["severity"] for finding in findings if not finding["muted"])
     muted = sum(1 for finding in findings if finding["muted"])
-    muted_text = f"; {count(muted, 'finding')} muted" if muted else ""
+    muted_text = f"; {count(muted, 'finding')} silenced" if muted else ""
     show_rows(console, findings, lambda: _drawn(findings, console.width), _line, findings_text(counts) + muted_text)
 
 
@@ -183,6 +183,6 @@ def _line(finding: Finding) -> str:
         f"({duration_text(finding['end'] - finding['start'])})",
         *((finding["topic"],) if finding["topic"] else ()),
         f"{finding['subject']}: {finding['advice']}",
-        *((f"muted: {finding['muted']}",) if finding["muted"] else ()),
+        *((f"silenced: {finding['muted']}",) if finding["muted"] else ()),
     )
     return " ".join(parts)

@@ -28,7 +28,7 @@ from spark_jobs.show.what_if import GroupSteps
 _NAMED = 8
 #: Clients measure whole milliseconds: a shorter average tells only that the listener does next to nothing.
 _NO_TIME_MS = 0.1
-_BOUND = "members with a backlog do not tell how fast they are, and were never seen at their limit"
+_BOUND = "members with a backlog do not report how fast they are, and were never seen at their limit"
 _NOTE = "Queues and members are averages over time. docs/what-if.md describes the model and its limits."
 
 
@@ -47,7 +47,7 @@ def show_comparison(console: Console, group: GroupSteps, compared: Comparison) -
     for member in compared.members[:_NAMED]:
         print_line(console, _pace(member))
     if further := compared.members[_NAMED:]:
-        print_line(console, f"{count(len(further), 'further member')}: see --json.")
+        print_line(console, f"{count(len(further), 'more member')}: see --json.")
 
 
 def _scaled(scaled: Scaled) -> str:
@@ -58,7 +58,7 @@ def _scaled(scaled: Scaled) -> str:
 def _pace(pace: MemberPace) -> str:
     seen = "" if pace.seen is None else f"; seen {'at its limit' if pace.reached else 'to do'}: {rate_text(pace.seen)}"
     if pace.listener is None:
-        return f"{pace.client_id}: its running info does not tell how fast it is{seen}"
+        return f"{pace.client_id}: its running info does not show how fast it is{seen}"
     by = f"{count(pace.threads or 0, 'thread')}, {pace.response_ms:.3g} ms, {count(pace.samples, 'sample')}"
     listener = "no limit" if (pace.response_ms or 0) < _NO_TIME_MS else f"{rate_text(pace.listener)} messages/s"
     pulls = f"{rate_text(pace.per_queue)} a queue by its pulls"

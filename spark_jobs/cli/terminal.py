@@ -184,7 +184,7 @@ class Column(Generic[T]):
         return Text.assemble(printable(first or ""), *(("\n" + printable(text), "dim") for text in below if text))
 
     def room(self, rows: Iterable[T]) -> tuple[int, int, int]:
-        """The characters that it needs, those that are enough beside others, and those of its longest line."""
+        """The characters that it needs, those that are enough alongside others, and those of its longest line."""
         texts = [self.heading, *(self.drawn(row).plain for row in rows)]
         longest = max(cell_len(line) for text in texts for line in text.split("\n"))
         enough = min(longest, _ENOUGH) if self.fold or self.cut else longest

@@ -1,4 +1,5 @@
-"""Configuration that snapshots do not contain: step length, cadence, thresholds, and the strategy settings of groups.
+"""Configuration that snapshots do not contain: step length, collection interval, thresholds, and the strategy settings
+of groups.
 
 docs/configuration.md and examples/demo.yaml show a file; nothing in it is required. `file.load` reads one; it is not
 imported here, because executors need the values but have no YAML.

@@ -48,7 +48,7 @@ class QueueList(_Section):
 
 
 class MuteEntry(_Section):
-    """Findings of the groups that match that count for no exit code and no notice; without `rule`, of every rule."""
+    """Findings that count for no exit code and no notification; without `rule`, of every rule."""
 
     cluster: NamePattern = ".*"
     group: NamePattern = ".*"
@@ -129,7 +129,7 @@ class Configuration(_Section):
 
     @property
     def max_gap(self) -> timedelta:
-        """How long a state holds without another snapshot; 3 × cadence unless set."""
+        """How long a state holds without another snapshot; 3 × collection interval unless set."""
         return timedelta(seconds=self.max_gap_seconds) if self.max_gap_seconds else 3 * self.cadence
 
     @property
@@ -158,7 +158,7 @@ class Configuration(_Section):
 
     def canonical_json(self) -> str:
         """One line with sorted keys and effective values: equal for files that mean the same to an audit, whoever
-        its notices are sent to.
+        its notifications are sent to.
         """
         values: dict[str, Any] = self.model_dump(mode="json", exclude_none=True, exclude={"routes"})
         values["max_gap_seconds"] = int(self.max_gap.total_seconds())
@@ -171,7 +171,7 @@ class Configuration(_Section):
 
 def audit_settings(configuration: Configuration, cluster: str, group: str) -> AuditSettings:
     """Return what is configured of one group's audit: thresholds by the precedence of `strategy_settings`, one by one;
-    mutes in the order of the file.
+    silences in the order of the file.
     """
     thresholds: dict[str, Any] = configuration.thresholds.model_dump()
     for entry in _entries(configuration, cluster, group):

@@ -113,8 +113,8 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
 
 
 def _near(switched: Sequence[Switch], settings: AuditSettings) -> SwitchedAt:
-    """Members and routes are asked for one after the other, so a switch may show in the members a cadence before or
-    after it shows in the route.
+    """Members and routes are asked for one after the other, so a switch may show in the members a collection interval
+    before or after it shows in the route.
     """
     served = [switch for switch in switched if switch.old and switch.new]
     return lambda at: {switch.broker_name for switch in served if abs(switch.at - at) <= settings.cadence}

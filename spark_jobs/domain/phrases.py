@@ -25,7 +25,7 @@ def count(number: int, thing: str) -> str:
 
 
 def names_text(names: Sequence[str], most: int) -> str:
-    """The first `most` names, and how many there are beside them: `a, b and 1,234 more`."""
+    """The first `most` names, and how many there are alongside them: `a, b and 1,234 more`."""
     more = f" and {len(names) - most:,} more" if names[most:] else ""
     return ", ".join(names[:most]) + more
 

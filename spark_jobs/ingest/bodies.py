@@ -1,4 +1,4 @@
-"""Bodies about groups and topics → the columns beside the key.
+"""Bodies about groups and topics → the columns alongside the key.
 
 Every function takes a parsed body and gives columns of its table in `schemas`; arrays are sorted, so the same
 state gives the same row. A field of another type or range, or a missing one, raises `RejectedError` naming

@@ -170,7 +170,7 @@ def _read_key(fields: Record, kind: LineKind, cluster: str | None, key: dict[str
 
 
 def _columns(fields: Record, kind: LineKind, key: Mapping[str, object]) -> Columns | None:
-    """The columns beside the key; None where the answer is no observation."""
+    """The columns alongside the key; None where the answer is no observation."""
     error = fields.optional("error", text)
     columns: Columns | None
     if error is None:

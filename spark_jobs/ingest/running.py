@@ -1,4 +1,4 @@
-"""Running info of one client → the columns beside the key of `client_snapshots`."""
+"""Running info of one client → the columns alongside the key of `client_snapshots`."""
 
 from __future__ import annotations
 

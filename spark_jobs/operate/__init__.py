@@ -1,1 +1,1 @@
-"""Commands that keep a warehouse: backfill, late data, maintenance, upgrades, verification, notices."""
+"""Commands that keep a warehouse: backfill, late data, maintenance, upgrades, verification, notifications."""

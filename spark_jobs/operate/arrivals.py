@@ -17,9 +17,9 @@ def missing_sources(warehouse: str, config: str | None, interval: str) -> list[s
     """Return what of the interval has not come yet, a sentence per source table; None where nothing tells what should
     come: the tables are where only Spark reads them, or the step before the interval has no snapshots.
 
-    A source has come once a snapshot is as close to the interval's end as the cadence, or as the longest time between
-    two of its snapshots in the step before, if that is longer: some are recorded less often. One that had none in the
-    step before is not waited for.
+    A source has come once a snapshot is as close to the interval's end as the collection interval, or as the longest
+    time between two of its snapshots in the step before, if that is longer: some are recorded less often. One that had
+    none in the step before is not waited for.
 
     Raises `WarehouseError` where a table that an audit needs is not there or cannot be read, and `ConfigurationError`,
     `IntervalError` or `WarehouseError` for what it is given.

@@ -29,7 +29,7 @@ _HOW_TO_GO_ON = "the steps published so far stay published: the same command wit
 
 @dataclass(frozen=True)
 class Audited:
-    """A step that was published: by which run, its findings by severity (without those that are muted), and the
+    """A step that was published: by which run, its findings by severity (without those that are silenced), and the
     warnings of `RunResult`; whether anything was observed.
     """
 

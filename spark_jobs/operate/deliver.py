@@ -1,5 +1,5 @@
-"""Sends notices through Apprise. Its URL contains secrets: it comes from the environment or from a file that only its
-owner can read, and appears in no log, error or argument.
+"""Sends notifications through Apprise. Its URL contains secrets: it comes from the environment or from a file that only
+its owner can read, and appears in no log, error or argument.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def notify_url(environment: Mapping[str, str], file: Path | None) -> str:
     url = environment.get(VARIABLE, "").strip() if file is None else secret_text(file).strip()
     if len(url.split()) != 1:
         where = VARIABLE if file is None else str(file)
-        raise NoticeTargetError(f"{where} must contain one Apprise URL and nothing else: notices are sent to it")
+        raise NoticeTargetError(f"{where} must contain one Apprise URL and nothing else: notifications are sent to it")
     return url
 
 

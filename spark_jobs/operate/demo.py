@@ -45,7 +45,7 @@ def example_files() -> ExampleFiles:
 def demo(
     spark: SparkSession, warehouse: Warehouse, files: ExampleFiles, progress: Callable[[str], None]
 ) -> tuple[RunResult, Path]:
-    """Loads the recording into the warehouse, audits its hour, and writes the report: beside the tables, or in the
+    """Loads the recording into the warehouse, audits its hour, and writes the report: alongside the tables, or in the
     working directory where they are in a catalog or a remote store. A second time changes nothing.
     """
     from spark_jobs.show.report import ReportRequest, report, write_page  # the chart library takes a second

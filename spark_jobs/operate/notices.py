@@ -1,5 +1,5 @@
-"""Sends notices of incidents that opened, got worse or were resolved since the last notice, each once: per cluster a
-title and lines of plain text, which names cannot break out of.
+"""Sends notifications of incidents that opened, got worse or were resolved since the last notification, each once: per
+cluster a title and lines of plain text, which names cannot break out of.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _TIMES = ("opened_at", "resolved_at", "last_seen_at")
 
 @dataclass(frozen=True)
 class NoticeRequest:
-    """The name under which notices to the default target are remembered, the least severity of an incident that is
-    reported, and the routes to the other targets.
+    """The name under which notifications to the default target are remembered, the least severity of an incident that
+    is reported, and the routes to the other targets.
     """
 
     target: str = "default"
@@ -52,7 +52,7 @@ class NoticeRequest:
 
 @dataclass(frozen=True)
 class Message:
-    """The notices of one cluster to one target, the newest incident first.
+    """The notifications of one cluster to one target, the newest incident first.
 
     `audited_until`: the end of the cluster's newest step.
     """

@@ -51,7 +51,7 @@ class WrongRows(NamedTuple):
 
 class Times(NamedTuple):
     """The times of a table's snapshots. `keys`: how many different things they are of; `usual_seconds`: the median
-    between two of one key; `repeated`: snapshots of one key and time, beside the first; `gaps`: times between two of
+    between two of one key; `repeated`: snapshots of one key and time, alongside the first; `gaps`: times between two of
     one key that are too long.
     """
 

@@ -1,1 +1,1 @@
-"""One run: sources → check, fold, gather, judge, check → gate → publish; `run` is its table of contents."""
+"""One run: sources → check, fold, gather, evaluate, check → gate → publish; `run` is its table of contents."""

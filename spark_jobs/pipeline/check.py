@@ -1,4 +1,4 @@
-"""Checks of a run, and their consequences: rows set aside, results recorded, or the run rejected."""
+"""Checks of a run, and their symptoms: rows set aside, results recorded, or the run rejected."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def record_results(spark: SparkSession, warehouse: Warehouse, run_id: str, check
 
 
 def _write_pages(warehouse: Warehouse, run_id: str, checked: CheckResults) -> Path | None:
-    """Beside the tables; not where the warehouse is no local folder."""
+    """Alongside the tables; not where the warehouse is no local folder."""
     from spark_jobs.pipeline.quality.validation import write_pages
 
     return write_pages(checked, run_id, warehouse.local_path / "_quality") if warehouse.local_path else None

@@ -219,7 +219,7 @@ def sample_columns(kind: Kind, samples: pa.StructArray) -> dict[str, pa.Array]:
 
 
 def source_columns(kind: Kind, states: pa.StructArray, samples: pa.StructArray | None) -> dict[str, pa.Array]:
-    """The columns of its source beside the key, from the state and the sample of each snapshot."""
+    """The columns of its source alongside the key, from the state and the sample of each snapshot."""
     columns = state_columns(kind, states)
     if samples is None:
         return columns

@@ -79,7 +79,7 @@ class RunResult:
     observed: bool = True
 
     def reported_severities(self) -> list[str]:
-        """The severities of the findings that are reported: neither they are muted nor their roots."""
+        """The severities of the findings that are reported: neither they are silenced nor their roots."""
         muted = unreported_ids((row["finding_id"], row["root_finding_id"], row["muted"]) for row in self.findings)
         return [row["severity"] for row in self.findings if row["finding_id"] not in muted]
 
@@ -111,14 +111,14 @@ def in_memory(frame: DataFrame) -> DataFrame:
 
 
 def judge(this: AuditRun, usual: Usual | None, keep: Keep = in_memory) -> JudgedRun:
-    """Reads, folds, gathers, checks and judges every group in one pass over the sources, and sets rows aside that break
-    a rule. `keep` makes the judged rows stay.
+    """Reads, folds, gathers, checks and evaluates every group in one pass over the sources, and sets rows aside that
+    break a rule. `keep` makes the evaluated rows stay.
     """
     this.progress("reading the snapshots")
     gathered = with_unanswered(this, with_sightings(this, Gathered.of(read_sources(this))))
-    this.progress("checking and judging every group")
+    this.progress("checking and auditing every group")
     packed = keep(judged_steps(gathered, this.request, this.configuration, this.check_settings))
-    _LOG.info("%s: judged", this.request.interval)
+    _LOG.info("%s: audited", this.request.interval)
     this.progress("checking what was counted")
     counted = counted_in(packed)
     checked = check(this, SOURCES, counted.facts, usual)
@@ -132,8 +132,8 @@ def judge(this: AuditRun, usual: Usual | None, keep: Keep = in_memory) -> Judged
 
 
 def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None, claimed: Claimed) -> RunResult:
-    """Checks the judged rows, publishes them, and records the run and the results of its checks. `claimed`: the run's
-    `claim`.
+    """Checks the evaluated rows, publishes them, and records the run and the results of its checks. `claimed`: the
+    run's `claim`.
 
     Raises `QualityError` if a critical expectation fails, `WarehouseError`, `PublishConflictError` or `PublishError`
     where they cannot be published.

@@ -1,5 +1,5 @@
-"""Knowledge of a run beside its snapshots: the table `sightings`, the offsets of what is gone, and calls of the table
-`capture_calls` that no broker answered.
+"""Knowledge of a run alongside its snapshots: the table `sightings`, the offsets of what is gone, and calls of the
+table `capture_calls` that no broker answered.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def with_sightings(run: AuditRun, gathered: Gathered) -> Gathered:
         return gathered
     if SIGHTINGS.name not in run.versions:
         _LOG.warning(
-            "there is no table %s: a group that nobody captures any more, and queues that are gone, are forgotten "
+            "there is no table %s: a group that is no longer recorded, and queues that are gone, are forgotten "
             "after %s; `rebalance-audit maintain` makes the table from the sources",
             SIGHTINGS.name,
             run.configuration.look_back,

@@ -1,8 +1,8 @@
 """One audit as two tasks, each a process of its own that a scheduler starts, retries and runs again.
 
-They do what `run` does, with its results staged in between: `audit` judges and stages, `publish` checks and publishes.
-Run again, `audit` stages again and `publish` has nothing to do; out of turn, or while another process does a task of
-the run, it refuses.
+They do what `run` does, with its results staged in between: `audit` evaluates and stages, `publish` checks and
+publishes. Run again, `audit` stages again and `publish` has nothing to do; out of turn, or while another process does a
+task of the run, it refuses.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ScheduledRun:
 
     @property
     def results(self) -> str:
-        """Under which name the judged rows are staged."""
+        """Under which name the evaluated rows are staged."""
         return f"{self.staging}_results"
 
     @property
@@ -109,8 +109,8 @@ def audit_sources(scheduled: ScheduledRun) -> Outcome:
 
 
 def publish_results(scheduled: ScheduledRun) -> Outcome:
-    """Judges what was counted of the staged rows, and replaces the request's steps in the tables by them; run again, it
-    only says the same. Snapshots of the steps that came or changed since the task `audit` are audited first.
+    """Evaluates what was counted of the staged rows, and replaces the request's steps in the tables by them; run again,
+    it only says the same. Snapshots of the steps that came or changed since the task `audit` are audited first.
 
     Raises `QualityError` if a critical expectation fails: nothing is published, and `audit_runs` says rejected;
     `PublishConflictError` where another run is publishing the same steps.

@@ -1,4 +1,4 @@
-"""An audit beside somebody's work, in a Spark session that is there already: nothing of that session changes."""
+"""An audit alongside somebody's work, in a Spark session that is there already: nothing of that session changes."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _SHIPPING = Lock()
 
 @contextmanager
 def borrowed(given: SparkSession) -> Iterator[SparkSession]:
-    """A session beside the given one, as `session_beside` makes it, for a run: what is given is as it was afterwards,
-    also the active session. Other threads may run at the same time.
+    """A session alongside the given one, as `session_beside` makes it, for a run: what is given is as it was
+    afterwards, also the active session. Other threads may run at the same time.
 
     Raises `SetupError` where the session cannot audit, in one sentence.
     """

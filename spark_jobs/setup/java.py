@@ -29,7 +29,7 @@ def check_java() -> None:
         raise SetupError(f"no Java {where}: {wanted}") from None
     version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
     if not version or int(version[1]) not in VERSIONS:
-        fault = f"is version {version[1]}" if version else "does not tell its version"
+        fault = f"is version {version[1]}" if version else "does not report its version"
         raise SetupError(f"{shutil.which(java) or java} {fault}: {wanted}")
 
 

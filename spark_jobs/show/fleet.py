@@ -34,7 +34,7 @@ def fleet(status: Iterable[Row], findings: Iterable[Row], progress: Iterable[Key
     Counts of members and queues are those of its newest step, `backlog_start` of its oldest, `piled_up` the highest
     backlog (messages) of any finding, `busiest` the utilisation of the busiest member in any step, `rules` how many
     conditions each rule found, `lines` the backlog over time.
-    Muted findings do not count.
+    Silenced findings do not count.
     `progress` are rows of `queue_progress` as tuples of `PROGRESS_COLUMNS`.
     """
     unmuted = (row for row in findings if row["muted"] is None)

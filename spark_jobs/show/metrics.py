@@ -100,9 +100,9 @@ _GROUP_GAUGES = {
     "backlog_messages": "Messages waiting at the end of that step, in queues whose backlog is known; absent: unknown",
     "backlog_unknown_queues": "Queues whose backlog is unknown: no offset was committed, or none was read",
     "utilisation_ratio": "Messages produced in that step as a part of what the members can consume; absent: unknown",
-    "headroom_messages_per_second": "Messages per second that could be produced beside these before the first member "
+    "headroom_messages_per_second": "Messages per second that could be produced in addition before the first member "
     "falls behind; absent: unknown",
-    "catch_up_seconds": "Until the last queue has caught up, at the pace of the last readings; +Inf: never; absent: "
+    "catch_up_seconds": "Until the last queue has caught up, at the pace of the last samples; +Inf: never; absent: "
     "unknown",
     "retention_left_seconds": "Until the broker may delete the first message that waits; absent: none does, or unknown",
 }

@@ -17,13 +17,13 @@ _SILENT = {"TIMED_OUT": "timed out", "REFUSED": "refused", "NOT_ASKED": "not mad
 
 
 def recorder_lines(calls: Mapping[tuple[str, str], int] | None) -> Iterator[TextLine]:
-    """Who answered and who did not, from counts of calls by (target, fate); no line where None."""
+    """Who answered and who did not, from counts of calls by (target, outcome); no line where None."""
     if calls is None:
         return
     yield TextLine("", 0)
     yield TextLine("Whom the recorder called when it began (the first ten minutes)", 0, "title")
     if not calls:
-        yield TextLine("Nobody: the recorder was not running, or what it recorded is not loaded.", 1)
+        yield TextLine("None: the recorder was not running, or what it recorded is not loaded.", 1)
     fates_per_target: dict[str, Counter[str]] = defaultdict(Counter)
     for (target, fate), number in calls.items():
         fates_per_target[target][fate] += number
@@ -42,7 +42,7 @@ _OF_CLIENTS = "running"
 
 
 def calls_in(stored: StoredTables, cluster: str, gap: Interval) -> Counter[tuple[str, str]] | None:
-    """Calls by (target, fate) in the first `COUNTED_TIME` of the gap; None: there is no table of calls."""
+    """Calls by (target, outcome) in the first `COUNTED_TIME` of the gap; None: there is no table of calls."""
     if not stored.exists(CAPTURE_CALLS):
         return None
     conditions = (

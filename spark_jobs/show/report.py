@@ -159,7 +159,7 @@ def _left_out(groups: Sequence[Row], chosen: Sequence[Row]) -> list[str]:
     notes = []
     if len(groups) > len(chosen):
         notes.append(
-            f"The {len(chosen)} groups that need attention most have a page of their own; the other "
+            f"The {len(chosen)} groups that need attention most have a separate page; the other "
             f"{len(groups) - len(chosen):,} have none: ask for one with --group, or for more with --details."
         )
     if len(groups) > GROUPS:

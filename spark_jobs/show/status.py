@@ -127,7 +127,7 @@ def _worst(findings: Sequence[Row], step_end: datetime) -> Row | None:
 
 
 def _backlogs(findings: Sequence[Row]) -> dict[str, int]:
-    """By rule the highest backlog of its findings and of their consequences, in messages."""
+    """By rule the highest backlog of its findings and of their symptoms, in messages."""
     rule_of = {row["finding_id"]: row["rule"] for row in findings}
     backlogs: dict[str, int] = defaultdict(int)
     for row in findings:

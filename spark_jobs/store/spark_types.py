@@ -58,7 +58,7 @@ def union_of(frames: Iterable[DataFrame]) -> DataFrame:
 
 
 def keeps(check: str) -> Column:
-    """Return whether a row keeps a constraint, as Delta judges one that is written: it must be true, and unknown is
+    """Return whether a row keeps a constraint, as Delta evaluates one that is written: it must be true, and unknown is
     not.
     """
     return F.coalesce(F.expr(check), F.lit(False))

@@ -1,4 +1,4 @@
-"""Staged results beside the tables of a warehouse, until they are published: Parquet in its folder `_staging`, on
+"""Staged results alongside the tables of a warehouse, until they are published: Parquet in its folder `_staging`, on
 whatever store Hadoop knows; in a catalog, tables of the schema.
 """
 

@@ -1,6 +1,6 @@
 """The script for spark-submit: the command line, with an exit code that schedulers understand.
 
-It has a folder of its own because Python looks for modules beside the script first.
+It has a folder of its own because Python looks for modules alongside the script first.
 """
 
 from __future__ import annotations

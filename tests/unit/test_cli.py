@@ -587,8 +587,8 @@ def test_muted_findings_are_shown_last_and_count_for_nothing() -> None:
     muted = finding(finding_id="m", rule="SLOW_LISTENER", muted="replaced in December", advice="Later.")
     lines = findings_shown(muted, finding(severity="WARN"))
     assert [line.split()[:2] for line in lines[:2]] == [["WARN", "UNASSIGNED_QUEUE"], ["ERROR", "SLOW_LISTENER"]]
-    assert lines[1].endswith(": Later. muted: replaced in December")
-    assert lines[2] == "1 finding: 1 WARN; 1 finding muted"
+    assert lines[1].endswith(": Later. silenced: replaced in December")
+    assert lines[2] == "1 finding: 1 WARN; 1 finding silenced"
     result = RunResult({}, [muted, finding(severity="WARN")], [], [])
     assert run_exit_code(result, "ERROR") is ExitCode.WARNINGS
     assert run_exit_code(replace(result, findings=[muted]), "INFO") is ExitCode.CLEAN

@@ -58,16 +58,20 @@ Keys = dict[str, str]
 
 
 def documented() -> dict[str, Keys]:
-    """By section of the page, its keys."""
+    """By section of the page, its keys: `name, name: kind, meaning`, those of an object below it."""
     sections: dict[str, Keys] = {}
     for section in re.split("^## ", (ROOT / "docs" / "json.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         title, _, body = section.partition("\n")
-        keys = sections[title] = Keys()
-        for path, kind, meaning in re.findall(r"^\| `(\S+)` \| (\w+) \| (.*) \|$", body, re.MULTILINE):
-            keys[_plain(path)] = kind.removesuffix("s") if path.endswith("[]") else kind
-            keys |= {f"{_plain(path)}.{name}": kind for name, kind in _of_columns(meaning).items()}
+        keys, above = sections.setdefault(title, Keys()), [""]
+        for indent, names, kind, meaning in re.findall(r"^( *)([\w\[\], ]+): (\w+)(.*)$", body, re.MULTILINE):
+            del above[len(indent) // 2 + 1 :]
+            for name in names.split(", "):
+                path = above[-1] + _plain(name)
+                keys[path] = kind.removesuffix("s") if name.endswith("[]") else kind
+            above.append(f"{path}.")
+            keys |= {f"{path}.{column}": kind for column, kind in _of_columns(meaning).items()}
             if reference := re.search(r"keys of `(.*?)`", meaning):
-                keys[f"{_plain(path)} = {_plain(reference[1])}"] = ""
+                keys[f"{path} = {_plain(reference[1])}"] = ""
     return {title: _resolved(keys, sections) for title, keys in sections.items()}
 
 
@@ -77,7 +81,7 @@ def _plain(path: str) -> str:
 
 def _of_columns(meaning: str) -> Keys:
     """The keys of the table that a meaning names."""
-    table = re.search(r"columns of \[`(\w+)`\]", meaning)
+    table = re.search(r"columns of `(\w+)`", meaning)
     left_out = next((names for words, names in _LEFT_OUT.items() if words in meaning), ())
     fields = arrow_schema(_BY_NAME[table[1]]) if table else ()
     return Keys(pair for field in fields if field.name not in left_out for pair in _of_field(field, ""))

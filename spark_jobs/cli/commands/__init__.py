@@ -69,7 +69,7 @@ def function_named(name: str) -> Callable[[Namespace], Any]:
 
 COMMANDS: Mapping[str, Command] = {
     "capture": Command(
-        "Record what a live cluster reports about its consumer groups, until the time is up or Ctrl-C.",
+        "Record what a live cluster reports about its consumer groups.",
         required="--namesrv",
         optional=(
             "--out=recordings --warehouse --cadence=20s --for --once --groups --rate=300 --at-once=12 "
@@ -82,7 +82,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "ingest": Command(
-        "Load recordings, or RocketMQ's own logs, into the source tables; loading them again changes nothing.",
+        "Load recordings, or RocketMQ's own logs, into the source tables; loading twice changes nothing.",
         required="FILE --warehouse",
         optional="--logs --log-zone --state-at --cluster-name --scale --json",
         check="check_ingest",
@@ -93,7 +93,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "run": Command(
-        "Audit whole steps of the recorded history, publish the tables, and show the incidents.",
+        "Audit whole steps, publish the tables, and show the incidents.",
         required="--warehouse --interval",
         optional="--cluster --group --topic --config --fail-on=ERROR --findings --scale --json",
         check="check_audit",
@@ -104,7 +104,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "task": Command(
-        "One task of a scheduled run, audit or publish: what the hourly Airflow DAG submits, one after the other.",
+        "One task of a scheduled run, as the Airflow DAG submits it: audit or publish.",
         required="TASK --run --warehouse --interval",
         optional="--cluster --group --config --scale",
         check="check_audit",
@@ -114,7 +114,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "notify": Command(
-        "Send notices of the incidents that opened, got worse or were resolved since the last notice, each once.",
+        "Send one notification per incident that opened, got worse or was resolved since the last one.",
         required="--warehouse",
         optional="--config --to --target=default --at-least=WARN --dry-run",
         examples=(
@@ -123,7 +123,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "backfill": Command(
-        "Audit whole steps of a long history, one run per step; a step that fails does not stop the others.",
+        "Audit a long history, one run per step; a failed step does not stop the others.",
         required="--warehouse --interval",
         optional="--config --jobs --only-missing --fail-on=ERROR --scale --json",
         check="check_audit",
@@ -133,7 +133,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "late": Command(
-        "Audit again the steps whose snapshots arrived, or changed, after they were published.",
+        "Audit steps again whose snapshots arrived or changed after they were published.",
         required="--warehouse --interval",
         optional="--config --fail-on=ERROR --scale --json",
         check="check_audit",
@@ -143,7 +143,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "validate": Command(
-        "Run the data-quality expectations on what is in the warehouse, without auditing.",
+        "Run the data-quality expectations on the warehouse, without auditing.",
         required="--warehouse",
         optional="--sources --table --interval --config --scale --json",
         check="check_validate",
@@ -155,14 +155,14 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "verify": Command(
-        "Audit a published run again from the same versions of its sources, and compare the results.",
+        "Audit a published run again from the same source versions, and compare the results.",
         required="RUN_ID --warehouse",
         optional="--scale --json",
         check="check_inputs",
         examples=("7f3a0c5e6b4d41a9 --warehouse ./warehouse", "7f3a0c5e6b4d41a9 --warehouse lake.audit --json"),
     ),
     "status": Command(
-        "Show the groups that need attention in their newest step, a line each, and count the others.",
+        "Show the groups that need attention in their newest step, one line each.",
         required="--warehouse",
         optional="--cluster --group --all --sort=severity|backlog|utilisation --tz --json --format",
         examples=(
@@ -172,7 +172,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "incidents": Command(
-        "List what went wrong, the worst first, one line per incident: a cause and its consequences in all groups.",
+        "List incidents, the worst first: a root cause with its symptoms in all groups.",
         required="--warehouse",
         optional=(
             "--interval --last --open --cluster --group --rule --severity --config --client --id "
@@ -187,32 +187,31 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "trends": Command(
-        "Compare the last weeks of every group: incidents, queues without one owner, rebalances; what got worse comes "
-        "first.",
+        "Compare the last weeks of every group: incidents, wrong owners, rebalances; what got worse comes first.",
         required="--warehouse",
         optional="--days=30 --cluster --group --tz --json --format",
         examples=("--warehouse ./warehouse", "--warehouse lake.audit --days 14 --cluster eu --json"),
     ),
     "suggest": Command(
-        "Suggest thresholds for each group by what was found in the last days, as YAML to paste; changes nothing.",
+        "Suggest thresholds for each group from the findings of the last days, as YAML to paste.",
         required="--warehouse",
         optional="--days=14 --cluster --group --config",
         examples=("--warehouse ./warehouse", "--warehouse lake.audit --days 30 --config audit.yaml"),
     ),
     "runs": Command(
-        "List the runs, newest first: what was audited when, with which configuration and code, by which run.",
+        "List the runs, newest first: time, configuration, code and outcome.",
         required="--warehouse",
         optional="--interval --last --tz --json --format",
         examples=("--warehouse ./warehouse", "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --json"),
     ),
     "clients": Command(
-        "Search a consumer by its client id or host over all groups: of which it was a member, and when.",
+        "Find a consumer by client id or host: its groups, and when it was a member.",
         required="TEXT --warehouse",
         optional="--interval --last --cluster --group --tz --json --format",
         examples=("10.31.79.121 --warehouse ./warehouse", "'@7177#' --warehouse lake.audit --last 7d --format csv"),
     ),
     "compare": Command(
-        "Compare two times of a group, before and after a deploy: owners, rebalances, backlog, incidents.",
+        "Compare a group before and after a deploy: owners, rebalances, backlog, incidents.",
         required="BEFORE AFTER --warehouse --group",
         optional="--cluster --tz --json --format",
         examples=(
@@ -221,7 +220,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "metrics": Command(
-        "Write the newest step of every group and its open incidents as metrics that Prometheus reads.",
+        "Write the newest step of every group and its open incidents as Prometheus metrics.",
         required="--warehouse",
         optional="--textfile --cluster --group --config",
         examples=(
@@ -230,7 +229,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "explain": Command(
-        "Explain in words who owned what in a group at one moment, why, and what was wrong.",
+        "Explain which member of a group owned what at one moment, why, and what was wrong.",
         required="--warehouse --group --at",
         optional="--cluster --topic --tz --json",
         examples=(
@@ -239,7 +238,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "what-if": Command(
-        "Simulate a group's recorded history with other members, strategy or queues, and compare the backlogs.",
+        "Simulate a group's history with other members, strategy or queues, and compare the backlogs.",
         required="--warehouse",
         optional=(
             "--interval --last --cluster --group --members --room --strategy --unique-ids --same-subscriptions "
@@ -256,7 +255,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "maintain": Command(
-        "Compact small files, remove old ones, and check the constraints of all tables; rows go only with --keep-….",
+        "Compact files, remove old ones, and check constraints; only --keep-… deletes rows.",
         required="--warehouse",
         optional="--retention-days --keep-snapshots --keep-results --dry-run --upgrade --scale --json",
         check="check_maintain",
@@ -268,7 +267,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "report": Command(
-        "Write what was published of an interval as one HTML file: who owned each queue when, findings, backlog.",
+        "Write an interval as one HTML file: owners of each queue, findings, backlog.",
         required="--warehouse --interval",
         optional="--last --cluster --group --out=report.html --details --trace --config",
         examples=(
@@ -279,19 +278,19 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "demo": Command(
-        "Load the recording of a real cluster that ships with the project, audit it, and show the incidents.",
+        "Load the recording of a real cluster that comes with the project, audit it, and show the incidents.",
         optional="--warehouse=./warehouse --findings --scale",
         check="check_inputs",
         examples=("", "--warehouse /data/demo"),
     ),
     "setup": Command(
-        "Fetch Delta's jars, once, and prepare Java's classes, so that audits start fast and need no network.",
+        "Fetch Delta's jars once and prepare Java's classes, so that audits start fast and need no network.",
         optional="--capture --s3 --from --remove",
         first_word="looking for Java and jars",
         examples=("", "--capture", "--from /mnt/jars"),
     ),
     "sql": Command(
-        "Print SQL that makes the source tables, or flat views of the results in DuckDB, Spark or Trino.",
+        "Print SQL that creates the source tables, or flat views of the results.",
         required="WHAT --warehouse",
         optional="--engine=duckdb|spark|trino",
         first_word="",
@@ -302,7 +301,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "examples": Command(
-        "Write the example files into a folder: a Grafana dashboard, alert rules, a systemd unit, the recording.",
+        "Write the example files into a folder: Grafana dashboard, alert rules, systemd unit, recording.",
         required="--to",
         first_word="",
         examples=("--to examples",),

@@ -1,4 +1,4 @@
-"""The command that sends notices of incidents: no JVM where delta-rs reaches the tables."""
+"""The command that sends notifications of incidents: no JVM where delta-rs reaches the tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def notify_command(arguments: Namespace) -> int:
     for message in sent:
         _show(message, request, with_text=arguments.dry_run)
     if not sent:
-        print(f"There are no new notices for {', '.join(map(printable, request.targets))}.")
+        print(f"There are no new notifications for {', '.join(map(printable, request.targets))}.")
     if not arguments.dry_run:
         # A URL that is missing, or that others can read, is said before something is to be sent to it.
         for target in [route.to for route in request.routes] or [request.target]:

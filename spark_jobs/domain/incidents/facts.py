@@ -1,4 +1,4 @@
-"""The fields of an incident, computed from the findings of its roots and consequences."""
+"""The fields of an incident, computed from the findings of its roots and symptoms."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _read_queues(topics: Sequence[str], queues: Sequence[Queue]) -> dict[str, in
 
 
 def _lasting(roots: Sequence[Thread], consequences: Sequence[Thread]) -> list[Thread]:
-    """The consequences above INFO about queues of a root, or of its groups if no root names queues: while they last, so
+    """The symptoms above INFO about queues of a root, or of its groups if no root names queues: while they last, so
     does the incident.
     """
     queues = frozenset(queue for thread in roots for queue in thread.queues)

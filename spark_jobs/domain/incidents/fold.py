@@ -1,4 +1,4 @@
-"""Findings → incidents: consequences go to their roots, roots of one event together."""
+"""Findings → incidents: symptoms go to their roots, roots of one event together."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from spark_jobs.domain.rules.rule import Rule
 def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules: Iterable[Rule]) -> list[Incident]:
     """Every incident of these findings, the newest first; the order in which findings are given does not matter.
 
-    What is muted, and what follows from it, opens none; nor does INFO, except if it means that nothing is known. That
-    is an ERROR if nothing was recorded of a cluster for a whole step.
+    What is silenced, and what follows from it, opens none; nor does INFO, except if it means that nothing is known.
+    That is an ERROR if nothing was recorded of a cluster for a whole step.
     """
     findings_by_id = {finding.finding.finding_id: finding for finding in findings}
     by_name = {rule.name: rule for rule in rules}
@@ -49,7 +49,7 @@ def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules:
 
 
 def _events(conditions: Sequence[Thread], rules: Mapping[str, Rule]) -> Iterator[tuple[list[Thread], list[Thread]]]:
-    """The roots and the consequences of each incident, in the order of time."""
+    """The roots and the symptoms of each incident, in the order of time."""
     root_of = _roots(conditions, rules)
     leader_of = _leaders([thread for thread in conditions if root_of[thread] is thread], rules)
     roots: dict[Thread, list[Thread]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""The notices of incidents that are to be sent: that they opened, got worse, or are over; each once."""
+"""The notifications of incidents that are to be sent: that they opened, got worse, or are over; each once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPENED, WORSE, RESOLVED, WITHDRAWN = "opened", "worse", "resolved", "withdrawn"
 
 
 class Notice(NamedTuple):
-    """One notice about an incident as it was then, sent or to be sent; times are microseconds.
+    """One notification about an incident as it was then, sent or to be sent; times are microseconds.
 
     `told`: `opened`, `worse`, `resolved`, or `withdrawn`: audited again, it is not found any more. `root_finding_ids`:
     the first and the last finding of each root; by one of them it is known where its id has changed. `resolution`: as
@@ -41,11 +41,11 @@ class Notice(NamedTuple):
 
 
 class NoticeScope(NamedTuple):
-    """Which incidents are worth a notice; times are microseconds.
+    """Which incidents are worth a notification; times are microseconds.
 
     `since`: every incident that was seen after it is given. `recent`: an incident that was last seen before it gets no
-    first notice. `until`: the end of each cluster's newest audited step. `least`: the lowest severity that gets a first
-    notice. `only`: the incident ids that may get a first notice; None: all.
+    first notification. `until`: the end of each cluster's newest audited step. `least`: the lowest severity that gets a
+    first notification. `only`: the incident ids that may get a first notification; None: all.
     """
 
     since: int
@@ -56,8 +56,8 @@ class NoticeScope(NamedTuple):
 
 
 def notices(incidents: Iterable[Incident], sent: Sequence[Notice], scope: NoticeScope) -> list[Notice]:
-    """The notices to be sent now, the newest incident first. `sent`: all earlier notices in the order of sending; of
-    those sent at once first those of incidents that are over, as two incidents may turn out to be one.
+    """The notifications to be sent now, the newest incident first. `sent`: all earlier notifications in the order of
+    sending; of those sent at once first those of incidents that are over, as two incidents may turn out to be one.
     """
     memory, seen = _Memory(sent), set[str]()
     new = []
@@ -75,7 +75,9 @@ def notices(incidents: Iterable[Incident], sent: Sequence[Notice], scope: Notice
 
 
 class _Memory:
-    """The notices sent before, by incident: also where its id has changed, as history before it was audited later."""
+    """The notifications sent before, by incident: also where its id has changed, as history before it was audited
+    later.
+    """
 
     def __init__(self, sent: Sequence[Notice]) -> None:
         self._sent = sent
@@ -87,7 +89,7 @@ class _Memory:
                 self._incidents[finding_id].add(notice.incident_id)
 
     def of(self, incident: Incident) -> list[Notice]:
-        """The notices sent about the incident, in the order in which they were sent."""
+        """The notifications sent about the incident, in the order in which they were sent."""
         incident_ids = {incident.incident_id}
         for part in incident.roots:
             for finding_id in part.finding_ids:
@@ -97,7 +99,7 @@ class _Memory:
 
 
 def _news(incident: Incident, earlier: Sequence[Notice], scope: NoticeScope) -> str | None:
-    """The `told` of the incident's next notice; None: no notice.
+    """The `told` of the incident's next notification; None: no notification.
 
     It is over when it can no longer come back: what does within `QUIET` never went away.
     """

@@ -16,8 +16,8 @@ _Text = Annotated[str, Field(min_length=1)]
 
 
 class TeamRoute(BaseModel):
-    """A team, and the file with the URL to which its notices go. It matches by patterns of whole names, and from a
-    severity on.
+    """A team, and the file with the URL to which its notifications go. It matches by patterns of whole names, and from
+    a severity on.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -42,8 +42,8 @@ def route_of(routes: Iterable[TeamRoute], cluster: str, group: str, rule: str, s
 
 
 def targets_of(routes: Sequence[TeamRoute], incident: Incident, default: str) -> set[str]:
-    """Return the targets of an incident's notices: for each of its groups to its route's file, without a route to the
-    default.
+    """Return the targets of an incident's notifications: for each of its groups to its route's file, without a route to
+    the default.
     """
     matching = (
         route_of(routes, incident.cluster, group, incident.rule, incident.severity) for group in incident.groups

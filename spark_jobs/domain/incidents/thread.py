@@ -46,7 +46,7 @@ class Thread:
 
     `step_start`: of its first finding; `start`: when it began, possibly before that; `end`: when it was last seen;
     `until`: when it was known to be gone; `resolution`: why it was.
-    `root_rule`: that of the findings whose consequence it is, as far as any says so.
+    `root_rule`: that of the findings whose symptom it is, as far as any says so.
     """
 
     identity: Identity

@@ -13,7 +13,7 @@ from spark_jobs.domain.rules.rule import Rule
 
 
 class RootRules:
-    """By finding id the rule of its root, of consequences; and whether two roots may be those of one event."""
+    """By finding id the rule of its root, of symptoms; and whether two roots may be those of one event."""
 
     def __init__(self, of_findings: Mapping[str, str], rules: Mapping[str, Rule]) -> None:
         def above(rule: str) -> set[str]:

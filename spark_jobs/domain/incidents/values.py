@@ -93,12 +93,12 @@ class GroupCost(NamedTuple):
 @dataclass(frozen=True)
 class Incident:
     """One event, from the first moment at which one of its roots was seen to the last at which a root was, or a
-    consequence above INFO about the same queues.
+    symptom above INFO about the same queues.
 
     `resolved_at` None: it stood when what is known of its groups ends; `last_seen_at`: the end of its last finding.
     `severity`: the worst of all its findings. `causes`: every one that its roots had, the first first; `cause`,
     `advice` and `commands` (what to type) are those of the worst root, the latest of equals. `members`: client ids that
-    its roots name; `topics` and `queues` also of consequences. `piled_up`: messages, the highest backlog of each group,
+    its roots name; `topics` and `queues` also of symptoms. `piled_up`: messages, the highest backlog of each group,
     None: not known. `backlog_is_minimum`: more may have, as those of queues without an offset count since they are
     watched. `unowned_queue_minutes`: how long queues had no owner, added up. `costs`: both of each group, in their
     order. `resolution`: why it is over, None while it is not.

@@ -1,5 +1,5 @@
-"""The readings of one interval with a known lag, each beside the queue's reading before it, and the sliding window that
-ends at each of them.
+"""The readings of one interval with a known lag, each alongside the queue's reading before it, and the sliding window
+that ends at each of them.
 
 A window ends at a reading. It is the shortest run of readings that spans `verdict_window_seconds` and has
 `verdict_window_readings`; it begins after the queue got its owners, before the interval and the step if need be, and
@@ -170,7 +170,7 @@ def previous_rows(present: NDArray[np.bool_]) -> Matrix:
 
 @dataclass(frozen=True)
 class ReadingPairs:
-    """The readings of a step beside the reading before each of them: matrices of snapshots × queues.
+    """The readings of a step alongside the reading before each of them: matrices of snapshots × queues.
 
     `previous`: the place of the queue's reading before, -1: none. `produced`, `forward` and `back`: messages since
     then, `UNKNOWN` where they are not known or, for the consumer's two directions, where it went the other way.

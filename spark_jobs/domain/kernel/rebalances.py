@@ -26,9 +26,9 @@ class _Change:
 def rebalances(intervals: Iterable[RebalanceInterval], settings: AuditSettings) -> list[Rebalance]:
     """The replayed intervals that a known change began, by moment, which is the first one's time, and start.
 
-    A start less than half a cadence after the one before belongs to the same rebalance: the recorder asks one thing
-    after another. So does what another topic has shown already, as long as a snapshot of its brokers may hold. Only
-    what all hosts agree on counts: a broker that came back lists the members one by one.
+    A start less than half a collection interval after the one before belongs to the same rebalance: the recorder asks
+    one thing after another. So does what another topic has shown already, as long as a snapshot of its brokers may
+    hold. Only what all hosts agree on counts: a broker that came back lists the members one by one.
     """
     changes: list[_Change] = []
     begun = []

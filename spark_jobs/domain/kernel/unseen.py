@@ -105,7 +105,9 @@ class _Pairs:
     produced: Flags
 
     def keep_advancing(self, time: Time, cadence: int) -> bool:
-        """Return whether offsets advanced in more than one round of the recorder inside it: half a cadence apart."""
+        """Return whether offsets advanced in more than one round of the recorder inside it: half a collection interval
+        apart.
+        """
         advanced_at = self.ends[self.advanced & (self.starts >= time[0]) & (self.ends <= time[1])]
         return len(advanced_at) > 1 and int(advanced_at[-1] - advanced_at[0]) >= cadence / 2
 

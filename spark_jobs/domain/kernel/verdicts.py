@@ -39,7 +39,7 @@ class VerdictSpan(NamedTuple):
     """A maximal span `[start, end)` in which a queue is stuck and every window has this verdict; microseconds.
 
     `place`: of the queue in its interval's list. It begins where the verdict's condition does, possibly before the
-    step, not where it could first be judged: with the last reading that showed otherwise, or when the queue got its
+    step, not where it could first be evaluated: with the last reading that showed otherwise, or when the queue got its
     owners. It ends with the first reading that shows otherwise, with the interval, or with a gap. `lag_first`,
     `lag_last`: messages at its first and last reading; `age_ms`: of the last consumed message at the last one, or
     `UNKNOWN`.

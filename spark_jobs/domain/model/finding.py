@@ -151,9 +151,9 @@ class Evidence(NamedTuple):
 
 class Finding(NamedTuple):
     """One condition of a group, clipped to its step; microseconds. `cause` is one of its rule's causes; `muted`: why
-    no notice is sent for it, None: it is not muted. `root_finding_id`: the finding of the step that caused this one,
-    None: it is a root. `held_since`: when the condition began, which the look-back may show to be before the step;
-    None: an older version published it. `client_id`: that of its rule hits; an older version published none.
+    no notification is sent for it, None: it is not silenced. `root_finding_id`: the finding of the step that caused
+    this one, None: it is a root. `held_since`: when the condition began, which the look-back may show to be before the
+    step; None: an older version published it. `client_id`: that of its rule hits; an older version published none.
     """
 
     finding_id: str

@@ -21,7 +21,9 @@ def mute_reason(mutes: Sequence[Mute], rule: str, start: int) -> str | None:
 
 
 def unreported_ids(findings: Iterable[tuple[str, str | None, str | None]]) -> frozenset[str]:
-    """The ids of findings without notices, because they or their roots are muted. Of each: id, root's id, why muted."""
+    """The ids of findings without notifications, because they or their roots are silenced. Of each: id, root's id, why
+    silenced.
+    """
     findings = list(findings)
     muted = {finding_id for finding_id, _, why in findings if why is not None}
     return frozenset(finding_id for finding_id, root, _ in findings if finding_id in muted or root in muted)

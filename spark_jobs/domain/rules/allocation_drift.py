@@ -105,7 +105,7 @@ def _detail(finding: Finding) -> str:
     by_role = by_key(finding.evidence.queues, lambda queue: queue.role)
     texts = (
         f"{words} {queues_by_topic({queue[:3] for queue in by_role[role]})}"
-        for role, words in ((DriftCause.HOLDS_LESS, "nobody holds"), (DriftCause.HOLDS_MORE, "two clients hold"))
+        for role, words in ((DriftCause.HOLDS_LESS, "no client holds"), (DriftCause.HOLDS_MORE, "two clients hold"))
         if role in by_role
     )
     return ", ".join(texts)
@@ -115,39 +115,28 @@ RULE = Rule(
     name=NAME,
     headline="{members} in {groups} {members:holds|hold} other queues than {members:its share|their shares}",
     detail=_detail,
-    meaning="Clients have not taken queues of their shares, and no other client lists them (`HOLDS_LESS`), or two "
-    "clients hold a queue (`HOLDS_MORE`). One finding per group and event: its cause is HOLDS_LESS if nobody holds "
-    "one of the queues; the evidence names each queue in its role, and `client_ids` the clients. The advice says "
-    "which inputs explain the lists of the clients: the topic without a broker, an earlier route, or other members.",
-    decided_by="the queues that the client itself lists, without those it has dropped, compared with its share in the "
-    "replayed allocation, while all brokers of the topic list the same members. After every change the clients have "
-    "`convergence_seconds` (20 s) to follow, and after a route change `route_poll_seconds` (30 s) more. A difference "
-    "that exists then, or begins later, and is still there in a client snapshot another `convergence_seconds` later, "
-    "is drift. Of a list that alternates from snapshot to snapshot, the queues count that it always or never has. So "
-    "a client that drops its queues after an offset reset, and takes them again at its next rebalance, has no "
-    "finding. Of consumers that share a client id only one answers, and their shares are equal. A queue that another "
-    "client lists is not missing, and one that no other client lists is not held twice. Clients do not list queues "
-    "that they pop. Only shares that a membership snapshot confirms count: one between the client snapshots that show "
-    "the difference, `convergence_seconds` before the last of them at the latest. An empty list says nothing while a "
-    "broker reports CONSUME_ACTIVELY for the group (`DefaultMQPullConsumer` never lists a queue), or has POP set for "
-    "one of its topics. Nothing is concluded from a strategy that is only assumed (`strategy_source` DEFAULT). INFO "
-    "if nothing was produced to the queues and no backlog is known.",
+    meaning="Clients have not taken some of their assigned queues (`HOLDS_LESS`), or two clients hold a queue "
+    "(`HOLDS_MORE`). The advice names the inputs that explain the clients' lists: a route without a broker, an earlier "
+    "route, or other members.",
+    decided_by="The queues that clients list differ from the replayed allocation, in two client snapshots "
+    "`convergence_seconds` (20 s) apart, and as long after a change; after a route change, `route_poll_seconds` (30 s) "
+    "more. Of a list that alternates between snapshots, only the queues count that it always or never has. Not applied "
+    "to popped queues, an assumed strategy, shared client ids, or empty lists under CONSUME_ACTIVELY or POP.",
     causes={
         DriftCause.HOLDS_MORE: Cause(
-            "a client holds a queue that is not in its share, and another client holds it, too",
-            "The clients compute their shares from different inputs, or a rebalance is stuck: messages of these queues "
-            "are consumed twice. Compare strategy, settings and version of the clients named here, look for errors in "
-            "their rebalance logs, and restart them.",
+            "a client holds a queue assigned to another, which holds it, too",
+            "Messages of these queues are consumed twice: clients use different inputs, or a rebalance is stuck. "
+            "Compare strategy, settings and version of the clients named here, check their rebalance logs, and restart "
+            "them.",
             commands=(RUNNING_INFO,),
         ),
         DriftCause.HOLDS_LESS: Cause(
-            "a client has not taken queues of its share, and no other client lists them",
-            "Nobody consumes these queues until a client takes them: restart the clients named here. Look for errors "
-            "in their rebalance logs and, if they consume orderly, for a broker's lock that they cannot get.",
+            "no client lists an assigned queue",
+            "These queues are not consumed: restart the clients named here. Check their rebalance logs for errors and, "
+            "if they consume orderly, for a broker's lock that they cannot get.",
             commands=(RUNNING_INFO,),
         ),
     },
-    example="none: all clients hold what the replay gives them, except for moments after a change or an offset reset.",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
     follows=(

@@ -135,28 +135,24 @@ def _until_when(step: AuditedStep, beginnings: Sequence[Beginning], left: int) -
     return f"{left:,} are left; at this pace it has caught up at {format_utc(end)}."
 
 
-_RESET = "If nobody wants the history, reset the group to now (mqadmin resetOffsetByTime -s now)."
+_RESET = "If the history is not wanted, reset the group to now (mqadmin resetOffsetByTime -s now)."
 RULE = Rule(
     name=NAME,
     headline="{groups} {groups:begins|begin} with the oldest messages of {queues}",
-    meaning="A group that never committed an offset begins at the oldest message that the broker has. It consumes the "
-    "history of the topic before it gets to what is new. One finding per topic; measures: `history`, the messages "
-    "that waited in its queues when they began, and `left`, those that wait at the end of the step.",
-    decided_by="the samples before show no offset of the group in the topic, or show the topic and not the group for "
-    "longer than `max_gap`. The first known offset of a queue is no further above its oldest one than the group "
-    "consumes in a minute, or `rewind_tolerance`. More messages wait then than it consumes in a minute, and more than "
-    "twice of what came since the first sample. It ends when no more wait than it consumes in a minute. INFO; WARN for "
-    "NOT_AT_THE_END.",
+    meaning="A group that never committed an offset begins at the oldest message that the broker has, and consumes the "
+    "topic's history before what is new. Measures: `history`, the messages that waited then, and `left` at the end of "
+    "the step.",
+    decided_by="The group's first known offset is at most a minute's consumption above the oldest one. More messages "
+    "wait than it consumes in a minute, and more than twice what came since. INFO; WARN for NOT_AT_THE_END.",
     causes={
         FIRST_COMMIT: Cause("the group's first offsets are at the oldest messages", _RESET, commands=(RESET_TO_NOW,)),
         NOT_AT_THE_END: Cause(
-            "the same, and the group is to begin at the end (`CONSUME_FROM_LAST_OFFSET`, the default)",
+            "the same, although the group is to begin at the end (`CONSUME_FROM_LAST_OFFSET`, the default)",
             f"{_RESET} A broker lets a new group begin at 0 if the queue's oldest offset is 0 and its first message is "
             "still in memory, whatever consumeFromWhere says (RocketMQ: ConsumerManageProcessor.queryConsumerOffset). "
             "If the oldest offset is above 0, look who reset the group to the earliest offset.",
             commands=(RESET_TO_NOW,),
         ),
     },
-    example="none: no group is new.",
     hits=hits,
 )

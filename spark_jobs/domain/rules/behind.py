@@ -48,7 +48,6 @@ from spark_jobs.domain.rules.rule import Cause
 BEHIND = "BEHIND"
 #: Of a backlog that is counted by what was handed out.
 ON_TOP = "The offsets show what was handed out: messages that clients hold and have not acknowledged come on top."
-EXAMPLE = "none: every queue without progress had no owner."
 #: A queue stands still or falls behind because of its owner, or because of what its broker gets or cannot give.
 FOLLOWS = (
     Follows(group_offline.NAME, everything),
@@ -69,47 +68,41 @@ FOLLOWS = (
     Follows(long_pull_interval.NAME, clients),
 )
 DECIDED_BY = (
-    "verdict {} of a sliding window (Burrow's rules over the readings of `verdict_window_seconds`, and at least "
-    "`verdict_window_readings` of them, with `allowed_lag`) at each reading, for `stalled_after_seconds`; for queues "
-    "that have an owner, or whose owner is unknown (POP, behind a proxy, not replayable), in which case the finding "
-    "names no owner. A window begins after the queue got its owner, possibly before the step, and spans no gap; an "
-    "owner that came too lately for a window is judged by all its readings, at the interval's end. The finding begins "
-    "with the last reading that showed otherwise before, and ends with the first one that does after. The measures are "
-    "those of the queue with the greatest lag."
+    "Verdict {} of a sliding window (Burrow's rules, over the samples of `verdict_window_seconds`, with `allowed_lag`) "
+    "for `stalled_after_seconds`. The queue has an owner, or an unknown one (POP, a proxy, not replayable). Measures: "
+    "of the queue with the greatest lag."
 )
 PRIORITY_STARVATION = "PRIORITY_STARVATION"
 STARVED = Cause(
-    "the topic's message type is PRIORITY, POP consumes it, and in all readings but the first one a queue of the same "
-    "broker with a higher id had messages that were consumed: those of a higher priority come first (INFO)",
-    "Higher priorities take all that the consumers can do. If low ones wait too long, add consumers, or lower the "
-    "group's `priority.factor`, so that some requests take the queues in turn.",
+    "a PRIORITY topic consumed by POP, and a queue with a higher id on the same broker was consumed (INFO)",
+    "Higher priorities take all that the consumers can do. Add consumers, or lower the group's `priority.factor`, so "
+    "that some requests take the queues in turn.",
 )
 
 
 NOBODY_ASKS = "NOBODY_ASKS"
 NOT_ASKED_FOR = Cause(
-    "the queues have no owner, because consumers pop them or are behind a proxy, and their offsets do not advance",
-    "No client owns these queues: each consumer of the group may get their messages, through a proxy or by POP, and "
-    "nobody asks for these queues, or nobody acknowledges what it gets. Check that the consumers run, and that they or "
-    "the proxies reach the brokers of these queues.",
-    headline="Nobody consumes {queues}, which the consumers of {groups} share",
+    "POP, or behind a proxy: the queues have no owner, and their offsets stand",
+    "Any consumer of the group may get these messages, through a proxy or by POP, but none asks for them or "
+    "acknowledges them. Check that the consumers run, and that they or the proxies reach the brokers of these queues.",
+    headline="No consumer of {groups} asks for the messages of {queues}",
 )
 NO_MASTER = orderly_lock_missing.NO_MASTER
 SLAVES_ONLY = Cause(
-    "when the queues began to stand, the topic's route named only slaves of their broker",
-    "Bring the broker's master back: the owners of its queues get nothing from its slaves. Those that consume in order "
-    "wait for the locks that only a master gives. Others read from a slave, unless it does not serve them "
-    "(`slaveReadEnable`, RocketMQ issue #9879) or their client looks for masters only (Go: issue #4840).",
+    "the route named only slaves of the queues' broker when they stopped",
+    "Bring the broker's master back. Orderly consumers wait for locks that only a master gives. Others read from a "
+    "slave, unless it does not serve them (`slaveReadEnable`, RocketMQ issue #9879) or their client uses masters only "
+    "(Go: issue #4840).",
     commands=(CLUSTER_LIST,),
 )
 NOT_REPLAYED = Cause(
-    "the consumer offset does not move either, but rooms or queue lists of the strategy are not known, so that the "
-    "queue may have no owner by design (WARN; INFO for a retry topic)",
+    "rooms or queue lists of the strategy are unknown, so the queue may have no owner by design (WARN; INFO for a "
+    "retry topic)",
     "Configure what STRATEGY_UNKNOWN names: then the queue's owner is known, or why it has none.",
 )
 BY_WHOM_UNKNOWN = Cause(
-    "the same, but the strategy, or one of its settings, is not known, and so neither is the owner",
-    "Members consumed these queues, and which ones is not known: look whether the listener of one hangs. Configure "
+    "the strategy or a setting of it is unknown, so the owner is, too",
+    "Members consumed these queues, and which ones is not known: check whether the listener of one hangs. Configure "
     "what STRATEGY_UNKNOWN names: then the owner is known.",
 )
 #: The strategy, or one of its settings, is not known.

@@ -272,40 +272,33 @@ def standing_backlog(readings: OffsetReadings, broker: str, start: int, end: int
 RULE = Rule(
     name=NAME,
     headline="Consumers cannot read {brokers}, which {brokers:holds|hold} messages for {groups}",
-    meaning="A broker that holds messages for the group left the topic's route, lost its read permission, queues of it "
-    "were removed, or no member is connected to it: nobody can consume them. One finding per group, topic and cause; "
-    "`subject` names the queues with a backlog, `measures` give the messages that they held at the last reading "
-    "(`last_known_backlog`), `parties` the broker without members, and the members that the others list.",
-    decided_by="the topic's route, and the group's offset readings of up to one `max_gap` before, and 130 s more "
-    "before it first left: so long may the route name a broker that fell silent. Without a known backlog there is no "
-    "finding. A broker that left the route before the step's look-back, or a queue that was removed before it, still "
-    "counts for `sightings_days`, with the readings of the last hour in which the route named it. A removed queue is "
-    "forgotten when its topic has no route while other topics have one: a topic that is created again has other "
-    "messages. "
-    "`NOT_REACHED`: the broker lists no member for two heartbeats (60 s), while other brokers of the topic list some. "
-    "The consumer offsets of its queues stand in that time, and messages wait or come. It does not apply to members "
-    "that pop. ERROR.",
+    meaning="Consumers cannot read a broker that holds messages for the group. One finding per group, topic and cause; "
+    "measure: `last_known_backlog`. For `NOT_REACHED`, `parties` are the broker without members and the members that "
+    "the others list.",
+    decided_by="The topic's route, and the group's last offset samples with a backlog. It counts for `sightings_days`, "
+    "until the topic is created again. `NOT_REACHED`: the broker lists no member for 60 s, offsets of its queues "
+    "stand, and messages wait; not for POP. ERROR.",
     causes={
         NotReadableCause.LEFT_ROUTE: Cause(
-            "the route named the broker before, and no longer does",
-            "Bring it back to make its messages readable. If it was removed on purpose, drain it first (perm 4: read "
-            "only). If it is back and its queues still stand, the clients have not followed its route: restart them.",
+            "the route no longer names the broker",
+            "Bring it back. If it is back and its queues still stand, the clients have not followed its route: restart "
+            "them. To remove a broker on purpose, drain it first (perm 4: read only).",
             commands=(ROUTE, CLUSTER_LIST),
         ),
         NotReadableCause.STORE_LOST: Cause(
-            "the same, and when it came back, the ends of all of its queues were below half of what they had been, and "
-            "those of no other broker",
+            "the same, and when it came back, all of its queues ended below half of their former ends, and those of no "
+            "other broker did",
             "The broker came back with an empty store: what waited there is lost, unless its old store still exists. "
-            "Look which volume it uses. If committed offsets are beyond the new ends (OFFSET_BEYOND_END), reset them.",
+            "Check which volume it uses. If committed offsets are beyond the new ends (OFFSET_BEYOND_END), reset them.",
             headline="{brokers} {brokers:has|have} lost {brokers:its store|their stores}, and with it messages for "
             "{groups}",
             commands=(CLUSTER_LIST,),
         ),
         NotReadableCause.TOPIC_GONE: Cause(
-            "the topic's route no longer names the broker, and the route of another topic does, or, if none ever did, "
-            "it answers about the group (INFO; WARN from `persistent_after_seconds` on)",
-            "No broker is down: somebody deleted the topic, and what waited in it is gone. Create it again, or let the "
-            "group no longer subscribe to it. If nobody deleted it, compare `mqadmin topicRoute` of each name server.",
+            "the topic's route no longer names the broker, but that of another topic does, or it answers about the "
+            "group (INFO; WARN from `persistent_after_seconds` on)",
+            "No broker is down: somebody deleted the topic, and its messages are gone. Create it again, or let the "
+            "group no longer subscribe to it. If it was not deleted, compare `mqadmin topicRoute` of each name server.",
             commands=(ROUTE,),
         ),
         NotReadableCause.NO_READ_PERMISSION: Cause(
@@ -314,24 +307,21 @@ RULE = Rule(
             commands=(READ_PERMISSION,),
         ),
         NotReadableCause.QUEUES_REMOVED: Cause(
-            "a queue that was readable is beyond `readQueueNums`, and holds more messages by its last sample than the "
-            "group can have consumed from then until the removal, at the pace between its last two samples",
-            "Raise readQueueNums to its former value until the messages are consumed; writeQueueNums may stay as it "
-            "is. To remove queues, lower writeQueueNums first, wait until all groups have consumed the rest, and then "
-            "lower readQueueNums.",
+            "`readQueueNums` was lowered below a queue that, by its last two samples, still held messages",
+            "Raise readQueueNums to its former value until the messages are consumed. To remove queues, lower "
+            "writeQueueNums first, wait until all groups have consumed the rest, and then lower readQueueNums.",
             commands=(READ_QUEUES,),
         ),
         NotReadableCause.NOT_REACHED: Cause(
-            "the route names the broker, and it lists no member although other brokers of the topic do",
-            "No member is connected to this broker: its queues are not consumed. Check from a consumer's host that it "
-            "reaches the address that the broker registers (brokerIP1; `mqadmin clusterList` shows it). If the broker "
-            "came back with a new address, the clients have not followed it: restart them. Otherwise look for a "
-            "firewall, and whether the broker knows the group (autoCreateSubscriptionGroup).",
+            "the broker lists no member although other brokers of the topic do",
+            "No member is connected to this broker, so its queues are not consumed. Check from a consumer's host that "
+            "it reaches the address that the broker registers (brokerIP1; `mqadmin clusterList` shows it). If the "
+            "broker came back with a new address, the clients have not followed it: restart them. Otherwise check for "
+            "a firewall, and whether the broker knows the group (autoCreateSubscriptionGroup).",
             commands=(CLUSTER_LIST,),
         ),
     },
-    example="broker-b is killed at 02:21:54 and back at 02:23:24: a finding for every group that had messages in "
-    "flight there.",
+    example="broker-b is killed at 02:21:54 and back at 02:23:24: a finding for every group with messages there.",
     hits=hits,
     spreads_by=brokers,
     detail=_detail,

@@ -104,36 +104,28 @@ def _unmoved(step: AuditedStep, queue: FindingQueue, hang: Hung, time: Time) -> 
 RULE = Rule(
     name=NAME,
     headline="{subjects} in {groups} {subjects:hangs|hang}, but still {subjects:owns|own} queues",
-    meaning="A member of the group owns queues, but does not answer or has stopped pulling: nobody consumes these "
-    "queues until the broker closes the client's connection (about 120 s after its last heartbeat). One "
-    "finding per client and cause, over all the group's topics; the evidence names the queues.",
-    decided_by="brokers list the client, and the replayed allocation gives it the queues. `NO_ANSWER`: for "
-    "`silent_after_seconds` (60 s, less than a broker takes to close the connection) no client snapshot got "
-    "an answer, and there were at least two. `NO_PULL`: a client snapshot shows a queue whose last pull was "
-    "more than `pull_idle_seconds` (120 s) ago; clients pull even an idle queue every 15 s. The rule does "
-    "not apply while a broker reports CONSUME_ACTIVELY for the group: the application then pulls when it "
-    "chooses, and may have assigned its queues itself. Nor does it apply while nothing waits in the queue, "
-    "while its offset moves, in a pause of less than `pull_idle_seconds` after which it moves, or to a client with a "
-    "longer pull interval (LONG_PULL_INTERVAL). Nor does it apply to a queue of which the client holds messages, and "
-    "which it consumed last before it pulled last: it waits for its listener (Go clients stop pulling then). If the "
-    "client's clock is behind (CLOCK_DIFFERS), the times of its pulls are corrected. INFO if nothing was produced to "
-    "the queues and no backlog is known.",
+    meaning="A member owns queues, but does not answer or has stopped pulling, so they are not consumed. The broker "
+    "closes its connection about 120 s after its last heartbeat.",
+    decided_by="`NO_ANSWER`: no client snapshot got an answer for `silent_after_seconds` (60 s). `NO_PULL`: a queue's "
+    "last pull is more than `pull_idle_seconds` (120 s) old; clients pull even an idle queue every 15 s. Not applied "
+    "under CONSUME_ACTIVELY, while nothing waits in the queue, while its offset moves, to LONG_PULL_INTERVAL, or to a "
+    "queue whose cached messages wait for the listener.",
     causes={
         HungCause.NO_ANSWER: Cause(
-            "the client is connected, but does not answer requests for its running info",
-            "The process hangs, or its network is down. Take a thread dump, look for long garbage collection pauses, "
-            "and restart it. The other members get its queues as soon as its connection is closed.",
+            "connected, but no answer to requests for its running info",
+            "The process hangs, or its network is down. Take a thread dump, check for long garbage collection pauses, "
+            "and restart it. The other members then get its queues.",
         ),
         HungCause.NO_PULL: Cause(
-            "the client answers, but does not pull",
-            "The client's pull thread (PullMessageService) is stuck, or, if the client pulls its other queues, the "
-            "pull requests of these queues are lost. Take a thread dump and restart the client.",
+            "answers, but does not pull",
+            "The client's pull thread (PullMessageService) is stuck, or the pull requests of these queues are lost. "
+            "Take a thread dump and restart the client.",
             headline="{subjects} in {groups} {subjects:does|do} not pull {queues}",
             commands=(THREAD_DUMP,),
         ),
     },
-    example="`audit-service`: the process of `10.31.82.5@7179…`, frozen at 02:10:54, does not answer from 02:10:59 "
-    "until the broker closes its connection at 02:12:46; it owned two queues of `audit-log`.",
+    example="`audit-service`: the process of `10.31.82.5@7179…`, frozen at 02:10:54, does not answer until the broker "
+    "closes its connection at 02:12:46.",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
     spreads_by=hosts,

@@ -41,17 +41,16 @@ def severity(_: Condition) -> str:
 RULE = Rule(
     name=NAME,
     headline="{subjects:The clock of|The clocks of} {subjects} in {groups} {subjects:is|are} behind",
-    meaning="The client's clock is behind the recorder's by `clock_behind_seconds` or a little more. RocketMQ does not "
-    "need equal clocks, but the client's log has other times than the other logs.",
-    decided_by="the client's `last_pull` of a queue advances between two snapshots, and is older than the time between "
-    "them by more than `pull_idle_seconds`. CLIENT_HUNG corrects the times of its pulls by that much.",
+    meaning="The client's clock is behind the recorder's by at least `clock_behind_seconds`. RocketMQ does not need "
+    "equal clocks, but the client's log has other times than the other logs.",
+    decided_by="A queue's last pull advances between two snapshots, but is older than the time between them by more "
+    "than `pull_idle_seconds`.",
     causes={
         BEHIND: Cause(
-            "the client's last pull is older than its snapshots allow",
+            "its last pull is older than its snapshots allow",
             "Set the clock of the client's host (NTP). Until then subtract the difference when you compare its log.",
         )
     },
-    example="none",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
     severity=severity,

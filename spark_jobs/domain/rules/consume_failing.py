@@ -174,22 +174,15 @@ RULE = Rule(
     name=NAME,
     headline="Listeners of {groups} fail to consume messages",
     detail=_detail,
-    meaning="The listener throws an exception or returns RECONSUME_LATER: the message goes to the group's retry topic "
-    "and is delivered again after 10 s, 30 s, 1 min … 2 h, 16 times by default, and then goes to the "
-    "dead-letter topic (`%DLQ%` + group). This is the most common reason for a backlog that more consumers "
-    "cannot reduce. `LISTENER_FAILS`: one finding per topic; measures: `failed_per_second`, "
-    "`consumed_per_second` (successfully or not) and `failed_percent` of the client that fails most, and, if they are "
-    "known, the two of `SENT_BACK`. "
-    "`SENT_BACK`: where no client reports failures; measures: messages `sent_back` to the retry topic, and "
-    "`consumed` from the other topics in the step. `TIMED_OUT`: the same, and the longest `consume_rt_ms` with the "
-    "`consume_timeout_minutes` of its client. `GIVEN_UP`: `dead_letters` in the step.",
-    decided_by="`LISTENER_FAILS`: what clients measured over their last minute, in two successive client snapshots and "
-    "for `busy_after_seconds` (120 s): at least `failing_percent` (10) of the messages of a topic, and at "
-    "least `failing_messages` (10) a minute, fail; ERROR from 50 % on, else WARN. `SENT_BACK`: the growth "
-    "of the retry topic in the step, compared with what was consumed from the other topics, by the same two "
-    "thresholds; it begins and ends with the time in which so much is sent back, ERROR from 50 % of what is consumed "
-    "in that time on, else WARN. `TIMED_OUT`: the same; it lasts for one `consumeTimeout` longer, as clients look for "
-    "such messages once in that time. `GIVEN_UP`: the dead-letter topic grew, if its offsets are recorded; WARN.",
+    meaning="The listener throws an exception or returns RECONSUME_LATER. The message goes to the retry topic, is "
+    "delivered again after 10 s, 30 s, 1 min … 2 h, 16 times by default, and then goes to the dead-letter topic. More "
+    "consumers cannot reduce such a backlog. Measures of the client that fails most: `failed_per_second`, "
+    "`consumed_per_second`, `failed_percent`; of the group: `sent_back`, `consumed`, `consume_rt_ms`, "
+    "`consume_timeout_minutes`, `dead_letters`.",
+    decided_by="Two successive client snapshots show, for `busy_after_seconds` (120 s), that at least "
+    "`failing_percent` (10) of a topic's messages and `failing_messages` (10) a minute fail. `SENT_BACK` and "
+    "`TIMED_OUT`: the retry topic grows by as much of what was consumed. ERROR from 50 % on, else WARN, as for "
+    "`GIVEN_UP`.",
     causes={
         LISTENER_FAILS: Cause(
             "clients report that their listener fails",
@@ -201,11 +194,11 @@ RULE = Rule(
             "Check the logs of the group's consumers for exceptions of the listener.",
         ),
         TIMED_OUT: Cause(
-            "no client reports failures, the retry topic grows, and clients that do not consume in order report that "
-            "the listener takes longer than their `consumeTimeout` (15 min by default)",
+            "the same, and concurrent consumers report a listener that takes longer than `consumeTimeout` (15 min by "
+            "default)",
             "No listener fails. The client sends back what takes longer than consumeTimeout while the listener "
-            "continues with it, so each of these messages is consumed again (RocketMQ: ProcessQueue.cleanExpiredMsg). "
-            "Raise consumeTimeout above what the listener needs, or let another process do the long work.",
+            "continues with it, so each of these messages is consumed again. Raise consumeTimeout, or let another "
+            "process do the long work.",
             headline="Listeners of {groups} take longer than consumeTimeout, so messages are sent back",
         ),
         GIVEN_UP: Cause(
@@ -214,7 +207,6 @@ RULE = Rule(
             "send them again.",
         ),
     },
-    example="none: no listener fails.",
     hits=hits,
 )
 

@@ -17,7 +17,6 @@ from spark_jobs.domain.rules import strategy_unknown, subscription_mismatch
 from spark_jobs.domain.rules.behind import (
     BEHIND,
     DECIDED_BY,
-    EXAMPLE,
     FOLLOWS,
     NO_MASTER,
     NOBODY_ASKS,
@@ -154,48 +153,39 @@ def _verdict_times(step: AuditedStep, topic: str, span: Unconsumed) -> Iterator[
 RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} make no progress in {queues}",
-    meaning="The queue has a backlog and should be consumed, but its consumer offset did not advance, neither in the "
-    "window nor since its interval began. One finding per group, topic and cause; the evidence names its queues with "
-    "their backlog. A queue that was never committed has an unknown backlog: the evidence counts the messages that "
-    "were produced in the finding's time, so at least so many wait. `all_of_one_broker` is 1 if they are all queues of "
-    "one broker, and no queue of another one stands.",
+    meaning="The queue has a backlog and should be consumed, but its consumer offset did not advance in the window, "
+    "nor since its interval began. `all_of_one_broker` is 1 if only queues of one broker stand.",
     decided_by=DECIDED_BY.format("STALL")
-    + " `NEVER_COMMITTED` and `FEW_MESSAGES` go by the offset samples of the step and its look-back, while members "
-    "that rebalance by themselves own the queue. They do not apply to queues of which the group subscribes to some "
-    "messages only, to POP, behind a proxy, to BROADCASTING, or while a broker reports CONSUME_ACTIVELY for the group "
-    "(unless another queue of the topic has a committed offset and this one has none). At most `allowed_lag` messages "
-    "count after twice `verdict_window_seconds` (600 s), WARN. `NEVER_COMMITTED` is WARN, too, where no queue of the "
-    "topic has a committed offset: the application may keep its offsets elsewhere.",
+    + " `NEVER_COMMITTED` and `FEW_MESSAGES` (WARN) use all offset samples of the step and its look-back. They do not "
+    "apply to a filtered subscription, POP, a proxy, BROADCASTING or, unless another queue of the topic has a "
+    "committed offset, CONSUME_ACTIVELY. `NEVER_COMMITTED` is WARN if no queue of the topic has one: the application "
+    "may keep its offsets elsewhere.",
     causes={
         NO_PROGRESS: Cause(
-            "the consumer offset is the same in all readings of the window, and the lag is always above `allowed_lag`; "
-            "or it has not moved since the queue got its owner, for `stalled_after_seconds`, and the lag is above it",
-            "Check whether the queue's owner pulls, and whether one message that is never acknowledged holds back the "
-            "offset (a listener that hangs, or an orderly one that suspends forever).",
+            "the offset stands in the window, or for `stalled_after_seconds` since the queue got its owner, with a lag "
+            "above `allowed_lag`",
+            "Check whether the queue's owner pulls, and whether one message holds back the offset: a listener that "
+            "hangs, or an orderly one that suspends forever.",
             commands=(THREAD_DUMP,),
         ),
         NEVER_COMMITTED: Cause(
-            "the group never committed an offset for the queue, or it is 0, although messages come since "
-            "`stalled_after_seconds`",
-            "Nobody ever consumed a message of these queues. Check from the owner's host that it reaches the address "
-            "that the queue's broker registers. Then look whether the owner pulls the queue, and whether its first "
-            "message hangs in the listener.",
+            "no committed offset, or 0, although messages came for `stalled_after_seconds`",
+            "No message of these queues was ever consumed. Check that the owner's host reaches the address that the "
+            "broker registers, whether the owner pulls the queue, and whether its first message hangs in the "
+            "listener.",
             commands=(THREAD_DUMP,),
         ),
         FEW_MESSAGES: Cause(
-            "the consumer offset stands for twice `verdict_window_seconds` although messages wait, if only few",
-            "Few messages wait, but nobody consumes them. Look whether the owner pulls the queue (`mqadmin "
-            "consumerStatus`), whether it holds the lock of an orderly queue, and whether one message hangs in the "
-            "listener. Restart the owner if it does not recover.",
+            "at most `allowed_lag` messages wait, and the offset stands for twice `verdict_window_seconds`",
+            "Few messages wait, but no consumer takes them. Check whether the owner pulls the queue, holds the lock of "
+            "an orderly queue, or hangs in the listener with one message. Restart the owner if it does not recover.",
             commands=(THREAD_DUMP,),
         ),
         REFUSED: Cause(
-            "the owner subscribes to the topic, and for 60 s the broker's subscription of the group lacks it: the "
-            "broker refuses its pulls (response code 24, SUBSCRIPTION_NOT_EXIST). At least what was produced since has "
-            "piled up",
-            "The subscription of a group at a broker is that of its last heartbeat, so the owner gets nothing of this "
-            "topic, whatever queues it holds. Make all members of the group subscribe to the same topics, or give "
-            "the consumers of each topic a group of their own.",
+            "for 60 s the broker's subscription of the group lacks the topic: it refuses the owner's pulls (response "
+            "code 24, SUBSCRIPTION_NOT_EXIST)",
+            "A broker keeps the subscription of the group's last heartbeat, and this topic is not in it. Make all "
+            "members subscribe to the same topics, or give the consumers of each topic a group of their own.",
         ),
         NO_MASTER: SLAVES_ONLY,
         NOBODY_ASKS: NOT_ASKED_FOR,
@@ -203,7 +193,6 @@ RULE = Rule(
         FILTERED: FILTERED_OUT,
         OWNERS_UNKNOWN: NOT_REPLAYED,
     },
-    example=EXAMPLE,
     hits=hits,
     detail=standing_to_the_end,
     broker=standing_broker,

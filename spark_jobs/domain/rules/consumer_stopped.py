@@ -11,7 +11,6 @@ from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.rules.behind import (
     BY_WHOM_UNKNOWN,
     DECIDED_BY,
-    EXAMPLE,
     FOLLOWS,
     NO_MASTER,
     NOBODY_ASKS,
@@ -39,10 +38,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} stopped committing offsets for {queues}",
-    meaning="The consumer of the queue made progress and then stopped committing offsets, for longer than the window "
-    "had shown progress, while messages wait. One finding per group and topic; the evidence names its queues "
-    "with their backlog. `all_of_one_broker` is 1 if they are all queues of one broker, and no queue of another one "
-    "stands.",
+    meaning="The consumer of the queue made progress, and then stopped committing offsets for longer than the window "
+    "had shown progress, while messages wait. `all_of_one_broker` is 1 if only queues of one broker stand.",
     decided_by=DECIDED_BY.format("STOP"),
     causes={
         NO_COMMITS: Cause(
@@ -57,7 +54,6 @@ RULE = Rule(
         PRIORITY_STARVATION: STARVED,
         FILTERED: FILTERED_OUT,
     },
-    example=EXAMPLE,
     hits=hits,
     detail=standing_to_the_end,
     broker=standing_broker,

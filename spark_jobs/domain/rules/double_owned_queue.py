@@ -26,33 +26,30 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 RULE = Rule(
     name=NAME,
     headline="Several consumers of {groups} own {queues}",
-    meaning="Several connections own the queue, so every message in it is consumed several times. One finding per "
-    "group, topic and cause.",
-    decided_by="the replayed allocation gives the queue to more than one connection. Queues that all owners pop "
-    "(`POP_SHARED` in `allocations`) do not count, as each message goes to one of them. INFO if nothing was "
-    "produced to the queue and no backlog is known, and for a duplicate client id that no two snapshots 150 "
-    "s apart show.",
+    meaning="Several connections own the queue, so each of them consumes every message in it.",
+    decided_by="The replayed allocation gives the queue to more than one connection, except by POP, where each message "
+    "goes to one member. INFO for a duplicate client id that lasts less than 150 s.",
     causes={
         DoubleOwnedCause.DUPLICATE_CLIENT_ID: Cause(
             "all owners share one client id",
-            "Consumers that share a client id each consume every message of these queues. Give every consumer its own "
+            "Each consumer with this client id consumes every message of these queues. Give every consumer its own "
             "client id.",
         ),
         DoubleOwnedCause.MIXED_STRATEGIES: Cause(
-            "the members use different strategies, whose shares overlap",
+            "members use different strategies",
             "Members of the group use different allocation strategies: configure the same one on all of them.",
         ),
         DoubleOwnedCause.MIXED_CLIENTS: Cause(
-            "clients of different languages or versions compute the same strategy, but their shares overlap",
+            "clients of different languages or versions compute the strategy differently",
             "Clients of this group compute the same strategy differently: use one language, upgrade Java clients to a "
-            "version above 4.7.1, or switch to AVG. See the MIXED_CLIENTS finding.",
+            "version above 4.7.1, or switch to AVG.",
         ),
         DoubleOwnedCause.CONFIG_OVERLAP: Cause(
             "the configured lists of several clients contain the queue",
-            "The configured lists of several clients contain these queues: keep each queue in one list only.",
+            "Keep each of these queues in the configured list of one client only.",
         ),
     },
-    example="`config-service`: queue 1 of `config-feed` is in the lists of both members, for the whole recording.",
+    example="`config-service`: queue 1 of `config-feed` is in the lists of both members.",
     hits=hits,
     follows=(
         Follows(duplicate_client_id.NAME, clients, (DoubleOwnedCause.DUPLICATE_CLIENT_ID,)),

@@ -163,26 +163,20 @@ def severity(condition: Condition) -> str:
 RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} share {subjects:the client id|client ids:} {subjects}",
-    meaning="Several connections of a group share a client id. Each of them computes the share of the id's *first* "
-    "position; nobody owns the shares of its other positions. One finding per group and client id, over all "
-    "the group's topics. The evidence says what two fixes would leave: `if_deduplicated` (the list without "
-    "repeats: every queue has an owner, but the consumers that share the id still consume its queues twice) "
-    "and `if_unique` (a client id for each connection). The rule also covers groups that are not replayed: "
-    "what the ids do to their queues is then unknown, and the evidence names the reason. Consumers with one id "
-    "that use POP (with a share count) consume nothing twice, but nobody owns the shares of the other "
-    "positions either. Broadcasting consumers with one id on one machine share one offset file "
-    "(`LocalFileOffsetStore` builds its path from client id and group), and each overwrites what the other "
-    "wrote.",
-    decided_by="a broker of the topic lists a client id more than once. `PERSISTENT` (ERROR) if two snapshots at least "
-    "150 s apart show it, else `TRANSIENT` (INFO).",
+    meaning="Several connections of a group share a client id. Each consumes the queues of the id's first index, and "
+    "no consumer owns those of its other indexes. Consumers that pop consume nothing twice, but leave the same queues "
+    "unassigned. Broadcasting consumers on one machine overwrite each other's offset file. The evidence says what two "
+    "fixes would leave: `if_unique` (an id for each connection) and `if_deduplicated` (a list without duplicates).",
+    decided_by="A broker of the topic lists a client id more than once. `PERSISTENT` (ERROR) if two snapshots at least "
+    "150 s apart show it, else `TRANSIENT` (INFO). Also for groups that are not replayed.",
     causes={
         DuplicateCause.STALE_CONNECTION: Cause(
-            "the duplicate is transient, and all its connections come from one machine",
+            "transient, and all its connections come from one machine",
             "Do nothing if it ends by itself: after a reconnect, brokers list the old connection for up to 130 s.",
             commands=(CONNECTIONS,),
         ),
         DuplicateCause.CONTAINER_IDENTITY: Cause(
-            "the id is `ip@pid`, and one of the clients builds its id that way (Java < 4.9.0, Go, C++, Python)",
+            "the id is `ip@pid`, as Java < 4.9.0, Go, C++ and Python build it",
             "The client id is ip@pid, and containers can have the same IP and PID. Upgrade to a Java client ≥ 4.9.0, "
             "or give every consumer its own instanceName.",
             commands=(CONNECTIONS,),
@@ -190,27 +184,26 @@ RULE = Rule(
         DuplicateCause.FRAMEWORK_NAME: Cause(
             "the instanceName holds an address and a PID (rocketmq-spring before 2.2.1), or ends with a bar and a PID "
             "(Spring Cloud Alibaba)",
-            "The framework builds the client id from an address or a name and the process id, and containers can have "
-            "the same IP and PID. Upgrade it (rocketmq-spring to 2.2.1 or later), or set a unique instanceName for "
-            "every consumer, for example the pod name.",
+            "The framework builds the client id from an address or name and the process id, which containers can "
+            "share. Upgrade rocketmq-spring to 2.2.1 or later, or set a unique instanceName, for example the pod "
+            "name.",
             commands=(CONNECTIONS,),
         ),
         DuplicateCause.FIXED_INSTANCE_NAME: Cause(
-            "the id has any other instanceName: somebody set it",
-            "Several consumers have the same instanceName. Leave it unset, or make it unique, for example by using the "
-            "pod name.",
+            "any other instanceName: somebody set it",
+            "Several consumers have the same instanceName. Leave it unset, or make it unique, for example the pod "
+            "name.",
             commands=(CONNECTIONS,),
         ),
         DuplicateCause.CLONED_PROCESS: Cause(
-            "the id has the instanceName `pid#nanoTime`, and the duplicate is persistent",
-            "Several connections have the same process id and start time. Look for a process that was cloned or "
-            "restored from a snapshot, and for code that gives one id to several clients.",
+            "the instanceName is `pid#nanoTime`, and the duplicate is persistent",
+            "Several connections have the same process id and start time. Check for a cloned or restored process, and "
+            "for code that gives one id to several clients.",
             commands=(CONNECTIONS,),
         ),
     },
-    example="`payment-service`, from 02:07:05 to 02:17:26: two consumers share the client id `172.17.0.1@1`, nobody "
-    "owns queues 4–7 of `payments`, and about 6,100 messages pile up. With CONSISTENT_HASH (`tick-service`) no "
-    "queue loses its owner: the share of the id grows and is consumed twice.",
+    example="`payment-service`, from 02:07:05 to 02:17:26: two consumers share the client id `172.17.0.1@1`, queues "
+    "4–7 of `payments` are unassigned, and the backlog reaches about 6,100 messages.",
     hits=hits,
     severity=severity,
     probable_cause=probable_cause,

@@ -96,7 +96,7 @@ def known_total(messages: Matrix) -> int | None:
 
 def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | None:
     """The highest `backlog_max` of several findings, each given with its `unknown_queues`; None: unknown, also where it
-    is 0 beside unknown queues.
+    is 0 alongside unknown queues.
     """
     backlogs = list(findings)
     highest = max((messages for messages, _ in backlogs if messages is not None), default=None)

@@ -11,12 +11,11 @@ from spark_jobs.domain.rules.rule import Cause
 
 FILTERED = "FILTERED"
 FILTERED_OUT = Cause(
-    "the group subscribes to some messages of the topic only, and nothing shows that a consumer hangs: its last client "
-    "snapshots show fresh pulls of the queue, nothing cached and no failure. Or its clients are not Java, and client "
-    "snapshots are not recorded (INFO)",
-    "The waiting messages may all be ones that the group does not subscribe to. Some clients, such as "
-    "rocketmq-client-go before its pull request 834, commit an offset only when a message of theirs arrives: upgrade "
-    "them. If client snapshots are not recorded, record them to see whether the client pulls.",
+    "the group subscribes to some messages only, and its client snapshots show no sign that it hangs; or it has no "
+    "Java clients and no client snapshots (INFO)",
+    "The waiting messages may all be ones that the group does not subscribe to. Clients such as rocketmq-client-go "
+    "before its pull request 834 commit only when a message of theirs arrives: upgrade them. Record client snapshots "
+    "to see whether the client pulls.",
 )
 _JAVA = "JAVA"
 

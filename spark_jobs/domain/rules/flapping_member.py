@@ -109,14 +109,11 @@ def _hit(cause: FlappingCause, subject: str, joins: int, leaves: int, changes: S
 RULE = Rule(
     name=NAME,
     headline="{subjects} {subjects:keeps|keep} joining and leaving {groups}",
-    meaning="One member keeps joining and leaving, and the group's queues change owners every time. `measures`: "
-    "`comings` (how often it joined), `goings` (how often it left), `queues_moved` in those rebalances over "
-    "all topics, `least_moves` (the fewest queues that had to move for the same shares) and their ratio. "
-    "`parties` lists the client ids.",
-    decided_by="a client id that joined and left at least `flapping_times` (3) times in the step and its look-back; or "
-    "a machine (the text before `@` in the id) from which that many new ids joined and left, as a Java "
-    "client ≥ 4.9 has a new id after each restart. If a machine runs several members at once, each must do "
-    "so that often: restarting them in turn is a deployment.",
+    meaning="One member keeps joining and leaving, and the group's queues change owners every time. Measures: "
+    "`comings`, `goings`, `queues_moved` over all topics, `least_moves` (the minimum for the same allocation) and "
+    "their ratio. `parties` lists the client ids.",
+    decided_by="A client id joined and left at least `flapping_times` (3) times in the step and its look-back. Or that "
+    "many new ids from one machine did: Java clients ≥ 4.9 have a new id after each restart.",
     causes={
         FlappingCause.SAME_ID: Cause(
             "the client id stays the same",
@@ -124,12 +121,12 @@ RULE = Rule(
             "its garbage collection pauses.",
         ),
         FlappingCause.NEW_ID_EACH_TIME: Cause(
-            "the client id is a new one each time: the process restarts",
-            "The process restarts again and again. Check its exit code, and look for out-of-memory kills and failing "
-            "liveness probes.",
+            "the client id is new each time: the process restarts",
+            "The process restarts again and again. Check its exit code, out-of-memory kills and failing liveness "
+            "probes.",
         ),
     },
-    example="`flapper`: `10.31.92.2` leaves and joins again every 25 s, six times from 02:12:19 to 02:16:56; each time "
-    "the other member takes all 16 queues and gives half of them back.",
+    example="`flapper`: `10.31.92.2` leaves and joins every 25 s, six times; each time all 16 queues move to the other "
+    "member, and half of them back.",
     hits=hits,
 )

@@ -70,30 +70,27 @@ RULE = Rule(
     headline="{subjects} in {groups} {subjects:has|have} reached {subjects:its cache limit|their cache limits} and "
     "{subjects:stops|stop} pulling {queues}",
     meaning="A client has cached so many messages of a queue that it stops pulling (flow control): the consumer is "
-    "slow, not the broker. One finding per client, topic and limit. Measures of the worst queue: "
-    "`cached_count` (messages), `cached_mib` (MiB), `cached_span` (offsets from the oldest to the newest), and the "
-    "`limit` that the queue has reached.",
-    decided_by="two successive snapshots of the client show the queue above a limit of the client: "
-    "`pullThresholdForQueue`, `pullThresholdSizeForQueue` or, for concurrent consumers, at least "
-    "`consumeConcurrentlyMaxSpan`. For a client that does not report them, the configured `cached_messages` (1000), "
-    "`cached_mib` (100) and `cached_span` (2000) apply, which are the client's defaults. A finding of CACHED_SPAN "
-    "begins when the message that is the oldest became the oldest. WARN.",
+    "slow, not the broker. Measures of the worst queue: `cached_count`, `cached_mib`, `cached_span` (offsets from "
+    "oldest to newest), and the `limit` that it reached.",
+    decided_by="Two successive client snapshots show the queue above the client's limit: `pullThresholdForQueue`, "
+    "`pullThresholdSizeForQueue` or `consumeConcurrentlyMaxSpan`; by default the configured `cached_messages` (1000), "
+    "`cached_mib` (100) and `cached_span` (2000). WARN.",
     causes={
-        ThrottleCause.CACHED_MESSAGES: Cause("the client has cached more messages of the queue than it may", _SLOWER),
+        ThrottleCause.CACHED_MESSAGES: Cause("too many messages of the queue", _SLOWER),
         ThrottleCause.CACHED_SIZE: Cause(
-            "the client has cached more MiB of the queue than it may",
+            "too many MiB of the queue",
             f"{_SLOWER} If single messages are large, raise pullThresholdSizeForQueue.",
         ),
         ThrottleCause.CACHED_SPAN: Cause(
-            "the oldest cached message is as far behind the newest as it may be",
-            "One old message is not finished, while newer ones of the queue are done, and the client pauses. The "
-            "listener as a whole is not slow. Take a thread dump to see whether a listener call hangs, and restart the "
-            "client. The messages behind the old one are consumed again.",
+            "the oldest cached message is too far behind the newest",
+            "One old message is not finished, while newer ones are done: the listener as a whole is not slow. Take a "
+            "thread dump to see whether a listener call hangs, and restart the client. The messages behind the old one "
+            "are consumed again.",
             commands=(THREAD_DUMP,),
         ),
     },
-    example="`legacy-import`: the slow consumer `10.31.83.1@…` has cached more than 200 messages of each of its two "
-    "queues from 02:06:16 on (the recorded clients set `pullThresholdForQueue` to 200).",
+    example="`legacy-import`: `10.31.83.1@…` has cached more than 200 messages (its `pullThresholdForQueue`) of each "
+    "of its two queues from 02:06:16 on.",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
     follows=(

@@ -47,30 +47,22 @@ def _ghost_hits(interval: RebalanceInterval, client_id: str, time: Time, seconds
 RULE = Rule(
     name=NAME,
     headline="{subjects} {subjects:is|are} listed in {groups}, but {subjects:has|have} no consumer there: "
-    "nobody consumes {subjects:its|their} queues",
-    meaning="Brokers list a client as a member of the group, so it gets queues, but its process has no consumer of the "
-    "group any more: nobody consumes them. Its consumer was shut down, and the broker did not get the request to "
-    "unregister it, while the process is still connected for its other groups or its producers. Brokers before 5.5.1 "
-    "then keep the member for as long as that connection lives: groups that one heartbeat has registered share the "
-    "time of their last heartbeat there (RocketMQ issue #10435). Later ones remove it after 120 s, unless the client "
-    "sends heartbeats of version 2 (`useHeartbeatV2`). One finding per client, over all the group's topics; the "
-    "evidence names the queues, and the client's connections with its version. The client's other groups are not known "
-    "here: `rebalance-audit clients` finds them by its id.",
-    decided_by="brokers list the client, the replayed allocation gives it queues, and for `silent_after_seconds` "
-    "(60 s) its client snapshots, two at least, say that it has no consumer of the group (`in_group` is false). A "
-    "process knows a consumer that starts before brokers hear of it, and one that is shut down is listed until each "
-    "broker in turn has removed it: for milliseconds, or 3 s where one does not answer. INFO if nothing was produced "
-    "to the queues and no backlog is known.",
+    "{subjects:its|their} queues are not consumed",
+    meaning="Brokers list a client as a member of the group, but its process has no consumer of the group any more, so "
+    "its queues are not consumed. The broker missed the request to unregister it, while the process stays connected "
+    "for other groups. Brokers before 5.5.1 keep such a member as long as that connection lives (RocketMQ issue "
+    "#10435); later ones for 120 s, unless the client uses `useHeartbeatV2`. `rebalance-audit clients` finds its other "
+    "groups.",
+    decided_by="The client has queues, and for `silent_after_seconds` (60 s) at least two client snapshots show no "
+    "consumer of the group.",
     causes={
         NOT_IN_GROUP: Cause(
             "the client answers that the group does not exist in it",
-            "Restart that process: brokers remove the member as soon as its connection is closed. Upgrade brokers to "
-            "5.5.1 or later, so that a lost request costs about two minutes. Until then give consumers that are shut "
-            "down while their process keeps running instanceNames of their own: each then has its own connection, "
-            "which is closed with it.",
+            "Restart that process: brokers remove the member when its connection is closed. Upgrade brokers to 5.5.1 "
+            "or later. Until then give consumers that are shut down in a running process a separate instanceName, so "
+            "that each has its own connection.",
         ),
     },
-    example="none: no consumer is shut down in a process that keeps running.",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
     spreads_by=own_client,

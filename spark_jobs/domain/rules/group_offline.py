@@ -69,13 +69,10 @@ def _queues(step: AuditedStep, start: int, end: int) -> list[QueueEvidence]:
 RULE = Rule(
     name=NAME,
     headline="No consumer of {groups} is connected",
-    meaning="No consumer of the group is connected, while its topics receive messages or have a backlog. One finding "
-    "per group; `measures` say how many messages were produced (`produced`) and how many were waiting "
-    "(`backlog_end`), as far as is known.",
-    decided_by="no broker lists a member, whether or not it hosts a topic of the group; snapshots show it for longer "
-    "than a restart takes (50 s), and offset readings of that time show messages. Unknown offsets are no evidence: "
-    "such a group has no finding of this rule, but its queues are still UNASSIGNED_QUEUE. The rule does not apply to "
-    "BROADCASTING, to POP without recorded request modes, or while unseen members consume (MEMBERS_UNSEEN). ERROR.",
+    meaning="No consumer of the group is connected, while its topics receive messages or have a backlog. Measures, as "
+    "far as known: messages `produced`, and those that wait (`backlog_end`).",
+    decided_by="No broker lists a member for longer than a restart takes (50 s), and offset samples of that time show "
+    "messages. Not applied to BROADCASTING, to POP without recorded request modes, or to MEMBERS_UNSEEN. ERROR.",
     causes={
         NOBODY_CONNECTED: Cause(
             "no broker lists a connection of the group",

@@ -49,29 +49,26 @@ def _cause(load: MemberLoad) -> str:
 RULE = Rule(
     name=NAME,
     headline="{subjects} of {groups} {subjects:owns|own} no queue",
-    meaning="The member owns no queue of any topic that it subscribes to. Retry topics do not count (they usually have "
-    "one queue per broker).",
-    decided_by="the replayed allocation, while all brokers of the topic list the same members, for "
-    "`persistent_after_seconds` or longer: brokers list the connection of a process that died for up to 130 s. WARN: "
-    "the member is wasted, but nothing breaks.",
+    meaning="The member owns no queue of any topic that it subscribes to, except retry topics. WARN: nothing breaks.",
+    decided_by="The replayed allocation shows it for `persistent_after_seconds`: brokers list a process that died for "
+    "up to 130 s.",
     causes={
         MORE_MEMBERS_THAN_QUEUES: Cause(
-            "the group has more client ids than the topic has queues",
+            "more client ids than queues",
             "The group has more members than queues, so more consumers cannot help. Stop the surplus consumers, or add "
             "queues.",
         ),
         PUSHED_OUT_BY_DUPLICATES: Cause(
-            "the group has more connections than the topic has queues, but no more client ids",
-            "Connections that share a client id fill the list of members, so that no queue is left for this member. "
-            "Give every consumer its own client id.",
+            "more connections than queues, but not more client ids",
+            "Connections that share a client id leave no queue for this member. Give every consumer its own client id.",
         ),
         LEFT_OUT_BY_STRATEGY: Cause(
-            "there are enough queues, but the strategy gives this member none",
+            "enough queues, but the strategy gives this member none",
             "The strategy gives this member no queue. With CONSISTENT_HASH, raise virtualNodeCnt; otherwise check the "
             "rooms and the configured queue lists.",
         ),
     },
-    example="`inventory-service`: three members share two queues, so the third is idle for the whole recording.",
+    example="`inventory-service`: three members share two queues, so the third is idle.",
     hits=hits,
     follows=(
         Follows(duplicate_client_id.NAME, everything, (PUSHED_OUT_BY_DUPLICATES,)),

@@ -206,47 +206,38 @@ RULE = Rule(
     name=NAME,
     headline="Members of {groups} have uneven shares of queues or messages",
     detail=_detail,
-    meaning="One member owns at least two queues more than another, in one topic or over all topics of the group "
-    "except retry topics. `parties` are the numbers of queues with the clients that own that many, when the "
-    "difference was greatest (`most_queues`, `fewest_queues`). Or one member consumes far more messages than "
-    "another, and not because it owns more queues: `parties` are then these two members, and the measures are "
-    "`most_consumed` and `least_consumed`, in messages over the step.",
-    decided_by="the replayed allocation, while all brokers of the topic list the same members. A member does not count "
-    "for a topic that it does not subscribe to, and topics consumed by POP are not judged, as nobody knows "
-    "how much each member gets. WARN if the busiest member owns more queues than twice those of the least "
-    "busy one plus two, or has nearly all its threads busy while that one has not (`client_ids` name it), else INFO; "
-    "otherwise always INFO for a hash ring, and while consumers share a client id. "
-    "`UNEQUAL_TRAFFIC` compares the members that consumed most and least over all topics, of those that "
-    "owned queues during all of the group's time in the step (± `max_gap`): the one consumed at least "
-    "`skew_ratio` (2.0) times as many messages as the other, each of its queues received at least that many "
-    "times as many, and at least `skew_messages_per_queue` (100). So a member that is slow, catches up, or "
-    "owns one more queue is not the reason for a finding. Members with a queue whose consumption is unknown "
-    "(never committed, not read, or with several owners) are left out, and so are messages produced while "
-    "brokers disagreed. INFO: the messages are consumed.",
+    meaning="One member owns at least two queues more than another, in one topic or over all topics except retry "
+    "topics (`most_queues`, `fewest_queues`; `parties`: numbers of queues with their clients). Or one member consumes "
+    "far more messages without owning more queues (`most_consumed`, `least_consumed`).",
+    decided_by="The replayed allocation shows it; not for POP. WARN if the busiest member owns more than twice the "
+    "queues of the least busy one plus two, or has nearly all its threads busy while that one has not; else INFO, as "
+    "always for a hash ring or a shared client id. `UNEQUAL_TRAFFIC` (INFO): of two members with queues for the whole "
+    "step, one consumed `skew_ratio` (2.0) times as much, in all and per queue, and at least `skew_messages_per_queue` "
+    "(100).",
     causes={
         ImbalanceCause.HASH_RING: Cause(
             "CONSISTENT_HASH",
-            "A hash ring never divides queues evenly. Raise virtualNodeCnt for more even shares, or use AVG.",
+            "A hash ring never divides queues evenly. Raise virtualNodeCnt to even them out, or use AVG.",
         ),
         ImbalanceCause.ROOMS: Cause(
-            "MACHINE_ROOM_NEARBY: the rooms differ in queues per client",
+            "MACHINE_ROOM_NEARBY: rooms differ in queues per client",
             "The rooms differ in their number of queues per client. Start consumers in the rooms with more queues, or "
-            "spread the queues over the rooms as the consumers are.",
+            "spread the queues like the consumers.",
         ),
         ImbalanceCause.CONFIGURED: Cause(
-            "CONFIG: the configured lists differ in length",
+            "CONFIG: the lists differ in length",
             "The configured lists differ in length. Even them out if that is not intended.",
         ),
         ImbalanceCause.REMAINDERS: Cause(
-            "over all topics: AVG and AVG_BY_CIRCLE give the remainder of every topic to the first client ids",
-            "The remainder of every topic goes to the same members. Choose numbers of queues that are multiples of the "
-            "number of members, or use one group per topic. One more member may even the shares out, too.",
+            "AVG and AVG_BY_CIRCLE give the remainder of every topic to the first client ids",
+            "The remainder of every topic goes to the same members. Make the number of queues a multiple of the number "
+            "of members, or use one group per topic.",
         ),
         ImbalanceCause.UNEQUAL_TRAFFIC: Cause(
-            "over all topics: the queues of one member get far more messages than those of another",
-            "If the group has a PRODUCER_SKEW finding, this is its consequence: spread the keys over more queues. "
-            "Otherwise busy topics have fewer queues than the group has members, and the first client ids get them "
-            "all: give those topics more queues, or a group of their own. More consumers do not help.",
+            "the queues of one member get far more messages than another's",
+            "More consumers do not help. If the group has a PRODUCER_SKEW finding, spread the keys over more queues. "
+            "Otherwise busy topics have fewer queues than the group has members: give those topics more queues, or a "
+            "separate group.",
         ),
     },
     example="`near-service`: `b-1` alone owns the queues of broker-b, while `a-1` and `a-2` share those of broker-a.",

@@ -40,11 +40,11 @@ def severity(_: Condition) -> str:
 RULE = Rule(
     name=NAME,
     headline="{subjects} in {groups} {subjects:pulls|pull} seldom, as {subjects:its|their} pullInterval says",
-    meaning="The client is set to wait longer between two pulls of a queue (`pull_interval_ms`) than a queue may be "
-    "idle. Its rebalance then drops the queue and takes it again, which pulls once. So the client pulls one batch of "
-    "each queue about every `pull_idle_seconds`, whatever the interval is. It is the reason of any lag of the client.",
-    decided_by="the client reports a `pullInterval` above `pull_idle_seconds` (120 s). Source: "
-    "RebalanceImpl.updateProcessQueueTableInRebalance, ProcessQueue.isPullExpired.",
+    meaning="The client waits longer between two pulls of a queue (`pull_interval_ms`) than a queue may be idle. Its "
+    "rebalance drops the queue and takes it again, so it pulls one batch about every `pull_idle_seconds`, whatever the "
+    "interval is.",
+    decided_by="The client reports a `pullInterval` above `pull_idle_seconds` (120 s). Source: "
+    "ProcessQueue.isPullExpired.",
     causes={
         ABOVE_IDLE_LIMIT: Cause(
             "`pullInterval` is above `pull_idle_seconds`",
@@ -52,7 +52,6 @@ RULE = Rule(
             "consumeThreadMax and pullBatchSize.",
         )
     },
-    example="none",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
     severity=severity,

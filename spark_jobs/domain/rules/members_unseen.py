@@ -36,28 +36,21 @@ RULE = Rule(
     name=NAME,
     headline="No broker lists the consumers of {groups}, and it is not offline",
     meaning="No broker lists a connection of the group, but the group is not offline: clients of a cluster-mode proxy "
-    "(gRPC and remoting) register with the proxy, so brokers do not know them. Ownership is not replayed, as "
-    "the members are unknown; lag and verdicts are judged as in any group. One finding per group and cause, "
-    "INFO.",
-    decided_by="no broker lists a member, and either a proxy that was asked (`proxy host:port` in "
-    "membership_snapshots) lists a connection of the group, or committed offsets advance in at least two "
-    "rounds of the recorder. If the group `CID_DefaultHeartBeatSyncerTopic` shows a proxy in the cluster "
-    "and the group was not seen to connect to brokers, offsets that say nothing suffice (never committed, "
-    "as may happen with POP, or no messages produced). The condition ends when no offset advances for "
-    "`stalled_after_seconds` while messages are produced: the group is offline from the last advance on.",
+    "register with the proxy only. Ownership is not replayed; lag and verdicts are as in any group. INFO.",
+    decided_by="No broker lists a member, and a recorded proxy lists one, or committed offsets advance in two rounds "
+    "of the recorder. It ends if no offset advances for `stalled_after_seconds` while messages are produced: the group "
+    "is then offline.",
     causes={
         Reason.CONSUMED_THROUGH_PROXY: Cause(
             "the cluster has a proxy",
-            "The proxies know the members: `rebalance-audit explain` shows them if the group's consumer connections "
-            "are recorded from every proxy, too (on its remoting port). The proxies are the connections of "
-            "CID_DefaultHeartBeatSyncerTopic.",
+            "The proxies know the members: record the group's consumer connections from every proxy, too (on its "
+            "remoting port). The proxies are the connections of CID_DefaultHeartBeatSyncerTopic.",
         ),
         Reason.CONSUMED_BY_UNSEEN: Cause(
-            "no proxy was seen in the cluster",
+            "no proxy is known",
             "A consumer that no recorded broker lists commits offsets. Record the consumer connections of every "
-            "broker, and the group CID_DefaultHeartBeatSyncerTopic, whose connections are the proxies.",
+            "broker, and of CID_DefaultHeartBeatSyncerTopic, whose connections are the proxies.",
         ),
     },
-    example="none: the cluster of this recording has no proxy.",
     hits=hits,
 )

@@ -91,33 +91,26 @@ RULE = Rule(
     headline="Brokers list different members of {groups}",
     detail=_detail,
     broker=_broker,
-    meaning="The brokers that host a topic list different members of the group. Each client asks a random one of them, "
-    "so the clients disagree for as long as this lasts: some queues are consumed twice, others by nobody. One "
-    "finding per group and topic, except retry topics; `parties` are the brokers with the client ids that each "
-    "listed at the start. `changes` (LIST_CHANGES only): how often one broker's list changed.",
-    decided_by="the brokers of the topic list different members, and snapshots of two of them show it until later than "
-    "a group takes to agree plus the next heartbeats (50 s). A list that a single snapshot shows differs from another "
-    "broker's if that broker's snapshots before and after it say the same. Lists that agree for less than 50 s plus "
-    "one cadence do not end it, if they differ `flapping_times` (3) times or more. Where they list the same ids, but "
-    "some more often, as a broker does with a stale connection for up to 130 s, they must show it for 150 s. A broker "
-    "that lists no member does not count while another lists some. ERROR.",
+    meaning="Brokers of a topic list different members of the group. Each client asks a random broker, so some queues "
+    "are consumed twice and others by no consumer. `parties` are the brokers with the client ids that each listed at "
+    "the start; `changes` (LIST_CHANGES): how often one list changed.",
+    decided_by="Snapshots of two brokers differ for longer than a group takes to agree plus the next heartbeats (50 "
+    "s), or 150 s if only in duplicates. Shorter agreements do not end it, if lists differ `flapping_times` (3) times. "
+    "A broker that lists no member does not count while another lists some. ERROR.",
     causes={
         BROKERS_DISAGREE: Cause(
-            "two brokers of the topic list different client ids",
-            "Every client must send heartbeats to every broker that hosts the topic. Look for clients that cannot "
-            "reach one of the brokers, a name server whose route lacks one, an "
-            "overloaded broker, or half-open connections.",
+            "two brokers list different client ids",
+            "Every client must send heartbeats to every broker of the topic. Check for clients that cannot reach a "
+            "broker, a name server whose route lacks one, an overloaded broker, or half-open connections.",
             commands=(CONNECTIONS_OF_A_BROKER,),
         ),
         LIST_CHANGES: Cause(
-            "the list of one broker changes at least `flapping_times` (3) times more often than that of another one",
-            "The broker drops its clients' connections and accepts them again. Each time, it has the group rebalance, "
-            "and clients may begin its queues at an old offset. Look at the load, pauses and network of the broker "
-            "that lists fewer, and at its clients' logs: heartbeats that time out (3 s) close a connection. A restart "
-            "of the broker ends it.",
+            "one broker's list changes at least `flapping_times` (3) times more often than another's",
+            "The broker keeps dropping its clients' connections, and the group rebalances each time. Check the load, "
+            "pauses and network of the broker that lists fewer, and its clients' logs: heartbeats that time out (3 s) "
+            "close a connection. A restart of the broker ends it.",
             commands=(CONNECTIONS_OF_A_BROKER,),
         ),
     },
-    example="none: after broker-b came back, it listed only some members for up to 20 s, until their heartbeats.",
     hits=hits,
 )

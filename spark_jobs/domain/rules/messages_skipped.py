@@ -62,8 +62,8 @@ class _Skip(NamedTuple):
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One hit per (interval, queue, jump), from the reading that shows it, for a cadence; one condition per topic and
-    cause.
+    """One hit per (interval, queue, jump), from the reading that shows it, for a collection interval; one condition per
+    topic and cause.
     """
     by_hand = pulling_by_hand(step)
     for progress in step.progress:
@@ -206,56 +206,47 @@ def _detail(finding: Finding) -> str:
 
 RULE = Rule(
     name=NAME,
-    headline="Consumer offsets of {groups} jumped over messages that nobody consumed in {queues}",
+    headline="Consumer offsets of {groups} jumped over messages that were not consumed in {queues}",
     detail=_detail,
     meaning="The consumer offset of a queue went forward over messages that the group's listeners did not get. The "
-    "backlog is gone, but its messages were not processed. The measures are those of the queue with most of them: "
-    "`skipped` messages, `skipped_together` in all queues at that reading, and the new `consumer_offset`.",
-    decided_by="two readings within `max_gap`, the later one with an offset that is higher by more than "
-    "`rewind_tolerance` than any before. LOST: it is the broker's oldest offset, and the offset before is below that. "
-    "Else it is ten times the mean of the queue's other readings or more, and the owner's client snapshots show that "
-    "it did not consume the queue while the offset was the same, and fewer messages of the topic than the jump in the "
-    "minute around it; or the group had no member. A client without snapshots may have consumed them, unless all "
-    "queues with a backlog, two at least, jump at one reading, from offsets that moved, by a hundred times their pace: "
-    "then both are possible. BEGAN_AT_END: messages came for `stalled_after_seconds` while the group had committed "
-    "offsets of other queues of the topic and none of this one; its first offset is at the end that it had at the "
-    "sample before or later, and so many messages are more than twice what any other queue moved meanwhile. "
-    "The rule does not apply to groups with a filter, whose offsets jump over messages of others, to POP, or while a "
-    "broker reports CONSUME_ACTIVELY.",
+    "backlog is gone, but its messages were not processed. Measures of the worst queue: `skipped`, the new "
+    "`consumer_offset`, and `skipped_together` in all queues of that sample.",
+    decided_by="Between two samples the offset rises above all before by more than `rewind_tolerance`: to the broker's "
+    "oldest offset; or by ten times the queue's pace, while client snapshots show that the owner did not consume, or "
+    "no member was there. If clients do not report, all queues with a backlog must jump by a hundred times their pace. "
+    "`BEGAN_AT_END`: messages came for `stalled_after_seconds` before the first offset. Not applied to filters, POP or "
+    "CONSUME_ACTIVELY.",
     causes={
         SkipCause.LOST: Cause(
-            "the offset landed at the oldest message that the broker has, above the offset before (ERROR)",
-            "The broker deleted messages before the group consumed them, and they are gone. Process them again from "
-            "their source. Raise fileReservedTime or the broker's disk space, and look why the group was behind.",
+            "the offset landed on the broker's oldest message (ERROR)",
+            "The broker deleted these messages before the group consumed them. Process them again from their source. "
+            "Raise fileReservedTime or the broker's disk space, and find out why the group was behind.",
         ),
         SkipCause.RESET_FORWARD: Cause(
-            "all queues with a backlog, two at least, jumped at one reading, or the group had no member (WARN)",
+            "all queues with a backlog jumped at one sample, or the group had no member (WARN)",
             "Somebody reset the offset to a later time, or skipped the backlog (`resetOffsetByTime`, "
             "`skipAccumulatedMessage`). If that was not intended, reset the group to a time before the oldest of "
             "them: the broker still has them.",
         ),
         SkipCause.COMMITTED_UNREAD: Cause(
             "otherwise, if the owner reports that it did not consume them (ERROR)",
-            "Look for lost messages: the client committed an offset behind messages that its listener did not finish "
-            "(an orderly Go listener that suspends the queue, for example), or somebody reset the queue. Compare with "
-            "what the listener processed, and reset the group to a time before the oldest of them to get them again.",
+            "Check for lost messages: the client committed past messages that its listener did not finish (an orderly "
+            "Go listener that suspends the queue, for example), or somebody reset the queue. Compare with what the "
+            "listener processed, and reset the group to a time before the oldest of them.",
         ),
         SkipCause.SKIPPED_OR_CONSUMED: Cause(
-            "all queues with a backlog jumped at one reading by a hundred times their pace, and clients do not report "
-            "whether they consumed these messages (WARN)",
-            "Either somebody reset the offset to a later time, or skipped the backlog (`resetOffsetByTime`, "
-            "`skipAccumulatedMessage`), or the consumers suddenly became that fast. Ask who operated the group, and "
-            "compare with what the listeners processed. Record the clients' running info: it tells which.",
+            "all queues with a backlog jumped, and clients do not report what they consumed (WARN)",
+            "Either somebody skipped the backlog (`resetOffsetByTime`, `skipAccumulatedMessage`), or the consumers "
+            "suddenly became that fast. Ask who operated the group, and compare with what the listeners processed. "
+            "Record the clients' running info: it shows which.",
             headline="Consumer offsets of {groups} jumped in {queues}: messages were skipped, or consumed very fast",
         ),
         SkipCause.BEGAN_AT_END: Cause(
-            "the group never committed the queue while messages came, and its first offset is at their end (WARN)",
-            "The group began these queues at their end, and nobody got the messages before: a client begins a queue "
-            "without an offset at its end (CONSUME_FROM_LAST_OFFSET, the default), as after a topic was extended to a "
-            "new broker while the consumers were down or did not reach it. Reset the group in these queues to the "
-            "time at which they were added. Extend topics while all consumers run.",
+            "the group's first offset of the queue is at its end, although messages came before (WARN)",
+            "The group began these queues at their end (CONSUME_FROM_LAST_OFFSET, the default), for example after a "
+            "topic was extended to a new broker while consumers were down. Reset the group in these queues to the time "
+            "at which they were added. Extend topics while all consumers run.",
         ),
     },
-    example="none",
     hits=hits,
 )

@@ -109,27 +109,21 @@ def _named(member: Member) -> str:
 RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} are incompatible clients",
-    meaning="Members of one group are clients whose languages or versions compute the group's strategy differently, "
-    "or consume in different message models. One finding per group and cause; `parties` are the languages and "
-    "version ordinals, or the message models, with their clients.",
-    decided_by="language and version of the connections, as the broker lists them; unknown ones do not count as "
-    "different (they are replayed by the rules of the current Java client). Message models: what the "
-    "clients report in their running info, where it was recorded; otherwise a broker whose message model of "
-    "the group changes and changes back while all clients of before stay (it is then unknown which client "
-    "has which).",
+    meaning="Members of one group are clients whose languages or versions compute the strategy differently, or that "
+    "use different message models. `parties` are the languages with version ordinals, or the message models, with "
+    "their clients.",
+    decided_by="Language and version as the broker lists them; unknown ones count as current Java. Message models as "
+    "the clients report them, or a broker whose message model changes and changes back while all clients stay.",
     causes={
         MixedClientsCause.DIFFERENT_MESSAGE_MODELS: Cause(
-            "one member consumes with BROADCASTING, another with CLUSTERING (ERROR)",
-            "A broadcasting consumer reads every queue and commits no offset to the broker, but still counts in the "
-            "allocation: nobody consumes the queues of its share for the group. Give each message model a group of its "
-            "own.",
+            "BROADCASTING and CLUSTERING (ERROR)",
+            "A broadcasting consumer gets assigned queues, but does not consume them for the group. Give each message "
+            "model a separate group.",
         ),
         MixedClientsCause.DIFFERENT_RULES: Cause(
-            "CONSISTENT_HASH or MACHINE_ROOM_NEARBY in Go and in another language, or MACHINE_ROOM in Go or Java ≤ "
-            "4.7.1 and in newer clients (ERROR if queues have several owners or none because of it, INFO if these "
-            "members and queues happen to fit)",
-            "These clients compute the same strategy differently, so queues are consumed twice or by nobody "
-            "(UNASSIGNED_QUEUE and DOUBLE_OWNED_QUEUE say which, as each client is replayed by its own rules). Use one "
+            "CONSISTENT_HASH or MACHINE_ROOM_NEARBY in Go and another language, or MACHINE_ROOM in Go or Java ≤ 4.7.1 "
+            "and newer clients (ERROR; INFO if no queue has several owners or none)",
+            "These clients compute the strategy differently, so queues are consumed twice or by no consumer. Use one "
             "language, upgrade Java clients to a version above 4.7.1, or switch to AVG.",
         ),
         MixedClientsCause.DIFFERENT_INSTANCE_NAMES: Cause(
@@ -138,6 +132,5 @@ RULE = Rule(
             "Finish the upgrade.",
         ),
     },
-    example="none: all clients are Java 5.4.0.",
     hits=hits,
 )

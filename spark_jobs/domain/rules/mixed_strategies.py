@@ -32,17 +32,17 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} use different allocation strategies",
-    meaning="Members of one group use different allocation strategies. Each computes its share by its own strategy, so "
-    "some queues are consumed twice and others by nobody (UNASSIGNED_QUEUE and DOUBLE_OWNED_QUEUE say which). "
-    "One finding per group; `parties` are the strategies with the clients that use them.",
-    decided_by="the strategy class that each client reports; for a custom class, the strategy that is configured for "
-    "it. A member that pops (`POP-AVG+2`) uses another strategy than a member that pulls. ERROR.",
+    meaning="Members of one group use different allocation strategies, so some queues are consumed twice and others by "
+    "no consumer (DOUBLE_OWNED_QUEUE and UNASSIGNED_QUEUE say which). `parties` are the strategies with their "
+    "clients.",
+    decided_by="Clients report different strategy classes, or one that pops and one that pulls. For a custom class the "
+    "configured strategy counts. ERROR.",
     causes={
         DIFFERENT_STRATEGIES: Cause(
             "two members use different strategies",
             "Members of the group use different allocation strategies: configure the same one on all of them.",
         ),
     },
-    example="`mixed-service`: two members use AVG and one uses AVG_BY_CIRCLE, for the whole recording.",
+    example="`mixed-service`: two members use AVG and one uses AVG_BY_CIRCLE.",
     hits=hits,
 )

@@ -187,42 +187,33 @@ def _hit(
 RULE = Rule(
     name=NAME,
     headline="{subjects} in {groups} {subjects:consumes nearly as much as it|consume nearly as much as they} can",
-    meaning="A member of the group is near the limit of what it can consume, as its client reports it: with a few more "
-    "messages a backlog grows. One finding per client and cause. Measures: `utilisation`, messages that "
-    "it receives as a part of what it can consume, in its worst minute, and the utilisation that each single "
-    "change would leave: `with_twice_the_threads`, `with_more_members` (as many as `more_members` says, so that this "
-    "client owns one queue fewer), `with_twice_the_queues`, `with_half_the_response_time`, "
-    "`with_no_pull_interval`. The advice names the best of them.",
-    decided_by="what clients measured over their last minute: in all client snapshots of `near_capacity_seconds` "
-    "(300 s), at least `near_capacity_percent` (80) of what the client can consume; WARN. By its threads: "
-    "response time × messages per second ÷ messages per call (`consumeMessageBatchMaxSize`), as a part of "
-    "its consume threads. By its pulls: messages per second of a queue, on average over its queues of the "
-    "topic, as a part of `pullBatchSize` (brokers return 32 at most) ÷ (`pullInterval` + pull RT). An orderly "
-    "consumer has one thread per queue. Messages per second are those consumed (successfully or not), or "
-    "pulled if that is more, and in the measures those produced if that is still more. `HOT_QUEUE`: "
-    "messages produced to one queue in a rebalance interval that lasts as long, where the average of the "
-    "member's queues of the topic is below the limit. Clients that do not report threads, batch sizes, pull "
-    "interval and response time are not judged. The rule also reports a consumer that works off a backlog at full "
-    "speed.",
+    meaning="A member is near the limit of what it can consume, as its client reports it: with a few more messages a "
+    "backlog grows. Measures: `utilisation` in its worst minute, and what each change would leave: "
+    "`with_twice_the_threads`, `with_more_members` (`more_members`: as many as take one queue from it), "
+    "`with_twice_the_queues`, `with_half_the_response_time`, `with_no_pull_interval`. The advice names the best "
+    "change.",
+    decided_by="All client snapshots of `near_capacity_seconds` (300 s) show at least `near_capacity_percent` (80) of "
+    "its capacity: by threads, response time × messages per second ÷ `consumeMessageBatchMaxSize`; by pulls, messages "
+    "per second of a queue of `pullBatchSize` (32 at most) ÷ (`pullInterval` + pull RT). Also at full speed on a "
+    "backlog. WARN.",
     causes={
         Bottleneck.LISTENER: Cause(
-            "its threads are busy nearly all the time; for an orderly consumer, the one thread of each queue",
+            "its threads are busy nearly all the time",
             "Give the client more consume threads (consumeThreadMin, consumeThreadMax), make the listener faster, or "
-            "add members while there are more queues than members, before a backlog grows.",
+            "add members while there are more queues than members.",
         ),
         Bottleneck.PULLS: Cause(
-            "pulls of its queues bring no more than it consumes",
-            "Lower pullInterval or raise pullBatchSize (up to 32, the most that brokers return by default), or add "
-            "queues, before a backlog grows.",
+            "pulls bring no more than it consumes",
+            "Lower pullInterval, raise pullBatchSize (up to 32, the most that brokers return by default), or add "
+            "queues.",
         ),
         Bottleneck.HOT_QUEUE: Cause(
-            "one queue receives nearly as much as its owner can consume of a queue, and its other queues do not",
-            "A queue has one owner, so more consumers cannot help. Spread the keys over more queues, before a backlog "
-            "grows.",
+            "one queue receives nearly what its owner can consume of a queue; its other queues do not",
+            "A queue has one owner, so more consumers cannot help. Spread the keys over more queues.",
         ),
     },
-    example="`legacy-import`: `10.31.83.1@…` has one thread that takes 400 ms, so it can consume 2.5 messages per "
-    "second, and receives 3.9: 157 %, with twice the threads 78 %. It follows from SLOW_LISTENER.",
+    example="`legacy-import`: `10.31.83.1@…` can consume 2.5 messages per second, and receives 3.9: 157 %, with twice "
+    "the threads 78 %.",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
     follows=(

@@ -91,34 +91,29 @@ def _detail(finding: Finding) -> str:
 RULE = Rule(
     name=NAME,
     headline="{groups} skips messages of {queues}, because its offsets are those of a former life of the topic",
-    meaning="The committed offset of a queue is beyond the queue's end, so nobody consumes the messages below. A "
-    "broker keeps a group's offsets when its topic is deleted, and the queues of the topic begin with 0 when it is "
-    "created again. A client that starts when the new end is above the old offset begins there. One finding per group, "
-    "topic and cause. `beyond_end` counts the messages by which the offsets are beyond the end; `skipped` those from "
-    "the oldest message up to the old offsets, once the group has committed above them.",
-    decided_by="two samples with the same offset that show the end below it by more than `rewind_tolerance` (64 at "
-    "least). WARN while the offset stands, also after the end has passed it, from `persistent_after_seconds` (150 s) "
-    "on: a broker corrects the offset of a client that runs. ERROR when the group commits above it. INFO if the offset "
-    "goes back: the group then begins with the new messages. The rule does not apply if the end "
-    "fell because another process serves the broker, or if it jumps back: the messages are then the same ones.",
+    meaning="The committed offset of a queue is beyond the queue's end, so the messages below it are not consumed. "
+    "Brokers keep a group's offsets when its topic is deleted, and a topic that is created again begins with 0. "
+    "Measures: `beyond_end`, the messages up to the old offset; `skipped`, those that the group has since passed "
+    "over.",
+    decided_by="Two samples with the same offset show the end below it by more than `rewind_tolerance`. WARN from "
+    "`persistent_after_seconds` (150 s) on; ERROR when the group commits above it; INFO if the offset goes back. Not "
+    "applied if another process serves the broker.",
     causes={
         FORMER_LIFE: Cause(
-            "the topic was deleted and created again, its broker lost the messages and kept the offsets, or the "
-            "offsets were copied from elsewhere",
-            "Reset the group to the earliest offset (`mqadmin resetOffsetByTime` with a time before the topic was "
-            "created): the broker still has the messages. To delete a topic for good, delete the offsets of its "
-            "groups, too.",
+            "the topic was deleted and created again, its broker lost the messages but kept the offsets, or offsets "
+            "were copied from elsewhere",
+            "Reset the group to the earliest offset (`mqadmin resetOffsetByTime`): the broker still has the messages. "
+            "To delete a topic for good, delete the offsets of its groups, too.",
             commands=(RESET_TO_EARLIEST,),
         ),
         COMMITTED_AHEAD: Cause(
-            "the offset before was within the queue, whose end has not fallen since",
+            "the offset before was within the queue, whose end has not fallen",
             "A client or an operator committed an offset that the queue did not have yet: a client that counts wrongly "
-            "(C++: rocketmq-client-cpp issue #79), an offset of another queue or cluster, or one set by hand. Reset "
-            "the group to the time before it, as the broker still has the messages.",
+            "(C++: rocketmq-client-cpp issue #79), an offset of another queue, or one set by hand. Reset the group to "
+            "the time before it: the broker still has the messages.",
             headline="{groups} skips messages of {queues}, because it committed offsets beyond their end",
         ),
     },
-    example="none",
     hits=hits,
     detail=_detail,
 )

@@ -118,23 +118,20 @@ def _is_orderly(step: AuditedStep, client_id: str, stand: Unconsumed) -> bool:
 RULE = Rule(
     name=NAME,
     headline="One message holds back the offset of {queues} in {groups}, while the client consumes the queue",
-    meaning="One unfinished message holds back the committed offset of its queue. A concurrent consumer commits the "
-    "offset of its oldest unfinished message, although the client consumes the messages behind it. The backlog that "
-    "brokers show is not real. After a restart the client consumes these messages again. Measures of the queue with "
-    "most of them: `consumer_offset`, and `consumed_again` messages.",
-    decided_by="for `verdict_window_seconds` (300 s) the consumer offset is the same while messages are produced, and "
-    "client snapshots of the owner show the message at that offset as the oldest cached one, `last_consume` that "
-    "advances, and fewer cached messages than the lag. `allowed_lag` does not apply. The finding begins with the first "
-    "reading of that offset. CONSUMER_STOPPED and CONSUMER_STALLED do not apply meanwhile. WARN.",
+    meaning="One unfinished message holds back the committed offset of its queue, while the client consumes the "
+    "messages behind it. The backlog that brokers show is not real, and a restart consumes these messages again. "
+    "Measures of the worst queue: `consumer_offset`, `consumed_again`.",
+    decided_by="For `verdict_window_seconds` (300 s) the consumer offset stands while messages are produced, and "
+    "client snapshots show the message there as the oldest cached one, while later ones are consumed. It replaces "
+    "CONSUMER_STOPPED and CONSUMER_STALLED. WARN.",
     causes={
         ONE_MESSAGE: Cause(
             "one message of the queue is not finished",
-            "Take a thread dump of the client: a listener call may hang with this message, or the client has lost it "
-            "after a call that took too long. Restart the client, and let the listener tolerate duplicate messages.",
+            "Take a thread dump of the client: a listener call may hang, or the client has lost the message after a "
+            "call that took too long. Restart the client, and let the listener tolerate duplicate messages.",
             commands=(THREAD_DUMP,),
         )
     },
-    example="none",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
 )

@@ -62,7 +62,7 @@ class Rewind(NamedTuple):
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
     """One hit per (interval, queue whose offset went back): from the reading that showed the greatest rewind, for a
-    cadence; one condition per topic and cause.
+    collection interval; one condition per topic and cause.
     """
     rewind_hits: list[RuleHit] = []
     for progress in step.progress:
@@ -249,42 +249,35 @@ RULE = Rule(
     name=NAME,
     headline="Consumer offsets of {groups} went back in {queues}",
     detail=_detail,
-    meaning="The consumer offset of a queue went back, so its messages are consumed again. The measures are those of "
-    "the queue that went back furthest: `rewound_max` messages at once, `rewound` in total, and the number of "
-    "`rewinds`; `rewound_in_all`: of all queues of the topic and cause in the step; of TO_MINIMUM also the queue's "
-    "oldest offset (`min_offset`) and the group's (`consumer_offset`).",
-    decided_by="two readings, the later one with an offset that is smaller by more than `rewind_tolerance`. A topic "
-    "that was deleted and created again does not count. If the end offset fell too, the messages are the same ones if "
-    "the group's next known offset is of a message from more than a minute before, or, if none shows that, the end "
-    "offset comes back by a jump of at least half of its fall. The finding begins with the reading that shows it.",
+    meaning="The consumer offset of a queue went back, so its messages are consumed again. Measures of the queue that "
+    "went back furthest: `rewound_max` at once, `rewound` in total, `rewinds`; `rewound_in_all` queues of the topic; "
+    "of TO_MINIMUM also `min_offset` and `consumer_offset`.",
+    decided_by="A sample is below the one before by more than `rewind_tolerance`. A topic that was created again does "
+    "not count. If the end offset fell too, the messages are the same ones if the next offset shows a message older "
+    "than a minute, or the end jumps back.",
     causes={
         RewindCause.TWINS: Cause(
-            "consumers that share a client id own the queue (or may own it, where owners are unknown), and each "
-            "commits its own progress",
+            "consumers that share a client id own the queue, or may own it",
             "Consumers that share a client id overwrite each other's offsets. Give every consumer its own client id.",
         ),
         RewindCause.BROKER_SWITCHED: Cause(
-            "another process began to serve the broker (the lowest broker id in the topic's route has another address, "
-            "or the broker left the route or came back) at most `max_gap` before the rewind, or one cadence after it. "
-            "Or the end offset fell with the consumer offset",
-            "The process that serves the broker now had older offsets: a slave copies its master's every 10 to 60 s, "
-            "and a master that returns has those of when it stopped. If a slave's messages end before the group's "
-            "offset, clients may begin at the oldest one. Consumers that kept running commit "
-            "their own again within a minute; those that start or rebalance before consume these messages again. Let "
-            "the listener tolerate duplicate messages. With `enableSlaveActingMaster` a master fetches its slave's "
-            "offsets before it serves.",
+            "another process began to serve the broker at most `max_gap` before, or one collection interval after; or "
+            "the end offset fell, too",
+            "The process that serves the broker now had older offsets: a slave copies its master's every 10 to 60 s. "
+            "Consumers that keep running commit their own within a minute; those that start or rebalance before "
+            "consume these messages again, at worst from the oldest one. Let the listener tolerate duplicates. With "
+            "`enableSlaveActingMaster` a master fetches its slave's offsets first.",
         ),
         RewindCause.TO_MINIMUM: Cause(
-            "each queue of the topic that went back at that reading fell to its oldest message, or no further above it "
-            "than `rewind_tolerance` and what is consumed of it in a collection interval",
-            "The group begins the queue again. If nobody reset it to the earliest offset, a consumer lost its "
-            "position: a LitePull consumer of Java that cannot read its offset pulls from -1, for which a broker takes "
-            "its oldest (RocketMQ issue 10176). Look for errors in the consumers' logs at this time.",
+            "each queue that went back fell to its oldest message",
+            "The group begins the queue again. If it was not reset to the earliest offset, check the consumers' logs "
+            "for errors at this time: a Java LitePull consumer that cannot read its offset pulls from -1, for which a "
+            "broker takes its oldest (RocketMQ issue 10176).",
         ),
         RewindCause.HAND_OVER: Cause(
-            "the rewind is within `convergence_seconds` and one cadence of a rebalance",
+            "within `convergence_seconds` and one collection interval of a rebalance",
             "A consumer that had lost the queue without noticing (frozen, or cut off from the network) committed its "
-            "old offset. Look for long pauses of its process, and let the listener tolerate duplicate messages.",
+            "old offset. Check for long pauses of its process, and let the listener tolerate duplicates.",
         ),
         RewindCause.RESET: Cause(
             "otherwise: somebody reset the offset",
@@ -292,8 +285,8 @@ RULE = Rule(
             "messages again.",
         ),
     },
-    example="`batch-export`: reset at 02:18:54 to a time four minutes before, 539 messages per queue; `audit-service`: "
-    "the consumer that was frozen commits its old offsets when it resumes at 02:16:54, 507 messages back.",
+    example="`batch-export`: reset at 02:18:54 to four minutes before, 539 messages per queue; `audit-service`: the "
+    "frozen consumer commits its old offsets at 02:16:54, 507 messages back.",
     hits=hits,
     follows=(
         Follows(duplicate_client_id.NAME, clients, (RewindCause.TWINS,)),

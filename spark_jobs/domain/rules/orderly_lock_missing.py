@@ -91,29 +91,23 @@ RULE = Rule(
     name=NAME,
     headline="{subjects} in {groups} {subjects:owns|own} queues, but {subjects:does|do} not hold the "
     "broker's lock on them",
-    meaning="An orderly consumer owns a queue, but does not hold the broker's lock on it: it consumes nothing from the "
-    "queue, and tries to get the lock every 3 s. One finding per client and topic.",
-    decided_by="two successive snapshots of a client with an orderly listener (not BROADCASTING, which needs no locks) "
-    "list the queue as its own and not locked. `NO_MASTER` goes by the routes and the offset samples, too: the client "
-    "trusts a lock for 30 s, and then waits for a master. INFO if nothing was produced to the queues and no backlog is "
-    "known.",
+    meaning="An orderly consumer owns a queue without holding the broker's lock on it. It consumes nothing from the "
+    "queue, and asks for the lock every 3 s.",
+    decided_by="Two successive snapshots of a client with an orderly listener list the queue as its own and not "
+    "locked.",
     causes={
         NOT_LOCKED: Cause(
-            "the client reports that it does not hold the lock, or that it did not renew it for 30 s (`last_lock`)",
-            "Another client holds the lock, which expires 60 s after its last renewal. Look for a consumer that was "
-            "stopped without shutdown, for consumers that share a client id, and for members that see different member "
-            "lists.",
+            "the client reports no lock, or none renewed for 30 s (`last_lock`)",
+            "Another client holds the lock, which expires 60 s after its last renewal. Check for a consumer that "
+            "stopped without shutdown, a shared client id, and different member lists.",
         ),
         NO_MASTER: Cause(
-            "the topic's route names only slaves of the broker, the owner consumes in order, and the offset of the "
-            "queue stands from 30 s on while messages wait",
+            "the route names only slaves of the broker, and from 30 s on the offset stands while messages wait",
             "The owner does nothing wrong. Bring the broker's master back, or let a slave act as one "
-            "(`enableSlaveActingMaster`, or a controller that elects a new master). Consumers that do not consume in "
-            "order read from the slave meanwhile.",
+            "(`enableSlaveActingMaster`, or a controller that elects a new master).",
             commands=(CLUSTER_LIST,),
         ),
     },
-    example="none: `ledger`, the orderly group, holds all its locks in every client snapshot.",
     hits=hits,
     detail=_detail,
     needs=(CLIENT_SNAPSHOTS,),

@@ -69,27 +69,20 @@ def lasting(times: Matrix, at_least: int) -> Iterator[Time]:
 RULE = Rule(
     name=NAME,
     headline="{groups} {groups:gets|get} many popped messages again",
-    meaning="Messages that members pop are not acknowledged in time, so they are popped again. A popped message is "
-    "invisible to others for a time (60 s, `popInvisibleTime`). Then its receipt handle expires, and the broker "
-    "puts the message into the POP retry topic of group and topic (`%RETRY%group_topic`, or `%RETRY%group+topic`), "
-    "from which it is popped again: it is consumed twice at least, and after 16 times it goes to the dead-letter "
-    "topic. One finding per topic. Measures, in messages and in the same time: `redelivered` came into the retry "
-    "topic, `consumed` of the topic itself.",
-    decided_by="the POP retry topic grows, with pauses shorter than `busy_after_seconds` (120 s), and for at least as "
-    "long: what a member that died had popped comes back once, within the invisible time. In that time at least "
-    "`failing_messages` (10) came into it, and at least `failing_percent` (10) of what was consumed of the "
-    "topic; ERROR from 50 % on, else WARN.",
+    meaning="Members do not acknowledge popped messages in time. After the invisible time (60 s, `popInvisibleTime`) "
+    "the broker moves a message to the POP retry topic (`%RETRY%group_topic` or `%RETRY%group+topic`), from which it "
+    "is popped again; after 16 times it goes to the dead-letter topic. Measures: `redelivered` and `consumed` "
+    "messages.",
+    decided_by="The POP retry topic grows for `busy_after_seconds` (120 s) by at least `failing_messages` (10) and "
+    "`failing_percent` (10) of what was consumed. ERROR from 50 % on, else WARN.",
     causes={
         NOT_ACKNOWLEDGED: Cause(
-            "messages come into the POP retry topic all the time",
-            "Make the invisible time longer than the listener needs for all that one pop brings (setPopInvisibleTime; "
-            "the invisible duration of a SimpleConsumer), or let consumers pop less at once (setPopBatchNums) and give "
-            "them more threads: messages that wait in a client expire, too. Where listeners are fast, look for "
-            "exceptions in their logs: a message that is rejected comes again the same way. Listeners must tolerate "
-            "duplicates.",
+            "messages keep coming into the POP retry topic",
+            "Make the invisible time (setPopInvisibleTime) longer than the listener needs for one pop, pop less at "
+            "once (setPopBatchNums), or use more threads. If listeners are fast, check their logs for exceptions. "
+            "Listeners must tolerate duplicates.",
         ),
     },
-    example="none: nobody pops.",
     hits=hits,
     follows=(
         Follows(client_hung.NAME, everything),

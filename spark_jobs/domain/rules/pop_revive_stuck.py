@@ -81,28 +81,21 @@ def _queue_hits(
 
 RULE = Rule(
     name=NAME,
-    headline="{brokers} {brokers:does|do} not deliver popped messages again that nobody acknowledged",
-    meaning="A broker does not deliver unacknowledged messages of POP groups again. It writes what groups pop and "
-    "acknowledge into its revive topic, `rmq_sys_REVIVE_LOG_` + cluster. A "
-    "thread for each of its queues compares both, and puts messages that were not acknowledged in time into the "
-    "group's POP retry topic. Here such a thread makes no progress: messages of its queue that were not acknowledged "
-    "are not delivered again, to any POP group of that broker. The findings belong to the brokers' own group, "
-    "`CID_RMQ_SYS_REVIVE_GROUP`: one per revive topic, with the queues whose threads make no progress. Measures of "
-    "the queue with the greatest lag: `lag` and `came_meanwhile` (entries of the revive topic), and `age_seconds` "
-    "since the last entry that was processed was written.",
-    decided_by="the consumer offset of a revive queue is the same in all readings for 300 s, longer than all waits of "
-    "the thread together, while more than `allowed_lag` (32) entries came: late acknowledgements, 32 of one pop at "
-    "most, may stay there until the next pop. No finding if no entries come. ERROR. Brokers that keep this in "
-    "RocksDB (`popConsumerKVServiceEnable`) have no such topic: whether they make progress is unknown.",
+    headline="{brokers} {brokers:does|do} not deliver unacknowledged popped messages again",
+    meaning="A broker does not deliver unacknowledged messages of POP groups again: a thread that reads one of its "
+    "revive queues (`rmq_sys_REVIVE_LOG_` + cluster) makes no progress. The finding belongs to the group "
+    "`CID_RMQ_SYS_REVIVE_GROUP`. Measures of the worst queue: `lag`, `came_meanwhile`, and `age_seconds` of the last "
+    "processed entry.",
+    decided_by="The consumer offset of a revive queue stands for 300 s, while more than `allowed_lag` (32) entries "
+    "came. ERROR. Unknown for brokers with `popConsumerKVServiceEnable`.",
     causes={
         REVIVE_STANDS: Cause(
             "the revive offset does not advance while entries come",
-            "Look for `revive error` and `stay too long` in the broker's pop.log, and take a thread dump of "
-            "PopReviveService_<queue>. A restart of the broker starts the thread again. Messages that were not "
-            "acknowledged are still in their topics; keep them (fileReservedTime) until the broker has caught up.",
+            "Check the broker's pop.log for `revive error` and `stay too long`, and take a thread dump of "
+            "PopReviveService_<queue>. A restart of the broker starts the thread again. Keep the messages "
+            "(fileReservedTime) until the broker has caught up.",
         ),
     },
-    example="none: nobody pops.",
     hits=hits,
     spreads_by=brokers,
 )

@@ -86,7 +86,7 @@ def production(parts: Sequence[IntervalProgress]) -> Production:
 
 def skew(brokers: Sequence[str], produced: Matrix, least_mean: float) -> Skew | None:
     """How unequal the production of a topic's queues is, given the broker and the messages of each (or `UNKNOWN`); None
-    where the mean is too small to judge. Brokers that got no message are not counted: that is no choice of queues
+    where the mean is too small. Brokers that got no message are not counted: that is no choice of queues
     (`_unwritten`).
     """
     messages_of_queues = list(zip(brokers, produced.tolist(), strict=True))
@@ -199,17 +199,12 @@ RULE = Rule(
     name=NAME,
     headline="Some queues of {topics} receive far more messages than the others",
     detail=lambda finding: finding.subject,
-    meaning="Some queues of the topic receive far more messages than the others: a selector or an ordering key sends "
-    "to few queues, and more consumers cannot help. Or a broker receives none at all, so the owners of its "
-    "queues have nothing to do. The measures: `max_over_mean`, and messages over the step. One finding per "
-    "group that consumes the topic; a topic that no group consumes is not checked.",
-    decided_by="messages produced to each queue over the step. `HOT_QUEUES`: busiest ÷ mean ≥ `skew_ratio`, with a "
-    "mean of at least `skew_messages_per_queue`, over the queues of the brokers that received messages; not "
-    "where the broker hands out messages to all members (POP). `BROKER_WITHOUT_MESSAGES`: with such a mean "
-    "on the other brokers, a broker that every route of that time lists with write permission and write "
-    "queues, and whose end offsets are known and grew in none of these queues. Retry topics do not count. "
-    "The finding is about the time in which a hot queue gets at least half of its own ratio. `subject` names the "
-    "queues, `client_ids` the owners of hot ones.",
+    meaning="Some queues of the topic receive far more messages than the others, because a selector or ordering key "
+    "sends to few queues: more consumers cannot help. Or a broker receives none, so the owners of its queues idle. "
+    "Measures: `max_over_mean`, and messages over the step.",
+    decided_by="`HOT_QUEUES`: busiest ÷ mean ≥ `skew_ratio` over the step, with a mean of at least "
+    "`skew_messages_per_queue`; not for POP. `BROKER_WITHOUT_MESSAGES`: such a mean elsewhere, and no growth in any "
+    "writable queue of the broker. WARN.",
     causes={
         HOT_QUEUES: Cause(
             "the named queues receive that much more than the mean",
@@ -217,13 +212,12 @@ RULE = Rule(
             "queues.",
         ),
         BROKER_WITHOUT_MESSAGES: Cause(
-            "producers may write to the named broker, but it received no message while others did",
+            "the named writable broker received no message while others did",
             "Check the producers' logs for this broker. It may refuse messages (disk full, master down), producers may "
             "avoid it as slow (sendLatencyFaultEnable), or a queue selector may never choose it.",
         ),
     },
-    example="`audit-log`: queue 0 of broker-a receives 2.9 times the mean; a finding for each of the two groups that "
-    "consume it.",
+    example="`audit-log`: queue 0 of broker-a receives 2.9 times the mean.",
     hits=hits,
     spreads_by=topics,
 )

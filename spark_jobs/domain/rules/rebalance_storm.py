@@ -88,30 +88,25 @@ def storms(moments: Sequence[RebalanceMoment], minimum: int, within: int) -> lis
 RULE = Rule(
     name=NAME,
     headline="{groups} {groups:rebalances|rebalance} again and again",
-    meaning="The group rebalances again and again. Every time, queues get new owners, their consumption pauses for up "
-    "to 20 s, and messages in flight are consumed again. `measures`: `rebalances`, `queues_moved` in all of "
-    "them over all topics, and `least_moves`, the fewest queues that had to move for the same shares. "
-    "`client_ids`: the client that joined or left in most of them, if in half at least.",
-    decided_by="at least `storm_rebalances` (5) rebalances in less than `storm_seconds` (600 s). Only changes that all "
-    "brokers of the topic agree on count, and one change counts once, however many topics it affects. A "
-    "step sees its own time and the look-back before it, so of a storm that began earlier it sees only that "
-    "part.",
+    meaning="The group rebalances again and again. Each time queues get new owners, pause for up to 20 s, and deliver "
+    "messages in flight again. Measures: `rebalances`, `queues_moved`, and `least_moves`, the minimum for the same "
+    "allocation. `client_ids` names the client that joined or left in at least half of them.",
+    decided_by="At least `storm_rebalances` (5) rebalances in less than `storm_seconds` (600 s), in the step and its "
+    "look-back.",
     causes={
         MEMBER_CHANGES: Cause(
-            "most of them happened because members joined or left",
-            "Members keep joining and leaving. Look for restarts (FLAPPING_MEMBER names the consumer), out-of-memory "
-            "kills and failing probes. Where DUPLICATE_CLIENT_ID names the client, its connections change. A "
-            "rolling deployment that restarts one consumer at a time does this too: "
-            "restart several at once.",
+            "mostly because members joined or left",
+            "Members keep joining and leaving. Check for restarts (FLAPPING_MEMBER names the consumer), out-of-memory "
+            "kills and failing probes. A rolling deployment does this too: restart several consumers at once.",
         ),
         ROUTE_CHANGES: Cause(
-            "most of them happened because queues or brokers were added or removed",
+            "mostly because queues or brokers were added or removed",
             "The topic's queues keep changing. Check the brokers for restarts, and their connections to the name "
             "servers.",
         ),
     },
-    example="`flapper`: 12 rebalances from 02:12:19 to 02:16:56 because a member keeps joining and leaving, and two "
-    "more when `broker-b` goes down and comes back within ten minutes of the last five; 119 queues move.",
+    example="`flapper`: 12 rebalances from 02:12:19 to 02:16:56, and two more when `broker-b` restarts; 119 queues "
+    "move.",
     hits=hits,
     follows=(
         Follows(flapping_member.NAME, everything, (MEMBER_CHANGES,)),

@@ -95,23 +95,19 @@ def _hit(step: AuditedStep, exposed: dict[int, Exposure]) -> RuleHit:
 RULE = Rule(
     name=NAME,
     headline="Rebalances of {groups} hand over many messages in flight",
-    meaning="When a queue gets a new owner, that owner starts at the committed offset: at most the messages that the "
-    "previous owner had pulled but not committed are consumed again. One finding per group and step, over all "
-    "its rebalances. `measures`, in messages: `in_flight_max` in one rebalance and `in_flight_total` in all of "
-    "them; `rebalances` with messages in flight, `queues_handed_over` in them, and `unknown_queues`, which are "
-    "left out because these offsets are unknown.",
-    decided_by="Σ (pull offset − consumer offset) over the queues whose owner changed to another one, by the last "
-    "offset reading taken while the previous allocation was still seen to hold, not older than `max_gap`. "
-    "INFO; WARN from `redelivery_messages` (10,000) in one rebalance. No finding if nothing was in flight.",
+    meaning="A queue's new owner starts at the committed offset, so it consumes again what the previous owner had "
+    "pulled but not committed. Measures: `in_flight_max` in one rebalance, `in_flight_total`, `rebalances`, "
+    "`queues_handed_over`, and `unknown_queues`, which are left out.",
+    decided_by="Pull offset − consumer offset of the queues that changed owner, by the last sample before. INFO; WARN "
+    "from `redelivery_messages` (10,000) in one rebalance.",
     causes={
         QUEUES_MOVED: Cause(
             "always",
-            "Consumers must tolerate duplicate messages. To keep fewer messages in flight, let consumers commit before "
-            "they stop (shut them down, do not kill them), and lower pullThresholdForQueue where listeners are slow.",
+            "Consumers must tolerate duplicate messages. Shut consumers down instead of killing them, so that they "
+            "commit, and lower pullThresholdForQueue where listeners are slow.",
         ),
     },
-    example="`order-service`: members join and leave, queues are added, a broker goes down and comes back: five "
-    "rebalances with 1 to 4 messages in flight, 11 in total.",
+    example="`order-service`: five rebalances with 1 to 4 messages in flight, 11 in total.",
     hits=hits,
     follows=(
         Follows(flapping_member.NAME, everything),

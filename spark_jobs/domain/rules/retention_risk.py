@@ -109,17 +109,14 @@ def _hit(
 RULE = Rule(
     name=NAME,
     headline="Messages are deleted before {groups} can consume them",
-    meaning="The broker deleted messages that the group had not consumed, or will do so soon. The measures are those "
-    "of the worst queue: offsets and messages per second, or age in seconds.",
-    decided_by="the consumer offset at an interval's last reading against the broker's oldest offset, for queues with "
-    "a lag above `allowed_lag`; the rates are those of the interval, the rate of deletion that since the "
-    "step's first reading. `AGED`: the age of the oldest message that was not consumed (it is no older than "
-    "the last one that was), compared with the time that the broker keeps messages, `reserved_seconds` (72 "
-    "hours, the default of `fileReservedTime`). Brokers delete once a day, so nothing may be deleted for "
-    "hours, and then a day's messages at once.",
+    meaning="The broker deleted messages that the group had not consumed, or will do so soon. Measures of the worst "
+    "queue: offsets and messages per second, or age in seconds.",
+    decided_by="The consumer offset of a queue with a lag above `allowed_lag` against the broker's oldest offset. "
+    "`AGED`: the age of the oldest waiting message against `reserved_seconds` (72 hours, the default of "
+    "`fileReservedTime`).",
     causes={
         RetentionCause.LOST: Cause(
-            "the consumer offset is below the oldest offset that the broker has",
+            "the consumer offset is below the broker's oldest",
             "The broker deleted messages that the group never consumed. Send them again from their source, and keep "
             "messages longer (fileReservedTime) until the group has caught up.",
         ),
@@ -129,13 +126,12 @@ RULE = Rule(
             "deleted.",
         ),
         RetentionCause.AGED: Cause(
-            "within `retention_seconds`, messages that wait will be as old as the broker keeps them",
+            "waiting messages reach that age within `retention_seconds`",
             "The broker will delete these messages at its next cleanup (deleteWhen, by default at 04:00). Keep "
-            "messages longer (fileReservedTime) until the group has caught up. If your brokers keep them longer than "
-            "72 hours, set reserved_seconds.",
+            "messages longer (fileReservedTime). If your brokers keep them longer than 72 hours, set "
+            "reserved_seconds.",
         ),
     },
-    example="none: the brokers deleted no message in these 24 minutes.",
     hits=hits,
     follows=(
         Follows(group_offline.NAME, everything),

@@ -1,4 +1,4 @@
-"""The root of each finding of a step that is a consequence, by the `follows` of its rule."""
+"""The root of each finding of a step that is a symptom, by the `follows` of its rule."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Follows(NamedTuple):
 
 
 def everything(_: Finding) -> Iterable[Hashable]:
-    """All findings share it: of the step of a group as consequences, of a cluster as parts of one incident."""
+    """All findings share it: of the step of a group as symptoms, of a cluster as parts of one incident."""
     return ((),)
 
 
@@ -84,7 +84,7 @@ def with_roots(findings: Sequence[Finding], links_of: Mapping[str, Sequence[Foll
     `links_of`: by rule, the likeliest root first.
 
     Of several roots, that of the first `Follows` counts, then one at the same time, then the earliest. A root's own
-    root is the root, so that all consequences of one cause name one finding. The rules' links have no cycle; a test
+    root is the root, so that all symptoms of one cause name one finding. The rules' links have no cycle; a test
     says so.
     """
     if len(findings) < 2:
@@ -104,7 +104,7 @@ def _index(findings: Iterable[Finding], link: Follows) -> _Index:
 
 
 def _cause(finding: Finding, links: Iterable[Follows], indexes: Mapping[Follows, _Index]) -> str | None:
-    """The id of the finding that caused this one, which may be a consequence itself."""
+    """The id of the finding that caused this one, which may be a symptom itself."""
     for link in links:
         index = indexes[link]
         if index and (link.causes is None or finding.cause in link.causes):

@@ -44,7 +44,7 @@ class Rule:
     which the rule is not evaluated. `severity` is asked where no hit says its own, `probable_cause` where the cause
     can only be told from the whole finding. `shows_persistence`: the evidence says whether it is persistent.
 
-    `follows`: whose consequence its findings are, the likeliest root first. `spreads_by`: what findings of several
+    `follows`: whose symptom its findings are, the likeliest root first. `spreads_by`: what findings of several
     groups share where one event caused them all (None: each group has its own). `is_blind`: of the group nothing is
     known while it stands. `headline`: an incident in a sentence, with `{groups}`, `{topics}`, `{queues}`,
     `{brokers}`, `{subjects}` and `{members}` as it names them; `{members:has|have}` agrees with their number.
@@ -56,8 +56,8 @@ class Rule:
     meaning: str
     decided_by: str
     causes: Mapping[str, Cause]
-    example: str
     hits: Callable[[AuditedStep], Iterable[RuleHit]]
+    example: str = ""
     needs: tuple[str, ...] = ()
     severity: Callable[[Condition], str] = severity_by_harm
     probable_cause: Callable[[Condition], str] | None = None

@@ -64,37 +64,28 @@ def _hit(
 RULE = Rule(
     name=NAME,
     headline="{subjects} in {groups} {subjects:has|have} a slow listener",
-    meaning="The listener (or what it calls) keeps all consume threads of a client busy, so the client cannot consume "
-    "faster; or it became slower than before. `ALL_THREADS_BUSY`: one finding per client; measures: "
-    "`busy_threads` and `consume_threads`, and the `consume_rt_ms` and `pull_rt_ms` of the topic that takes "
-    "most of the threads. `RESPONSE_TIME_ROSE`: one finding per client and topic; measures: both response "
-    "times at their worst, and as they were before (`usual_…`).",
-    decided_by="what clients measured over their last minute, in two successive client snapshots and for "
-    "`busy_after_seconds` (120 s); WARN. `ALL_THREADS_BUSY`: `busy_threads` is response time × rate, summed "
-    "over the client's topics, which share the threads; it is at least `busy_percent` (90) of the client's "
-    "consume threads. The rate is messages consumed per second (successfully or not), or pulled per second "
-    "if that is more. A batch of messages counts as one (`consumeMessageBatchMaxSize` is 1 by default). The "
-    "rule also reports a consumer that works off a backlog at full speed. `RESPONSE_TIME_ROSE`: the consume "
-    "RT is at least `slow_rt_ms` (100) and `rt_rise_ratio` (3.0) times the usual one, while the pull RT did "
-    "not rise as much. Usual is the median of the client snapshots in the step's look-back (420 s by "
-    "default) in which the client consumed messages of the topic; without one there is no finding. A rise "
-    "is reported once: for the next step the higher value is the usual one.",
+    meaning="The listener, or a service that it calls, keeps all consume threads of a client busy (measures: "
+    "`busy_threads`, `consume_threads`, and `consume_rt_ms` and `pull_rt_ms` of the topic that takes most threads). Or "
+    "it became slower: both response times at their worst, and as before (`usual_…`).",
+    decided_by="Two successive client snapshots show it for `busy_after_seconds` (120 s). WARN. `ALL_THREADS_BUSY`: "
+    "response time × rate is at least `busy_percent` (90) of its threads; also at full speed on a backlog. "
+    "`RESPONSE_TIME_ROSE`: the consume RT is at least `slow_rt_ms` (100) and `rt_rise_ratio` (3.0) times the median of "
+    "the look-back, and the pull RT did not rise as much.",
     causes={
         ALL_THREADS_BUSY: Cause(
-            "response time × rate takes as many threads as the client has",
+            "response time × rate takes all threads",
             "Make the listener faster, or give the client more consume threads (consumeThreadMin, consumeThreadMax). "
             "More consumers help only while the topic has more queues than the group has members.",
             commands=(THREAD_DUMP,),
         ),
         RESPONSE_TIME_ROSE: Cause(
-            "the consume RT rose compared with the time before the step, the pull RT did not",
+            "the consume RT rose, the pull RT did not",
             "The brokers answer as fast as before: check what the listener calls (database, other services), and "
-            "recent deployments. More threads help only while the services it calls can handle more calls at once.",
+            "recent deployments. More threads help only if those services can handle more calls.",
         ),
     },
     example="`legacy-import`: `10.31.83.1@…` has one thread, takes 400 ms per message, and consumes 2.5 messages per "
-    "second for the whole recording; the other member takes 20 ms and has no finding. No client's response "
-    "time rises.",
+    "second.",
     hits=hits,
     needs=(CLIENT_SNAPSHOTS,),
     follows=(

@@ -30,21 +30,18 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 RULE = Rule(
     name=NAME,
     headline="Producers write to queues of {topics} that no consumer can read",
-    meaning="The topic has more write queues than read queues, so messages go to queues that no consumer is given. One "
-    "finding per group and topic; `subject` names the queues, `backlog_end` says how many messages they hold, "
-    "where topic snapshots were recorded.",
-    decided_by="the topic's route: `readQueueNums < writeQueueNums` on a broker with read permission, for longer than "
-    "members take to follow the route (50 s). ERROR; INFO if nothing was produced to these queues and they hold no "
-    "messages.",
+    meaning="The topic has more write queues than read queues, so messages go to queues that no consumer can read. "
+    "`backlog_end`: how many messages they hold, if topic snapshots were recorded.",
+    decided_by="In the topic's route `readQueueNums < writeQueueNums` on a readable broker, for longer than members "
+    "take to follow the route (50 s). ERROR; INFO if nothing was produced to these queues and they are empty.",
     causes={
         UnassignedCause.BEYOND_READ_QUEUES: Cause(
             "`readQueueNums < writeQueueNums`",
-            "The topic has more write queues than read queues, and no consumer can read messages in the surplus "
-            "queues. Raise readQueueNums to writeQueueNums.",
+            "No consumer can read the surplus write queues. Raise readQueueNums to writeQueueNums.",
             commands=(READ_AND_WRITE_QUEUES,),
         ),
     },
-    example="`legacy-import`: `legacy` has 8 write queues and 4 read queues, for the whole recording.",
+    example="`legacy-import`: `legacy` has 8 write queues and 4 read queues.",
     hits=hits,
     follows=(Follows(broker_not_readable.NAME, queues, root_causes=(NotReadableCause.QUEUES_REMOVED,)),),
     spreads_by=topics,

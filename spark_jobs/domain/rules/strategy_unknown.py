@@ -54,43 +54,39 @@ def _missing(member: Member, settings: StrategySettings) -> str | None:
 RULE = Rule(
     name=NAME,
     headline="The strategy of {groups} is not known, or lacks a setting",
-    meaning="The members of the group run a strategy that cannot be replayed without a setting that clients do not "
-    "report. So no member is blamed. The owners of the queues are unknown, or those that the clients themselves "
-    "report (`AS_REPORTED`). One finding per group and setting.",
-    decided_by="the status SETTINGS_MISSING or UNKNOWN_STRATEGY of an interval of a topic that is no retry topic, or a "
-    "replayed interval without a strategy. INFO; an incident is as severe as what follows from it.",
+    meaning="Members run a strategy that cannot be replayed without a setting that clients do not report. The owners "
+    "are unknown, or those that the clients report (`AS_REPORTED`).",
+    decided_by="An interval is SETTINGS_MISSING or UNKNOWN_STRATEGY, or replayed without a strategy. INFO.",
     causes={
         ROOMS_MISSING: Cause(
-            "a member runs MACHINE_ROOM, and `rooms` is not configured",
-            "Configure `rooms` of the group: the names that the consumer's code gives to setConsumeridcs of its "
-            "AllocateMessageQueueByMachineRoom.",
+            "MACHINE_ROOM without `rooms`",
+            "Configure `rooms` of the group: the names that the consumer's code gives to "
+            "AllocateMessageQueueByMachineRoom.setConsumeridcs.",
         ),
         ROOM_PATTERNS_MISSING: Cause(
-            "a member runs MACHINE_ROOM_NEARBY, and its inner strategy, `broker_room` or `client_room` is not "
-            "configured",
-            "Configure `strategy` of the group as MACHINE_ROOM_NEARBY-AVG, or with the other strategy that it wraps, "
-            "and `broker_room` and `client_room`: patterns of what the MachineRoomResolver in the consumer's code "
-            "takes from a broker's name and from a client id.",
+            "MACHINE_ROOM_NEARBY without its inner strategy, `broker_room` or `client_room`",
+            "Configure `strategy` of the group as MACHINE_ROOM_NEARBY-AVG, or with another inner strategy, and "
+            "`broker_room` and `client_room`: patterns of what the consumer's MachineRoomResolver takes from a "
+            "broker's name and from a client id.",
         ),
         QUEUE_LISTS_MISSING: Cause(
-            "a member runs CONFIG, and `config_queues` is not configured",
+            "CONFIG without `config_queues`",
             "Configure `config_queues` of the group: per client, topic and broker the queue ids that the consumer's "
-            "code gives to setMessageQueueList of its AllocateMessageQueueByConfig.",
+            "code gives to AllocateMessageQueueByConfig.setMessageQueueList.",
         ),
         AS_REPORTED: Cause(
-            "members report their queues, no queue is in two of their lists, and no strategy with the known settings "
-            "explains them; the owners are those that the members report",
-            "Configure `strategy` of the group, and the settings that its code gives to the strategy "
-            "(`virtual_node_count`, `broker_room` and `client_room`, `config_queues`). Until then, drift from the "
-            "shares is not found, and `what-if` cannot change the members.",
+            "members report disjoint queues that no strategy with the known settings explains; the owners are as "
+            "reported",
+            "Configure `strategy` of the group and its settings (`virtual_node_count`, `broker_room` and "
+            "`client_room`, `config_queues`). Until then, drift is not found, and `what-if` cannot change the "
+            "members.",
         ),
         CUSTOM_STRATEGY: Cause(
-            "a member runs a class that is none of RocketMQ's strategies, or reports queues that no strategy explains, "
-            "and `strategy` is not configured",
-            "Configure `strategy` of the group: the one of RocketMQ's strategies that divides queues as the class "
-            "does. The running info of a Java client names the class.",
+            "a class that is none of RocketMQ's strategies, or reported queues that no strategy explains, without "
+            "`strategy`",
+            "Configure `strategy` of the group: RocketMQ's strategy that divides queues as the class does. The running "
+            "info of a Java client names the class.",
         ),
     },
-    example="none: every strategy of this recording can be replayed.",
     hits=hits,
 )

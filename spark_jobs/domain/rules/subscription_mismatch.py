@@ -104,31 +104,26 @@ RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} have different subscriptions",
     detail=_detail,
-    meaning="Members of one group subscribe to different topics, or to different messages of one topic. RocketMQ "
-    "requires equal subscriptions but does not check them: brokers keep the subscription of the last "
-    "heartbeat, so messages are filtered by the wrong expression and lost, or queues are in the share of a "
-    "member that does not read them. One finding per group and cause; `parties` are the different "
-    "subscriptions with the clients that have them.",
-    decided_by="the subscriptions in the clients' own running info, where it was recorded; otherwise a broker whose "
-    "subscriptions of the group change and change back while all clients of before stay (it is then unknown "
-    "which client has which; `changes`: how often it changed). Such a finding lasts until one of these clients is "
-    "gone, or the subscription has been the same for twice as long as it usually is. Retry topics do not count, nor "
-    "does the order of tags. ERROR.",
+    meaning="Members of one group subscribe to different topics, or to different messages of one topic. Brokers keep "
+    "the subscription of the last heartbeat: messages are filtered by the wrong expression and lost, or a member does "
+    "not read its queues. `parties` are the subscriptions with their clients.",
+    decided_by="The clients' running info shows it. Without that, a broker's subscription of the group changes and "
+    "changes back while all clients stay (`changes`: how often). It lasts until one of these clients leaves, or the "
+    "subscription stays the same for twice its usual time. ERROR.",
     causes={
         MismatchCause.DIFFERENT_TOPICS: Cause(
-            "a member subscribes to a topic that another one does not",
-            "All members of a group must subscribe to the same topics: give the consumers of each topic a group of "
-            "their own.",
+            "a member lacks a topic of another",
+            "Make all members subscribe to the same topics, or give the consumers of each topic a group of their own.",
             commands=(CONNECTIONS,),
         ),
         MismatchCause.DIFFERENT_EXPRESSIONS: Cause(
-            "the topics are the same, but tags or SQL expressions differ",
-            "All members of a group must use the same expression: a message that only another member's expression "
-            "matches is skipped and lost. Use one expression, or one group per expression.",
+            "same topics, but different tags or SQL expressions",
+            "Use one expression for all members, or one group per expression: a message that only another member's "
+            "expression matches is skipped and lost.",
             commands=(CONNECTIONS,),
         ),
     },
-    example="`notify-service`: one member subscribes to `retail`, the other to `wholesale`. `tag-service`: one member "
-    "subscribes to `TagA` of `retail`, the other to `TagB`. Both last for the whole recording.",
+    example="`notify-service`: one member subscribes to `retail`, the other to `wholesale`. `tag-service`: `TagA` and "
+    "`TagB` of `retail`.",
     hits=hits,
 )

@@ -109,75 +109,63 @@ def severity(condition: Condition) -> str:
 RULE = Rule(
     name=NAME,
     headline="No consumer of {groups} owns {queues}",
-    meaning="No consumer owns the queue, so messages that arrive there are not consumed. One finding per group, topic "
-    "and cause; `subject` names the queues.",
-    decided_by="the replayed allocation gives the queue to no connection. WARN for `ROOM_FILTER`, which is by design, "
-    "for `NOT_LISTED`, which may be, for `WAITS_FOR_LOCK`, which two snapshots `convergence_seconds` apart must show, "
-    "and which is ALLOCATION_DRIFT once a queue that nobody lists waits for longer than a lock outlasts its holder "
-    "(60 s and twice `convergence_seconds`), "
-    "and where the strategy is not known (`strategy_source` DEFAULT). "
-    "INFO for `ROOM_FILTER` in a retry topic, as only what a room consumes comes back to it. "
-    "INFO if nothing was produced to the queues and no backlog is known, and for a duplicate client id that "
-    "no two snapshots 150 s apart show: after a reconnect, brokers list the old connection for up to 130 s. "
-    "`GROUP_OFFLINE` must be seen for as long as GROUP_OFFLINE itself, `VIEWS_DISAGREE` as MEMBERSHIP_VIEW_SPLIT.",
+    meaning="An unassigned queue has no owner, so its messages are not consumed.",
+    decided_by="The replayed allocation gives the queue to no connection. WARN for `ROOM_FILTER` (INFO in a retry "
+    "topic), `NOT_LISTED` and `WAITS_FOR_LOCK`, and for an assumed strategy. INFO for a duplicate client id that lasts "
+    "less than 150 s. A lock that outlasts 60 s and twice `convergence_seconds` is ALLOCATION_DRIFT.",
     causes={
         UnassignedCause.DUPLICATE_CLIENT_ID: Cause(
-            "the queue is in the share of a second (or later) position of a duplicate client id; nobody computes that "
-            "share",
-            "Give every consumer of the group its own client id: consumers that share one all take the same queues, "
-            "and leave the others without an owner. See the DUPLICATE_CLIENT_ID finding.",
+            "the queue belongs to the second (or later) index of a duplicate client id",
+            "Give every consumer of the group its own client id: consumers that share one take the same queues, and "
+            "leave the others unassigned.",
         ),
         UnassignedCause.MEMBER_NOT_SUBSCRIBED: Cause(
-            "the queue is in the share of a member that does not subscribe to the topic, but still counts in the "
-            "allocation",
-            "All members of a group must subscribe to the same topics: move the consumers that do not subscribe to "
-            "this one to a group of their own.",
+            "the queue belongs to a member that does not subscribe to the topic",
+            "Make all members subscribe to the same topics, or move those that do not subscribe to this one to a group "
+            "of their own.",
         ),
         UnassignedCause.GROUP_OFFLINE: Cause(
             "no broker of the topic lists a member",
             "No consumer of the group was connected. Start one, or delete the group if it is no longer needed.",
         ),
         UnassignedCause.MIXED_STRATEGIES: Cause(
-            "the queue is in the share of a member that uses another strategy",
+            "the queue belongs to a member with another strategy",
             "Members of the group use different allocation strategies: configure the same one on all of them.",
         ),
         UnassignedCause.MIXED_CLIENTS: Cause(
-            "the queue is in the share of a member whose client, because of its language or version, computes the same "
-            "strategy differently",
+            "the queue belongs to a member whose client computes the strategy differently",
             "Clients of this group compute the same strategy differently: use one language, upgrade Java clients to a "
-            "version above 4.7.1, or switch to AVG. See the MIXED_CLIENTS finding.",
+            "version above 4.7.1, or switch to AVG.",
         ),
         UnassignedCause.MACHINE_ROOM_BUG: Cause(
-            "the queue is in a configured room, but has no owner: MACHINE_ROOM in Go, and in Java up to 4.7.1, counts "
-            "the queues of the rooms, but takes its slices from the start of the list of all queues",
-            "MACHINE_ROOM in these clients takes queues of other rooms instead of these. Upgrade Java clients to a "
-            "version above 4.7.1; with Go, use another strategy.",
+            "the queue is in a configured room; MACHINE_ROOM in Go, and in Java up to 4.7.1, slices the list of all "
+            "queues instead of the room's",
+            "MACHINE_ROOM in these clients takes queues of other rooms. Upgrade Java clients to a version above 4.7.1; "
+            "with Go, use another strategy.",
         ),
         UnassignedCause.ROOM_FILTER: Cause(
             "MACHINE_ROOM skips brokers outside the configured rooms",
-            "MACHINE_ROOM skips every broker outside the configured rooms, by design. Add the room, or use "
+            "MACHINE_ROOM skips brokers outside the configured rooms, by design. Add the room, or use "
             "MACHINE_ROOM_NEARBY.",
         ),
         UnassignedCause.CONFIG_HOLE: Cause(
-            "no client's configured list contains the queue; this includes queues of `%RETRY%` topics",
-            "No client's configured list contains these queues: add each of them to one.",
+            "no client's configured list contains the queue (also of `%RETRY%` topics)",
+            "Add each of these queues to a client's configured list.",
         ),
         UnassignedCause.NO_VIRTUAL_NODES: Cause(
-            "CONSISTENT_HASH runs with `virtualNodeCnt` 0",
+            "CONSISTENT_HASH with `virtualNodeCnt` 0",
             "virtualNodeCnt is 0, so no consumer is on the hash ring. Set it to 10, the default.",
         ),
         UnassignedCause.NOT_LISTED: Cause(
-            "all members report their queues, none of them ever lists this one, and no strategy that can be replayed "
-            "explains their lists",
-            "Look whether the strategy of the consumers leaves these queues out on purpose. If it does not, look for "
-            "errors in their rebalance logs.",
+            "all members report their queues, none ever lists this one, and no known strategy explains their lists",
+            "Check whether the consumers' strategy leaves these queues out on purpose, and their rebalance logs for "
+            "errors.",
         ),
         UnassignedCause.WAITS_FOR_LOCK: Cause(
-            "an orderly consumer has the queue in its share, but reports that it does not hold it, or holds it without "
-            "the broker's lock; or the broker's log says that it refuses the lock to the consumer",
-            "A client that gives up a queue without unlocking it, or stops without shutdown, keeps its lock until the "
-            "broker frees it, 60 s after the last renewal. Shut consumers down gracefully; if it lasts longer, look "
-            "for another client that renews the lock.",
+            "two snapshots show that its orderly consumer lacks the broker's lock, or the broker's log says that it "
+            "refuses the lock",
+            "A client that stops without shutdown, or drops a queue without unlocking it, keeps its lock for 60 s. "
+            "Shut consumers down gracefully. If it lasts longer, find the client that renews the lock.",
         ),
         UnassignedCause.BROKER_NOT_READABLE: Cause(
             "the broker has no read permission for the topic",
@@ -185,14 +173,13 @@ RULE = Rule(
             commands=(READ_PERMISSION,),
         ),
         VIEWS_DISAGREE: Cause(
-            "the brokers list different members, and no member gets the queue from every list. Each client asks a "
-            "random broker, so at times nobody may own the queue (role `DISPUTED`)",
+            "brokers list different members, and no member gets the queue by every list (role `DISPUTED`)",
             "Every client must send heartbeats to every broker that hosts the topic. See the MEMBERSHIP_VIEW_SPLIT "
             "finding.",
         ),
     },
-    example="`payment-service`: nobody owns queues 4–7 of `payments` from 02:07:05 to 02:17:26; about 6,100 messages "
-    "pile up.",
+    example="`payment-service`: queues 4–7 of `payments` are unassigned from 02:07:05 to 02:17:26; the backlog reaches "
+    "about 6,100 messages.",
     hits=hits,
     severity=severity,
     follows=(

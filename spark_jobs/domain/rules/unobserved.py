@@ -79,29 +79,21 @@ def _event(finding: Finding) -> Iterable[Hashable]:
 RULE = Rule(
     name=NAME,
     headline="Snapshots of {groups} are missing",
-    meaning="There are no snapshots of the group's members, or of the routes or offsets of its topics (except retry "
-    "topics), for longer than a snapshot counts; or one broker's offsets are missing while others answer. What "
-    "happened in that time is unknown, so the other rules report nothing. One finding per group and time; `parties` "
-    "are the sources without snapshots, with their topic; the queues of a silent broker are in the evidence. "
-    "A group that brokers list, and whose members no broker ever returned, is found from the first call that was "
-    "not answered.",
-    decided_by="no snapshot for `max_gap` (three times the cadence by default): the last one is that much older than "
-    "`start`. Only sources that had snapshots before count: routes and offsets within the step's look-back, "
-    "members within `sightings_days`. Members count as unobserved only if no broker answered; one broker's offsets "
-    "only if it listed no members either while the topic's route named it. Calls for members that were not answered "
-    "(`capture_calls`) show that a group is there. ERROR if the recorder called brokers for the group's members in the "
-    "step, and no broker answered in all of it; WARN of a single broker, if snapshots of the source came again, or if "
-    "such calls went on to the end; INFO if the gap lasts to the end of the step, as the recording, the group or the "
-    "topic may have ended. An incident is an ERROR also if no members of any group of the cluster were recorded for a "
-    "whole step, and for an hour or longer.",
+    meaning="Snapshots of the group's members, or of the routes or offsets of its topics, are missing, or one broker's "
+    "offsets are. What happened in that time is unknown, and the other rules report nothing. `parties` are the sources "
+    "without snapshots, with their topic.",
+    decided_by="No snapshot for `max_gap` (three collection intervals) from a source that had some within the "
+    "look-back; members within `sightings_days`, and from no broker. ERROR if the recorder called and no broker "
+    "answered all step; WARN for a single broker, or if snapshots came again; INFO if the gap lasts to the end, as the "
+    "recording may have ended.",
     causes={
         NO_SNAPSHOTS: Cause(
-            "a source that had snapshots before has none",
+            "a source that had snapshots has none",
             "Check the recorder: was it down at that time, or unable to reach the brokers? What happened then stays "
-            "unknown. Take a snapshot every cadence.",
+            "unknown.",
         ),
         NOT_ANSWERED: Cause(
-            "the recorder called brokers that list the group, and none of them returned its members",
+            "brokers that list the group did not return its members",
             "Check these brokers, and the recorder's permissions and network. What happened then stays unknown.",
         ),
         SILENT_BROKER: Cause(
@@ -112,12 +104,12 @@ RULE = Rule(
             headline="{brokers} {brokers:does|do} not answer about {groups}, and other brokers do",
         ),
         NOTHING_RECORDED: Cause(
-            "no members of any group of the cluster were recorded for a whole step; of incidents only",
+            "no members of any group were recorded for a whole step (incidents only)",
             "Check the recorder first: does it run, does it reach the brokers, is what it records loaded? Until then "
             "no rule sees anything of this cluster.",
         ),
     },
-    example="every group, from 02:26:56 on, as the recording ends with the snapshots of 02:26:26.",
+    example="every group, from 02:26:56 on, as the recording ends at 02:26:26.",
     hits=hits,
     spreads_by=_event,
     is_blind=True,

@@ -154,7 +154,7 @@ ADVICE: dict[Limit, str] = {
     Limit.NO_BACKLOG: "No: {members} kept up with {queues}.",
     Limit.WORKED_OFF: "No: the backlog only fell. {members} worked off {worked_off} that were there at the "
     "beginning, and {left} were left at the end.",
-    Limit.NOBODY_ONLINE: "Yes, any consumer: nobody was connected, and {piled}.",
+    Limit.NOBODY_ONLINE: "Yes, any consumer: none was connected, and {piled}.",
     Limit.DUPLICATE_IDS: "No: consumers shared a client id, and {piled}. Give every consumer its own.",
     Limit.SUBSCRIPTIONS: "No: members did not subscribe to the same topics, and {piled}. Make all of them subscribe to "
     "the same topics.",
@@ -206,7 +206,7 @@ _DID_NOT_KEEP_UP = {
         (Limit.NO_BACKLOG,),
     ),
 }
-_NOTHING_WAITED = "No: nobody was connected, but no messages waited in {queues}."
+_NOTHING_WAITED = "No: no consumer was connected, but no messages waited in {queues}."
 _SOMEBODY_KEPT_UP = "No: the members kept up, though the owners of the queues are not known."
 
 
@@ -304,7 +304,7 @@ def more_members(held_back: HeldBack) -> int:
 
 def _piled(held_back: HeldBack, *, at_least: bool) -> str:
     if not held_back.queues:
-        return "messages may wait in queues that nobody consumed"
+        return "messages may wait in queues that were not consumed"
     messages = f"{'at least ' if at_least else ''}{count(held_back.messages, 'message')}"
     return f"{messages} piled up in {count(held_back.queues, 'queue')}"
 

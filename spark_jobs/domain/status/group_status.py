@@ -98,7 +98,7 @@ def group_status(
     step: AuditedStep, findings: Sequence[Finding], advice_in_numbers: Callable[[capacity.GroupInStep], str | None]
 ) -> GroupStatus | None:
     """The row of a group; None: it has no interval inside the step, and no broker was called in vain for its members.
-    Muted findings make nothing worse.
+    Silenced findings make nothing worse.
 
     `advice_in_numbers`: a sentence, after the advice, on the simulated backlog with other members.
     """

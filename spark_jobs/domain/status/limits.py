@@ -126,7 +126,7 @@ def _signs(step: AuditedStep, findings: Sequence[Finding]) -> Iterator[_LimitFin
 
 
 def _of_consequences(finding: Finding) -> Limit | None:
-    """The limit that the consequences of a finding stand for; None: each for its own. What follows from a rewind is no
+    """The limit that the symptoms of a finding stand for; None: each for its own. What follows from a rewind is no
     load, as the rewind is none. Nobody is stuck who waits for a lock.
     """
     if finding.rule == "OFFSET_REWOUND":

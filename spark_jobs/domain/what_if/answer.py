@@ -78,17 +78,17 @@ def _own_readings(step: AuditedStep) -> dict[str, OffsetReadings]:
 
 
 def _compared(step: AuditedStep, held_back: HeldBack, case: Case, configured: StrategySettings) -> Comparison | str:
-    """Return what really happened, beside the case; or why nothing can be said."""
+    """Return what really happened, alongside the case; or why nothing can be said."""
     if any(is_popped(member.strategy) for interval in step.intervals for member in interval.members or ()):
         return "the simulation does not cover POP"
     if any(member.parameters.holders is not None for interval in step.replayed for member in interval.members or ()):
         return "the strategy is not known"
     if case.changes and not throughputs(step.history.clients, step.window.read_from, step.window.end):
-        return "the members do not tell how fast they are"
+        return "the members do not report how fast they are"
     try:
         compared = compare([step], [case], with_new_room(configured, [step]))
     except StrategyError:
-        return "the pattern for rooms does not find that of a member with an id of its own"
+        return "the pattern for rooms does not find that of a member with another id"
     if compared is None:
         return "the owners of the queues were never known"
     return _why_unknown(compared, held_back) or compared
@@ -101,11 +101,11 @@ def _why_unknown(compared: Comparison, held_back: HeldBack) -> str | None:
     if highest is None or highest < held_back.messages * _PLAYED:
         return "most of it was in queues with an unknown offset or owner, or in retry topics"
     if case.highest is None:
-        return "no member was seen to consume, or tells how fast it is"
+        return "no member was seen to consume, or reports how fast it is"
     if error is None or error > max(_ERROR * highest, _ERROR_MESSAGES):
         return "the simulation does not reproduce the recorded backlog either"
     if case.at_most and case.highest >= highest:
-        return "the members do not tell how fast they are, and were never seen at their limit"
+        return "the members do not report how fast they are, and were never seen at their limit"
     return None
 
 

@@ -18,7 +18,7 @@ CADENCE: Final = 20_000
 
 
 class Commit(NamedTuple):
-    """A queue of a group in the cadence of this number."""
+    """A queue of a group in the collection interval of this number."""
 
     group: str
     topic: str
@@ -32,7 +32,7 @@ Commits = dict[Commit, tuple[int, int]]
 
 
 def commit_of(event: Committed, at: int) -> Commit:
-    """The queue, and the cadence of that time (milliseconds)."""
+    """The queue, and the collection interval of that time (milliseconds)."""
     return Commit(event.group, event.queue.topic, at // CADENCE, event.queue.broker_name, event.queue.queue_id)
 
 
@@ -51,8 +51,8 @@ def together(of_processes: Sequence[Commits]) -> Commits:
 
 
 def offset_rows(commits: Mapping[Commit, tuple[int, int]]) -> Iterator[dict[str, Any]]:
-    """A line of a recording per group, topic and cadence: the queues of which an offset was committed in that time, as
-    from the last of them on.
+    """A line of a recording per group, topic and collection interval: the queues of which an offset was committed in
+    that time, as from the last of them on.
     """
     for (group, topic, _), queues in groupby(sorted(commits), key=lambda commit: commit[:3]):
         of_queues = [(commit, *commits[commit]) for commit in queues]

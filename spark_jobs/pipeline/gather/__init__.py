@@ -1,1 +1,1 @@
-"""Spark gathers what was recorded of each group, and one Arrow function judges it."""
+"""Spark gathers what was recorded of each group, and one Arrow function evaluates it."""

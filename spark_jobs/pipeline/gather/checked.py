@@ -1,4 +1,4 @@
-"""The snapshots of a group, or of a topic, checked before they are judged: those that break a rule are left out."""
+"""The snapshots of a group, or of a topic, checked before they are evaluated: those that break a rule are left out."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def checked(states: pa.Table, samples: pa.Table, settings: CheckSettings) -> Che
     """Checks the snapshots of the read window of the groups and topics that were gathered in one part.
 
     A group is handed copies of its topics' states and of its proxies: they are checked here, too, but counted where
-    they are by themselves. Those of a topic by itself have no group: nothing of them is left to be judged.
+    they are by themselves. Those of a topic by itself have no group: nothing of them is left to be evaluated.
     """
     states, samples = states.combine_chunks(), samples.combine_chunks()
     parts = (part for part in _parts(states) if part[0] is ROUTE or len(part[-1]))
@@ -149,7 +149,7 @@ class _SourceSnapshots:
         return {name: flags for name, flags in broken.items() if flags.any()}
 
     def _keys(self, state: Numbers) -> dict[str, pa.Array]:
-        """The columns of the source's key beside the time, an entry per state."""
+        """The columns of the source's key alongside the time, an entry per state."""
         taken = self._states.select(KEY).take(pa.array(state)).combine_chunks()
         named = dict(zip((*KEY[:-1], self.kind.named_by), taken.columns, strict=True))
         return {name: one_array(column) for name, column in named.items() if name in self.kind.table.key}

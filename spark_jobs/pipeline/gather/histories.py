@@ -1,5 +1,5 @@
-"""The rows that Spark gathered of a group, as the history that the kernel judges: its few states from dicts to values
-in their normal form, its readings as matrices.
+"""The rows that Spark gathered of a group, as the history that the kernel evaluates: its few states from dicts to
+values in their normal form, its readings as matrices.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every group checked, and every step of it judged by the kernel, in one Arrow function."""
+"""Every group checked, and every step of it evaluated by the kernel, in one Arrow function."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def rejected(packed: DataFrame) -> DataFrame:
 
 
 def checked_snapshots(gathered: Gathered, settings: CheckSettings) -> DataFrame:
-    """`exchange.RESULTS` with what the checks of the snapshots counted; nothing is judged."""
+    """`exchange.RESULTS` with what the checks of the snapshots counted; nothing is evaluated."""
 
     def checked_part(states: pa.Table, samples: pa.Table) -> pa.Table:
         return results(facts=checked(states, samples, settings).facts)
@@ -94,7 +94,7 @@ def _without_collecting() -> Iterator[None]:
 def _judged(
     states: pa.Table, samples: pa.Table, *, request: RunRequest, configuration: Configuration, settings: CheckSettings
 ) -> pa.Table:
-    """`exchange.RESULTS` of some groups, checked before and after they are judged, and of some topics."""
+    """`exchange.RESULTS` of some groups, checked before and after they are evaluated, and of some topics."""
     usable = checked(states, samples, settings)
     start, end = to_micros(request.interval.start), to_micros(request.interval.end)
     judged = [

@@ -150,7 +150,7 @@ def _texts(parts: Iterable[Iterable[str | None]]) -> pa.Array:
 
 
 def _about(interval: RebalanceInterval) -> dict[str, Any]:
-    """The columns of its row beside the key, members and queues."""
+    """The columns of its row alongside the key, members and queues."""
     row: dict[str, Any] = {"status": interval.status, "reason": interval.reason}
     if interval.status != Status.UNOBSERVED:
         row |= _known_inputs(interval)

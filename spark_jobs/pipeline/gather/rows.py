@@ -1,4 +1,4 @@
-"""Judged steps as rows of the output tables."""
+"""Evaluated steps as rows of the output tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Knowledge of groups and topics beside the snapshots of a read window, as states: sightings from before it, and
+"""Knowledge of groups and topics alongside the snapshots of a read window, as states: sightings from before it, and
 calls that no broker answered.
 """
 
@@ -60,7 +60,7 @@ def sighted_states(sighted: pa.Table) -> pa.Table:
 
 def unanswered_states(calls: pa.Table) -> pa.Table:
     """One row per (group, broker, error) of rows of `capture_calls` that are calls for members without an answer, as
-    `exchange.STATES`. The fate stands for an error that is null. Calls to proxies are left out: they are no brokers.
+    `exchange.STATES`. The outcome stands for an error that is null. Calls to proxies are left out: they are no brokers.
     """
     calls = calls.filter(pc.invert(pc.starts_with(calls["called"], PROXY)))
     columns = {

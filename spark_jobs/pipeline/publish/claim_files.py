@@ -79,7 +79,7 @@ class ClaimFiles:
         for path in sorted(self.folder.glob(f"*{_CLAIM}")):
             with path.open(encoding="utf-8") as file:
                 if _lock(file):
-                    _LOG.warning("the process of the claim %s was killed: its claim is removed", path.stem)
+                    _LOG.warning("the process that held the lock %s was killed: its lock is removed", path.stem)
                     path.unlink()
                 else:
                     alive[path.stem] = file.read()

@@ -1,6 +1,6 @@
 """Claims: mutual exclusion of processes that share a warehouse.
 
-Whoever begins writes a claim beside the tables that says what it is about to do, if no other claim that is held
+Whoever begins writes a claim alongside the tables that says what it is about to do, if no other claim that is held
 excludes it. A claim ends with its process, however that ends: on a file system it is a locked file (`claim_files`), of
 which the operating system lets go; on S3 it is an object that is renewed (`leases`), and ends two minutes after a kill.
 A process that was suspended for so long has lost it, too: it checks before every commit that it holds its claims still,
@@ -130,11 +130,11 @@ def claim_turn(warehouse: Location) -> AbstractContextManager[Claimed]:
 
 
 def claim_notices(warehouse: Location) -> AbstractContextManager[Claimed]:
-    """Lets one process at a time read which notices were sent, send new ones, and record them.
+    """Lets one process at a time read which notifications were sent, send new ones, and record them.
 
     The next one waits for it, and then has nothing to send; raises `PublishConflictError` where that takes too long.
     """
-    says = f"another process has been sending notices of {warehouse.location} for {_NOTICES_TIMEOUT:g} s"
+    says = f"another process has been sending notifications of {warehouse.location} for {_NOTICES_TIMEOUT:g} s"
     return _alone(warehouse, _NOTICES, f"{says}: try again when it is done", _NOTICES_TIMEOUT)
 
 
@@ -179,4 +179,4 @@ def _at_once(warehouse: Location) -> float:
 
 
 def _or_killed(warehouse: Location) -> str:
-    return ". If it was killed, its claim ends two minutes after" if are_leases(warehouse) else ""
+    return ". If it was killed, its lease ends two minutes after" if are_leases(warehouse) else ""

@@ -154,17 +154,17 @@ class Leases:
         while not ended.wait(_RENEWED_EVERY):
             try:
                 if not self.has(name):
-                    _LOG.warning("the claim %s was taken for that of a killed process: it is not renewed", name)
+                    _LOG.warning("the lease %s was taken for that of a killed process: it is not renewed", name)
                     return
             except Exception as error:
-                _LOG.warning("the claim %s could not be renewed: %s", name, error)
+                _LOG.warning("the lease %s could not be renewed: %s", name, error)
 
     def _drop(self, name: str) -> None:
         try:
             with suppress(FileNotFoundError):
                 obstore.delete(self.store, name)
         except Exception as error:
-            _LOG.warning("the claim %s could not be removed, it ends by itself: %s", name, error)
+            _LOG.warning("the lease %s could not be removed, it ends by itself: %s", name, error)
 
     def _failed(self, error: Exception) -> WarehouseError:
-        return WarehouseError(f"the claims of {self.location.location} cannot be written: {error}")
+        return WarehouseError(f"the leases of {self.location.location} cannot be written: {error}")

@@ -141,7 +141,7 @@ def as_usual(table: Table, usual: Usual, steps: Sequence[datetime]) -> Iterator[
     """Expectations of a table's row count and of the nulls of its columns, in these steps.
 
     Where too little is known there are no bounds, and what is observed is remembered. What else was read, such as the
-    look-back before the steps, is only a part of its step: it is neither judged nor remembered.
+    look-back before the steps, is only a part of its step: it is neither evaluated nor remembered.
     """
     for column in (None, *BY_TABLE[table].nullable):
         what = f"{column} is null in about as many rows" if column else "there are about as many rows"

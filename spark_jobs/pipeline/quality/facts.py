@@ -1,4 +1,4 @@
-"""Counts of the rows of a table, step by step: all that its expectations are judged by."""
+"""Counts of the rows of a table, step by step: all that its expectations are evaluated by."""
 
 from __future__ import annotations
 

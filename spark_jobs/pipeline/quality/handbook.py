@@ -6,35 +6,37 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from expectations import SUITES
-from expectations.suite import KEYS_ARE_UNIQUE, Expectation, Severity, Suite
-from schemas import SOURCES
+from expectations.common import NAME
+from expectations.suite import KEYS_ARE_UNIQUE, Severity, Suite
 
 PAGE = Path(__file__).parents[3] / "docs" / "expectations.md"
 _FRAME = Path(__file__).with_name("handbook.md")
-#: What becomes of a run when a row breaks an expectation.
-_FAILS = {Severity.CRITICAL: "nothing is published", Severity.WARNING: "published, exit code 2"}
+#: By the end of its name, an expectation that several tables have, and that is explained once.
+_SHARED = {
+    "_is_a_name": f"the column is {NAME}",
+    "_have_no_null": "no element of the array is null",
+    "_is_known": "the column is a value of its enum, and not null where it applies",
+    "captured_at_is_of_the_run": "the snapshot is of the run's steps or their look-back",
+    KEYS_ARE_UNIQUE.name: "no two valid rows have the same [key](tables.md)",
+}
 
 
 def handbook() -> str:
     """The page: the frame, and a section per suite."""
+    shared = "\n".join(f"| `{'…' * name.startswith('_')}{name}` | {says} |" for name, says in _SHARED.items())
     suites = "\n\n".join("\n".join(_section(suite)) for suite in SUITES)
-    return _FRAME.read_text(encoding="utf-8").replace("{suites}", suites)
+    return _FRAME.read_text(encoding="utf-8").replace("{suites}", suites).replace("{shared}", shared)
 
 
 def _section(suite: Suite) -> Iterator[str]:
-    yield from (f"### {suite.table.name}", "", f"{suite.table.comment}.", "")
-    yield from ("| expectation | what is expected | if it fails |", "|---|---|---|")
-    yield from (_line(suite, expectation) for expectation in suite.expectations)
-    key = ", ".join(f"`{name}`" for name in suite.table.key)
-    yield f"| `{KEYS_ARE_UNIQUE.name}` | {KEYS_ARE_UNIQUE.says} The key: {key} | {_fails(suite, KEYS_ARE_UNIQUE)} |"
-
-
-def _line(suite: Suite, expectation: Expectation) -> str:
-    return f"| `{expectation.name}` | {expectation.says} | {_fails(suite, expectation)} |"
-
-
-def _fails(suite: Suite, expectation: Expectation) -> str:
-    return "the row is quarantined" if suite.table in SOURCES else _FAILS[suite.severity_of(expectation)]
+    expectations = (*suite.expectations, KEYS_ARE_UNIQUE)
+    shared = [each.name for each in expectations if each.name.endswith(tuple(_SHARED))]
+    yield from (f"### {suite.table.name}", "", f"Shared: {', '.join(f'`{name}`' for name in shared)}.", "")
+    yield from ("| expectation | what is expected |", "|---|---|")
+    for each in expectations:
+        if each.name not in shared:
+            warns = " Else exit code 2." if each.severity is Severity.WARNING else ""
+            yield f"| `{each.name}` | {each.says}{warns} |"
 
 
 if __name__ == "__main__":

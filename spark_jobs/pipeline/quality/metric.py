@@ -1,4 +1,4 @@
-"""How expectations are judged inside Great Expectations: one metric for a whole suite, three kinds of
+"""How expectations are evaluated inside Great Expectations: one metric for a whole suite, three kinds of
 expectation.
 
 Great Expectations' own metrics are one Spark job or more for each expectation; this one is given what
@@ -51,7 +51,7 @@ def as_batch(steps: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 class _OfSteps(BatchExpectation):
-    """Judged step by step. `name` and `says` are the words of it."""
+    """Evaluated step by step. `name` and `says` are the words of it."""
 
     metric_dependencies: ClassVar = (_METRIC,)
     domain_keys: ClassVar = ("batch_id",)

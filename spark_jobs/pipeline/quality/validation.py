@@ -1,4 +1,4 @@
-"""Great Expectations judges the tables of a run by what Spark has counted: suites, results and Data Docs.
+"""Great Expectations evaluates the tables of a run by what Spark has counted: suites, results and Data Docs.
 
 The one module, with `metric`, that imports it: that takes seconds. Its own pages load styles and scripts from a dozen
 hosts: without them the index is empty. Its renderers stay; the templates in `views/` come before its own, and are plain

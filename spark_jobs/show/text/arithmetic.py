@@ -40,7 +40,7 @@ _MOST_LISTS = 8
 def arithmetic(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> list[str]:
     """Sentences: how the strategy divides the sorted queues among the positions of the sorted members."""
     if not client_ids:
-        return ["No member was connected, so nobody computed a share."]
+        return ["No member was connected, so none computed its queues."]
     try:
         return list(_SENTENCES[strategy.base](strategy, queues, client_ids))
     except (KeepsAllocation, StrategyError):
@@ -57,7 +57,7 @@ def _averagely(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Ite
     q, n, share_sizes = len(queues), len(client_ids), sizes(strategy, queues, client_ids)
     counts = f"{count(q, 'queue')}, {count(n, 'member')}"
     if n == 1:
-        yield f"{counts}: position 0 gets all."
+        yield f"{counts}: index 0 gets all."
     elif q < n:
         yield f"{counts}: not enough for all, so {shares_text(share_sizes)}."
     else:
@@ -66,7 +66,7 @@ def _averagely(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Ite
 
 def _by_circle(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
     q, n, share_sizes = len(queues), len(client_ids), sizes(strategy, queues, client_ids)
-    rule = f"queue i of the list goes to position i % {n:,}"
+    rule = f"queue i of the list goes to index i % {n:,}"
     yield f"{count(q, 'queue')}, {count(n, 'member')}, dealt in turn: {rule}, so {shares_text(share_sizes, n)}."
 
 
@@ -79,10 +79,10 @@ def _config(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterat
         yield "No list contains a queue of this topic."
         return
     listed_positions = [
-        f"position {position} has {queue_ranges(queues_listed)}" for position, queues_listed in sorted(lists.items())
+        f"index {position} has {queue_ranges(queues_listed)}" for position, queues_listed in sorted(lists.items())
     ]
     if more := listed_positions[_MOST_LISTS:]:
-        listed_positions[_MOST_LISTS:] = [f"{len(more):,} more positions have lists"]
+        listed_positions[_MOST_LISTS:] = [f"{len(more):,} more indexes have lists"]
     yield f"Of this topic, {joined_names(listed_positions)}."
     list_counts = Counter(queue for queues_listed in lists.values() for queue in queues_listed)
     in_several = [queue for queue, times in list_counts.items() if times > 1]
@@ -112,11 +112,11 @@ def _machine_room(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> 
         f"{remainder if left_over else 'and none is left over'}, so {shares_text(share_sizes, n)}."
     )
     if in_rooms < len(queues) and strategy.variant == Variant.JAVA:
-        yield f"Nobody owns the other {count(len(queues) - in_rooms, 'queue')}, by design."
+        yield f"No member owns the other {count(len(queues) - in_rooms, 'queue')}, by design."
     elif in_rooms < len(queues):
         yield (
             "Go, and Java up to 4.7.1, take the slices from the start of the list of all queues, whatever the room: "
-            f"nobody owns the last {count(len(queues) - in_rooms, 'queue')}."
+            f"no member owns the last {count(len(queues) - in_rooms, 'queue')}."
         )
 
 
@@ -130,9 +130,9 @@ def _nearby(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterat
             inner, [queues[index] for index in indexes], [client_ids[position] for position in positions]
         )
         share_sizes = {positions[local_position]: size for local_position, size in local_sizes.items()}
-        members = f"{count(len(positions), 'member')} of its own"
+        members = f"{count(len(positions), 'member')} in it"
         if room not in room_positions:
-            members = f"no member of its own, so all {len(positions):,} members share them"
+            members = f"no member in it, so all {len(positions):,} members share them"
         remainder = _remainder(inner.name, len(indexes), len(positions))
         shares_of_all = shares_text(share_sizes, len(client_ids))
         yield f"Room {room}: {count(len(indexes), 'queue')}, {members}: {remainder}{shares_of_all}."
@@ -147,7 +147,7 @@ def _remainder(name: str, q: int, n: int) -> str:
 def _consistent_hash(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:
     points = strategy.virtual_node_cnt
     if not points:
-        yield "Every member has 0 points on the hash ring, so nobody gets a queue."
+        yield "Every member has 0 points on the hash ring, so no member gets a queue."
         return
     share_sizes = sizes(strategy, queues, client_ids)
     owned = {client_ids.index(client_id): share_sizes[client_ids.index(client_id)] for client_id in client_ids}
@@ -165,10 +165,10 @@ def _popped(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterat
     share_sizes, q, n = sizes(strategy, queues, client_ids), len(queues), len(client_ids)
     counts = f"{count(q, 'queue')}, {count(n, 'member')}"
     if n > q:
-        yield f"The broker assigns the queues. {counts}: position i may pop only queue i % {q:,} of the list."
+        yield f"The broker assigns the queues. {counts}: index i may pop only queue i % {q:,} of the list."
         return
-    extra_shares = "that of the next position" if share == 1 else f"those of the next {share:,} positions"
-    yield f"The broker assigns the queues. {counts}: every member may pop its share by {inner.name} and {extra_shares}."
+    extra = "those of the next index" if share == 1 else f"those of the next {share:,} indexes"
+    yield f"The broker assigns the queues. {counts}: every member may pop its queues by {inner.name} and {extra}."
     yield f"So {shares_text(share_sizes, n)}."
 
 
@@ -203,7 +203,7 @@ def allocation_arithmetic(members: Sequence[AllocatingMember], topic: str, queue
         return [*arithmetic(strategy, queues, client_ids), *_lost_shares(strategy, members, topic, queues)]
     names = {strategy.name for strategy in strategies}
     rules = "its own strategy" if len(names) > 1 else "the rules of its language and version"
-    sentences = [f"Each member computes with {rules}, and takes only the share of its own position."]
+    sentences = [f"Each member computes with {rules}, and takes only the queues of its own index."]
     for strategy in strategies:
         positions = positions_text([position for position, member in enumerate(members) if member.strategy == strategy])
         name, computation = f"{strategy.name}{VARIANTS[strategy.variant]}", arithmetic(strategy, queues, client_ids)
@@ -225,7 +225,7 @@ def _lost_shares(
     unsubscribed = [position for position, member in enumerate(members) if not member.subscribes]
     if unsubscribed and len(unsubscribed) < len(members):
         positions, is_single = positions_text(unsubscribed).capitalize(), len(unsubscribed) == 1
-        consequence = "counts: nobody owns its share" if is_single else "count: nobody owns their shares"
+        consequence = "counts: its queues have no owner" if is_single else "count: their queues have no owner"
         yield f"{positions} {'does' if is_single else 'do'} not subscribe to {topic}, but still {consequence}."
 
 
@@ -238,18 +238,17 @@ def _duplicate_id(
     if strategy and strategy.name == CONSISTENT_HASH:
         points = strategy.virtual_node_cnt * (1 if strategy.variant == Variant.GO else len(positions))
         return (
-            f"{listed}: it has {count(points, 'point')} and one share, which each of its connections takes. No queue "
-            "loses its owner, but the whole share is consumed more than once."
+            f"{listed}: it has {count(points, 'point')}, and each of its connections takes their queues. No queue "
+            "loses its owner, but all of these are consumed more than once."
         )
     if strategy and strategy.name == CONFIG:
         return f"{listed}: each of its connections owns the queues of the same list."
     if strategy and is_popped(strategy.name):
-        return f"{listed}: each of its connections may pop the same queues as the first of them, position {first}."
-    listed += f": each of its connections computes the share of the first of them, position {first}."
+        return f"{listed}: each of its connections may pop the same queues as the first of them, index {first}."
+    listed += f": each of its connections computes the queues of the first of them, index {first}."
     if share_sizes is None:
-        return f"{listed} Nobody owns the shares of its other positions."
+        return f"{listed} No member owns the queues of its other indexes."
     lost_queues = sum(share_sizes[position] for position in later)
-    lost_shares = f"{'the share' if len(later) == 1 else 'the shares'} of {positions_text(later)}"
     if not lost_queues:
-        return f"{listed} {lost_shares.capitalize()} would be empty, so no queue loses its owner."
-    return f"{listed} Nobody owns {lost_shares} ({count(lost_queues, 'queue')})."
+        return f"{listed} {positions_text(later).capitalize()} would get none, so no queue loses its owner."
+    return f"{listed} No member owns the queues of {positions_text(later)} ({count(lost_queues, 'queue')})."

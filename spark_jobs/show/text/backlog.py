@@ -130,9 +130,7 @@ def _known_text(backlog: ViewBacklog, owned: bool) -> str:
     if backlog.produced is not None or backlog.consumed is not None:
         flow = f"{number_text(backlog.produced)} produced, {number_text(backlog.consumed)} consumed"
     if not backlog.verdicts and backlog.last_reading_at:
-        return (
-            f"Backlog {number_text(backlog.last)} at the only reading, {format_utc(backlog.last_reading_at)}; {flow}."
-        )
+        return f"Backlog {number_text(backlog.last)} at the only sample, {format_utc(backlog.last_reading_at)}; {flow}."
     text = f"Backlog {number_text(backlog.first)} → {number_text(backlog.last)}; {flow}"
     if backlog.unknown_at_first:
         text += f"; at first the group had not committed an offset in {backlog.unknown_at_first}"

@@ -43,7 +43,7 @@ def _after_blank_line(lines: Iterable[TextLine]) -> Iterator[TextLine]:
 
 
 def _causes(findings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The findings above INFO that are not a consequence of another one above INFO."""
+    """The findings above INFO that are not a symptom of another one above INFO."""
     worse = {row["finding_id"]: row for row in findings if row["severity"] != INFO}
     return [row for row in worse.values() if row["root_finding_id"] not in worse]
 
@@ -138,7 +138,7 @@ def _finding(finding: Mapping[str, Any], root: Mapping[str, Any] | None) -> Iter
         yield TextLine(f"Its root cause is {root['rule']} ({root['cause']}), {time}.", 2)
     yield TextLine(f"What to do: {(root or finding)['advice']}", 2, "advice")
     if finding["muted"]:
-        yield TextLine(f"Muted: {finding['muted']}", 2)
+        yield TextLine(f"Silenced: {finding['muted']}", 2)
 
 
 def _piled_up(evidence: Mapping[str, Any]) -> str:

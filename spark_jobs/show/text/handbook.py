@@ -6,32 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spark_jobs.domain.glossary import TERMS, Term
-from spark_jobs.domain.rules import membership_view_split, roots
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.rules.commands import as_written
-from spark_jobs.domain.rules.rule import Rule
-from spark_jobs.domain.status.capacity import ADVICE, SIGNS, Limit
+from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.status.capacity import SIGNS, Limit, more_members_help
 
-#: What a consequence shares with its root, in words.
-SHARED = {
-    roots.everything: "of the group",
-    roots.topics: "of the same topic",
-    roots.queues: "of the same queues",
-    roots.clients: "of the same clients",
-    roots.named_clients: "of the clients that it names",
-    membership_view_split.brokers_that_list_fewer: "of queues of the broker that lists fewer",
-}
 _DOCS = Path(__file__).parents[3] / "docs"
 INDEX, RULE_PAGES, GLOSSARY = _DOCS / "findings.md", _DOCS / "rules", _DOCS / "glossary.md"
 _FRAME = Path(__file__).with_name("handbook.md")
 _GLOSSARY_FRAME = """<!-- Made by python -m spark_jobs.show.text.handbook: change the terms, not this page. -->
 # Glossary
 
-What the words of messages, advice and pages mean, with the classes and settings of RocketMQ and the tables and columns
-that hold it. The report has these terms at its end.
-
-| term | meaning | in RocketMQ | in the tables |
-|---|---|---|---|
+| term | meaning | in RocketMQ, and in the [tables](tables.md) |
+|---|---|---|
 {terms}
 """
 
@@ -55,13 +42,14 @@ def glossary() -> str:
 
 
 def _term(term: Term) -> str:
-    rocketmq, columns = (", ".join(f"`{name}`" for name in names) for names in (term.rocketmq, term.columns))
-    return f"| {term.name} | {term.meaning} | {rocketmq} | {columns} |"
+    names = ", ".join(f"`{name}`" for name in (*term.rocketmq, *term.columns))
+    return f"| {term.name} | {term.meaning} | {names} |"
 
 
 def _limit(limit: Limit) -> str:
     signs = ", ".join(f"`{sign}`" for sign in SIGNS.get(limit, ()))
-    return f"| `{limit}` | {signs} | {ADVICE[limit]} |"
+    answer = {True: "yes", False: "no", None: "unknown"}[more_members_help(limit)]
+    return f"| `{limit}` | {answer} | {signs} |"
 
 
 def _row(rule: Rule) -> str:
@@ -69,30 +57,31 @@ def _row(rule: Rule) -> str:
 
 
 def _page(rule: Rule) -> Iterator[str]:
-    yield "<!-- Made from the rule by python -m spark_jobs.show.text.handbook -->"
-    decided_by = rule.decided_by[0].upper() + rule.decided_by[1:]
-    yield from (f"# {rule.name}", "", rule.meaning, "", "## When it is reported", "", decided_by, "")
-    if rule.needs:
-        needed = ", ".join(f"`{table}`" for table in rule.needs)
-        yield from (f"It needs {needed}. Without it the rule is not evaluated, which `audit_runs` records.", "")
-    yield from ("## Causes, and what to do", "", "| cause | when | what to do |", "|---|---|---|")
+    needs = "".join(f" Needs `{table}`." for table in rule.needs)
+    yield from (f"# {rule.name}", "", rule.meaning, "", f"**Reported when:** {rule.decided_by}{needs}", "")
+    yield from ("| cause | when | what to do |", "|---|---|---|")
     for name, cause in rule.causes.items():
-        commands = "".join(f" `{as_written(command)}`" for command in cause.commands)
-        yield f"| `{name}` | {cause.when} | {cause.advice}{commands} |"
-    consequences = list(_consequences(rule.name))
-    if consequences:
-        yield from ("", "## Consequences", "", *consequences)
-    yield from ("", "## Example", "", rule.example)
+        advice = _elsewhere(rule, cause) or " ".join([cause.advice, *(f"`{as_written(it)}`" for it in cause.commands)])
+        yield f"| `{name}` | {cause.when} | {advice} |"
+    symptoms = ", ".join(_symptoms(rule.name))
+    yield from ("", f"**Symptoms:** {symptoms}.") if symptoms else ()
+    yield from ("", f"**Example:** {rule.example}") if rule.example else ()
 
 
-def _consequences(root: str) -> Iterator[str]:
+def _elsewhere(rule: Rule, cause: Cause) -> str | None:
+    """A link to the page of the rule that shares the cause, and comes first by its name; None: it is on this page."""
+    first = min(each.name for each in RULES if cause in each.causes.values())
+    return None if first == rule.name else f"See [{first}]({first}.md)."
+
+
+def _symptoms(root: str) -> Iterator[str]:
     """The rules whose findings follow from this one's, with the causes for which they do."""
     for rule in RULES:
         for link in rule.follows:
             if link.root == root:
                 causes = f" ({', '.join(link.causes)})" if link.causes else ""
-                of_causes = f", if the cause is {' or '.join(link.root_causes)}" if link.root_causes else ""
-                yield f"- [{rule.name}]({rule.name}.md){causes}, {SHARED[link.shares]}{of_causes}"
+                of_causes = f" if {' or '.join(link.root_causes)}" if link.root_causes else ""
+                yield f"[{rule.name}]({rule.name}.md){causes}{of_causes}"
 
 
 def write() -> None:

@@ -22,7 +22,7 @@ _NAMED = 20
 
 
 def incident_lines(incident: Incident) -> Iterator[TextLine]:
-    """Lines: what happened, where, its consequences, and what to do. Names are as the clients gave them."""
+    """Lines: what happened, where, its symptoms, and what to do. Names are as the clients gave them."""
     yield TextLine(f"{incident.headline} (cluster {incident.cluster})", 0, "title")
     yield TextLine(
         f"{incident.severity} {incident.rule}, {causes_text(incident)}; incident {incident.incident_id}",

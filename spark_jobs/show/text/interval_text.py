@@ -79,8 +79,8 @@ def _moved(began: IntervalStart) -> str:
         return "No queue changed owner."
     changed = f"{began.queues_moved:,} of {count(began.queues_moved + began.queues_preserved, 'queue')} changed owner"
     if began.least_moves == began.queues_moved:
-        return f"{changed}, the fewest possible with these shares."
-    return f"{changed}; {began.least_moves or 0:,} would have been enough with these shares."
+        return f"{changed}, the minimum for this allocation."
+    return f"{changed}; {began.least_moves or 0:,} would have been enough for this allocation."
 
 
 def _members(view: IntervalExplanation) -> Iterator[TextLine]:
@@ -142,15 +142,15 @@ def _owned(view: IntervalExplanation) -> Iterator[TextLine]:
     if view.settled_at is not None:
         settled = f"Until {format_utc(view.settled_at)} members may have had the queues of before"
         yield TextLine(f"{settled}: they ask for the route every 30 s, and rebalance within 20 s more.", 1)
-    yield TextLine("Owners, and the backlog in messages from the first to the last reading of this time:", 1)
+    yield TextLine("Owners, and the backlog in messages from the first to the last sample of this time:", 1)
     for member in view.members:
         if member.queues:
-            owned = f"Position {member.position} owned {member.queues} ({count(member.queue_count, 'queue')})."
+            owned = f"Index {member.position} owned {member.queues} ({count(member.queue_count, 'queue')})."
             yield TextLine(f"{owned} {backlog_text(member.backlog)}", 2)
         else:
-            yield TextLine(f"Position {member.position} owned no queue.", 2)
+            yield TextLine(f"Index {member.position} owned no queue.", 2)
     for unhealthy in view.unassigned:
-        owned = f"Nobody owned {unhealthy.queues} ({count(unhealthy.queue_count, 'queue')}): {unhealthy.why}."
+        owned = f"No member owned {unhealthy.queues} ({count(unhealthy.queue_count, 'queue')}): {unhealthy.why}."
         yield TextLine(f"{owned} {backlog_text(unhealthy.backlog, owned=False)}", 2, "odd")
     for unhealthy in view.double_owned:
         yield TextLine(_shared(unhealthy), 2, "" if unhealthy.cause == DoubleOwnedCause.POP_SHARED else "odd")

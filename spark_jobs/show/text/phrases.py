@@ -20,10 +20,10 @@ UNASSIGNED: Mapping[str, str] = {
     UnassignedCause.BROKER_NOT_READABLE: "clients skip queues of a broker without read permission",
     UnassignedCause.BEYOND_READ_QUEUES: "clients skip queues beyond readQueueNums (writeQueueNums is larger)",
     UnassignedCause.GROUP_OFFLINE: "no member was connected",
-    UnassignedCause.MIXED_STRATEGIES: "this is in the share of {} by a strategy that it does not use",
-    UnassignedCause.MIXED_CLIENTS: "this is in the share of {} as clients of another language or version compute it",
-    UnassignedCause.DUPLICATE_CLIENT_ID: "this is in the share of a later position of {}, which nobody computes",
-    UnassignedCause.MEMBER_NOT_SUBSCRIBED: "this is in the share of {}, which does not subscribe to the topic",
+    UnassignedCause.MIXED_STRATEGIES: "this belongs to {} by a strategy that it does not use",
+    UnassignedCause.MIXED_CLIENTS: "this belongs to {} as clients of another language or version compute it",
+    UnassignedCause.DUPLICATE_CLIENT_ID: "this belongs to a later index of {}, which no connection computes",
+    UnassignedCause.MEMBER_NOT_SUBSCRIBED: "this belongs to {}, which does not subscribe to the topic",
     UnassignedCause.MACHINE_ROOM_BUG: "MACHINE_ROOM in Go, and in Java up to 4.7.1, takes queues of other rooms "
     "instead",
     UnassignedCause.ROOM_FILTER: "MACHINE_ROOM skips brokers outside the configured rooms, by design",
@@ -83,7 +83,7 @@ REASONS: Mapping[str, str] = {
     "clients, so the owners cannot be replayed.",
     Reason.CONSUMED_BY_UNSEEN: "No broker lists a member, but committed offsets advance: the consumers were not "
     "recorded, so the owners cannot be replayed.",
-    Reason.NOT_SUBSCRIBED: "No member subscribes to the topic (any more), so nobody consumes it.",
+    Reason.NOT_SUBSCRIBED: "No member subscribes to the topic (any more), so it is not consumed.",
     Reason.NO_READABLE_QUEUE: "The topic has no readable queue, so clients keep the queues they had.",
     Reason.UNKNOWN_STRATEGY: "The owners are unknown: a member runs a class that is none of RocketMQ's strategies, or "
     "the members report queues that no strategy explains. Configure `strategy` of the group.",
@@ -103,7 +103,7 @@ def severity_counts(severities: Iterable[str] | Mapping[str, int]) -> list[str]:
 
 
 def positions_text(positions: Sequence[int]) -> str:
-    """Ascending positions: `position 0`, `positions 0 and 1`, `positions 0 to 3 and 5`."""
+    """Ascending positions: `index 0`, `indexes 0 and 1`, `indexes 0 to 3 and 5`."""
     runs = [
         [position for _, position in run]
         for _, run in groupby(enumerate(positions), lambda placed: placed[1] - placed[0])
@@ -113,20 +113,20 @@ def positions_text(positions: Sequence[int]) -> str:
         for run in runs
         for text in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else [str(position) for position in run])
     ]
-    return f"position{'' if len(positions) == 1 else 's'} {joined_names(parts)}"
+    return f"index{'' if len(positions) == 1 else 'es'} {joined_names(parts)}"
 
 
 def shares_text(sizes: Mapping[int, int], member_count: int | None = None) -> str:
-    """How many queues each position gets: `position 0 gets 6, positions 1 and 2 get 5`; `every position gets 4` where
+    """How many queues each position gets: `index 0 gets 6, indexes 1 and 2 get 5`; `every index gets 4` where
     `sizes` has all `member_count` positions.
     """
     positions_per_size: dict[int, list[int]] = {}
     for position, size in sorted(sizes.items()):
         positions_per_size.setdefault(size, []).append(position)
     if len(positions_per_size) > _MOST_PARTS:
-        return f"a position gets from {min(positions_per_size):,} to {max(positions_per_size):,}"
+        return f"an index gets from {min(positions_per_size):,} to {max(positions_per_size):,}"
     if len(positions_per_size) == 1 and len(sizes) == member_count and len(sizes) > 1:
-        return f"every position gets {_size(next(iter(positions_per_size)))}"
+        return f"every index gets {_size(next(iter(positions_per_size)))}"
     return ", ".join(
         f"{positions_text(positions)} {'gets' if len(positions) == 1 else 'get'} {_size(size)}"
         for size, positions in positions_per_size.items()

@@ -33,7 +33,7 @@ class StoredTables(Protocol):
 
     @property
     def folder(self) -> Location:
-        """Return the location of files beside them, such as claims."""
+        """Return the location of files alongside them, such as claims."""
 
     def exists(self, table: Table) -> bool:
         """Return whether the table has been made."""

@@ -24,7 +24,7 @@ def check_commits(spark: SparkSession, location: Location) -> None:
             raise SetupError(
                 f"the warehouse {location.location} is on S3, where Delta alone lets two writers overwrite each "
                 f"other's commits: run `rebalance-audit setup --s3` once, with network access, and "
-                f"give spark-submit its jars, or set {log_store_key(location.scheme)} to a log store of your own"
+                f"give spark-submit its jars, or set {log_store_key(location.scheme)} to your own log store"
             )
         check_puts(location)
 

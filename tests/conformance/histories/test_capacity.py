@@ -66,7 +66,7 @@ GROUPS = {
     "offline": (
         Group(meanwhile="", behind=range(4), incoming=3),
         "NOBODY_ONLINE",
-        "Yes, any consumer: nobody was connected, and 3,600 messages piled up in 4 queues. With 1 member the"
+        "Yes, any consumer: none was connected, and 3,600 messages piled up in 4 queues. With 1 member the"
         " highest backlog would have been about 0 instead of 3,600.",
     ),
     # The same, but of 5 messages a second somebody consumes 2.

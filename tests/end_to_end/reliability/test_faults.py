@@ -37,7 +37,7 @@ pytestmark = pytest.mark.reliability
 
 _AS_ANY_USER = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.getuid() == 0 else ()
 #: Where a run stands when it is struck: the sources are read, nothing is published.
-_JUDGING = "checking and judging every group"
+_JUDGING = "checking and auditing every group"
 _STARTS = "starting Spark"
 #: Beginnings of the lines that say how far a command is.
 _PROGRESS = (

@@ -215,7 +215,7 @@ def test_what_is_left_out_is_noted_once_and_again_when_a_broker_changes(tmp_path
     notes: list[str] = []
     settings = Settings("10.0.0.9:9876", tmp_path, cadence=0.3, duration=1.7, rate=5000)
     Capture(settings, fake, lambda _: None).run(lambda _: None, notes.append)
-    lost = "topics' configuration: message types are unknown, and deleted topics are not told from lost routes"
+    lost = "topics' configuration: message types are unknown, and deleted topics look like lost routes"
     assert notes == [f"a (4.7.1) is not asked for {lost}", f"a (4.9.4) is not asked for {lost}"]
     assert {call.called.name for _, call in fake.asked if call.request in ("topic_config", "request_modes")} == {"b"}
 

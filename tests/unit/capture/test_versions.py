@@ -15,7 +15,7 @@ A, B = Callee("a", "10.0.0.1:10911"), Callee("b", "10.0.0.2:10911")
 NOT_SUPPORTED = "MQBrokerException CODE: 3  DESC:  request type 351 not supported"
 NO_TOPIC = "MQBrokerException CODE: 17  DESC: No topic in this broker. topic: TBW102"
 NO_MODES = '{"messageRequestModeMap":{}}'
-LOST_CONFIG = "topics' configuration: message types are unknown, and deleted topics are not told from lost routes"
+LOST_CONFIG = "topics' configuration: message types are unknown, and deleted topics look like lost routes"
 
 
 def asked_of(number: str, times: int = 1, **answers: str) -> tuple[Cluster, FakeAdmin]:

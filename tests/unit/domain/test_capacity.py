@@ -88,7 +88,7 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
         ),
         (
             group(held("NOBODY_ONLINE", members=0)),
-            "Yes, any consumer: nobody was connected, and 1,200 messages piled up in 4 queues.",
+            "Yes, any consumer: none was connected, and 1,200 messages piled up in 4 queues.",
         ),
         (
             group(held("DUPLICATE_IDS")),
@@ -128,18 +128,18 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
         ),
         (
             group(HeldBack(Limit.UNREADABLE_QUEUES, 0, 0, 0, 0, 0), unknown=3),
-            "No: consumers could not read some queues, and messages may wait in queues that nobody consumed. Make them "
-            "readable (readQueueNums, the broker's read permission). The backlog of 3 queues is unknown.",
+            "No: consumers could not read some queues, and messages may wait in queues that were not consumed. Make "
+            "them readable (readQueueNums, the broker's read permission). The backlog of 3 queues is unknown.",
         ),
         (
             # Nothing was measured: the queues are those at the end.
             group(HeldBack(Limit.NOBODY_ONLINE, 0, 0, 0, 0, 0), members=0, unknown=8),
-            "Yes, any consumer: nobody was connected, and messages may wait in queues that nobody consumed. The "
+            "Yes, any consumer: none was connected, and messages may wait in queues that were not consumed. The "
             "backlog of 8 queues is unknown.",
         ),
         (group(), "No: 2 members kept up with 8 queues."),
         (group(members=1), "No: 1 member kept up with 8 queues."),
-        (group(members=0), "No: nobody was connected, but no messages waited in 8 queues."),
+        (group(members=0), "No: no consumer was connected, but no messages waited in 8 queues."),
         (group(members=None), "No: the members kept up, though the owners of the queues are not known."),
         (group(unknown=2), "Unknown: the backlog of 2 queues is not known."),
         # What is unknown is said once.

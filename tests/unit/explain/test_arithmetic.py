@@ -39,90 +39,90 @@ def ids(text: str) -> list[str]:
             Strategy("POP-AVG+1"),
             "a:4",
             "c1 c2 c3",
-            "The broker assigns the queues. 4 queues, 3 members: every member may pop its share by AVG and that of the "
-            "next position. So positions 0 and 2 get 3, position 1 gets 2.",
+            "The broker assigns the queues. 4 queues, 3 members: every member may pop its queues by AVG and those of "
+            "the next index. So indexes 0 and 2 get 3, index 1 gets 2.",
         ),
         (
             Strategy("POP-AVG_BY_CIRCLE+2"),
             "a:4",
             "c1 c2 c3 c4",
-            "The broker assigns the queues. 4 queues, 4 members: every member may pop its share by AVG_BY_CIRCLE and "
-            "those of the next 2 positions. So every position gets 3.",
+            "The broker assigns the queues. 4 queues, 4 members: every member may pop its queues by AVG_BY_CIRCLE and "
+            "those of the next 2 indexes. So every index gets 3.",
         ),
         (
             Strategy("POP-AVG+1"),
             "a:2",
             "c1 c2 c3",
-            "The broker assigns the queues. 2 queues, 3 members: position i may pop only queue i % 2 of the list.",
+            "The broker assigns the queues. 2 queues, 3 members: index i may pop only queue i % 2 of the list.",
         ),
         (
             AVG,
             "a:8 b:8",
             "c1 c2 c3",
-            "16 queues, 3 members: 16 % 3 = 1, so position 0 gets 6, positions 1 and 2 get 5, in consecutive slices.",
+            "16 queues, 3 members: 16 % 3 = 1, so index 0 gets 6, indexes 1 and 2 get 5, in consecutive slices.",
         ),
         (
             AVG,
             "a:12",
             "c1 c2 c3 c4 c5",
-            "12 queues, 5 members: 12 % 5 = 2, so positions 0 and 1 get 3, positions 2 to 4 get 2, in consecutive "
+            "12 queues, 5 members: 12 % 5 = 2, so indexes 0 and 1 get 3, indexes 2 to 4 get 2, in consecutive "
             "slices.",
         ),
         (
             AVG,
             "a:3",
             "c1 c2 c3",
-            "3 queues, 3 members: 3 % 3 = 0, so every position gets 1, in consecutive slices.",
+            "3 queues, 3 members: 3 % 3 = 0, so every index gets 1, in consecutive slices.",
         ),
-        (AVG, "a:8", "c1", "8 queues, 1 member: position 0 gets all."),
-        (AVG, "a:1", "c1", "1 queue, 1 member: position 0 gets all."),
+        (AVG, "a:8", "c1", "8 queues, 1 member: index 0 gets all."),
+        (AVG, "a:1", "c1", "1 queue, 1 member: index 0 gets all."),
         (
             AVG,
             "a:2",
             "c1 c2 c3",
-            "2 queues, 3 members: not enough for all, so positions 0 and 1 get 1, position 2 gets none.",
+            "2 queues, 3 members: not enough for all, so indexes 0 and 1 get 1, index 2 gets none.",
         ),
         (
             CIRCLE,
             "a:6 b:6",
             "c1 c2 c3 c4 c5",
-            "12 queues, 5 members, dealt in turn: queue i of the list goes to position i % 5, so positions 0 and 1 get "
-            "3, positions 2 to 4 get 2.",
+            "12 queues, 5 members, dealt in turn: queue i of the list goes to index i % 5, so indexes 0 and 1 get "
+            "3, indexes 2 to 4 get 2.",
         ),
         (
             CIRCLE,
             "a:2",
             "c1 c2 c3",
-            "2 queues, 3 members, dealt in turn: queue i of the list goes to position i % 3, so positions 0 and 1 get "
-            "1, position 2 gets none.",
+            "2 queues, 3 members, dealt in turn: queue i of the list goes to index i % 3, so indexes 0 and 1 get "
+            "1, index 2 gets none.",
         ),
         (
             CIRCLE,
             "a:2",
             "c1",
-            "2 queues, 1 member, dealt in turn: queue i of the list goes to position i % 1, so position 0 gets 2.",
+            "2 queues, 1 member, dealt in turn: queue i of the list goes to index i % 1, so index 0 gets 2.",
         ),
         (
             nearby("AVG"),
             "a-1:2",
             "a-x a-y",
-            "Each room is divided separately, by AVG. Room a: 2 queues, 2 members of its own: 2 % 2 = 0, so every "
-            "position gets 1.",
+            "Each room is divided separately, by AVG. Room a: 2 queues, 2 members in it: 2 % 2 = 0, so every "
+            "index gets 1.",
         ),
         (
             ROOMS,
             "other:4 r1@b:5",
             "c1 c2",
             "Only brokers named room@broker, with a configured room (r1, r2), count: 5 of 9 queues. 5 queues, 2 "
-            "members: 5 // 2 = 2 for everyone, the 1 left over goes to the first, so position 0 gets 3, position 1 "
-            "gets 2. Nobody owns the other 4 queues, by design.",
+            "members: 5 // 2 = 2 for everyone, the 1 left over goes to the first, so index 0 gets 3, index 1 "
+            "gets 2. No member owns the other 4 queues, by design.",
         ),
         (
             ROOMS,
             "r1@b:5 r2@b:3",
             "c1 c2 c3",
             "Only brokers named room@broker, with a configured room (r1, r2), count: 8 of 8 queues. 8 queues, 3 "
-            "members: 8 // 3 = 2 for everyone, the 2 left over go to the first, so positions 0 and 1 get 3, position 2 "
+            "members: 8 // 3 = 2 for everyone, the 2 left over go to the first, so indexes 0 and 1 get 3, index 2 "
             "gets 2.",
         ),
         (
@@ -130,28 +130,28 @@ def ids(text: str) -> list[str]:
             "other:4",
             "c1 c2",
             "Only brokers named room@broker, with a configured room (r1, r2), count: 0 of 4 queues. 0 queues, 2 "
-            "members: 0 // 2 = 0 for everyone, and none is left over, so every position gets none. Nobody owns the "
+            "members: 0 // 2 = 0 for everyone, and none is left over, so every index gets none. No member owns the "
             "other 4 queues, by design.",
         ),
         (
             nearby("AVG"),
             "a-1:5 b-1:4",
             "a-x a-y b-z",
-            "Each room is divided separately, by AVG. Room a: 5 queues, 2 members of its own: 5 % 2 = 1, so position 0 "
-            "gets 3, position 1 gets 2. Room b: 4 queues, 1 member of its own: position 2 gets 4. In total, position 0 "
-            "gets 3, position 1 gets 2, position 2 gets 4.",
+            "Each room is divided separately, by AVG. Room a: 5 queues, 2 members in it: 5 % 2 = 1, so index 0 "
+            "gets 3, index 1 gets 2. Room b: 4 queues, 1 member in it: index 2 gets 4. In total, index 0 "
+            "gets 3, index 1 gets 2, index 2 gets 4.",
         ),
         (
             nearby("AVG_BY_CIRCLE"),
             "a-1:3 b-1:4",
             "a-x a-y",
-            "Each room is divided separately, by AVG_BY_CIRCLE. Room a: 3 queues, 2 members of its own: 3 % 2 = 1, so "
-            "position 0 gets 2, position 1 gets 1. Room b: 4 queues, no member of its own, so all 2 members share "
-            "them: 4 % 2 = 0, so every position gets 2. In total, position 0 gets 4, position 1 gets 3.",
+            "Each room is divided separately, by AVG_BY_CIRCLE. Room a: 3 queues, 2 members in it: 3 % 2 = 1, so "
+            "index 0 gets 2, index 1 gets 1. Room b: 4 queues, no member in it, so all 2 members share "
+            "them: 4 % 2 = 0, so every index gets 2. In total, index 0 gets 4, index 1 gets 3.",
         ),
-        (Strategy("CONSISTENT_HASH", 0), "a:2", "c1", "Every member has 0 points on the hash ring, so nobody gets a "
+        (Strategy("CONSISTENT_HASH", 0), "a:2", "c1", "Every member has 0 points on the hash ring, so no member gets a "
                                                       "queue."),
-        (AVG, "a:2", "", "No member was connected, so nobody computed a share."),
+        (AVG, "a:2", "", "No member was connected, so none computed its queues."),
         (
             nearby("AVG"),
             "1:2",
@@ -171,12 +171,12 @@ def test_how_a_strategy_cuts(strategy: Strategy, of: str, members: str, expected
         (
             "brokerName:6",
             "CID-0 CID-1 CID-2",
-            "Of 6 queues, position 0 gets 1, position 1 gets 2, position 2 gets 3.",
+            "Of 6 queues, index 0 gets 1, index 1 gets 2, index 2 gets 3.",
         ),
         (
             "brokerName:10",
             "CID-0 CID-1 CID-2 CID-3",
-            "Of 10 queues, position 0 gets 1, position 1 gets none, position 2 gets 4, position 3 gets 5.",
+            "Of 10 queues, index 0 gets 1, index 1 gets none, index 2 gets 4, index 3 gets 5.",
         ),
     ],
 )
@@ -197,10 +197,9 @@ LISTS = Strategy("CONFIG", config_queues=(ConfigQueues("c1", "T", "a", (0, 1)), 
         (
             "a:4",
             "T",
-            "Of this topic, position 0 has a:0-1 and position 1 has a:1-2. a:1 is in more than one list. a:3 is in "
-            "none.",
+            "Of this topic, index 0 has a:0-1 and index 1 has a:1-2. a:1 is in more than one list. a:3 is in none.",
         ),
-        ("a:1", "T", "Of this topic, position 0 has a:0."),
+        ("a:1", "T", "Of this topic, index 0 has a:0."),
         ("a:5", "U", "No list contains a queue of this topic."),
     ],
 )
@@ -214,14 +213,14 @@ def test_many_positions_are_told_in_few_words() -> None:
     """2,000 = 300 × 6 + 200."""
     (sentence,) = arithmetic(AVG, queues("a:2000"), [f"c{i:03}" for i in range(300)])
     assert sentence == (
-        "2,000 queues, 300 members: 2,000 % 300 = 200, so positions 0 to 199 get 7, positions 200 to 299 get 6, in "
+        "2,000 queues, 300 members: 2,000 % 300 = 200, so indexes 0 to 199 get 7, indexes 200 to 299 get 6, in "
         "consecutive slices."
     )
     _, ring = arithmetic(Strategy("CONSISTENT_HASH"), queues("a:2000"), [f"c{i:03}" for i in range(300)])
-    assert re.fullmatch(r"Of 2,000 queues, a position gets from \d+ to \d+\.", ring), ring
+    assert re.fullmatch(r"Of 2,000 queues, an index gets from \d+ to \d+\.", ring), ring
     lists = tuple(ConfigQueues(f"c{i}", "T", "a", (i,)) for i in range(10))
     _, of_topic = arithmetic(Strategy("CONFIG", config_queues=lists), queues("a:10"), [f"c{i}" for i in range(10)])
-    assert of_topic.endswith("position 6 has a:6, position 7 has a:7 and 2 more positions have lists.")
+    assert of_topic.endswith("index 6 has a:6, index 7 has a:7 and 2 more indexes have lists.")
 
 
 def members(text: str, strategy: Strategy = AVG, strangers: str = "") -> list[AllocatingMember]:
@@ -235,45 +234,45 @@ def members(text: str, strategy: Strategy = AVG, strangers: str = "") -> list[Al
             Strategy("POP-AVG+1"),
             "a:8",
             "c1 c1 c2",
-            "c1 is listed 2 times, at positions 0 and 1: each of its connections may pop the same queues as the first "
-            "of them, position 0.",
+            "c1 is listed 2 times, at indexes 0 and 1: each of its connections may pop the same queues as the first "
+            "of them, index 0.",
         ),
         (
             AVG,
             "a:8",
             "c1 c1 c2",
-            "c1 is listed 2 times, at positions 0 and 1: each of its connections computes the share of the first of "
-            "them, position 0. Nobody owns the share of position 1 (3 queues).",
+            "c1 is listed 2 times, at indexes 0 and 1: each of its connections computes the queues of the first of "
+            "them, index 0. No member owns the queues of index 1 (3 queues).",
         ),
         (
             AVG,
             "a:8",
             "c1 c2 c2",
-            "c2 is listed 2 times, at positions 1 and 2: each of its connections computes the share of the first of "
-            "them, position 1. Nobody owns the share of position 2 (2 queues).",
+            "c2 is listed 2 times, at indexes 1 and 2: each of its connections computes the queues of the first of "
+            "them, index 1. No member owns the queues of index 2 (2 queues).",
         ),
         (
             CIRCLE,
             "a:8",
             "c1 c1 c1 c2",
-            "c1 is listed 3 times, at positions 0 to 2: each of its connections computes the share of the first of "
-            "them, position 0. Nobody owns the shares of positions 1 and 2 (4 queues).",
+            "c1 is listed 3 times, at indexes 0 to 2: each of its connections computes the queues of the first of "
+            "them, index 0. No member owns the queues of indexes 1 and 2 (4 queues).",
         ),
         (
             AVG,
             "a:2",
             "c1 c2 c3 c3",
-            "c3 is listed 2 times, at positions 2 and 3: each of its connections computes the share of the first of "
-            "them, position 2. The share of position 3 would be empty, so no queue loses its owner.",
+            "c3 is listed 2 times, at indexes 2 and 3: each of its connections computes the queues of the first of "
+            "them, index 2. Index 3 would get none, so no queue loses its owner.",
         ),
         (
             Strategy("CONSISTENT_HASH", 3),
             "a:8",
             "c1 c1 c2",
-            "c1 is listed 2 times, at positions 0 and 1: it has 6 points and one share, which each of its connections "
-            "takes. No queue loses its owner, but the whole share is consumed more than once.",
+            "c1 is listed 2 times, at indexes 0 and 1: it has 6 points, and each of its connections takes "
+            "their queues. No queue loses its owner, but all of these are consumed more than once.",
         ),
-        (LISTS, "a:4", "c1 c1", "c1 is listed 2 times, at positions 0 and 1: each of its connections owns the queues "
+        (LISTS, "a:4", "c1 c1", "c1 is listed 2 times, at indexes 0 and 1: each of its connections owns the queues "
                                 "of the same list."),
     ],
 )  # fmt: skip
@@ -283,21 +282,20 @@ def test_what_twins_lose(strategy: Strategy, of: str, who: str, expected: str) -
 
 def test_the_share_of_who_does_not_subscribe_is_nobodys() -> None:
     *_, sentence = allocation_arithmetic(members("c1 c2", strangers="c2"), "T", queues("a:4"))
-    assert sentence == "Position 1 does not subscribe to T, but still counts: nobody owns its share."
+    assert sentence == "Index 1 does not subscribe to T, but still counts: its queues have no owner."
     *_, sentence = allocation_arithmetic(members("c1 c2 c3", strangers="c1 c3"), "T", queues("a:4"))
-    assert sentence == "Positions 0 and 2 do not subscribe to T, but still count: nobody owns their shares."
+    assert sentence == "Indexes 0 and 2 do not subscribe to T, but still count: their queues have no owner."
 
 
 def test_everybody_computes_with_its_own_strategy() -> None:
     mixed = [*members("c1 c2"), *members("c3", CIRCLE), *members("c3")]
     assert allocation_arithmetic(mixed, "T", queues("a:8")) == [
-        "Each member computes with its own strategy, and takes only the share of its own position.",
-        "By AVG (positions 0, 1 and 3): 8 queues, 4 members: 8 % 4 = 0, so every position gets 2, in consecutive "
-        "slices.",
-        "By AVG_BY_CIRCLE (position 2): 8 queues, 4 members, dealt in turn: queue i of the list goes to position i % "
-        "4, so every position gets 2.",
-        "c3 is listed 2 times, at positions 2 and 3: each of its connections computes the share of the first of them, "
-        "position 2. Nobody owns the shares of its other positions.",
+        "Each member computes with its own strategy, and takes only the queues of its own index.",
+        "By AVG (indexes 0, 1 and 3): 8 queues, 4 members: 8 % 4 = 0, so every index gets 2, in consecutive slices.",
+        "By AVG_BY_CIRCLE (index 2): 8 queues, 4 members, dealt in turn: queue i of the list goes to index i % "
+        "4, so every index gets 2.",
+        "c3 is listed 2 times, at indexes 2 and 3: each of its connections computes the queues of the first of them, "
+        "index 2. No member owns the queues of its other indexes.",
     ]
 
 
@@ -306,16 +304,15 @@ def test_everybody_computes_as_its_language_does() -> None:
     java = Strategy("CONSISTENT_HASH", 2)
     go = replace(java, variant=Variant.GO)
     assert allocation_arithmetic([*members("c1", java), *members("c2", go)], "T", queues("a:6")) == [
-        "Each member computes with the rules of its language and version, and takes only the share of its own "
-        "position.",
-        "By CONSISTENT_HASH of Go (position 1): Every member has 2 points on Go's hash ring, and a queue goes to the "
-        "first point after its own hash. Of 6 queues, position 0 gets 2, position 1 gets 4.",
-        "By CONSISTENT_HASH (position 0): Every member has 2 points on the hash ring, and a queue goes to the first "
-        "point at or after its own hash. Of 6 queues, position 0 gets 4, position 1 gets 2.",
+        "Each member computes with the rules of its language and version, and takes only the queues of its own index.",
+        "By CONSISTENT_HASH of Go (index 1): Every member has 2 points on Go's hash ring, and a queue goes to the "
+        "first point after its own hash. Of 6 queues, index 0 gets 2, index 1 gets 4.",
+        "By CONSISTENT_HASH (index 0): Every member has 2 points on the hash ring, and a queue goes to the first "
+        "point at or after its own hash. Of 6 queues, index 0 gets 4, index 1 gets 2.",
     ]
     assert allocation_arithmetic(members("c1 c1 c2", go), "T", queues("a:6"))[-1] == (
-        "c1 is listed 2 times, at positions 0 and 1: it has 2 points and one share, which each of its connections "
-        "takes. No queue loses its owner, but the whole share is consumed more than once."
+        "c1 is listed 2 times, at indexes 0 and 1: it has 2 points, and each of its connections takes "
+        "their queues. No queue loses its owner, but all of these are consumed more than once."
     )
 
 
@@ -323,9 +320,9 @@ def test_slices_from_the_beginning_of_the_whole_list() -> None:
     old = replace(ROOMS, variant=Variant.JAVA_TO_4_7_1)
     assert arithmetic(old, queues("a:2 r1@b:4"), ids("c1 c2")) == [
         "Only brokers named room@broker, with a configured room (r1, r2), count: 4 of 6 queues.",
-        "4 queues, 2 members: 4 // 2 = 2 for everyone, and none is left over, so every position gets 2.",
-        "Go, and Java up to 4.7.1, take the slices from the start of the list of all queues, whatever the room: nobody "
-        "owns the last 2 queues.",
+        "4 queues, 2 members: 4 // 2 = 2 for everyone, and none is left over, so every index gets 2.",
+        "Go, and Java up to 4.7.1, take the slices from the start of the list of all queues, whatever the room: no "
+        "member owns the last 2 queues.",
     ]
 
 
@@ -334,22 +331,22 @@ def test_slices_from_the_beginning_of_the_whole_list() -> None:
 )
 @pytest.mark.parametrize("member_count", range(1, 8))
 def test_the_numbers_are_those_of_the_clients(strategy: Strategy, member_count: int) -> None:
-    """What is said of every position is what its client allocates."""
+    """What is said of every index is what its client allocates."""
     of, who = queues("r1-x:4 r1@b:7 r2-y:2"), [f"r{i % 2 + 1}-{i}" for i in range(member_count)]
     of, who = sorted(of), sorted(who)
     *others, last = arithmetic(strategy, of, who)
-    sentence = others[-1] if last.startswith("Nobody owns the other") else last
+    sentence = others[-1] if last.startswith("No member owns the other") else last
     got = {who.index(client_id): len(allocate(strategy, client_id, of, who) or []) for client_id in who}
     assert sizes_in(sentence, len(who), len(of)) == got
 
 
 def sizes_in(sentence: str, member_count: int, queue_count: int) -> dict[int, int]:
     """The sizes that a sentence tells, read back."""
-    if sentence.endswith("position 0 gets all."):
+    if sentence.endswith("index 0 gets all."):
         return {0: queue_count}
     parsed: dict[int, int] = {}
     for who, size in re.findall(
-        r"(every position|positions? [\d ,and]*?(?:to \d+)?[\d ,and]*) gets? (\d+|none)", sentence
+        r"(every index|index(?:es)? [\d ,and]*?(?:to \d+)?[\d ,and]*) gets? (\d+|none)", sentence
     ):
         for position in range(member_count) if who.startswith("every") else positions(who):
             parsed[position] = 0 if size == "none" else int(size)

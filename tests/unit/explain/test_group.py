@@ -49,10 +49,10 @@ def test_an_interval_that_reaches_over_the_step() -> None:
         "    1  c2  address unknown",
         "  2 queues, sorted the same way: a:0-1",
         "  If it is AVG: neither clients nor the configuration name the strategy, and no client reports its queues:",
-        "    2 queues, 2 members: 2 % 2 = 0, so every position gets 1, in consecutive slices.",
-        "  Owners, and the backlog in messages from the first to the last reading of this time:",
-        "    Position 0 owned a:0 (1 queue). Backlog 10 → 4; 1,000 produced, 1,006 consumed; verdict OK.",
-        "    Position 1 owned a:1 (1 queue). Backlog unknown: no offset was read; messages produced are unknown, too.",
+        "    2 queues, 2 members: 2 % 2 = 0, so every index gets 1, in consecutive slices.",
+        "  Owners, and the backlog in messages from the first to the last sample of this time:",
+        "    Index 0 owned a:0 (1 queue). Backlog 10 → 4; 1,000 produced, 1,006 consumed; verdict OK.",
+        "    Index 1 owned a:1 (1 queue). Backlog unknown: no offset was read; messages produced are unknown, too.",
         "  Whole topic: backlog 10 → 4; 1,000 produced, 1,006 consumed. Backlog of a:1 unknown: no offset was read; "
         "messages produced are unknown, too.",
     ]
@@ -109,7 +109,7 @@ def trigger(*pairs: tuple[str, str | None]) -> list[dict[str, Any]]:
             {"triggers": trigger(("BROKER_BACK", "b"), ("MEMBER_EXPIRED", "c3"), ("MEMBER_JOINED", "c1, c2"))}
             | {"queues_moved": 1_500, "queues_preserved": 300, "least_moves": 1_200},
             "It began because b returned to the route, c3 stopped answering and expired and c1, c2 joined. 1,500 of "
-            "1,800 queues changed owner; 1,200 would have been enough with these shares.",
+            "1,800 queues changed owner; 1,200 would have been enough for this allocation.",
         ),
         (
             {"triggers": trigger(("QUEUES_ADDED", "a:8-9")), "queues_moved": 0, "least_moves": 0},
@@ -118,7 +118,7 @@ def trigger(*pairs: tuple[str, str | None]) -> list[dict[str, Any]]:
         (
             {"triggers": trigger(("STRATEGY_CHANGED", "c1")), "queues_moved": 1, "queues_preserved": 0}
             | {"least_moves": 1},
-            "It began because c1 changed strategy. 1 of 1 queue changed owner, the fewest possible with these shares.",
+            "It began because c1 changed strategy. 1 of 1 queue changed owner, the minimum for this allocation.",
         ),
     ],
 )
@@ -220,7 +220,7 @@ def test_brokers_that_disagree_are_told_one_by_one() -> None:
     assert "    Listed by other brokers only: c2" in text[of_b:]
     assert "    Listed by other brokers only: c2" not in text[:of_b]
     assert text[-2:] == [
-        "      Position 0 owned a:0-1 (2 queues). Backlog 20 → 8; 2,000 produced, 2,012 consumed; verdicts STOP on 1 "
+        "      Index 0 owned a:0-1 (2 queues). Backlog 20 → 8; 2,000 produced, 2,012 consumed; verdicts STOP on 1 "
         "queue, OK on 1 queue.",
         "  Whole topic: backlog 20 → 8; 2,000 produced, 2,012 consumed.",
     ]
@@ -376,8 +376,8 @@ def test_a_member_computes_by_the_rules_of_its_language() -> None:
 
 def test_words() -> None:
     assert [joined_names(list(text)) for text in ("", "a", "ab", "abc")] == ["", "a", "a and b", "a, b and c"]
-    assert positions_text([3]) == "position 3"
-    assert positions_text([0, 2]) == "positions 0 and 2"
-    assert positions_text([0, 1, 4, 5, 6]) == "positions 0, 1 and 4 to 6"
+    assert positions_text([3]) == "index 3"
+    assert positions_text([0, 2]) == "indexes 0 and 2"
+    assert positions_text([0, 1, 4, 5, 6]) == "indexes 0, 1 and 4 to 6"
     assert queue_ranges([("b", 0), ("a", 10), ("a", 9), ("a", 2), ("a", 9)]) == "a:2,9-10, b:0"
     assert at(0.5).isoformat() == "2026-03-01T10:00:00.500000+00:00"

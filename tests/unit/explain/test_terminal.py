@@ -74,8 +74,8 @@ def shown(name: str, **settings: Any) -> str:
 def test_a_hostile_name_stays_inert_in_plain_lines(name: str) -> None:
     text, seen = shown(HOSTILE[name], width=40), SEEN.get(name, HOSTILE[name])
     assert text.splitlines()[0] == f"{seen} (cluster {seen}) at 2026-03-01T10:00:40Z"
-    assert f"    0  {seen}  {seen} (shares its client id with position 1)\n" in text
-    assert f"    Nobody owned {seen}:1 (1 queue): this is in the share of a later position of {seen}, which" in text
+    assert f"    0  {seen}  {seen} (shares its client id with index 1)\n" in text
+    assert f"    No member owned {seen}:1 (1 queue): this belongs to a later index of {seen}, which" in text
     assert f"  It began because {seen} joined. No queue changed owner.\n" in text
     assert f"    What to do: {seen}\n" in text
     assert all(character.isprintable() or character == "\n" for character in text)
@@ -129,6 +129,6 @@ def test_what_several_pop_by_design_is_told_as_such() -> None:
     story = explain(group_step(40, row, allocations=[shared]))
     (line,) = (one for one in lines(story) if "popped" in one.text)
     assert (line.text, line.part) == (
-        "b:0 (1 queue) could be popped by positions 0 and 1: each message goes to one of them.",
+        "b:0 (1 queue) could be popped by indexes 0 and 1: each message goes to one of them.",
         "",
     )

@@ -190,7 +190,7 @@ def test_what_would_be_told_is_shown_and_changes_nothing(
     assert service.got == []
     assert not (published / NOTICES.name).exists()
     assert [notify(published), notify(published)] == [0, 0]
-    assert capsys.readouterr().out.splitlines() == [f"Sent: {OPENED}", "There are no new notices for default."]
+    assert capsys.readouterr().out.splitlines() == [f"Sent: {OPENED}", "There are no new notifications for default."]
 
 
 def test_what_is_not_delivered_is_not_written_down(
@@ -352,7 +352,7 @@ def test_of_two_processes_one_tells(service: Service, published: Path) -> None:
     service.before_answer = lambda: time.sleep(1)
     both = [subprocess.Popen([*COMMAND, str(published)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     printed = sorted(one.communicate(timeout=300)[0] for one in both)
-    assert printed == [f"Sent: {OPENED}\n", "There are no new notices for default.\n"]
+    assert printed == [f"Sent: {OPENED}\n", "There are no new notifications for default.\n"]
     assert service.titles() == [OPENED]
 
 
@@ -362,7 +362,7 @@ def test_who_has_to_wait_too_long_says_so(
     monkeypatch.setattr("spark_jobs.pipeline.publish.claims._NOTICES_TIMEOUT", 0.1)
     with claim_notices(Location.parse(str(published))):
         assert notify(published) == 4
-    assert "another process has been sending notices" in capsys.readouterr().err
+    assert "another process has been sending notifications" in capsys.readouterr().err
     assert service.got == []
 
 

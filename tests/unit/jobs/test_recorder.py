@@ -76,5 +76,5 @@ def test_who_was_silent_is_named_with_what_became_of_the_calls() -> None:
 
 
 def test_a_recorder_that_was_not_there_and_a_table_that_is_not() -> None:
-    assert sentences({}) == ["Nobody: the recorder was not running, or what it recorded is not loaded."]
+    assert sentences({}) == ["None: the recorder was not running, or what it recorded is not loaded."]
     assert list(recorder_lines(None)) == []

@@ -100,9 +100,9 @@ def test_cases_are_compared_with_what_really_happened(warehouse: str, capsys: py
         "last=≤ 6,000 drained_after=not by the end consumed_twice=0",
         "Without any change, the model differs from the recorded backlog by 0 messages on average. Queues and members "
         "are averages over time. docs/what-if.md describes the model and its limits.",
-        "--members =1: ≤ is an upper bound: members with a backlog do not tell how fast they are, and were never seen "
-        "at their limit.",
-        "c1: its running info does not tell how fast it is; seen to do: 10.0",
+        "--members =1: ≤ is an upper bound: members with a backlog do not report how fast they are, and were never "
+        "seen at their limit.",
+        "c1: its running info does not show how fast it is; seen to do: 10.0",
     ]
 
 

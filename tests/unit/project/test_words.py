@@ -126,7 +126,7 @@ def test_everything_that_is_said_is_found() -> None:
     assert list(literals(tree)) == [(2, "Group … is offline"), (3, "one two")]
     texts = [text for _, text in PRINTED]
     assert "No consumer of {groups} is connected" in texts
-    assert any(text.startswith("Yes, any consumer: nobody was connected") for text in texts)
+    assert any(text.startswith("Yes, any consumer: none was connected") for text in texts)
     pages = [text for _, text in PAGES]
     assert "# rebalance-audit" in pages
     assert "# Glossary" in pages

@@ -149,7 +149,7 @@ def test_one_process_at_a_time_sends_notices(place: Location, monkeypatch: pytes
     with (
         claim_notices(place),
         claim(place, RunRequest(TEN), "beside"),
-        pytest.raises(PublishConflictError, match="has been sending notices"),
+        pytest.raises(PublishConflictError, match="has been sending notifications"),
         claim_notices(place),
     ):
         pass

@@ -92,7 +92,7 @@ def test_a_page_says_what_happened_what_to_do_and_what_it_did_to_each_group(open
         "1,234 messages piled up. Queues had no owner for 40.0 queue-minutes in total. What to do: Make it unique.",
         "twins Consumers of twins share the client id twin No consumer of twins owns t b:1 1,234 40.0",
         "cause FIXED_INSTANCE_NAME cluster c group twins topic t 2 queues t b:0-1 consumer twin",
-        "ERROR UNASSIGNED_QUEUE DUPLICATE_CLIENT_ID; a consequence twins t b:1",
+        "ERROR UNASSIGNED_QUEUE DUPLICATE_CLIENT_ID; a symptom twins t b:1",
     ):
         assert text in told, text
 

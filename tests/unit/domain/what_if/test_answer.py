@@ -109,15 +109,15 @@ def test_one_hot_queue_is_named() -> None:
 @pytest.mark.parametrize(
     ("history", "limit", "messages", "readable", "members", "why"),
     [
-        (busy, Limit.LISTENER_AND_QUEUES, 4800, 4, 2, "the members do not tell how fast they are"),
+        (busy, Limit.LISTENER_AND_QUEUES, 4800, 4, 2, "the members do not report how fast they are"),
         # A bound above what happened tells nothing.
         (
             *(bounded, Limit.MEMBERS, 1200, 3, 2),
-            "the members do not tell how fast they are, and were never seen at their limit",
+            "the members do not report how fast they are, and were never seen at their limit",
         ),
         (
             *(lambda: steps(lambda _: [], [at(1)] * 4, [nothing] * 4), Limit.NOBODY_ONLINE, 2400, 4, 0),
-            "no member was seen to consume, or tells how fast it is",
+            "no member was seen to consume, or reports how fast it is",
         ),
         # The queues that are played hold 6,000.
         (
