@@ -8,7 +8,7 @@ audits("us", warehouse="s3a://lake/us", connection="spark_us", hourly="15 * * * 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -21,6 +21,7 @@ from rebalance_audit_tasks import (
     INTERVAL,
     PARAMS,
     SETTINGS,
+    SOURCES,
     TABLES,
     AuditOperator,
     NotifyOperator,
@@ -36,8 +37,8 @@ class Fleet:
     """A warehouse and how it is audited. Without a warehouse: that of the Variables `rebalance_audit_warehouse` and
     `rebalance_audit_config`.
 
-    `operator` makes a task that runs one command: `operator(task_id=…, words=[…], connection=…, outlets=[…])`. Words
-    have templates. `connection` is the one to Spark.
+    `operator` makes a task that runs one command: `operator(task_id=…, words=[…], connection=…, inlets=[…],
+    outlets=[…])`. Words have templates. `connection` is the one to Spark.
     """
 
     name: str = "rebalance_audit"
@@ -46,10 +47,9 @@ class Fleet:
     connection: str = CONNECTION
     operator: Callable[..., BaseOperator] = AuditOperator
 
-    @property
-    def assets(self) -> list[Asset]:
-        """Downstream DAGs can be scheduled on what a run has published."""
-        names = {table: f"{self.name}_{table}" for table in TABLES}
+    def assets(self, tables: Sequence[str]) -> list[Asset]:
+        """These tables: an audit reads SOURCES, and other DAGs can be scheduled on the TABLES that it publishes."""
+        names = {table: f"{self.name}_{table}" for table in tables}
         if not self.warehouse:  # the Variable says it when a task runs
             return [Asset(name) for name in names.values()]
         return [Asset(name, uri=f"{self.warehouse}/{table}") for table, name in names.items()]
@@ -108,8 +108,8 @@ def hourly_dag(fleet: Fleet, cron: str = "0 * * * *") -> DAG:
             execution_timeout=timedelta(hours=1),
             **own,
         )
-        audit = fleet.task("audit", "task audit", *arguments)
-        publish = fleet.task("publish", "task publish", *arguments, outlets=fleet.assets)
+        audit = fleet.task("audit", "task audit", *arguments, inlets=fleet.assets(SOURCES))
+        publish = fleet.task("publish", "task publish", *arguments, outlets=fleet.assets(TABLES))
         notify = NotifyOperator(
             task_id="notify",
             interval=INTERVAL,
@@ -126,8 +126,9 @@ def late_dag(fleet: Fleet, cron: str = "30 3 * * *") -> DAG:
     """Audits again the steps whose sources changed after they were audited, and no others."""
     interval = "--interval={{ days_before(" + DUE + ", " + DAYS + ") }}"
     description = "Audits again the steps whose snapshots arrived late"
+    lineage = {"inlets": fleet.assets(SOURCES), "outlets": fleet.assets(TABLES)}
     with fleet.dag("late", cron, 5, max_active_runs=1, description=description) as dag:
-        fleet.task("audit_late_steps", "late", interval, fleet.configuration, "--fail-on=NEVER", outlets=fleet.assets)
+        fleet.task("audit_late_steps", "late", interval, fleet.configuration, "--fail-on=NEVER", **lineage)
     return dag
 
 

@@ -29,6 +29,7 @@ CONNECTION = "spark_default"
 OWNER = "rebalance-audit"
 #: Sources are looked at again after so long.
 LOOK_EVERY = timedelta(seconds=30)
+SOURCES = ("membership_snapshots", "route_snapshots", "offset_snapshots", "client_snapshots", "topic_snapshots")
 TABLES = ("rebalance_intervals", "allocations", "queue_progress", "group_status", "strategy_comparison", "findings")
 DEFAULT_ARGS = {
     "owner": OWNER,

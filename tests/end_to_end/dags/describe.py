@@ -67,6 +67,7 @@ def described(dag: Any) -> dict[str, Any]:
                 "then": sorted(task.downstream_task_ids),
                 "retries": task.retries,
                 "timeout": task.execution_timeout.total_seconds(),
+                "inlets": [asset.name for asset in task.inlets],
                 "outlets": [asset.name for asset in task.outlets],
             }
             for task in dag.tasks
@@ -209,6 +210,7 @@ def fleets() -> dict[str, Any]:
             "words": " ".join(words),
             "connection": getattr(audit, "_conn_id", None),
             "waits for": f"{sensor.warehouse} {sensor.config}".strip(),
+            "inlets": next(f"{asset.name} {asset.uri}" for asset in audit.inlets),
             "outlets": [f"{asset.name} {asset.uri}" for asset in dag.get_task("publish").outlets][-1],
         }
     return found

@@ -17,16 +17,18 @@ import psutil  # type: ignore[import-untyped]
 
 from tests.end_to_end.dags.conftest import Airflow, started
 
-DAG = "rebalance_audit_hourly"
 #: A task whose supervisor is gone is tried again after so long; Airflow's own value is 300.
 _HEARTBEAT_TIMEOUT_SECONDS = 20
 
 
 @dataclass(frozen=True)
 class RunningAirflow:
-    """What its REST API, which its web pages use too, is asked and told; a command of Airflow takes 6 s of a core."""
+    """What its REST API, which its web pages use too, is asked and told of one DAG; a command of Airflow takes 6 s of a
+    core.
+    """
 
     url: str
+    dag: str = "rebalance_audit_hourly"
 
     def api(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Raises `AssertionError` with what it says against it."""
@@ -46,7 +48,7 @@ class RunningAirflow:
         """Whether all four parts run, and have read the DAG."""
         try:
             health = self.api("GET", "/monitor/health")
-            self.api("GET", f"/dags/{DAG}")
+            self.api("GET", f"/dags/{self.dag}")
         except (urllib.error.URLError, ConnectionError, AssertionError):
             return False
         return all(health[part]["status"] == "healthy" for part in ("scheduler", "dag_processor", "triggerer"))
@@ -62,40 +64,40 @@ class RunningAirflow:
         self.api("PATCH", "/connections", _overwriting(values))
 
     def unpause(self) -> None:
-        self.api("PATCH", f"/dags/{DAG}", {"is_paused": False})
+        self.api("PATCH", f"/dags/{self.dag}", {"is_paused": False})
 
     def backfill(self, start: str, end: str, at_once: int) -> None:
         """Runs of the intervals that start from `start` to `end`, END included."""
         dates = {"from_date": start, "to_date": end}
-        self.api("POST", "/backfills", {"dag_id": DAG, "max_active_runs": at_once, **dates})
+        self.api("POST", "/backfills", {"dag_id": self.dag, "max_active_runs": at_once, **dates})
 
     def trigger(self, run_id: str, start: str, end: str) -> None:
         """By hand, for an interval."""
         body = {"dag_run_id": run_id, "logical_date": datetime.now(UTC).isoformat()}
-        self.api("POST", f"/dags/{DAG}/dagRuns", body | {"data_interval_start": start, "data_interval_end": end})
+        self.api("POST", f"/dags/{self.dag}/dagRuns", body | {"data_interval_start": start, "data_interval_end": end})
 
     def runs(self) -> list[str]:
-        return [run["dag_run_id"] for run in self.api("GET", f"/dags/{DAG}/dagRuns")["dag_runs"]]
+        return [run["dag_run_id"] for run in self.api("GET", f"/dags/{self.dag}/dagRuns")["dag_runs"]]
 
     def tasks(self, run_id: str) -> dict[str, tuple[str | None, int]]:
         """State, and how often it was tried, of each task of a run."""
-        found = self.api("GET", f"/dags/{DAG}/dagRuns/{run_id}/taskInstances")["task_instances"]
+        found = self.api("GET", f"/dags/{self.dag}/dagRuns/{run_id}/taskInstances")["task_instances"]
         return {task["task_id"]: (task["state"], task["try_number"]) for task in found}
 
     def states(self, run_id: str) -> list[str | None]:
         return [state for state, _ in self.tasks(run_id).values()]
 
     def run_state(self, run_id: str) -> str:
-        return str(self.api("GET", f"/dags/{DAG}/dagRuns/{run_id}")["state"])
+        return str(self.api("GET", f"/dags/{self.dag}/dagRuns/{run_id}")["state"])
 
     def log(self, run_id: str, task: str, number: int = 1) -> str:
-        found = self.api("GET", f"/dags/{DAG}/dagRuns/{run_id}/taskInstances/{task}/logs/{number}")
+        found = self.api("GET", f"/dags/{self.dag}/dagRuns/{run_id}/taskInstances/{task}/logs/{number}")
         return json.dumps(found["content"], ensure_ascii=False)
 
     def clear(self, run_id: str, task: str) -> None:
         """The task and those after it are done again."""
         wanted = {"dry_run": False, "dag_run_id": run_id, "task_ids": [task], "include_downstream": True}
-        self.api("POST", f"/dags/{DAG}/clearTaskInstances", wanted | {"only_failed": False})
+        self.api("POST", f"/dags/{self.dag}/clearTaskInstances", wanted | {"only_failed": False})
 
 
 def _overwriting(entity: Mapping[str, str]) -> dict[str, Any]:
@@ -123,7 +125,7 @@ def until(holds: Callable[[], object], seconds: float = 600, every: float = 1) -
 
 @contextmanager
 def running(airflow: Airflow) -> Iterator[RunningAirflow]:
-    """All processes end with the block; two tasks are done at once."""
+    """All processes end with the block; two tasks are done at once. All DAG files must be there."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     environment = airflow.environment() | {

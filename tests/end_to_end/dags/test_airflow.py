@@ -1,4 +1,6 @@
-"""A real Airflow runs the DAG: a backfill with kills and a closed gate, a run that is cleared, a standalone cluster."""
+"""A real Airflow runs the DAG: a backfill with kills and a closed gate, a run that is cleared, a standalone cluster,
+two fleets of a user's own DAG file.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -40,7 +43,20 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def airflow_runs(airflow: Airflow, told: Path) -> Iterator[RunningAirflow]:
+def fleets(airflow: Airflow, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Warehouse]:
+    """Warehouses of two fleets, whose DAGs are a line each in a file: one by spark-submit, one by plain commands."""
+    folder = tmp_path_factory.mktemp("fleets")
+    found = {name: Warehouse.parse(str(folder / name)) for name in ("eu", "us")}
+    calls = [f"audits({name!r}, warehouse={warehouse.location!r}" for name, warehouse in found.items()]
+    (airflow.home / "dags" / "fleets.py").write_text(
+        "from rebalance_audit_factory import audits  # a file of DAGs, as Airflow finds them\n"
+        f"from rebalance_audit_tasks import CommandOperator\n{calls[0]})\n{calls[1]}, operator=CommandOperator)\n"
+    )
+    return found
+
+
+@pytest.fixture(scope="module")
+def airflow_runs(airflow: Airflow, told: Path, fleets: dict[str, Warehouse]) -> Iterator[RunningAirflow]:
     text = "{{ title }}; {{ notices | map(attribute='rule') | join(' ') }}"
     notifier = {"class": "tests.end_to_end.dags.notifier:FileNotifier", "kwargs": {"path": str(told), "text": text}}
     with running(airflow) as found:
@@ -179,3 +195,22 @@ def test_on_a_standalone_cluster_spark_drives_from_the_worker_which_sends_the_no
     assert f"--master {standalone} " in airflow_runs.log("by_hand", "publish")
     assert sorted(row.rule for row in other.read(spark, FINDINGS).collect()) == RULES
     assert told.read_text() == "rebalance-audit c: 1 incident opened; DUPLICATE_CLIENT_ID\n"
+
+
+def test_two_fleets_are_audited_at_once_each_into_its_own_warehouse(
+    spark: SparkSession, airflow_runs: RunningAirflow, fleets: dict[str, Warehouse]
+) -> None:
+    hours, ends = {"eu": 1, "us": 2}, {"eu": "2026-03-01T11:00:00Z", "us": "2026-03-01T12:00:00Z"}
+    airflow_runs.set_variables({"spark_conf": json.dumps({"spark.driver.memory": "1g"})})
+    airflow_runs.connect_spark("local[1]")
+    of_fleets = {name: replace(airflow_runs, dag=f"{name}_hourly") for name in fleets}
+    for name, of_fleet in of_fleets.items():
+        history(spark, fleets[name], hours=hours[name])
+        of_fleet.unpause()
+        of_fleet.trigger(name, "2026-03-01T10:00:00Z", ends[name])
+    until(lambda: {of_fleet.run_state(name) for name, of_fleet in of_fleets.items()} <= {"success", "failed"})
+    assert [{*of_fleet.states(name)} for name, of_fleet in of_fleets.items()] == [{"success"}] * 2
+    audited = {name: fleet.read(spark, AUDIT_RUNS).select("interval_end").collect() for name, fleet in fleets.items()}
+    assert {name: [f"{end:%FT%TZ}" for (end,) in rows] for name, rows in audited.items()} == {
+        name: [end] for name, end in ends.items()
+    }

@@ -11,6 +11,7 @@ from schemas import OUTPUTS
 from tests.end_to_end.dags.conftest import DAGS, ROOT, Airflow
 
 TABLES = [f"rebalance_audit_{table.name}" for table in OUTPUTS]
+SOURCES = [f"rebalance_audit_{name}_snapshots" for name in ("membership", "route", "offset", "client", "topic")]
 HOUR, DAY = 3600.0, 86400.0
 
 
@@ -28,7 +29,8 @@ def described(airflow: Airflow) -> dict[str, Any]:
 
 
 def task(then: str | None = None, *, kind: str = "AuditOperator", timeout: float = 2 * HOUR) -> dict[str, Any]:
-    return {"type": kind, "then": [then] if then else [], "retries": 2, "timeout": timeout, "outlets": []}
+    lineage: dict[str, Any] = {"inlets": [], "outlets": []}
+    return {"type": kind, "then": [then] if then else [], "retries": 2, "timeout": timeout} | lineage
 
 
 def dag(cron: str, at_once: int, tasks: dict[str, Any]) -> dict[str, Any]:
@@ -50,12 +52,14 @@ def test_dags_are_these_and_no_others(described: dict[str, Any]) -> None:
             4,
             {
                 "wait_for_sources": task("audit", kind="SourcesSensor", timeout=HOUR),
-                "audit": task("publish"),
+                "audit": task("publish") | {"inlets": SOURCES},
                 "publish": task("notify") | {"outlets": TABLES},
                 "notify": task(kind="NotifyOperator"),
             },
         ),
-        "rebalance_audit_late": dag("30 3 * * *", 1, {"audit_late_steps": task() | {"outlets": TABLES}}),
+        "rebalance_audit_late": dag(
+            "30 3 * * *", 1, {"audit_late_steps": task() | {"inlets": SOURCES, "outlets": TABLES}}
+        ),
         "rebalance_audit_maintain": dag("30 4 * * *", 1, {"maintain": task(timeout=6 * HOUR)}),
     }
 
@@ -79,6 +83,7 @@ def test_other_fleets_are_a_line_each_with_their_own_warehouse_and_operator(desc
         "words": words.format("eu", "/etc/eu.yaml"),
         "connection": "spark_eu",
         "waits for": "s3a://lake/eu /etc/eu.yaml",
+        "inlets": "eu_membership_snapshots s3a://lake/eu/membership_snapshots",
         "outlets": "eu_findings s3a://lake/eu/findings",
     }
     assert fleets["us"] == {
@@ -87,6 +92,7 @@ def test_other_fleets_are_a_line_each_with_their_own_warehouse_and_operator(desc
         "words": words.format("us", ""),
         "connection": None,
         "waits for": "s3a://lake/us",
+        "inlets": "us_membership_snapshots s3a://lake/us/membership_snapshots",
         "outlets": "us_findings s3a://lake/us/findings",
     }
     assert fleets["cn"]["operator"] == "PodOperator"
