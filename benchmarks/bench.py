@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from benchmarks.errors import NotMeasuredError
 from benchmarks.fleet import Fleet
 from benchmarks.process import Outcome, perform
 from benchmarks.sides import Side
+from benchmarks.times import Times
 from schemas import SOURCES
 from spark_jobs.domain.model.intervals import Interval
 
@@ -115,9 +115,9 @@ class Bench:
         task = {"action": action, "targets": targets, "warm_up": first, "rounds": self.rounds}
         return perform(task, command=command)
 
-    def seconds(self, action: str, targets: Sequence[Mapping[str, Any]], command: Sequence[str] = ()) -> list[float]:
-        """The median of each target's rounds."""
-        return list(map(median, self.perform(action, targets, command=command).result["seconds"]))
+    def times(self, action: str, targets: Sequence[Mapping[str, Any]], command: Sequence[str] = ()) -> list[Times]:
+        """Those of each target."""
+        return list(map(Times, self.perform(action, targets, command=command).result["seconds"]))
 
     def size(self, part: float) -> str:
         """Name of the fleet that has this part of the groups."""
@@ -134,11 +134,11 @@ class Bench:
         return self.size(1.0)
 
     @cached_property
-    def scan_seconds(self) -> float:
+    def scan_times(self) -> Times:
         """A scan of what the audit of the whole fleet reads."""
         name = self.full_fleet_name
         self.say("scanning the whole fleet")
-        return self.seconds("scan", [self.target(name)])[0]
+        return self.times("scan", [self.target(name)])[0]
 
     @cached_property
     def audits(self) -> Outcome:
@@ -152,14 +152,13 @@ class Bench:
         return self.perform("audit", [*empty, *sizes], warm_up=-1)
 
     @property
-    def empty_seconds(self) -> float:
+    def empty_times(self) -> Times:
         """A run without snapshots, in a process that has run before: paid whatever is read. Of several sizes only."""
         return self._audited(0)
 
-    def audit_seconds(self, part: float = 1.0) -> float:
+    def audit_times(self, part: float = 1.0) -> Times:
         """A run over a size."""
         return self._audited(self.sizes.index(part) - len(self.sizes))
 
-    def _audited(self, target: int) -> float:
-        seconds: list[float] = self.audits.result["seconds"][target]
-        return median(seconds)
+    def _audited(self, target: int) -> Times:
+        return Times(self.audits.result["seconds"][target])

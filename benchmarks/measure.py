@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.bench import Bench
 from benchmarks.errors import NotMeasuredError
+from benchmarks.times import Times
 from spark_jobs.errors import RebalanceAuditError
 
 #: By how much of itself a goal may be missed before the benchmark fails: two runs differ by as much.
@@ -19,6 +20,11 @@ class CallResults:
 
     value: float
     detail: str
+
+    @classmethod
+    def ratio(cls, times: Times, by: Times, *notes: str) -> CallResults:
+        """The first ÷ the second, by their medians."""
+        return cls(times / by, ", ".join((f"{times} ÷ {by}", *notes)))
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ MEASURES: tuple[Measure, ...] = (
     Measure("cluster", "two workers ÷ local[2]", 1.25, cluster.workers_by_local),
     Measure("history", "hour of 30 days ÷ hour of one", 1.1, growth.month_by_day),
     Measure("sightings", "hour with a week of sightings ÷ without", 1.1, growth.with_sightings),
+    Measure("small", "what 12 hours cost whatever the groups", 10.0, growth.fixed_part, unit="s"),
     Measure("groups", "10 × the groups, less start-up", 10.5, growth.ten_times, of_fleet_day=True),
     Measure("logs-cores", "200 MB of logs, two cores ÷ one", 0.7, logs.two_cores),
     Measure("logs-linear", "200 MB of logs ÷ 50 MB", 4.4, logs.linear),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
-from statistics import median
 from typing import Any
 
 import yaml
@@ -13,6 +12,7 @@ import yaml
 from benchmarks.bench import EMPTY, LONG_ROUNDS, RECORDING, Bench
 from benchmarks.measure import CallResults
 from benchmarks.sides import Side
+from benchmarks.times import Times
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.operate.demo import INTERVAL as RECORDED_HOUR
 from spark_jobs.operate.demo import example_files
@@ -83,5 +83,5 @@ def _ratio(bench: Bench, what: str, sides: Sequence[Once], rounds: int, *, warm_
         for once in sides:
             once()
     turns = [[once() for once in sides] for _ in range(rounds)]
-    now, before = (median(turn[place] for turn in turns) for place in (0, 1))
-    return CallResults(now / before, f"{now:.1f} s ÷ {before:.1f} s, {rounds} rounds")
+    now, before = (Times(turn[place] for turn in turns) for place in (0, 1))
+    return CallResults.ratio(now, before, f"{rounds} rounds")

@@ -25,8 +25,8 @@ def workers_by_local(bench: Bench) -> CallResults:
     bench.make({name: replace(bench.full_fleet, groups=bench.groups(0.2))})
     target = bench.target(name)
     bench.say("auditing in one process")
-    (local,) = bench.seconds("audit", [target])
+    (local,) = bench.times("audit", [target])
     with two_workers() as master:
         bench.say("auditing on two workers")
-        (spread,) = bench.seconds("audit", [target], command=submit(master, _SETTINGS, str(worker.__file__)))
-    return CallResults(spread / local, f"{spread:.1f} s ÷ {local:.1f} s, {bench.groups(0.2)} groups")
+        (spread,) = bench.times("audit", [target], command=submit(master, _SETTINGS, str(worker.__file__)))
+    return CallResults.ratio(spread, local, f"{bench.groups(0.2)} groups")

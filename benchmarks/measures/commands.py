@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from statistics import median
 
 from benchmarks.bench import RECORDING, Bench
 from benchmarks.errors import NotMeasuredError
 from benchmarks.measure import CallResults
 from benchmarks.sides import Side
+from benchmarks.times import Times
 from spark_jobs.operate.demo import INTERVAL, RECORDED, example_files
 
 #: The last line of pytest: `=== 512 passed in 401.12s (0:06:41) ===`
@@ -50,8 +50,8 @@ def _audited(bench: Bench) -> str:
 
 def _processes(bench: Bench, *arguments: str) -> CallResults:
     """The first process does not count: it reads Python's files."""
-    seconds = [Side("now").cold(*arguments) for _ in range(1 + bench.rounds)][1:]
-    return CallResults(median(seconds), f"{min(seconds):.2f} to {max(seconds):.2f} s, {bench.rounds} processes")
+    times = Times([Side("now").cold(*arguments) for _ in range(1 + bench.rounds)][1:])
+    return CallResults(times.median, f"{times}, {bench.rounds} processes")
 
 
 def help_text(bench: Bench) -> CallResults:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from statistics import median
 
 from benchmarks.bench import Bench
 from benchmarks.measure import CallResults
 from benchmarks.process import perform
+from benchmarks.times import Times
 
 #: What `run` says when it begins the work of the gate, beside what the Arrow function checks.
 _GATE = "checking what was counted"
@@ -16,9 +16,8 @@ _GATE = "checking what was counted"
 
 def audit_by_scan(bench: Bench) -> CallResults:
     """A whole `run` ÷ reading the same columns of the same tables into a `noop` sink."""
-    audited, scanned = bench.audit_seconds(), bench.scan_seconds
     fleet = f"{bench.full_fleet.groups} groups × {bench.full_fleet.hours} h"
-    return CallResults(audited / scanned, f"{audited:.1f} s ÷ {scanned:.1f} s, {fleet}")
+    return CallResults.ratio(bench.audit_times(), bench.scan_times, fleet)
 
 
 def gate_by_audit(bench: Bench) -> CallResults:
@@ -27,11 +26,9 @@ def gate_by_audit(bench: Bench) -> CallResults:
     What is checked where the rows are is a part of judging every group, and is not counted here.
     """
     rounds = bench.audits.result["stages"][-1]
-    gate = median(stages[_GATE] for stages in rounds)
-    other_stages = median(sum(seconds for name, seconds in stages.items() if name != _GATE) for stages in rounds)
-    return CallResults(
-        gate / other_stages, f"{gate:.1f} s ÷ {other_stages:.1f} s, without what the Arrow function checks"
-    )
+    gate = Times(stages[_GATE] for stages in rounds)
+    other_stages = Times(sum(seconds for name, seconds in stages.items() if name != _GATE) for stages in rounds)
+    return CallResults.ratio(gate, other_stages, "without what the Arrow function checks")
 
 
 def strategies_by_audit(bench: Bench) -> CallResults:
@@ -41,8 +38,8 @@ def strategies_by_audit(bench: Bench) -> CallResults:
     """
     bench.say("comparing the strategies of the whole fleet")
     rounds = bench.perform("strategies", [bench.target(bench.full_fleet_name)]).result["stages"][0]
-    compared, audited = median(parts["strategies"] for parts in rounds), bench.audit_seconds()
-    return CallResults(compared / audited, f"{compared:.2f} s of one core ÷ {audited:.1f} s")
+    compared = Times(parts["strategies"] for parts in rounds)
+    return CallResults.ratio(compared, bench.audit_times(), "the first of one core")
 
 
 def inference_by_audit(bench: Bench) -> CallResults:
@@ -51,10 +48,9 @@ def inference_by_audit(bench: Bench) -> CallResults:
     bench.make({name: replace(bench.full_fleet, says_strategy=False, lists_queues=True)})
     bench.say("replaying the whole fleet, its strategies inferred and known")
     rounds = bench.perform("inference", [bench.target(name)]).result["stages"][0]
-    inferred, known = (median(parts[part] for parts in rounds) for part in ("inferred", "known"))
-    (audited,) = bench.seconds("audit", [bench.target(name)])
-    measured = f"({inferred:.2f} − {known:.2f}) s of one core ÷ {audited:.1f} s"
-    return CallResults((inferred - known) / audited, measured)
+    inferred = Times(parts["inferred"] - parts["known"] for parts in rounds)
+    (audited,) = bench.times("audit", [bench.target(name)])
+    return CallResults.ratio(inferred, audited, "the first of one core")
 
 
 def peak_memory(bench: Bench) -> CallResults:
@@ -67,7 +63,7 @@ def by_duckdb(bench: Bench) -> CallResults:
     """From the snapshots to intervals, owners and progress, unjudged ÷ the same in DuckDB, from the same files."""
     name = bench.full_fleet_name
     bench.say("replaying the whole fleet")
-    (ours,) = bench.seconds("replay", [bench.target(name)])
+    (ours,) = bench.times("replay", [bench.target(name)])
     bench.say("replaying it in DuckDB")
     task = {
         "action": "DuckDB's replay",
@@ -75,5 +71,5 @@ def by_duckdb(bench: Bench) -> CallResults:
         "interval": str(bench.full_fleet.interval),
         "rounds": bench.rounds,
     }
-    theirs = median(perform(task, (sys.executable, "-m", "benchmarks.duckdb_replay")).result["seconds"])
-    return CallResults(ours / theirs, f"{ours:.1f} s ÷ {theirs:.1f} s")
+    theirs = perform(task, (sys.executable, "-m", "benchmarks.duckdb_replay")).result["seconds"]
+    return CallResults.ratio(ours, Times(theirs))

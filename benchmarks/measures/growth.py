@@ -14,15 +14,23 @@ from spark_jobs.domain.model.intervals import Interval
 
 def ten_times(bench: Bench) -> CallResults:
     """A run over all groups ÷ over a tenth of them, the time of a run over an empty step taken off both."""
-    empty_step, full, tenth = bench.empty_seconds, bench.audit_seconds(1.0), bench.audit_seconds(0.1)
-    if tenth <= empty_step:
-        raise NotMeasuredError(
-            f"a tenth of the groups takes no longer than an empty step ({tenth:.1f}, {empty_step:.1f} s)"
-        )
-    return CallResults(
-        (full - empty_step) / (tenth - empty_step),
-        f"({full:.1f} − {empty_step:.1f}) s ÷ ({tenth:.1f} − {empty_step:.1f}) s",
-    )
+    empty_step, full, tenth = bench.empty_times, bench.audit_times(1.0), bench.audit_times(0.1)
+    beyond = tenth.median - empty_step.median
+    if beyond <= 0:
+        raise NotMeasuredError(f"a tenth of the groups takes no longer than an empty step ({tenth}, {empty_step})")
+    text = f"({full} − {empty_step}) ÷ ({tenth} − {empty_step})"
+    return CallResults((full.median - empty_step.median) / beyond, text)
+
+
+def fixed_part(bench: Bench) -> CallResults:
+    """The seconds of a run over 12 hours that do not depend on the groups: by a twentieth of them, and by half."""
+    parts = (max(bench.groups(0.05), 1), max(bench.groups(0.5), 2))
+    fleets = {f"{groups} groups": replace(bench.full_fleet, groups=groups, hours=12) for groups in parts}
+    bench.make(fleets)
+    bench.say(f"auditing 12 hours of {' and of '.join(fleets)}")
+    few, many = bench.times("audit", [bench.target(name) for name in fleets])
+    of_a_group = (many.median - few.median) / (parts[1] - parts[0])
+    return CallResults(few.median - of_a_group * parts[0], f"{few} and {many} of {' and '.join(fleets)}")
 
 
 def month_by_day(bench: Bench) -> CallResults:
@@ -32,8 +40,8 @@ def month_by_day(bench: Bench) -> CallResults:
     bench.make(fleets)
     bench.say("auditing the last hour of 30 days and of one")
     targets = [bench.target(name, _last_hour(fleet)) for name, fleet in fleets.items()]
-    of_day, of_month = bench.seconds("audit", targets)
-    return CallResults(of_month / of_day, f"{of_month:.1f} s ÷ {of_day:.1f} s, {day.groups} groups")
+    of_day, of_month = bench.times("audit", targets)
+    return CallResults.ratio(of_month, of_day, f"{day.groups} groups")
 
 
 def with_sightings(bench: Bench) -> CallResults:
@@ -43,8 +51,8 @@ def with_sightings(bench: Bench) -> CallResults:
     bench.say("auditing an hour with the sightings of a week, and without")
     hour = _last_hour(fleet)
     targets = [bench.target("sighted", hour), bench.target("sighted", hour, {"sightings_days": 0})]
-    sighted, unsighted = bench.seconds("audit", targets)
-    return CallResults(sighted / unsighted, f"{sighted:.1f} s ÷ {unsighted:.1f} s, {bench.full_fleet.groups} groups")
+    sighted, unsighted = bench.times("audit", targets)
+    return CallResults.ratio(sighted, unsighted, f"{bench.full_fleet.groups} groups")
 
 
 def _last_hour(fleet: Fleet) -> Interval:
@@ -62,5 +70,5 @@ def storms(bench: Bench) -> CallResults:
     flapping = groups // 10
     bench.make({"stable": stable, "flapping": replace(stable, flapping=flapping)})
     bench.say(f"auditing {groups} groups, {flapping} of which flap, and none of which does")
-    calm, stormy = bench.seconds("audit", [bench.target("stable"), bench.target("flapping")])
-    return CallResults(stormy / calm, f"{stormy:.1f} s ÷ {calm:.1f} s, {flapping} of {groups} groups")
+    calm, stormy = bench.times("audit", [bench.target("stable"), bench.target("flapping")])
+    return CallResults.ratio(stormy, calm, f"{flapping} of {groups} groups")

@@ -7,13 +7,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from statistics import median
 
 from benchmarks.bench import Bench
 from benchmarks.duckdb_replay import connect, export_states, load
 from benchmarks.errors import NotMeasuredError
 from benchmarks.measure import CallResults
 from benchmarks.process import MeasurementError
+from benchmarks.times import Times
 from spark_jobs.config import Configuration
 
 _SOURCES = Path(__file__).parents[1] / "java"
@@ -35,9 +35,9 @@ def hash_loop(bench: Bench) -> CallResults:
     bench.say("asking RocketMQ's own CONSISTENT_HASH")
     parts = max(bench.rounds, _PARTS)
     rounds = [line.split() for line in run_loop(jars, states, "CONSISTENT_HASH", parts)]
-    loop, calls = median(float(seconds) for seconds, _, _ in rounds) * parts, sum(int(calls) for _, calls, _ in rounds)
-    audited = bench.audit_seconds()
-    return CallResults(audited / loop, f"{audited:.1f} s ÷ {loop:.1f} s of {calls:,} calls")
+    loop = Times(float(seconds) * parts for seconds, _, _ in rounds)
+    calls = sum(int(calls) for _, calls, _ in rounds)
+    return CallResults.ratio(bench.audit_times(), loop, f"{calls:,} calls")
 
 
 def run_loop(jars: Path, states: Path, strategy: str, rounds: int) -> list[str]:

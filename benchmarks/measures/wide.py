@@ -31,13 +31,11 @@ def worst_strategy(bench: Bench) -> CallResults:
         for strategy in STRATEGIES
         for name, fleet in (("wide", WIDE), ("ordinary", ORDINARY))
     ]
-    took = bench.seconds("audit", pairs)
+    took = bench.times("audit", pairs)
     ratios = {name: (took[2 * i] / took[2 * i + 1], i) for i, name in enumerate(STRATEGIES)}
     worst = max(ratios, key=lambda name: ratios[name][0])
-    ratio, at = ratios[worst]
-    return CallResults(
-        ratio, f"{took[2 * at]:.1f} s ÷ {took[2 * at + 1]:.1f} s under {worst}, the worst of {len(STRATEGIES)}"
-    )
+    _, at = ratios[worst]
+    return CallResults.ratio(took[2 * at], took[2 * at + 1], f"under {worst}, the worst of {len(STRATEGIES)}")
 
 
 def configuration(strategy: str, fleet: Fleet) -> dict[str, Any]:

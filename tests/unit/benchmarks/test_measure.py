@@ -13,6 +13,7 @@ from benchmarks.errors import NotMeasuredError
 from benchmarks.fleet import Fleet
 from benchmarks.measure import CallResults, Measure, measured
 from benchmarks.process import MeasurementError
+from benchmarks.times import Times
 
 
 def bench(tmp_path: Path) -> Bench:
@@ -21,6 +22,11 @@ def bench(tmp_path: Path) -> Bench:
 
 def of(value: float, limit: float | None) -> Measure:
     return Measure("one", "one ÷ other", limit, lambda _: CallResults(value, "[from]"))
+
+
+def test_a_ratio_is_that_of_the_medians_and_shows_how_far_rounds_are_apart() -> None:
+    found = CallResults.ratio(Times([4.0, 9.0, 6.0]), Times([0.5]), "3 groups")
+    assert found == CallResults(12.0, "6.0 s (4.0–9.0) ÷ 0.50 s, 3 groups")
 
 
 @pytest.mark.parametrize(
@@ -90,4 +96,4 @@ def test_what_was_asked_for_is_measured_in_the_order_of_the_table() -> None:
     quick = {one.name for one in command.wanted(None, quick=True)}
     assert {"scan", "gate", "memory", "help"} <= quick
     assert not {"history", "wide", "groups", "duckdb", "empty", "warm"} & quick
-    assert len(command.wanted(None, quick=False)) == 24
+    assert len(command.wanted(None, quick=False)) == 25
