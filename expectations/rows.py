@@ -91,10 +91,6 @@ class Values:
         """A field of a struct; unknown where the struct is."""
         return Values(pc.struct_field(self.array, name))
 
-    def as_float(self) -> Values:
-        """In floating point; what does not fit is rounded."""
-        return Values(self.array.cast(pa.float64(), safe=False))
-
     def flags(self) -> Flags:
         """Return NumPy's booleans; none may be unknown."""
         flags: Flags = self.array.to_numpy(zero_copy_only=False)

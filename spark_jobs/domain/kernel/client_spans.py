@@ -44,6 +44,12 @@ class ClientReport(NamedTuple):
     reported: ReportedState
     symptoms: Symptoms
 
+    @property
+    def is_well(self) -> bool:
+        """Return whether it answered, has a consumer of the group, lacks no lock, and shows no symptom."""
+        answered, in_group, unlocked = self.reported.answered, self.reported.in_group, self.reported.unlocked
+        return answered and in_group and not unlocked and self.symptoms is NO_SYMPTOMS
+
 
 @cached_with_value
 def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]]:
@@ -57,6 +63,16 @@ def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]
             step.window, step.settings.max_gap
         )
         for client_id, client in step.history.clients.items()
+    }
+
+
+@cached_with_value
+def unwell_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]]:
+    """The same of the clients that any report shows not to be well: mostly there are none."""
+    return {
+        client_id: spans
+        for client_id, spans in client_spans(step).items()
+        if not all(span.state.is_well for span in spans)
     }
 
 
@@ -78,7 +94,7 @@ def busy_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[BusyClient]]]:
         client_id: list(
             seen_twice([Span(*span[:3], span.state.symptoms.busy) for span in spans if span.state.symptoms.busy])
         )
-        for client_id, spans in client_spans(step).items()
+        for client_id, spans in unwell_spans(step).items()
     }
 
 

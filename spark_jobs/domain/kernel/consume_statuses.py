@@ -44,6 +44,11 @@ class StatusReadings:
         """The longest response time of messages that were consumed; 0: there is none."""
         return float(np.fmax.reduce(self.consume_rt_ms[self.consumed_tps > 0], initial=0.0))
 
+    @cached_property
+    def most_failed_tps(self) -> float:
+        """The highest rate of messages that failed; 0: none is known."""
+        return float(np.fmax.reduce(self.failed_tps, initial=0.0))
+
 
 class ResponseTimes(NamedTuple):
     """Response times of one topic at one client, and the usual ones before the step, in milliseconds; None: unknown."""

@@ -58,11 +58,7 @@ def group_spans(history: GroupHistory, window: StepWindow, settings: AuditSettin
 
     memberships = seen(history.memberships, settings.max_gap)
     proxies = seen(history.proxies, settings.max_gap)
-    read = (
-        topic
-        for topic, readings in history.offsets.items()
-        if readings.times[readings.inside(window.read_from, window.end)].size
-    )
+    read = (topic for topic, readings in history.offsets.items() if readings.any_inside(window.read_from, window.end))
     return GroupSpans(
         memberships=memberships,
         routes=seen(history.routes, settings.max_gap),

@@ -50,25 +50,29 @@ def _waits(
     """One per (client, queue of its share, time in which it waits for the queue's lock)."""
     if interval.view != ALL_HOSTS or interval.allocation is None:
         return
+    orderly = {
+        client_id: share
+        for client_id, share in sorted(interval.allocation.queues_of_client.items())
+        if client_id in clients and clients[client_id].consumes_orderly
+    }
     began, minimum = _began(interval, settings), settings.thresholds.convergence_seconds * SECOND
     # The holder gives the queue up at its own rebalance, and who waits asks again at its next one.
-    for lacks, longest in ((_not_taken, _LOCK_LASTS + 2 * minimum), (_without_lock, None), (_refused, None)):
-        for start, end, seen_at, wait in _lacking(interval, clients, lacks):
+    kinds = ((_not_taken, _LOCK_LASTS + 2 * minimum), (_without_lock, None), (_refused, None))
+    for lacks, longest in kinds if orderly else ():
+        for start, end, seen_at, wait in _lacking(interval, clients, orderly, lacks):
             waited = seen_at - max(start, began)
             if waited >= minimum and (longest is None or waited <= longest):
                 yield Span(start, end, seen_at, Shown(*wait))
 
 
 def _lacking(
-    interval: RebalanceInterval, clients: Mapping[str, ClientHistory], lacks: _Lacks
+    interval: RebalanceInterval, clients: Mapping[str, ClientHistory], orderly: Mapping[str, Queues], lacks: _Lacks
 ) -> Iterator[Span[tuple[str, Place]]]:
-    """The times in which an orderly client lacks a queue of its share, and no other client lists it."""
-    shares = interval.allocation.queues_of_client if interval.allocation else {}
+    """The times in which an `orderly` client lacks a queue of its share, and no other client lists it."""
     lacking = [
         Span(*span[:3], (client_id, span.state))
-        for client_id in sorted(shares.keys() & clients.keys())
-        if any(state.consume_orderly for state in clients[client_id].series.states)
-        for span in per_queue(shown(interval, clients[client_id], partial(lacks, interval.topic, shares[client_id])))
+        for client_id, share in orderly.items()
+        for span in per_queue(shown(interval, clients[client_id], partial(lacks, interval.topic, share)))
     ]
     holders = _holders(interval, clients, frozenset(queue for *_, (_, queue) in lacking))
     for start, end, seen_at, (client_id, queue) in lacking:

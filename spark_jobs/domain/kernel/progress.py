@@ -19,6 +19,7 @@ from spark_jobs.domain.kernel.reading_windows import (
     ReadingPairs,
     ReadingWindows,
     age_ms,
+    chosen_columns,
     first_true,
     last_true,
     reading_pairs,
@@ -166,7 +167,7 @@ def _measure(
     places = [place for place, queue in enumerate(queues) if queue in columns]
     if first == stop or not places:
         return
-    chosen = np.array([columns[queues[place]] for place in places], dtype=np.int64)
+    chosen = chosen_columns([columns[queues[place]] for place in places], len(columns))
     own_pairs = pairs.part(slice(first, stop), chosen)
     since = np.array([owned_since.get(queues[place], interval.start) for place in places], dtype=np.int64)
     reading_windows = ReadingWindows(pairs.readings, chosen, since=since, start=start, end=end, settings=settings)

@@ -9,6 +9,7 @@ stands for one: the readings up to the last, two at least.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, TypeVar
@@ -21,6 +22,8 @@ from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, Matrix, Offs
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings
 
 Mask = NDArray[np.bool_]
+#: Some of the queues of a topic's readings: all of them in their order, or the places of their columns.
+Columns = NDArray[np.int64] | slice
 Number = TypeVar("Number", np.int64, np.bool_)
 
 
@@ -39,6 +42,11 @@ class Extents(NamedTuple):
     firsts: Matrix
 
 
+def chosen_columns(places: Sequence[int], count: int) -> Columns:
+    """The columns at these places of so many; a slice, which copies nothing, for all in their order, as mostly."""
+    return slice(None) if places == list(range(count)) else np.array(places, np.int64)
+
+
 class ReadingWindows:
     """The snapshots of an interval until `end` × the columns asked for, each with readings from its `since` on; the
     windows are those that end at readings from `start` on, which is the row `first_row`.
@@ -47,7 +55,7 @@ class ReadingWindows:
     def __init__(
         self,
         readings: OffsetReadings,
-        columns: NDArray[np.int64],
+        columns: Columns,
         *,
         since: NDArray[np.int64],
         start: int,
@@ -63,7 +71,7 @@ class ReadingWindows:
         self.row = np.arange(len(self.times))[:, None]
 
     def _chosen(self, matrix: Matrix) -> Matrix:
-        return matrix[self._rows][:, self._columns]
+        return matrix[self._rows, self._columns]
 
     @cached_property
     def offset(self) -> Matrix:
@@ -139,6 +147,8 @@ def last_true(mask: Mask) -> NDArray[np.int64]:
 
 def at_rows(matrix: NDArray[Number], rows: Matrix) -> NDArray[Number]:
     """The matrix at these rows of its columns; anything where there is none."""
+    if rows.size and not rows.strides[-1]:  # one row for all columns, as mostly
+        return matrix[np.maximum(rows[:, 0], 0)]
     width = matrix.shape[1]
     values: NDArray[Number] = matrix.take(np.maximum(rows, 0) * width + np.arange(width))
     return values
@@ -189,13 +199,12 @@ class ReadingPairs:
     back: Matrix
     moved: NDArray[np.bool_]
 
-    def part(self, rows: slice, columns: NDArray[np.int64]) -> ReadingPairs:
+    def part(self, rows: slice, columns: Columns) -> ReadingPairs:
         """The pairs of these snapshots and queues; places in `previous` stay those of the whole."""
-        are_all_columns = np.array_equal(columns, np.arange(self.present.shape[1]))
-        matrices = {name: matrix[rows] for name, matrix in vars(self).items() if name not in ("readings", "times")}
-        if not are_all_columns:
-            matrices = {name: matrix[:, columns] for name, matrix in matrices.items()}
-        return replace(self, times=self.times[rows], **matrices)
+        of_part = {
+            name: matrix[rows, columns] for name, matrix in vars(self).items() if name not in ("readings", "times")
+        }
+        return replace(self, times=self.times[rows], **of_part)
 
 
 def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:

@@ -32,6 +32,8 @@ def switches(serving: Series[Serving | None], window: StepWindow, absences: Sequ
     A switch begins no rebalance interval: the queues stay the same, and a client that sees it asks at another address,
     but does not rebalance for it (`MQClientInstance.updateTopicRouteInfoFromNameServer`).
     """
+    if len(serving.states) < 2:  # as mostly
+        return []
     inside = serving.inside(window.read_from, window.end)
     times, codes = serving.times[inside], serving.codes[inside]
     broker_switches: list[Switch] = []

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, UNKNOWN, OffsetReadings, TopicReadings
 from spark_jobs.domain.model.window import StepWindow
 
@@ -20,13 +21,10 @@ def unread_topics(
     """By name, readings of those topics that were read inside the window; the consumer offsets are unknown."""
     ordinary = (name for name in names if not name.startswith((RETRY, DEAD_LETTERS)))
     read = ((name, topics[name]) for name in ordinary if name in topics)
-    return {name: _as_offsets(readings) for name, readings in read if len(_times(readings, window))}
+    return {name: _as_offsets(readings) for name, readings in read if readings.any_inside(window.read_from, window.end)}
 
 
-def _times(readings: TopicReadings, window: StepWindow) -> np.ndarray:
-    return readings.times[readings.inside(window.read_from, window.end)]
-
-
+@cached_with_value
 def _as_offsets(readings: TopicReadings) -> OffsetReadings:
     unknown = np.full_like(readings.max_offset, UNKNOWN)
     return OffsetReadings(

@@ -19,11 +19,11 @@ def cached_with_value(function: Callable[[Value, *Arguments], Result]) -> Callab
 
     @wraps(function)
     def cached(value: Value, /, *arguments: *Arguments) -> Result:
-        results: dict[tuple[*Arguments], Result] = vars(value).setdefault(name, {})
         try:
-            return results[arguments]
+            known: Result = vars(value)[name][arguments]
+            return known
         except KeyError:
-            result = results[arguments] = function(value, *arguments)
+            result = vars(value).setdefault(name, {})[arguments] = function(value, *arguments)
             return result
 
     return cached

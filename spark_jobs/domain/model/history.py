@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.model.message_queue import MessageQueue, RouteEntry
-from spark_jobs.domain.model.series import NEVER, Series, Sightings, coded, last_hour_before
+from spark_jobs.domain.model.series import NEVER, Series, Sightings, Timed, coded, last_hour_before
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
 #: What RocketMQ puts before a group's name to name its retry topic.
@@ -172,6 +172,11 @@ class ClientHistory:
     readings: ClientReadings
 
     @cached_property
+    def consumes_orderly(self) -> bool:
+        """Return whether any snapshot says so."""
+        return any(state.consume_orderly for state in self.series.states)
+
+    @cached_property
     def answers(self) -> Series[ClientState]:
         """The client snapshots that describe its consumer, with the inputs of an allocation that only it knows."""
         answering_states = [state.answered and state.in_group is not False for state in self.series.states]
@@ -195,20 +200,15 @@ def _allocation_inputs(state: ClientState) -> ClientState:
 
 
 @dataclass(frozen=True)
-class QueueReadings:
-    """The snapshots of one topic's queues, in the order of time: its matrices are `times` × `queues`."""
+class QueueReadings(Timed):
+    """The snapshots of one topic's queues: its matrices are `times` × `queues`."""
 
-    times: NDArray[np.int64]
     queues: Sequence[Place]
 
     @cached_property
     def columns(self) -> Mapping[Place, int]:
         """Column of each queue."""
         return {place: column for column, place in enumerate(self.queues)}
-
-    def inside(self, start: int, end: int) -> slice:
-        """The snapshots in `[start, end)`."""
-        return slice(*self.times.searchsorted((start, end)).tolist())
 
 
 @dataclass(frozen=True)

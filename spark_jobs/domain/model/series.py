@@ -7,7 +7,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from functools import cached_property
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -55,18 +55,35 @@ class Stretch(NamedTuple, Generic[State]):
 
 
 @dataclass(frozen=True)
-class Series(Generic[State]):
-    """The snapshots of one key in the order of time: `times` (microseconds, each once), and `codes`, the place in
-    `states` of what each of them showed. Equal states have one code.
-    """
+class Timed:
+    """Snapshots of one thing in the order of time: `times` in microseconds, each once."""
 
     times: NDArray[np.int64]
-    codes: NDArray[np.int64]
-    states: Sequence[State]
+
+    @cached_property
+    def moments(self) -> list[int]:
+        """The same times as Python's integers, among which a few are found faster than in an array."""
+        moments: list[int] = self.times.tolist()
+        return moments
 
     def inside(self, start: int, end: int) -> slice:
         """The snapshots in `[start, end)`."""
-        return slice(*self.times.searchsorted((start, end)).tolist())
+        return slice(bisect_left(self.moments, start), bisect_left(self.moments, end))
+
+    def any_inside(self, start: int, end: int) -> bool:
+        """Return whether there is a snapshot in `[start, end)`."""
+        inside = self.inside(start, end)
+        return bool(inside.start < inside.stop)
+
+
+@dataclass(frozen=True)
+class Series(Timed, Generic[State]):
+    """The snapshots of one key: `codes` has the place in `states` of what each of them showed. Equal states have one
+    code.
+    """
+
+    codes: NDArray[np.int64]
+    states: Sequence[State]
 
     def spans(self, window: StepWindow, max_gap: int | None) -> list[Span[State]]:
         """The spans of a step's window, clipped to `[observed_from, end)`, by the snapshots of the window alone.
@@ -74,30 +91,32 @@ class Series(Generic[State]):
         A snapshot holds until the next one, but no longer than `max_gap` (None: until the step's end). Linear in the
         changes inside the window, whatever the number of its snapshots.
         """
-        runs = self.runs(window.read_from, window.end, max_gap)
-        spans = []
-        for (state, first_seen, seen_at), following in zip_longest(runs, runs[1:]):
-            end = window.end if max_gap is None else min(seen_at + max_gap, window.end)
-            if following:
-                end = min(end, following.first_seen)
-            start = max(first_seen, window.observed_from)
+        spans, until = [], window.end
+        for first, last in reversed(self._runs(window.read_from, window.end, max_gap)):
+            first_seen, seen_at = self.moments[first], self.moments[last]
+            end = until if max_gap is None else min(seen_at + max_gap, until)
+            start, until = max(first_seen, window.observed_from), first_seen
             if start < end:
-                spans.append(Span(start, end, seen_at, state))
-        return spans
+                spans.append(Span(start, end, seen_at, self.states[self.codes[first]]))
+        return spans[::-1]
 
     def runs(self, start: int, end: int, max_gap: int | None = None) -> list[Stretch[State]]:
         """The snapshots in `[start, end)` that show the same state one after the other, no more than `max_gap` apart.
         Linear in the runs, whatever the number of snapshots.
         """
+        return [
+            Stretch(self.states[self.codes[first]], self.moments[first], self.moments[last])
+            for first, last in self._runs(start, end, max_gap)
+        ]
+
+    def _runs(self, start: int, end: int, max_gap: int | None) -> list[tuple[int, int]]:
+        """The places of the first and the last snapshot of each run."""
         seen = self.inside(start, end)
         if seen.start >= seen.stop:
             return []
         breaks = self._breaks(max_gap)
         firsts = [seen.start, *breaks[bisect_right(breaks, seen.start) : bisect_left(breaks, seen.stop)]]
-        return [
-            Stretch(self.states[self.codes[first]], int(self.times[first]), int(self.times[following - 1]))
-            for first, following in zip(firsts, [*firsts[1:], seen.stop], strict=True)
-        ]
+        return [*zip(firsts, [first - 1 for first in (*firsts[1:], seen.stop)], strict=True)]
 
     @cached_with_value
     def _breaks(self, max_gap: int | None) -> list[int]:

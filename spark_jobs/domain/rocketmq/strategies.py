@@ -197,6 +197,7 @@ class StrategySettings:
         )
 
 
+@cache
 def is_popped(name: str) -> bool:
     """Return whether a member that runs the strategy pops what the broker assigns."""
     return name.startswith(f"{POP}-")

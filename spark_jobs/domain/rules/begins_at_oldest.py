@@ -65,10 +65,10 @@ def _is_new(step: AuditedStep, readings: OffsetReadings, oldest: TopicReadings) 
     if known[0]:
         return bool((readings.end_offset[seen][: known[0]] != UNKNOWN).any())
     before = int(readings.times[seen][0]) - step.settings.max_gap
-    recorded = oldest.inside(window.read_from, before)
+    is_recorded = oldest.any_inside(window.read_from, before)
     states = [span for spans in step.memberships.values() for span in spans if span.start < before]
     is_listed = any(span.state.connections for span in states)
-    return recorded.start < recorded.stop and not is_listed and not step.history.was_there_before(window, step.settings)
+    return is_recorded and not is_listed and not step.history.was_there_before(window, step.settings)
 
 
 def _beginning(

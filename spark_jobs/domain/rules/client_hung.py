@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans
+from spark_jobs.domain.kernel.client_spans import ClientReport, unwell_spans
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import HungCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
@@ -39,7 +39,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (client that hangs, interval, queue that it owns by replay); one condition per client and cause."""
     seconds = step.settings.thresholds.silent_after_seconds
     by_hand = pulling_by_hand(step)
-    for client_id, spans in client_spans(step).items():
+    for client_id, spans in unwell_spans(step).items():
         hangs = list(_hangs(spans, seconds, by_hand))
         for interval in step.replayed if hangs else ():
             yield from _hang_hits(step, interval, client_id, hangs)

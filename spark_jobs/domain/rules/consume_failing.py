@@ -227,7 +227,7 @@ def failing_listeners(
     Retry topics are left out: what is rejected again was rejected before.
     """
     readings, thresholds = status_readings(client), settings.thresholds
-    if not readings.topics:
+    if readings.most_failed_tps * 60 < thresholds.failing_messages:
         return
     seen = client.series.inside(window.read_from, window.end)
     rows = np.arange(*readings.snapshot.searchsorted((seen.start, seen.stop)))

@@ -40,8 +40,7 @@ class Shares(NamedTuple):
         """Return whether the members were listed in the time, and clients had followed that list by its end. Where
         rounds were missed, members may have come and gone.
         """
-        seen = (listed.inside(start, end - self.agree + 1) for listed in self.lists)
-        return any(snapshots.start < snapshots.stop for snapshots in seen)
+        return any(listed.any_inside(start, end - self.agree + 1) for listed in self.lists)
 
 
 class ListedQueues(NamedTuple):

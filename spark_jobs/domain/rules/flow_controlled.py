@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.client_spans import client_spans, symptoms
+from spark_jobs.domain.kernel.client_spans import symptoms, unwell_spans
 from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.model.clients import ThrottleCause, Throttled
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
@@ -28,7 +28,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     The measures are those of the queue that is furthest beyond its limit. A span is reached because of one message: its
     hit begins when that message became the oldest.
     """
-    for client_id, spans in client_spans(step).items():
+    for client_id, spans in unwell_spans(step).items():
         throttled_spans = symptoms(spans, lambda report: report.symptoms.throttled, lambda throttled: throttled.queue)
         for start, end, _, throttled in throttled_spans:
             by_span = throttled.cause is ThrottleCause.CACHED_SPAN

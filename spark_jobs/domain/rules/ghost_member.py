@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.client_spans import client_spans
+from spark_jobs.domain.kernel.client_spans import unwell_spans
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.window import Time, overlaps
@@ -22,7 +22,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (time in which two snapshots of a client at least show that it is not in the group, interval, queue
     that it owns by replay); one condition per client.
     """
-    for client_id, spans in client_spans(step).items():
+    for client_id, spans in unwell_spans(step).items():
         ghost_spans = [span for span in spans if not span.state.reported.in_group and span.seen_at > span.start]
         for interval in step.replayed if ghost_spans else ():
             for _, start, end in overlaps(interval.start, interval.end, ghost_spans):

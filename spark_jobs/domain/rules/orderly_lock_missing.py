@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans, symptoms
+from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans, symptoms, unwell_spans
 from spark_jobs.domain.kernel.masters import brokers_without_master
 from spark_jobs.domain.model.clients import LOCK_LIVES_MS
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
@@ -31,7 +31,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     cause.
     """
     yield from _without_master(step)
-    for client_id, spans in client_spans(step).items():
+    for client_id, spans in unwell_spans(step).items():
         for start, end, _, queue in symptoms(spans, _without_lock, lambda queue: queue):
             without = brokers_without_master(step, queue.topic, (start, end))
             cause = NO_MASTER if queue.broker_name in without else NOT_LOCKED

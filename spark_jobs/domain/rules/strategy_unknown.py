@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.ownership import implementations
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import Reason
@@ -14,6 +14,7 @@ from spark_jobs.domain.rocketmq.strategies import (
     MACHINE_ROOM,
     MACHINE_ROOM_NEARBY,
     UNKNOWN_STRATEGY,
+    Implementation,
     StrategySettings,
 )
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -38,16 +39,16 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     settings = step.replays.settings if step.replays else StrategySettings()
     for interval in step.intervals:
         if interval.is_ordinary and (interval.reason in _REASONS or interval.allocation is not None):
-            members = interval.members or ()
-            for cause in dict.fromkeys(filter(None, (_missing(member, settings) for member in members))):
+            in_use = implementations(interval.members or ())
+            for cause in dict.fromkeys(filter(None, (_missing(each, settings) for each in in_use))):
                 yield RuleHit(interval.start, interval.end, cause=cause, severity=INFO, minimum_seconds=0.0)
 
 
-def _missing(member: Member, settings: StrategySettings) -> str | None:
-    name = member.strategy
+def _missing(implementation: Implementation, settings: StrategySettings) -> str | None:
+    name = implementation.strategy
     if name == UNKNOWN_STRATEGY:
-        return CUSTOM_STRATEGY if member.parameters.holders is None else AS_REPORTED
-    is_missing = settings.named(*member.implementation).settings_missing
+        return CUSTOM_STRATEGY if implementation.parameters.holders is None else AS_REPORTED
+    is_missing = settings.named(*implementation).settings_missing
     return _CAUSES[name.partition("-")[0]] if is_missing else None
 
 

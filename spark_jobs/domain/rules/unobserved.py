@@ -50,7 +50,7 @@ def _severity(step: AuditedStep, end: int, silent: Sequence[UnansweredCalls]) ->
     window = step.window
     in_step = any(calls.until >= window.start for calls in silent)
     series = step.history.memberships.values()
-    if in_step and not any(answers.times[answers.inside(window.start, window.end)].size for answers in series):
+    if in_step and not any(answers.any_inside(window.start, window.end) for answers in series):
         return ERROR
     goes_on = any(calls.until + step.settings.max_gap >= end for calls in silent)
     return WARN if end < window.end or goes_on else INFO

@@ -162,8 +162,7 @@ def _ends(step: AuditedStep) -> list[_TopicEnd]:
     client ids, of equals the first by name: a broker may lack members.
     """
     intervals = sorted((interval for interval, _, _ in step.inside()), key=lambda interval: interval.view, reverse=True)
-    intervals.sort(key=lambda interval: len({member.client_id for member in interval.members or ()}))
-    intervals.sort(key=lambda interval: interval.end)
+    intervals.sort(key=lambda interval: (interval.end, len({member.client_id for member in interval.members or ()})))
     last = {interval.topic: interval for interval in intervals if interval.allocation is not None}
     return [
         _TopicEnd(interval, interval.allocation, [member.client_id for member in interval.members])

@@ -106,7 +106,8 @@ class _SourceSnapshots:
         places: Numbers,
     ) -> None:
         self.kind, self.suite, self.is_counted, self.places = kind, BY_TABLE[kind.table], is_counted, places
-        self._states, self._samples, self._settings = states.take(pa.array(places)), samples, settings
+        self._states = states.select([*KEY, "fingerprint", kind.name]).take(pa.array(places))
+        self._samples, self._settings = samples, settings
         self.every_state, self.every_position = self._of_samples() if kind.is_measured else _of_times(states, places)
         times = samples["at"] if kind.is_measured else one_array(states["times"]).values
         self._at = times.to_numpy()

@@ -20,7 +20,7 @@ Numbers = NDArray[np.int64]
 Layout = tuple[Sequence[tuple[str | None, int | None]], Numbers]
 
 
-#: The index of no number: behind those of all samples stands `UNKNOWN`.
+#: The index of no number.
 NOWHERE = -1
 
 
@@ -37,8 +37,7 @@ class _SampleLists(NamedTuple):
     def of(cls, kind: Kind, samples: pa.StructArray) -> _SampleLists:
         """The lists of samples, which have as many entries in each of the kind's numbers."""
         sizes = sizes_of(samples.field(kind.numbers[0]))
-        flat = {name: pc.fill_null(samples.field(name).flatten(), UNKNOWN).to_numpy() for name in kind.numbers}
-        numbers = {name: np.append(of_name, UNKNOWN) for name, of_name in flat.items()}
+        numbers = {name: pc.fill_null(samples.field(name).flatten(), UNKNOWN).to_numpy() for name in kind.numbers}
         return cls(offsets_of(sizes)[:-1], sizes, numbers)
 
 
@@ -78,7 +77,7 @@ class Readings:
         starts, sizes, numbers = self._lists[CLIENT]
         flat = ranges(starts[places], sizes[places])
         taken = {name: of_name[flat] for name, of_name in numbers.items() if name in ClientReadings.__annotations__}
-        statuses = [self._statuses[place] for place in places.tolist()]
+        statuses = [self._statuses.get(place) for place in places.tolist()]
         return ClientReadings(offsets_of(sizes[places]), statuses=statuses, **taken)
 
     def _matrices(
@@ -99,7 +98,11 @@ class Readings:
             index[rows, to] = starts[at, np.newaxis] + np.fromiter(columns.values(), np.int64, len(columns))
         order = self.in_order(places)
         index = index[order]
-        return self.times[places[order]], queues, {name: numbers[name][index] for name in numbers}, index != NOWHERE
+        present = index != NOWHERE
+        matrices = {name: of_name.take(index, mode="clip") for name, of_name in numbers.items()}
+        for matrix in matrices.values():
+            matrix[~present] = UNKNOWN
+        return self.times[places[order]], queues, matrices, present
 
 
 def _first_columns(listed: Sequence[tuple[str | None, int | None]]) -> dict[Place, int]:
@@ -111,9 +114,9 @@ def _first_columns(listed: Sequence[tuple[str | None, int | None]]) -> dict[Plac
     return columns
 
 
-def _statuses(lists: pa.ListArray) -> list[tuple[ConsumeStatus, ...] | None]:
-    """Return what clients measured, an entry per snapshot, from `client_snapshots.consume_status`."""
-    flat = lists.flatten()
+def _statuses(lists: pa.ListArray) -> dict[int, tuple[ConsumeStatus, ...]]:
+    """By the place of its sample what a client measured, of those that did, from `client_snapshots.consume_status`."""
+    flat, known = lists.flatten(), np.flatnonzero(lists.is_valid())
     statuses = map(ConsumeStatus, *(flat.field(name).to_pylist() for name in ConsumeStatus._fields))
-    sizes = pc.list_value_length(lists).to_pylist()
-    return [None if size is None else tuple(islice(statuses, size)) for size in sizes]
+    sizes = sizes_of(lists)[known]
+    return {place: tuple(islice(statuses, size)) for place, size in zip(known.tolist(), sizes.tolist(), strict=True)}
