@@ -165,7 +165,7 @@ def test_findings_are_counted_and_limit_the_group() -> None:
     assert found.advice == (
         "No: the strategy or its configuration left queues without an owner, and 900 messages piled up in 1 queue. "
         "Correct it. How large the backlog would have been otherwise is unknown: no member was seen to consume, or "
-        "tells how fast it is."
+        "reports how fast it is."
     )
 
 

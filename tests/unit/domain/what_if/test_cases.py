@@ -135,5 +135,5 @@ def test_without_a_room_for_a_twin_there_is_no_number() -> None:
     held = HeldBack(Limit.DUPLICATE_IDS, 2, 12_000, 1000, 4, 2)
     assert advice_in_numbers(given[0], GroupInStep(2, 4, True, held_back=[held]), ends) == (
         "How large the backlog would have been otherwise is unknown: the pattern for rooms does not find that of a "
-        "member with an id of its own."
+        "member with another id."
     )
