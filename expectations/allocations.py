@@ -50,7 +50,7 @@ SUITE = Suite(
             ),
         ),
         Expectation(
-            "unreadable_is_nobodys",
+            "unreadable_queues_have_no_owner",
             "An unreadable queue has no owner.",
             lambda rows: rows["readable"] | (rows["owners"].size() == 0),
         ),

@@ -74,9 +74,9 @@ SUITE = Suite(
             "span_is_inside_the_step",
             "A finding begins and ends inside its step, and has a duration.",
             lambda rows: (
-                (rows["start"] >= rows["step_start"])
-                & (rows["start"] < rows["end"])
-                & (rows["end"] <= rows["step_start"] + rows.settings.step)
+                (rows["started_at"] >= rows["step_start"])
+                & (rows["started_at"] < rows["ended_at"])
+                & (rows["ended_at"] <= rows["step_start"] + rows.settings.step)
             ),
         ),
         Expectation("rule_is_known", "The rule is in the catalog.", known_value("rule", _RULES)),

@@ -12,7 +12,7 @@ from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.status.capacity import Limit
 from spark_jobs.domain.status.utilisation import Bottleneck
 
-_UTILISATION = ("busiest_utilisation", "busiest_member", "busiest_limit", "headroom")
+_UTILISATION = ("busiest_utilisation", "busiest_member", "busiest_bottleneck", "headroom_messages_per_second")
 #: The table has six decimals.
 _ROUNDING = 0.000001
 
@@ -68,19 +68,24 @@ SUITE = Suite(
                 | rows.always(not rows.settings.whole_groups)
             ),
         ),
-        Expectation("limit_is_known", "The limit is a value of the enum.", known_value("limit", Limit)),
+        Expectation("bottleneck_is_known", "The bottleneck is a value of the enum.", known_value("bottleneck", Limit)),
         Expectation(
             "every_queue_is_counted",
             "Queues with one, several and no owner add up to all queues.",
             lambda rows: (
-                (rows["queues"] == rows["owned_once"] + rows["owned_twice"] + rows["owned_never"])
-                & (least(rows["owned_once"], rows["owned_twice"], rows["owned_never"]) >= 0)
+                (
+                    rows["queue_count"]
+                    == rows["queues_with_one_owner"] + rows["double_owned_queues"] + rows["unassigned_queues"]
+                )
+                & (least(rows["queues_with_one_owner"], rows["double_owned_queues"], rows["unassigned_queues"]) >= 0)
             ),
         ),
         Expectation(
             "members_are_counted",
             "Client ids and idle members are at most as many as members.",
-            lambda rows: (rows["distinct_members"] <= rows["members"]) & (rows["idle_members"] <= rows["members"]),
+            lambda rows: (
+                (rows["distinct_members"] <= rows["member_count"]) & (rows["idle_members"] <= rows["member_count"])
+            ),
         ),
         each(
             "parts_add_up_to_the_growth",
@@ -98,7 +103,9 @@ SUITE = Suite(
             "Backlogs, ages and rates are 0 or more, or unknown.",
             lambda rows: (
                 (least(rows["backlog_start"], rows["backlog_end"], rows["oldest_message_ms"]) >= 0).or_else(True)
-                & (least(rows["in_rate"], rows["out_rate"]) >= 0.0).or_else(True)
+                & (least(rows["produced_messages_per_second"], rows["consumed_messages_per_second"]) >= 0.0).or_else(
+                    True
+                )
             ),
         ),
         Expectation(
@@ -110,14 +117,14 @@ SUITE = Suite(
             "utilisation_is_not_negative",
             "Utilisation and headroom are 0 or more; the busiest member is at least as busy as all together.",
             lambda rows: (
-                (least(rows["utilisation"], rows["headroom"]) >= 0.0).or_else(True)
+                (least(rows["utilisation"], rows["headroom_messages_per_second"]) >= 0.0).or_else(True)
                 & (rows["busiest_utilisation"] >= rows["utilisation"] - _ROUNDING).or_else(True)
             ),
         ),
         Expectation(
-            "busiest_limit_is_known",
+            "busiest_bottleneck_is_known",
             "The busiest member's limit, where it is known, is a value of the enum.",
-            lambda rows: known_value("busiest_limit", Bottleneck)(rows) | rows["busiest_limit"].is_unknown(),
+            lambda rows: known_value("busiest_bottleneck", Bottleneck)(rows) | rows["busiest_bottleneck"].is_unknown(),
         ),
         Expectation(
             "time_left_is_not_negative",

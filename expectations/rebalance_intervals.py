@@ -130,7 +130,7 @@ def _in_order(array: str, *fields: str) -> Holds:
 
 def _moves_are_possible(rows: Rows) -> Values:
     moved = rows["queues_moved"]
-    return rows["least_moves"].between(0, moved) & (moved + rows["queues_preserved"] <= rows["queue_count"])
+    return rows["minimum_moves"].between(0, moved) & (moved + rows["queues_preserved"] <= rows["queue_count"])
 
 
 SUITE = Suite(
@@ -158,7 +158,7 @@ SUITE = Suite(
             "The source of the strategy is a value of the enum.",
             known_value("strategy_source", StrategySource),
         ),
-        Expectation("trigger_is_known", "The trigger is a value of the enum.", known_value("trigger", Trigger)),
+        Expectation("trigger_is_known", "The trigger is a value of the enum.", known_value("trigger_type", Trigger)),
         Expectation(
             "every_readable_queue_is_allocated_once",
             "A replayed interval has one allocation per readable queue, any other none.",
@@ -211,7 +211,7 @@ SUITE = Suite(
             ),
         ),
         Expectation(
-            "twins_leave_queues_to_nobody",
+            "duplicates_leave_queues_unassigned",
             "AVG and AVG_BY_CIRCLE: a duplicate id leaves some queues with two owners and others unassigned, if there "
             "are enough queues.",
             _duplicate_ids_leave_queues,

@@ -11,9 +11,9 @@ _COMPARED = [name for name in STRATEGY_NAMES if name not in (MACHINE_ROOM_NEARBY
 
 def _queues_are_counted(rows: Rows) -> Values:
     return (
-        (least(rows["states"], rows["queues"]) > 0)
-        & rows["unassigned_queues"].between(0, rows["queues"])
-        & rows["double_owned_queues"].between(0, rows["queues"])
+        (least(rows["states"], rows["queue_count"]) > 0)
+        & rows["unassigned_queues"].between(0, rows["queue_count"])
+        & rows["double_owned_queues"].between(0, rows["queue_count"])
     )
 
 
@@ -34,7 +34,7 @@ SUITE = Suite(
         Expectation(
             "moves_are_possible",
             "Queues moved are at least the minimum, and 0 without a rebalance.",
-            lambda rows: rows["least_moves"].between(0, rows["queues_moved"]),
+            lambda rows: rows["minimum_moves"].between(0, rows["queues_moved"]),
         ),
     ),
 )

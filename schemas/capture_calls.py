@@ -5,7 +5,7 @@ from schemas.types import INTEGER, STRING, Field, required
 
 CAPTURE_CALLS = recorded(
     "capture_calls",
-    "One row per (cluster, who was called, request, subject, time): one call of the recorder and its fate",
+    "One row per (cluster, who was called, request, subject, time): one call of the recorder and its outcome",
     (
         CLUSTER,
         required("called", STRING, "broker name, `name server`, or `proxy host:port`"),
@@ -13,12 +13,13 @@ CAPTURE_CALLS = recorded(
         required("subject", STRING, "group, topic, client id that it was about; * for none"),
     ),
     required(
-        "fate",
+        "outcome",
         STRING,
         "ANSWERED, NOT_ONLINE (the group has no connection there), NOT_IN_GROUP (the client has no consumer of "
         "the group), FAILED (another error answer), TIMED_OUT, REFUSED, or NOT_ASKED: not made, as the called "
-        "party had not answered such a call a moment before",
+        "process had not answered such a call a moment before",
     ),
     Field("took_ms", INTEGER, "milliseconds until the answer or error; null where the call was not made"),
     Field("error", STRING, "class and message of the exception; of NOT_ASKED that of the call before; null: none"),
+    former={"outcome": "fate"},
 )

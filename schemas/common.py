@@ -37,7 +37,12 @@ SUBSCRIPTION = array_of(*fields(STRING, "topic", "expression_type", "sub_string"
 
 
 def recorded(
-    name: str, comment: str, key: tuple[Field, ...], *columns: Field, checks: Mapping[str, str] | None = None
+    name: str,
+    comment: str,
+    key: tuple[Field, ...],
+    *columns: Field,
+    checks: Mapping[str, str] | None = None,
+    former: Mapping[str, str] | None = None,
 ) -> Table:
     """A table of answers, each with its time, which ends the key; laid out by time."""
     captured_at = required("captured_at", TIMESTAMP, "when the answer came, UTC")
@@ -50,4 +55,5 @@ def recorded(
         cluster_by=("captured_at",),
         checks=checks or {},
         generated={"captured_date": "CAST(captured_at AS DATE)"},
+        former=former or {},
     )

@@ -8,21 +8,21 @@ _BACKLOG = fields(LONG, "backlog_start", "backlog_end", "backlog_max", "produced
 
 _CURE = Struct(*fields(INTEGER, "unassigned_queues", "double_owned_queues"))
 
-#: One queue of a finding in one role, for a time without a gap (`start`, `end`), and what its readings of that time
-#: say. Messages; null is unknown (no reading, or the group never committed there).
+#: One queue of a finding in one role, for a time without a gap (`started_at`, `ended_at`), and what its samples of that
+#: time say. Messages; null is unknown (no reading, or the group never committed there).
 FINDING_QUEUE = array_of(
     *fields(STRING, "topic", "broker_name"),
     Field("queue_id", INTEGER),
     Field("role", STRING),
-    *fields(TIMESTAMP, "start", "end"),
+    *fields(TIMESTAMP, "started_at", "ended_at"),
     *_BACKLOG,
 )
 
 #: Numbers by name; docs/findings.md says what each rule measures. Null is unknown.
 MEASURES = array_of(Field("name", STRING), Field("value", DOUBLE))
 
-#: Who says what: the clients behind each answer, for example each strategy, topic list or broker's view.
-PARTIES = array_of(Field("name", STRING), Field("client_ids", Array(STRING)))
+#: The clients behind each answer, for example each strategy, topic list or broker's view.
+CONFLICTING_VALUES = array_of(Field("name", STRING), Field("client_ids", Array(STRING)))
 
 #: Totals are over the queues whose value is known; `unknown_queues` counts the queues without a known backlog.
 EVIDENCE = Struct(
@@ -36,7 +36,7 @@ EVIDENCE = Struct(
     Field("if_deduplicated", _CURE),
     Field("if_unique", _CURE),
     Field("measures", MEASURES),
-    Field("parties", PARTIES),
+    Field("conflicting_values", CONFLICTING_VALUES),
 )
 
 FINDINGS = Table(
@@ -51,14 +51,16 @@ FINDINGS = Table(
         CONSUMER_GROUP,
         Field("topic", STRING, "null where the condition concerns the whole group"),
         required("subject", STRING, "what it is about: a client id, or queues as broker:0-3"),
-        required("start", TIMESTAMP, "UTC; a condition that began before the step starts with the step"),
-        required("end", TIMESTAMP, "UTC, exclusive"),
+        required("started_at", TIMESTAMP, "UTC; a condition that began before the step starts with the step"),
+        required("ended_at", TIMESTAMP, "UTC, exclusive"),
         Field("cause", STRING, "why, as an enum name"),
         required("evidence", EVIDENCE, "the facts: queues, connections, backlog, possible fixes"),
         required("advice", STRING, "what to do"),
         Field("muted", STRING, "why it counts for no exit code and no notice, as configured; null: it does"),
         Field("root_finding_id", STRING, "the finding of the same step that caused it; null: this one is a root"),
-        Field("held_since", TIMESTAMP, "when the condition began, as far as the look-back shows; before the step, too"),
+        Field(
+            "active_since", TIMESTAMP, "when the condition began, as far as the look-back shows; before the step, too"
+        ),
         Field(
             "client_id", STRING, "the client that it is about, or the host whose ids change; null: none in particular"
         ),
@@ -67,7 +69,15 @@ FINDINGS = Table(
     partition_by=("step_start",),
     checks={
         "known_severity": "severity IN ('INFO', 'WARN', 'ERROR')",
-        "span_not_empty": "start < end",
-        "inside_its_step": "start >= step_start",
+        "span_not_empty": "started_at < ended_at",
+        "inside_its_step": "started_at >= step_start",
+    },
+    former={
+        "started_at": "start",
+        "ended_at": "end",
+        "active_since": "held_since",
+        "evidence.conflicting_values": "parties",
+        "evidence.queues.started_at": "start",
+        "evidence.queues.ended_at": "end",
     },
 )

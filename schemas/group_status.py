@@ -13,17 +13,17 @@ GROUP_STATUS = Table(
         Field("worst_severity", STRING, "INFO, WARN or ERROR: of the worst finding that is not muted; null: of none"),
         required("finding_count", INTEGER, "findings of the group in this step"),
         Field(
-            "members",
+            "member_count",
             INTEGER,
             "connections when last replayed, or, of a broadcasting group or by a proxy, last listed; null: never in "
             "the step",
         ),
         Field("distinct_members", INTEGER, "different client ids then"),
         Field("idle_members", INTEGER, "connections that owned no queue of any topic then, except retry topics"),
-        Field("queues", INTEGER, "readable queues then, except those of retry topics"),
-        Field("owned_once", INTEGER, "of these: queues with one owner, or shared by POP"),
-        Field("owned_twice", INTEGER, "of these: queues with several owners that each get every message"),
-        Field("owned_never", INTEGER, "of these: queues without owner"),
+        Field("queue_count", INTEGER, "readable queues then, except those of retry topics"),
+        Field("queues_with_one_owner", INTEGER, "of these: queues with one owner, or shared by POP"),
+        Field("double_owned_queues", INTEGER, "of these: queues with several owners that each get every message"),
+        Field("unassigned_queues", INTEGER, "of these: queues without owner"),
         Field(
             "backlog_start",
             LONG,
@@ -43,8 +43,16 @@ GROUP_STATUS = Table(
             "unknown_queues", INTEGER, "queues whose last reading does not tell (never committed), or without one"
         ),
         Field("oldest_message_ms", LONG, "age of the oldest message not consumed, at its highest"),
-        Field("in_rate", DOUBLE, "messages a second produced, over the time of `queue_progress`; 6 decimals a queue"),
-        Field("out_rate", DOUBLE, "messages a second consumed, over the time of `queue_progress`; 6 decimals a queue"),
+        Field(
+            "produced_messages_per_second",
+            DOUBLE,
+            "messages a second produced, over the time of `queue_progress`; 6 decimals a queue",
+        ),
+        Field(
+            "consumed_messages_per_second",
+            DOUBLE,
+            "messages a second consumed, over the time of `queue_progress`; 6 decimals a queue",
+        ),
         Field(
             "utilisation",
             DOUBLE,
@@ -53,9 +61,9 @@ GROUP_STATUS = Table(
         ),
         Field("busiest_utilisation", DOUBLE, "the same of the member that is nearest to its limit"),
         Field("busiest_member", STRING, "its client id"),
-        Field("busiest_limit", STRING, "what limits it: LISTENER, PULLS or HOT_QUEUE (pulls of one queue)"),
+        Field("busiest_bottleneck", STRING, "what limits it: LISTENER, PULLS or HOT_QUEUE (pulls of one queue)"),
         Field(
-            "headroom",
+            "headroom_messages_per_second",
             DOUBLE,
             "messages a second more, spread as they were, before that member falls behind; 0: it does",
         ),
@@ -84,12 +92,14 @@ GROUP_STATUS = Table(
             ),
             "per topic: growth of the backlog in messages, and the parts that add up to it",
         ),
-        required("limit", STRING, "what limited the group while its backlog grew; docs/findings.md explains each"),
+        required("bottleneck", STRING, "what limited the group while its backlog grew; docs/findings.md explains each"),
         Field("more_members_help", BOOLEAN, "whether they would have; null: it is not known"),
         Field(
-            "busiest_share", INTEGER, "queues of the busiest member of the topic with most queues, if even, at the end"
+            "busiest_member_queues",
+            INTEGER,
+            "queues of the busiest member of the topic with most queues, if even, at the end",
         ),
-        Field("share_after", INTEGER, "the same with one more member"),
+        Field("busiest_member_queues_with_one_more", INTEGER, "the same with one more member"),
         required("advice", STRING, "whether more consumers would have helped, in words and numbers"),
         Field(
             "deleted_at",
@@ -115,6 +125,21 @@ GROUP_STATUS = Table(
     checks={
         "known_severity": "worst_severity IS NULL OR worst_severity IN ('INFO', 'WARN', 'ERROR')",
         "counts_not_negative": "finding_count >= 0 AND unknown_queues >= 0",
-        "every_queue_counted": "queues IS NULL OR queues = owned_once + owned_twice + owned_never",
+        "every_queue_counted": "queue_count IS NULL OR "
+        "queue_count = queues_with_one_owner + double_owned_queues + unassigned_queues",
+    },
+    former={
+        "member_count": "members",
+        "queue_count": "queues",
+        "queues_with_one_owner": "owned_once",
+        "double_owned_queues": "owned_twice",
+        "unassigned_queues": "owned_never",
+        "produced_messages_per_second": "in_rate",
+        "consumed_messages_per_second": "out_rate",
+        "busiest_bottleneck": "busiest_limit",
+        "headroom_messages_per_second": "headroom",
+        "bottleneck": "limit",
+        "busiest_member_queues": "busiest_share",
+        "busiest_member_queues_with_one_more": "share_after",
     },
 )

@@ -9,13 +9,24 @@ _CLIENTS = array_of(Field("name", STRING), Field("client_ids", Array(STRING)))
 #: One condition of an incident in one group, over all its steps; times are UTC.
 _CONDITIONS = array_of(
     *fields(STRING, "consumer_group", "rule", "cause", "severity", "topic", "subject"),
-    *fields(TIMESTAMP, "start", "end"),
-    *fields(Array(STRING), "finding_ids", "members"),
+    *fields(TIMESTAMP, "started_at", "ended_at"),
+    *fields(Array(STRING), "finding_ids", "client_ids"),
     Field("detail", STRING),
-    Field("parties", _CLIENTS),
+    Field("conflicting_values", _CLIENTS),
     Field("client_id", STRING),
-    Field("causes", array_of(Field("cause", STRING), *fields(TIMESTAMP, "start", "end"))),
+    Field("cause_spans", array_of(Field("cause", STRING), *fields(TIMESTAMP, "started_at", "ended_at"))),
 )
+
+#: The names of `_CONDITIONS` before version 2.
+_FORMER = {
+    "started_at": "start",
+    "ended_at": "end",
+    "client_ids": "members",
+    "conflicting_values": "parties",
+    "cause_spans": "causes",
+    "cause_spans.started_at": "start",
+    "cause_spans.ended_at": "end",
+}
 
 INCIDENTS = Table(
     name="incidents",
@@ -33,12 +44,12 @@ INCIDENTS = Table(
         Field("resolved_at", TIMESTAMP, "when it was over, UTC; null: it is open"),
         Field("last_seen_at", TIMESTAMP, "end of its last finding, UTC"),
         Field("resolution", STRING, "why it is over: CLEARED, DELETED, TOPIC_DELETED; null: it is open"),
-        Field("groups", Array(STRING), "consumer groups"),
+        Field("consumer_groups", Array(STRING), "consumer groups"),
         Field("topics", Array(STRING), "topics"),
         Field("queues", array_of(*fields(STRING, "topic", "broker_name"), Field("queue_id", INTEGER)), "queues"),
-        Field("members", Array(STRING), "client ids that its root causes name"),
-        Field("piled_up", LONG, "messages: peak backlog of each group, added up; null: unknown"),
-        Field("unowned_queue_minutes", DOUBLE, "minutes without owner, added up over queues"),
+        Field("client_ids", Array(STRING), "client ids that its root causes name"),
+        Field("peak_backlog_messages", LONG, "messages: peak backlog of each group, added up; null: unknown"),
+        Field("unassigned_queue_minutes", DOUBLE, "minutes without owner, added up over queues"),
         Field("advice", STRING, "what to do"),
         Field("commands", Array(STRING), "the `mqadmin` commands that the advice asks for"),
         Field("roots", _CONDITIONS, "its root causes, one per condition and group"),
@@ -47,8 +58,8 @@ INCIDENTS = Table(
             "costs",
             array_of(
                 Field("consumer_group", STRING),
-                Field("piled_up", LONG),
-                Field("unowned_queue_minutes", DOUBLE),
+                Field("peak_backlog_messages", LONG),
+                Field("unassigned_queue_minutes", DOUBLE),
                 Field("team", STRING),
             ),
             "both numbers of each group, and the team that owns it",
@@ -56,4 +67,13 @@ INCIDENTS = Table(
         Field("teams", Array(STRING), "teams of its groups"),
     ),
     key=("incident_id",),
+    former={
+        "consumer_groups": "groups",
+        "client_ids": "members",
+        "peak_backlog_messages": "piled_up",
+        "unassigned_queue_minutes": "unowned_queue_minutes",
+        "costs.peak_backlog_messages": "piled_up",
+        "costs.unassigned_queue_minutes": "unowned_queue_minutes",
+        **{f"{column}.{new}": old for column in ("roots", "consequences") for new, old in _FORMER.items()},
+    },
 )

@@ -11,7 +11,7 @@ QUARANTINE = Table(
         Field("source_table", STRING, "table it was meant for; null where the line does not tell"),
         Field("source_file", STRING, "name of the file it came from; null for a source row"),
         Field("line_number", LONG, "line in that file, from 1; null for a source row"),
-        Field("key", STRING, "its key as JSON, as far as it could be read"),
+        Field("row_key", STRING, "its key as JSON, as far as it could be read"),
         required("reasons", Array(STRING), "every rule it breaks, as enum names"),
         Field("detail", STRING, "what exactly is wrong, in words"),
         Field("run_id", STRING, "run that rejected the source row first; null for a line that was ingested"),
@@ -19,4 +19,7 @@ QUARANTINE = Table(
     ),
     key=("quarantine_id",),
     cluster_by=("quarantine_id",),
+    former={
+        "row_key": "key",
+    },
 )

@@ -47,7 +47,7 @@ REBALANCE_INTERVALS = Table(
         Field("min_queues_per_member", INTEGER, "smallest share of a connection"),
         Field("max_queues_per_member", INTEGER, "largest share of a connection"),
         Field(
-            "trigger",
+            "trigger_type",
             STRING,
             "what began it: the first of `triggers`; null: it began before the step's window, its members are not "
             "known, or it has the inputs of the interval that it is compared with",
@@ -55,14 +55,14 @@ REBALANCE_INTERVALS = Table(
         Field("trigger_subject", STRING, "who or what the trigger is about: client ids, brokers, queues"),
         Field(
             "triggers",
-            array_of(Field("trigger", STRING), Field("subject", STRING)),
+            array_of(Field("trigger_type", STRING), Field("subject", STRING)),
             "everything that differs from the last replayed interval, the rarer and wider first; where nothing was "
             "replayed, the queues and members that differ from the last interval with known members",
         ),
         Field("queues_moved", INTEGER, "queues of both intervals whose set of owners (client ids) differs"),
         Field("queues_preserved", INTEGER, "queues of both intervals with the same set of owners"),
         Field(
-            "least_moves",
+            "minimum_moves",
             INTEGER,
             "the fewest queues that any allocation with as many queues per owner would have moved",
         ),
@@ -85,5 +85,10 @@ REBALANCE_INTERVALS = Table(
         "inside_its_step": "interval_start >= step_start",
         "known_status": "status IN ('REPLAYED', 'UNOBSERVED', 'NOT_APPLICABLE', 'NOT_REPLAYABLE')",
         "reason_unless_replayed": "(status = 'REPLAYED') = (reason IS NULL)",
+    },
+    former={
+        "trigger_type": "trigger",
+        "triggers.trigger_type": "trigger",
+        "minimum_moves": "least_moves",
     },
 )

@@ -42,7 +42,7 @@ ORDERS: Mapping[str, Callable[[Incident], Any]] = {
     "newest": lambda incident: incident.opened_at,
     "oldest": lambda incident: -incident.opened_at,
     "longest": lambda incident: incident.last_seen_at - incident.opened_at,
-    "piled-up": lambda incident: -1 if incident.piled_up is None else incident.piled_up,
+    "piled-up": lambda incident: -1 if incident.peak_backlog_messages is None else incident.peak_backlog_messages,
 }
 
 
@@ -65,13 +65,13 @@ def _columns(incidents: Sequence[Incident]) -> Iterator[Column[Incident]]:
 
 
 def _rule(incident: Incident) -> str:
-    group_count = f"groups={len(incident.groups)}"
-    return f"{incident.rule} {_named('group', incident.groups) if len(incident.groups) <= _NAMED else group_count}"
+    groups = incident.consumer_groups
+    return f"{incident.rule} {_named('group', groups) if len(groups) <= _NAMED else f'groups={len(groups)}'}"
 
 
 def _first_group(incident: Incident) -> tuple[str, str | None]:
-    more = len(incident.groups) - 1
-    return incident.groups[0], f"and {more:,} more" if more else None
+    more = len(incident.consumer_groups) - 1
+    return incident.consumer_groups[0], f"and {more:,} more" if more else None
 
 
 def _teams(incident: Incident) -> str:
@@ -98,7 +98,9 @@ _COLUMNS: tuple[Column[Incident], ...] = (
         "since", lambda incident: f"{local(from_micros(incident.opened_at)):%m-%d %H:%M}", _since, fixed=True, drop=1
     ),
     Column("lasted", _lasted, "({})", fixed=True, drop=2),
-    Column("piled up", lambda incident: known(number_text(incident.piled_up)), right=True, fixed=True, drop=3),
+    Column(
+        "piled up", lambda incident: known(number_text(incident.peak_backlog_messages)), right=True, fixed=True, drop=3
+    ),
     Column("id", lambda incident: incident.incident_id[:_ID], "id={}", fixed=True),
     Column("what happened", lambda incident: incident.headline, "{}", cut=True, drop=4),
 )
@@ -111,7 +113,8 @@ Finding = Mapping[str, Any]
 def show_findings(console: Console, findings: Sequence[Finding]) -> None:
     """The findings, worst first, silenced ones last, then what to do; one line each if the console is no terminal."""
     findings = sorted(
-        findings, key=lambda f: (bool(f["muted"]), WORST_FIRST.index(f["severity"]), f["start"], f["consumer_group"])
+        findings,
+        key=lambda f: (bool(f["muted"]), WORST_FIRST.index(f["severity"]), f["started_at"], f["consumer_group"]),
     )
     counts = Counter(finding["severity"] for finding in findings if not finding["muted"])
     muted = sum(1 for finding in findings if finding["muted"])
@@ -131,8 +134,8 @@ def _drawn(findings: Sequence[Finding], width: int) -> Group:
 
 
 def _table(findings: Sequence[Finding], width: int) -> RenderableType:
-    dated = len({moment.astimezone(UTC).date() for f in findings for moment in (f["start"], f["end"])}) > 1
-    day = "" if dated else f" of {findings[0]['start'].astimezone(UTC):%Y-%m-%d}"
+    dated = len({moment.astimezone(UTC).date() for f in findings for moment in (f["started_at"], f["ended_at"])}) > 1
+    day = "" if dated else f" of {findings[0]['started_at'].astimezone(UTC):%Y-%m-%d}"
     columns: tuple[Column[tuple[int, Finding]], ...] = (
         Column("", lambda row: _severity(*row), fixed=True),
         Column("rule\ncause", lambda row: (row[1]["rule"], row[1]["cause"]), fixed=True),
@@ -159,7 +162,7 @@ def _subject(finding: Finding) -> tuple[str | None, ...]:
 
 
 def _span(finding: Finding, dated: bool) -> Text:
-    start, end = (finding[name].astimezone(UTC) for name in ("start", "end"))
+    start, end = (finding[name].astimezone(UTC) for name in ("started_at", "ended_at"))
     form, dash = ("%m-%d %H:%M:%S", " –\n") if dated else ("%H:%M:%S", "–")
     return Text.assemble(f"{start:{form}}{dash}{end:{form}}", (f"\n{duration_text(end - start)}", "dim"))
 
@@ -179,8 +182,8 @@ def _line(finding: Finding) -> str:
         finding["rule"],
         f"group={finding['consumer_group']}",
         *((f"team={finding['team']}",) if finding["team"] else ()),
-        f"since={format_utc(finding['start'].replace(microsecond=0))}",
-        f"({duration_text(finding['end'] - finding['start'])})",
+        f"since={format_utc(finding['started_at'].replace(microsecond=0))}",
+        f"({duration_text(finding['ended_at'] - finding['started_at'])})",
         *((finding["topic"],) if finding["topic"] else ()),
         f"{finding['subject']}: {finding['advice']}",
         *((f"silenced: {finding['muted']}",) if finding["muted"] else ()),

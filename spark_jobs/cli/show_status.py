@@ -70,7 +70,7 @@ def _state(group: Group, statuses: Statuses) -> str:
         return _OVER if _is_over(group) else _ATTENTION
     if group["step_start"] != statuses.newest_step:
         return _OLD
-    if group["queues"] is None:
+    if group["queue_count"] is None:
         return _UNSEEN
     return _INFO if group["worst_severity"] else _CALM
 
@@ -113,31 +113,33 @@ def _step(group: Group) -> str:
 
 def _or_earlier(group: Group) -> bool:
     """Return whether what was found may have begun before the step."""
-    return bool(group["worst"]["start"] <= group["step_start"])
+    return bool(group["worst"]["started_at"] <= group["step_start"])
 
 
 def _since(group: Group) -> str:
     worst = group["worst"]
-    return f"{'≤ ' if _or_earlier(group) else ''}{local(worst['start']):%m-%d %H:%M}" if worst else "-"
+    return f"{'≤ ' if _or_earlier(group) else ''}{local(worst['started_at']):%m-%d %H:%M}" if worst else "-"
 
 
 def _since_word(group: Group) -> str:
     if not group["worst"]:
         return ""
-    start, earlier = group["worst"]["start"].replace(microsecond=0), " or earlier" if _or_earlier(group) else ""
+    start, earlier = group["worst"]["started_at"].replace(microsecond=0), " or earlier" if _or_earlier(group) else ""
     return f"since={format_utc(start)}{earlier} ({_lasted(group)}, {_open(group)})"
 
 
 def _lasted(group: Group) -> str:
     worst = group["worst"]
-    return duration_text(worst["end"] - worst["start"]) if worst else "-"
+    return duration_text(worst["ended_at"] - worst["started_at"]) if worst else "-"
 
 
 def _owned(group: Group) -> str:
     """Queues with one owner, with several, with none."""
-    if group["queues"] is None:
+    if group["queue_count"] is None:
         return UNKNOWN
-    return "/".join(f"{group[name]:,}" for name in ("owned_once", "owned_twice", "owned_never"))
+    return "/".join(
+        f"{group[name]:,}" for name in ("queues_with_one_owner", "double_owned_queues", "unassigned_queues")
+    )
 
 
 #: By whether queues are unknown, and whether messages of others count.
@@ -157,18 +159,23 @@ def _change(group: Group) -> str:
 
 
 def _members_word(group: Group) -> str:
-    return "unknown members," if group["members"] is None else f"{count(group['members'], 'member')},"
+    return "unknown members," if group["member_count"] is None else f"{count(group['member_count'], 'member')},"
 
 
 def _limit(group: Group) -> str:
-    return str(group["limit"].replace("_", " ").lower())
+    return str(group["bottleneck"].replace("_", " ").lower())
 
 
 _COLUMNS: tuple[Column[Group], ...] = (
     Column("since", _since, _since_word, fixed=True, drop=4),
     Column("lasted", _lasted, right=True, fixed=True, drop=6),
     Column(
-        "members", lambda group: known(number_text(group["members"])), _members_word, right=True, fixed=True, drop=7
+        "members",
+        lambda group: known(number_text(group["member_count"])),
+        _members_word,
+        right=True,
+        fixed=True,
+        drop=7,
     ),
     Column(
         "queues owned\n1 / 2+ / 0",
@@ -216,13 +223,14 @@ def _paragraph(group: Group) -> Iterator[tuple[str, str]]:
     for topic in group["deleted_topics"] or ():
         yield "topic deleted", f"{topic['topic']}, {format_utc(topic['deleted_at'])}: no broker had it any more"
     idle = "" if group["idle_members"] is None else f", {group['idle_members']:,} idle"
-    yield "members", f"{number_text(group['members'])}{idle}"
+    yield "members", f"{number_text(group['member_count'])}{idle}"
     yield "queues owned", f"{_owned(group)} (once/more often/never)"
     yield "backlog", ", ".join((_between(group), *_backlog_notes(group)))
     yield "oldest message", _oldest(group)
     yield "caught up in", catch_up_text(group["catch_up_seconds"], group["catches_up"])
     yield "deleted in", retention_text(group["retention_left_seconds"], group["catch_up_seconds"])
-    yield "rates", f"{rate_text(group['in_rate'])}/s in, {rate_text(group['out_rate'])}/s out"
+    produced, consumed = group["produced_messages_per_second"], group["consumed_messages_per_second"]
+    yield "rates", f"{rate_text(produced)}/s in, {rate_text(consumed)}/s out"
     yield "utilisation", _utilisation(group)
     yield "limit", _limit(group)
     yield "more consumers?", group["advice"]
@@ -249,8 +257,9 @@ def _utilisation(group: Group) -> str:
     """Of all members, and of the one that is nearest to its limit; how many more messages a second that leaves."""
     if group["utilisation"] is None:
         return UNKNOWN
-    busiest = f"busiest {percent_text(group['busiest_utilisation'])} of its {group['busiest_limit']}"
-    return f"{percent_text(group['utilisation'])} ({busiest}), headroom {rate_text(group['headroom'])}/s"
+    busiest = f"busiest {percent_text(group['busiest_utilisation'])} of its {group['busiest_bottleneck']}"
+    headroom = rate_text(group["headroom_messages_per_second"])
+    return f"{percent_text(group['utilisation'])} ({busiest}), headroom {headroom}/s"
 
 
 def _oldest(group: Group) -> str:

@@ -83,8 +83,8 @@ def _moves(outcome: CaseOutcome) -> str:
 
 _COLUMNS: tuple[Column[CaseOutcome], ...] = (
     Column("case", lambda outcome: outcome.label, "{}:", fold=True),
-    measure("queues\nwithout owner", "unowned", lambda outcome: f"{outcome.unowned:.1f}"),
-    measure("queues\nowned twice", "owned_twice", lambda outcome: f"{outcome.owned_twice:.1f}"),
+    measure("queues\nwithout owner", "unassigned_queues", lambda outcome: f"{outcome.unassigned_queues:.1f}"),
+    measure("queues\nowned twice", "double_owned_queues", lambda outcome: f"{outcome.double_owned_queues:.1f}"),
     measure("idle\nmembers", "idle", lambda outcome: f"{outcome.idle:.1f}", drop=5),
     measure("busiest\nmember", "busiest", lambda outcome: count(outcome.busiest, "queue"), drop=4),
     measure("moves per\nrebalance", "moves_per_rebalance", _moves, drop=6),
@@ -148,15 +148,16 @@ def _member(member: PlannedMember) -> str:
         return f"{member.client_id}: idle"
     pace = UNKNOWN if member.pace is None else f"{'' if member.reached else '≥ '}{rate_text(member.pace)}"
     too_much = {False: " !", None: " ?", True: ""}[member.keeps_up]
-    return f"{member.client_id}: {count(member.queues, 'queue')}, {rate_text(member.in_rate)} of {pace}{too_much}"
+    produced = rate_text(member.produced_messages_per_second)
+    return f"{member.client_id}: {count(member.queues, 'queue')}, {produced} of {pace}{too_much}"
 
 
 _PLAN_COLUMNS: tuple[Column[PlannedSize], ...] = (
     measure("change", "change", lambda planned: f"{planned.change:+}"),
     measure("members", "members", lambda planned: str(len(planned.members))),
     measure("idle", "idle", lambda planned: str(planned.idle)),
-    measure("without\nowner", "unowned", lambda planned: str(planned.unowned)),
-    measure("owned\ntwice", "owned_twice", lambda planned: str(planned.owned_twice)),
+    measure("without\nowner", "unassigned_queues", lambda planned: str(planned.unassigned_queues)),
+    measure("owned\ntwice", "double_owned_queues", lambda planned: str(planned.double_owned_queues)),
     Column(
         "queues of each member: in/s of known pace/s",
         lambda planned: Text("\n".join(printable(_member(member)) for member in planned.members)),
@@ -172,8 +173,8 @@ def plan_document(group: GroupSteps, plan: Plan) -> dict[str, Any]:
         {
             "change": planned.change,
             "idle": planned.idle,
-            "unowned": planned.unowned,
-            "owned_twice": planned.owned_twice,
+            "unassigned_queues": planned.unassigned_queues,
+            "double_owned_queues": planned.double_owned_queues,
             "members": [member._asdict() for member in planned.members],
         }
         for planned in plan.sizes
@@ -213,7 +214,11 @@ def _of_size(heading: str, name: str, text: Callable[[SizeOutcome], str], none: 
 
 
 def _queues(outcome: SizeOutcome) -> str:
-    return f"{outcome.queues} ({outcome.unowned} without owner)" if outcome.unowned else str(outcome.queues)
+    return (
+        f"{outcome.queues} ({outcome.unassigned_queues} without owner)"
+        if outcome.unassigned_queues
+        else str(outcome.queues)
+    )
 
 
 def _busiest(outcome: SizeOutcome) -> str:
@@ -266,7 +271,7 @@ def show_fleet(console: Console, interval: Interval, needs: Sequence[_FleetRow])
 
 def _busiest_of_fleet(row: _FleetRow) -> str:
     need = row[2]
-    return _percent(need.busiest) + ("" if need.limit is None else f" ({need.limit.lower()})")
+    return _percent(need.busiest) + ("" if need.bottleneck is None else f" ({need.bottleneck.lower()})")
 
 
 def _percent(part: float | None) -> str:

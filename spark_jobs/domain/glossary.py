@@ -22,13 +22,13 @@ allocation: Which member of a consumer group owns which queue of a topic.
 allocation strategy: The rule by which each member computes its queues, such as AVG.
     AllocateMessageQueueStrategy | rebalance_intervals.strategy
 assigned queues: The queues that the allocation strategy gives to one index.
-    AllocateMessageQueueStrategy | group_status.busiest_share
+    AllocateMessageQueueStrategy | group_status.busiest_member_queues
 audit step: A fixed span of time, one hour by default, that is audited and published as a whole.
     | findings.step_start
 backlog: The messages that a group has not consumed yet: the lag of all its queues.
     ConsumeStats.computeTotalDiff | group_status.backlog_end
 bottleneck: What kept a group from consuming faster while its backlog grew.
-    | group_status.limit
+    | group_status.bottleneck
 broker offset: The offset of the next message written to a queue.
     OffsetWrapper.brokerOffset | offset_snapshots.offsets
 catch-up time: The time until no queue of a group has a lag, at its current pace.
@@ -58,7 +58,7 @@ finding: One condition that a rule reports, over its whole duration inside an au
 flow control: A client stops pulling from a queue while it has cached too many of its messages.
     pullThresholdForQueue pullThresholdSizeForQueue consumeConcurrentlyMaxSpan | client_snapshots.owned_queues
 headroom: How many more messages per second the group can consume before a member falls behind.
-    | group_status.headroom
+    | group_status.headroom_messages_per_second
 heartbeat: A client's message to every broker, about every 30 seconds, with its groups and subscriptions.
     HeartbeatData |
 idle member: A member that owns no queue.
@@ -98,7 +98,7 @@ quarantine: The table of input lines and source rows that break a rule and are n
 queue: One of the numbered parts of a topic on a broker, written as broker:id.
     MessageQueue | allocations.queue_id
 rebalance: All members compute the allocation again, because its inputs changed.
-    RebalanceService RebalanceImpl | rebalance_intervals.trigger
+    RebalanceService RebalanceImpl | rebalance_intervals.trigger_type
 rebalance interval: A span in a step during which members, readable queues and strategy stay the same.
     | rebalance_intervals
 recorder: The program that takes the snapshots, such as rebalance-audit capture.
@@ -126,7 +126,7 @@ symptom: A finding that another one, its root cause, has caused.
 topic: A named stream of messages, divided into queues on one or more brokers.
     TopicConfig | topic_snapshots
 trigger: The reason why a rebalance interval began, such as a member that joined.
-    | rebalance_intervals.trigger
+    | rebalance_intervals.trigger_type
 unassigned queue: A queue without owner, whose messages are not consumed.
     | allocations.unassigned_cause
 unobserved: Time without snapshots: what happened then is unknown.

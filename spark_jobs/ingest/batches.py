@@ -68,7 +68,7 @@ def quarantine_row(rejected: Quarantined) -> dict[str, object]:
         "source_table": rejected.table.name if rejected.table else None,
         "source_file": file_name,
         "line_number": rejected.line.number,
-        "key": json.dumps(rejected.key)[:KEPT_CONTENT] if rejected.key else None,
+        "row_key": json.dumps(rejected.key)[:KEPT_CONTENT] if rejected.key else None,
         "reasons": [rejected.reason.value],
         "detail": detail,
         "run_id": None,

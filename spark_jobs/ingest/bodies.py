@@ -220,7 +220,7 @@ def call(body: object) -> Columns:
     """Columns of one `capture_calls` row, from what the recorder wrote."""
     record = Record(body, "body")
     return {
-        "fate": record.required("fate", fields.text),
+        "outcome": record.required("fate", fields.text),
         "took_ms": record.optional("tookMs", fields.count),
         "error": record.optional("error", fields.text),
     }

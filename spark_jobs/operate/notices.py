@@ -91,7 +91,7 @@ def send_notices(
             except Exception as error:  # whatever it is, it is this target's
                 failed[message.target] = error
                 continue
-            sending = {"audited_until": message.audited_until, "told_at": datetime.now(UTC), "target": message.target}
+            sending = {"audited_until": message.audited_until, "sent_at": datetime.now(UTC), "target": message.target}
             stored.append(NOTICES, [notice_row(notice) | sending for notice in message.notices])
             sent.append(message)
     if failed:
@@ -158,7 +158,7 @@ def _sent(stored: StoredTables, targets: Sequence[str]) -> dict[str, list[Notice
     """Return what was sent to each target, in the order that `notices` asks for."""
     sent: dict[str, list[tuple[datetime, Notice]]] = {target: [] for target in targets}
     if stored.exists(NOTICES):
-        columns = ("target", "told_at", *Notice._fields)
+        columns = ("target", "sent_at", *Notice._fields)
         for target, at, *values in tuples(stored.read(NOTICES, columns, [Filter("target", "IN", [*targets])])):
             sent[target].append((at, _notice(values)))
     return {
@@ -170,13 +170,17 @@ def _sent(stored: StoredTables, targets: Sequence[str]) -> dict[str, list[Notice
 def _notice(values: Iterable[Any]) -> Notice:
     row = Notice(*values)._asdict()
     times = {name: None if row[name] is None else to_micros(row[name]) for name in _TIMES}
-    return Notice(**row | times | {name: tuple(row[name]) for name in ("groups", "root_finding_ids")})
+    return Notice(**row | times | {name: tuple(row[name]) for name in ("consumer_groups", "root_finding_ids")})
 
 
 def notice_row(notice: Notice) -> dict[str, Any]:
     """Its fields, with times as such."""
     times = {name: None if (at := getattr(notice, name)) is None else from_micros(at) for name in _TIMES}
-    return notice._asdict() | {"groups": list(notice.groups), "root_finding_ids": list(notice.root_finding_ids)} | times
+    return (
+        notice._asdict()
+        | {"consumer_groups": list(notice.consumer_groups), "root_finding_ids": list(notice.root_finding_ids)}
+        | times
+    )
 
 
 #: Incidents in one message, at most; the others are counted.
@@ -187,7 +191,7 @@ _NEWS = {OPENED: "opened", WORSE: "got worse", RESOLVED: "resolved", WITHDRAWN: 
 
 def _title(cluster: str, notices: Sequence[Notice]) -> str:
     """Such as `rebalance-audit eu: 2 incidents opened, 1 resolved`."""
-    counts = Counter(notice.told for notice in notices)
+    counts = Counter(notice.event for notice in notices)
     (number, words), *further_counts = ((counts[news], words) for news, words in _NEWS.items() if counts[news])
     parts = [f"{count(number, 'incident')} {words}", *(f"{number} {words}" for number, words in further_counts)]
     return printable(f"rebalance-audit {cluster}: {', '.join(parts)}")
@@ -203,14 +207,14 @@ def _text(warehouse: str, notices: Sequence[Notice]) -> str:
 
 
 def _line(notice: Notice) -> str:
-    where = f"{count(len(notice.groups), 'group')}, {_time(notice)}, id {notice.incident_id}"
-    return f"{_NEWS[notice.told].upper()} {notice.severity} {notice.headline} ({where})"
+    where = f"{count(len(notice.consumer_groups), 'group')}, {_time(notice)}, id {notice.incident_id}"
+    return f"{_NEWS[notice.event].upper()} {notice.severity} {notice.headline} ({where})"
 
 
 def _time(notice: Notice) -> str:
     opened, seen = format_utc(from_micros(notice.opened_at)), format_utc(from_micros(notice.last_seen_at))
-    if notice.told == WITHDRAWN:
+    if notice.event == WITHDRAWN:
         return f"from {opened}: a later audit no longer finds it"
-    if notice.told != RESOLVED:
+    if notice.event != RESOLVED:
         return f"since {opened}"
     return ", ".join(filter(None, (f"from {opened} to {seen}", deletion_text(notice.resolution))))

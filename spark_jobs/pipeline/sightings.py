@@ -31,7 +31,7 @@ _LOG = logging.getLogger(__name__)
 #: The request for a group's members, and what it may end with if no broker answers.
 _REQUEST = "connection"
 _UNANSWERED = ("FAILED", "TIMED_OUT", "REFUSED", "NOT_ASKED")
-_COLUMNS = ("cluster", "called", "subject", "fate", "error", "captured_at")
+_COLUMNS = ("cluster", "called", "subject", "outcome", "error", "captured_at")
 _LOST = "cluster string, topic string, brokers array<string>, hours array<bigint>"
 
 
@@ -73,7 +73,7 @@ def with_unanswered(run: AuditRun, gathered: Gathered) -> Gathered:
         Filter("captured_at", ">=", run.read_window.start),
         Filter("captured_at", "<", run.read_window.end),
         Filter("request", "=", _REQUEST),
-        Filter("fate", "IN", _UNANSWERED),
+        Filter("outcome", "IN", _UNANSWERED),
     ]
     named = (("cluster", request.cluster), ("subject", request.consumer_group))
     conditions += [Filter(column, "=", name) for column, name in named if name is not None]

@@ -172,7 +172,7 @@ def _topic_explanation(group: GroupStep, topic: str) -> TopicExplanation:
         int(measure["value"])
         for row in group.findings
         if (row["rule"], row["topic"]) == (messages_skipped.NAME, topic)
-        and any(view["interval_start"] <= row["start"] < view["interval_end"] for view in current)
+        and any(view["interval_start"] <= row["started_at"] < view["interval_end"] for view in current)
         for measure in row["evidence"]["measures"]
         if measure["name"] == messages_skipped.TOGETHER
     )
@@ -181,7 +181,7 @@ def _topic_explanation(group: GroupStep, topic: str) -> TopicExplanation:
 
 def _at(group: GroupStep) -> Iterator[Row]:
     """The findings that contain the moment."""
-    return (row for row in group.findings if row["start"] <= group.at < row["end"])
+    return (row for row in group.findings if row["started_at"] <= group.at < row["ended_at"])
 
 
 def _findings(group: GroupStep) -> list[dict[str, Any]]:
@@ -193,7 +193,7 @@ def _findings(group: GroupStep) -> list[dict[str, Any]]:
 def _rank(finding: Row) -> tuple[object, ...]:
     """Sorts by severity; findings of the whole group come before those of its topics: they tend to be the cause."""
     severity, topic = WORST_FIRST.index(finding["severity"]), finding["topic"] or ""
-    return severity, topic.startswith(RETRY), topic, finding["rule"], finding["start"], finding["subject"]
+    return severity, topic.startswith(RETRY), topic, finding["rule"], finding["started_at"], finding["subject"]
 
 
 def _without_key(row: Mapping[str, Any]) -> dict[str, Any]:

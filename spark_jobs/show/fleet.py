@@ -16,12 +16,12 @@ from spark_jobs.show.rows import GROUP, TOPIC, Key, Row, group_of, part_of
 PARTS = 48
 _NEWEST = (
     *("backlog_end", "catches_up", "catch_up_seconds", "retention_left_seconds"),
-    *("members", "queues", "owned_twice", "owned_never", "limit", "advice"),
+    *("member_count", "queue_count", "double_owned_queues", "unassigned_queues", "bottleneck", "advice"),
 )
 _CONDITION = ("topic", "subject", "cause")
 _condition_of = itemgetter("rule", *_CONDITION)
 _INTERVAL = (*TOPIC, "interval_start", "interval_end")
-_NOTHING_FOUND: Row = dict.fromkeys(("rank", "errors", "piled_up", "rules"))
+_NOTHING_FOUND: Row = dict.fromkeys(("rank", "errors", "peak_backlog_messages", "rules"))
 #: The columns that `fleet` reads.
 STATUS_COLUMNS = (*GROUP, "step_start", "backlog_start", "busiest_utilisation", *_NEWEST)
 FINDING_COLUMNS = (*GROUP, "rule", "severity", *_CONDITION, "evidence", "muted", "root_finding_id")
@@ -31,8 +31,8 @@ PROGRESS_COLUMNS = (*_INTERVAL, "lag_first", "lag_last")
 def fleet(status: Iterable[Row], findings: Iterable[Row], progress: Iterable[Key], interval: Interval) -> list[Row]:
     """One row per (cluster, group) that was audited in the interval, sorted by `attention`.
 
-    Counts of members and queues are those of its newest step, `backlog_start` of its oldest, `piled_up` the highest
-    backlog (messages) of any finding, `busiest` the utilisation of the busiest member in any step, `rules` how many
+    Counts of members and queues are those of its newest step, `backlog_start` of its oldest, `peak_backlog_messages`
+    the highest backlog of any finding, `busiest` the utilisation of the busiest member in any step, `rules` how many
     conditions each rule found, `lines` the backlog over time.
     Silenced findings do not count.
     `progress` are rows of `queue_progress` as tuples of `PROGRESS_COLUMNS`.
@@ -53,7 +53,7 @@ def attention(row: Row) -> tuple[object, ...]:
     """Sort key of a row with the columns of `findings_summary`: the worst severity first, then the most errors, then
     the highest backlog.
     """
-    highest = (row["piled_up"] is None, -(row["piled_up"] or 0))
+    highest = (row["peak_backlog_messages"] is None, -(row["peak_backlog_messages"] or 0))
     return (-(row["rank"] or 0), row["errors"] is None, -(row["errors"] or 0), *highest, *group_of(row))
 
 
@@ -86,7 +86,7 @@ def findings_summary(findings: Sequence[Row]) -> Row:
     return {
         "rank": max(map(_severity, findings)),
         "errors": len(errors),
-        "piled_up": highest_backlog(backlogs),
+        "peak_backlog_messages": highest_backlog(backlogs),
         "rules": [{"rule": rule, "findings": count} for *_, rule, count in sorted(rules)],
     }
 

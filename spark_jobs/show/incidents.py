@@ -65,7 +65,7 @@ class Incidents(Tabular):
     `costs`: one per group; `teams`: those that own the groups.
     """
 
-    shown: ClassVar = ("severity", "rule", "groups", "opened_at", "resolved_at", "headline", "advice")
+    shown: ClassVar = ("severity", "rule", "consumer_groups", "opened_at", "resolved_at", "headline", "advice")
 
     incidents: Sequence[Incident]
     not_audited: Sequence[Interval]
@@ -96,13 +96,14 @@ def _row(incident: Incident) -> dict[str, Any]:
 def _part_row(part: IncidentPart) -> dict[str, Any]:
     return {
         **_with_times(part),
-        "parties": [party._asdict() for party in part.parties],
-        "causes": [*map(_with_times, part.causes)],
+        "conflicting_values": [value._asdict() for value in part.conflicting_values],
+        "cause_spans": [*map(_with_times, part.cause_spans)],
     }
 
 
 def _with_times(part: IncidentPart | CauseTime) -> dict[str, Any]:
-    return {**part._asdict(), "start": from_micros(part.start), "end": from_micros(part.end)}
+    times = {"started_at": from_micros(part.started_at), "ended_at": from_micros(part.ended_at)}
+    return part._asdict() | times
 
 
 def incidents_and_unknown(
@@ -197,7 +198,7 @@ def open_incidents(
 def _is_wanted(incident: Incident, query: IncidentQuery) -> bool:
     return (
         (query.incident_id is None or incident.incident_id.startswith(query.incident_id))
-        and (query.consumer_group is None or query.consumer_group in incident.groups)
+        and (query.consumer_group is None or query.consumer_group in incident.consumer_groups)
         and not (query.is_open and incident.resolved_at is not None)
         and (query.interval is None or was_seen_in(incident, query.interval))
         and (query.rule is None or query.rule in (part.rule for part in (*incident.roots, *incident.consequences)))
@@ -209,7 +210,7 @@ def _is_wanted(incident: Incident, query: IncidentQuery) -> bool:
 def _names_client(incident: Incident, text: str) -> bool:
     """Return whether one of its client ids, or a subject of its findings, contains the text, which is in lower case."""
     subjects = (part.subject for part in (*incident.roots, *incident.consequences))
-    return any(text in name.lower() for name in (*incident.members, *subjects))
+    return any(text in name.lower() for name in (*incident.client_ids, *subjects))
 
 
 def check_known(kind: str, name: str | None, names: Sequence[str]) -> None:
@@ -237,7 +238,7 @@ def _from_their_beginnings(tables: PublishedTables, query: IncidentQuery, steps:
         first_step = tables.grid.floor(interval.start - look_back)
         folded = _folded(tables, query, steps, first_step)
         beginnings = (
-            part.start
+            part.started_at
             for incident in folded
             if was_seen_in(incident, interval)
             for part in (*incident.roots, *incident.consequences)

@@ -94,7 +94,7 @@ _GROUP_GAUGES = {
     "observed_ratio": "Share of that step in which the group was observed, from 0 to 1",
     "members": "Connections when last replayed in that step, or last listed if the group broadcasts; absent: never",
     "queues": "Readable queues at that time, except retry topics",
-    "unowned_queues": "Of these, queues without an owner",
+    "unassigned_queues": "Of these, queues without an owner",
     "double_owned_queues": "Of these, queues with several owners that each get every message",
     "backlog_known": "1: the backlog of at least one queue is known at the end of that step; 0: of none",
     "backlog_messages": "Messages waiting at the end of that step, in queues whose backlog is known; absent: unknown",
@@ -120,15 +120,15 @@ def _values(row: Row) -> dict[str, float | None]:
     return {
         "step_end_timestamp_seconds": row["step_end"].timestamp(),
         "observed_ratio": row["observed"],
-        "members": row["members"],
-        "queues": row["queues"],
-        "unowned_queues": row["owned_never"],
-        "double_owned_queues": row["owned_twice"],
+        "members": row["member_count"],
+        "queues": row["queue_count"],
+        "unassigned_queues": row["unassigned_queues"],
+        "double_owned_queues": row["double_owned_queues"],
         "backlog_known": int(row["backlog_end"] is not None),
         "backlog_messages": row["backlog_end"],
         "backlog_unknown_queues": row["unknown_queues"],
         "utilisation_ratio": row["utilisation"],
-        "headroom_messages_per_second": row["headroom"],
+        "headroom_messages_per_second": row["headroom_messages_per_second"],
         "catch_up_seconds": inf if row["catches_up"] is False else row["catch_up_seconds"],
         "retention_left_seconds": row["retention_left_seconds"],
     }
@@ -140,7 +140,9 @@ def _incident_gauges(rows: Sequence[Row], opened: Sequence[Incident]) -> Iterato
     clusters = sorted({cluster for cluster, _ in groups})
     kinds = [*product(clusters, (rule.name for rule in RULES), SEVERITIES)]
     incidents_per_kind = Counter(_kind(incident) for incident in opened)
-    kind_groups = {(_kind(incident), consumer_group) for incident in opened for consumer_group in incident.groups}
+    kind_groups = {
+        (_kind(incident), consumer_group) for incident in opened for consumer_group in incident.consumer_groups
+    }
     groups_per_kind = Counter(kind for kind, _ in kind_groups)
     yield _gauge(
         "open_incidents",

@@ -24,14 +24,14 @@ def recorder_lines(calls: Mapping[tuple[str, str], int] | None) -> Iterator[Text
     yield TextLine("Whom the recorder called when it began (the first ten minutes)", 0, "title")
     if not calls:
         yield TextLine("None: the recorder was not running, or what it recorded is not loaded.", 1)
-    fates_per_target: dict[str, Counter[str]] = defaultdict(Counter)
-    for (target, fate), number in calls.items():
-        fates_per_target[target][fate] += number
-    silent = {target: fates for target, fates in sorted(fates_per_target.items()) if fates.keys() & _SILENT.keys()}
-    for target, fates in silent.items():
-        unanswered = joined_names([f"{fates[fate]:,} {words}" for fate, words in _SILENT.items() if fates[fate]])
-        yield TextLine(f"{target} did not answer: of {count(fates.total(), 'call')} {unanswered}.", 1)
-    if answered := sorted(fates_per_target.keys() - silent.keys()):
+    per_target: dict[str, Counter[str]] = defaultdict(Counter)
+    for (target, outcome), number in calls.items():
+        per_target[target][outcome] += number
+    silent = {target: made for target, made in sorted(per_target.items()) if made.keys() & _SILENT.keys()}
+    for target, made in silent.items():
+        unanswered = joined_names([f"{made[outcome]:,} {words}" for outcome, words in _SILENT.items() if made[outcome]])
+        yield TextLine(f"{target} did not answer: of {count(made.total(), 'call')} {unanswered}.", 1)
+    if answered := sorted(per_target.keys() - silent.keys()):
         yield TextLine(f"{joined_names(answered)} answered.", 1)
 
 
@@ -50,5 +50,5 @@ def calls_in(stored: StoredTables, cluster: str, gap: Interval) -> Counter[tuple
         Filter("captured_at", ">=", gap.start),
         Filter("captured_at", "<", min(gap.end, gap.start + COUNTED_TIME)),
     )
-    calls = stored.read(CAPTURE_CALLS, ("called", "fate", "request"), conditions)
-    return Counter((called, fate) for called, fate, request in tuples(calls) if request != _OF_CLIENTS)
+    calls = stored.read(CAPTURE_CALLS, ("called", "outcome", "request"), conditions)
+    return Counter((called, outcome) for called, outcome, request in tuples(calls) if request != _OF_CLIENTS)

@@ -139,7 +139,7 @@ def _sections(
 
 
 def _worst_first(finding: Row) -> tuple[Any, ...]:
-    return WORST_FIRST.index(finding["severity"]), finding["start"], finding["finding_id"]
+    return WORST_FIRST.index(finding["severity"]), finding["started_at"], finding["finding_id"]
 
 
 def _group(row: Row, sections: Mapping[str, _Section], max_rows: int) -> GroupRows:

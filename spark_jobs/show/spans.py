@@ -24,7 +24,7 @@ _FACTS = (
     *("status", "reason", "strategy", "strategy_source", "member_count", "distinct_members", "queue_count"),
     *("unassigned_queues", "double_owned_queues", "idle_members"),
 )
-_CHANGE = ("trigger", "trigger_subject", "queues_moved", "queues_preserved", "least_moves")
+_CHANGE = ("trigger_type", "trigger_subject", "queues_moved", "queues_preserved", "minimum_moves")
 _STATE = (*TOPIC, "membership_view", *_FACTS, *_CHANGE)
 #: The columns that are read here.
 ALLOCATION_COLUMNS = sorted({*_INTERVAL, *_OWNED, "interval_end", "owners"})
@@ -104,7 +104,7 @@ def states(intervals: Iterable[Row]) -> list[Row]:
 
 def _continues(previous: Row, row: Row) -> bool:
     follows = previous["interval_end"] == row["interval_start"]
-    is_rebalance = row["status"] == Status.REPLAYED and row["trigger"] is not None
+    is_rebalance = row["status"] == Status.REPLAYED and row["trigger_type"] is not None
     return follows and not is_rebalance and _facts(previous) == _facts(row)
 
 

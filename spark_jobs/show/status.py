@@ -24,13 +24,13 @@ from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.published import PublishedTables, check_cluster, check_group, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, rows
 
-_FINDING = (*FINDING_COLUMNS, "finding_id", "step_start", "start", "end")
+_FINDING = (*FINDING_COLUMNS, "finding_id", "step_start", "started_at", "ended_at")
 
 
-_COUNTS = dict.fromkeys(("rank", "errors", "piled_up", "stranded"), pa.int64())
+_COUNTS = dict.fromkeys(("rank", "errors", "peak_backlog_messages", "stranded"), pa.int64())
 _RULE = {"rule": pa.string(), "findings": pa.int64()}
 _TEXTS = dict.fromkeys(("rule", "severity"), pa.string())
-_WORST = {**_TEXTS, **dict.fromkeys(("start", "end"), pa.timestamp("us", "UTC")), "is_over": pa.bool_()}
+_WORST = {**_TEXTS, **dict.fromkeys(("started_at", "ended_at"), pa.timestamp("us", "UTC")), "is_over": pa.bool_()}
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Statuses(Tabular):
     shown: ClassVar = (
         *GROUP,
         "worst_severity",
-        "members",
-        "queues",
-        "owned_twice",
-        "owned_never",
+        "member_count",
+        "queue_count",
+        "double_owned_queues",
+        "unassigned_queues",
         "backlog_end",
         "advice",
     )
@@ -100,12 +100,12 @@ def _findings_columns(findings: Sequence[Row], step_end: datetime) -> Row:
 
 def _worst(findings: Sequence[Row], step_end: datetime) -> Row | None:
     """See `statuses`. A finding that lasts until nothing is known any more is not over."""
-    blind = (row["start"] for row in findings if row["rule"] == unobserved.NAME and row["end"] >= step_end)
+    blind = (row["started_at"] for row in findings if row["rule"] == unobserved.NAME and row["ended_at"] >= step_end)
     known_until = min(blind, default=step_end)
     backlogs = _backlogs(findings)
 
     def rank(row: Row) -> tuple[object, ...]:
-        is_over, is_consequence = row["end"] < known_until, row["root_finding_id"] is not None
+        is_over, is_consequence = row["ended_at"] < known_until, row["root_finding_id"] is not None
         place = WORST_FIRST.index(row["severity"])
         return (
             row["severity"] == INFO,
@@ -113,7 +113,7 @@ def _worst(findings: Sequence[Row], step_end: datetime) -> Row | None:
             place,
             is_consequence,
             -backlogs.get(row["rule"], 0),
-            row["start"],
+            row["started_at"],
             row["rule"],
         )
 
@@ -121,9 +121,11 @@ def _worst(findings: Sequence[Row], step_end: datetime) -> Row | None:
     if worst is None:
         return None
     root = next((row for row in findings if row["finding_id"] == worst["root_finding_id"]), worst)
-    of_root = {"rule": root["rule"], "severity": worst["severity"], "start": root["start"]}
-    alike = [row["end"] for row in findings if (row["rule"], row["severity"]) == (worst["rule"], worst["severity"])]
-    return {**of_root, "end": max(root["end"], *alike), "is_over": worst["end"] < known_until}
+    of_root = {"rule": root["rule"], "severity": worst["severity"], "started_at": root["started_at"]}
+    alike = [
+        row["ended_at"] for row in findings if (row["rule"], row["severity"]) == (worst["rule"], worst["severity"])
+    ]
+    return {**of_root, "ended_at": max(root["ended_at"], *alike), "is_over": worst["ended_at"] < known_until}
 
 
 def _backlogs(findings: Sequence[Row]) -> dict[str, int]:

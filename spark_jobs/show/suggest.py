@@ -51,7 +51,7 @@ def suggestions_of(
     tables = published_tables(stored)
     interval = last_days(tables, query)
     progress("reading the findings")
-    steps = _by_group(tables, GROUP_STATUS, ("step_start",), interval, query, [Filter("members", ">=", 0)])
+    steps = _by_group(tables, GROUP_STATUS, ("step_start",), interval, query, [Filter("member_count", ">=", 0)])
     published = tables.read(FINDINGS, interval, None, query.cluster, query.consumer_group)
     findings = [*published_findings(published)]
     findings_per_group = by_key(findings, attrgetter("group"))

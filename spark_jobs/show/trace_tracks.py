@@ -206,9 +206,9 @@ def _incident_facts(incident: Incident) -> dict[str, str | int | None]:
         "severity": incident.severity,
         "rule": incident.rule,
         "cause": incident.cause,
-        "groups": names_text(incident.groups, _NAMED),
+        "groups": names_text(incident.consumer_groups, _NAMED),
         "opened_at": format_utc(from_micros(incident.opened_at)),
         "resolved_at": "open" if incident.resolved_at is None else format_utc(from_micros(incident.resolved_at)),
-        "piled_up": incident.piled_up,
+        "peak_backlog_messages": incident.peak_backlog_messages,
         "advice": incident.advice,
     }

@@ -28,7 +28,7 @@ from spark_jobs.store.read.stored import Filter, StoredTables
 _COLUMNS = (
     *GROUP,
     *("interval_start", "interval_end", "status"),
-    *("unassigned_queues", "double_owned_queues", "trigger", "queues_moved"),
+    *("unassigned_queues", "double_owned_queues", "trigger_type", "queues_moved"),
 )
 
 
@@ -130,7 +130,7 @@ def _columns(intervals: pa.Table, groups: Sequence[Group]) -> IntervalColumns:
         end=_numbers(intervals["interval_end"]),
         is_wrong=wrong,
         is_observed=np.array([status != Status.UNOBSERVED for status in statuses], dtype=np.bool_)[status_index],
-        is_rebalance=_known(intervals["trigger"]) & is_replayed,
+        is_rebalance=_known(intervals["trigger_type"]) & is_replayed,
         queues_moved=_numbers(intervals["queues_moved"]),
     )
 

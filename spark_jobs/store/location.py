@@ -10,7 +10,7 @@ from typing import Any, Self
 from urllib.parse import urlparse
 
 from schemas import AUDIT_RUNS, OUTPUTS, SOURCES, Table
-from schemas.differences import differences, lasting_differences
+from schemas.differences import as_stored, differences, lasting_differences, renamed_columns
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
 
 _CATALOG_SCHEMA = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
@@ -87,8 +87,10 @@ class Location:
         """Raises `SchemaMismatchError` listing every difference between a table's columns, as JSON, and its module in
         `schemas`; with `older` only where some would last after `maintain --upgrade`.
         """
-        lasting = lasting_differences(columns, table)
-        if differ := lasting if older else list(differences(columns, table.schema)):
+        known = as_stored(columns, table)
+        lasting = lasting_differences(columns, known)
+        renamed = (f"column {old} is called {new} now" for old, new in renamed_columns(columns, table))
+        if differ := lasting if older else [*renamed, *differences(columns, known.schema)]:
             raise SchemaMismatchError(
                 f"the table {self.location}/{table.name} is not as schemas/{table.name}.py says: {'; '.join(differ)}. "
                 f"{self._remedy(table) if lasting else self._upgrade}"
@@ -97,7 +99,7 @@ class Location:
     @property
     def _upgrade(self) -> str:
         command = f"rebalance-audit maintain --upgrade --warehouse {self.location}"
-        return f"It comes from an older version: `{command}` adds what is missing"
+        return f"It comes from an older version: `{command}` brings it up to date"
 
     def _remedy(self, table: Table) -> str:
         """Of a table that no upgrade can help."""

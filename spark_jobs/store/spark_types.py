@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
 from schemas import Table
-from schemas.types import Field, Struct, Type, as_json
+from schemas.differences import as_stored
+from schemas.types import Field, Struct, Type, as_json, sql_type
 
 
 @cache
@@ -46,10 +47,19 @@ def in_utc(collected: Any) -> Any:
     return collected
 
 
-def with_nulls(frame: DataFrame, table: Table) -> DataFrame:
-    """The rows, with null in the columns of the table that they lack."""
-    lacking = {field.name: field.dataType for field in spark_schema(table) if field.name not in frame.columns}
-    return frame.withColumns({name: F.lit(None).cast(type) for name, type in lacking.items()}) if lacking else frame
+def in_columns_of(table: Table, frame: DataFrame) -> DataFrame:
+    """The rows of an older version in the table's columns: under the names of today, null in those that they lack."""
+    known = as_stored(frame.schema.jsonValue(), table)
+
+    def column(field: Field, stored: Field) -> Column:
+        if stored.name not in frame.columns:
+            return F.lit(None).cast(spark_type(field.type)).alias(field.name)
+        values = F.col(stored.name)
+        if sql_type(field.type) != sql_type(stored.type):
+            values = values.cast(spark_type(field.type))  # by position, inside structs too
+        return values.alias(field.name)
+
+    return frame.select(*map(column, table.schema, known.schema))
 
 
 def union_of(frames: Iterable[DataFrame]) -> DataFrame:

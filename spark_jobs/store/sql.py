@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from schemas import Table
 from schemas.types import Field, sql_type
@@ -19,8 +21,11 @@ def is_same_check(check: str | None, other: str) -> bool:
     return check is not None and re.sub(r"\s", "", check) == re.sub(r"\s", "", other)
 
 
-def create_table(table: Table, identifier: str) -> str:
+def create_table(
+    table: Table, identifier: str, properties: Mapping[str, str] = MappingProxyType({}), *, replaces: bool = False
+) -> str:
     """The CREATE TABLE of a table; constraints as the properties that ADD CONSTRAINT would store, in one commit.
+    `replaces`: a table that is there is replaced by the empty one.
 
     Not by Delta's builder: it takes no catalog before the schema's name.
     """
@@ -34,13 +39,15 @@ def create_table(table: Table, identifier: str) -> str:
         return " ".join([*parts, "COMMENT", literal(field.comment or "")])
 
     columns = ",\n  ".join(map(column, table.schema))
-    lines = [f"CREATE TABLE IF NOT EXISTS {identifier} (\n  {columns}\n) USING delta"]
+    create = "REPLACE TABLE" if replaces else "CREATE TABLE IF NOT EXISTS"
+    lines = [f"{create} {identifier} (\n  {columns}\n) USING delta"]
     if table.partition_by:
         lines.append(f"PARTITIONED BY ({', '.join(table.partition_by)})")
     if table.cluster_by:
         lines.append(f"CLUSTER BY ({', '.join(table.cluster_by)})")
     lines.append(f"COMMENT {literal(table.comment)}")
-    if table.checks:
-        checks = (f"'delta.constraints.{name}' = {literal(check)}" for name, check in table.checks.items())
-        lines.append(f"TBLPROPERTIES ({', '.join(checks)})")
+    properties = {**properties, **{f"delta.constraints.{name}": check for name, check in table.checks.items()}}
+    if properties:
+        pairs = (f"{literal(name)} = {literal(value)}" for name, value in properties.items())
+        lines.append(f"TBLPROPERTIES ({', '.join(pairs)})")
     return "\n".join(lines)

@@ -22,7 +22,7 @@ from spark_jobs.store.delta_log import JavaLog, LocalLog, user_metadata
 from spark_jobs.store.location import Location
 from spark_jobs.store.parallel import run_in_parallel
 from spark_jobs.store.s3.commits import check_commits
-from spark_jobs.store.spark_types import with_nulls
+from spark_jobs.store.spark_types import in_columns_of
 from spark_jobs.store.sql import create_table, literal
 
 #: Runs side by side commit to one table; more than so many do not in the time of one commit.
@@ -104,7 +104,7 @@ class Warehouse(Location):
     def read(self, spark: SparkSession, table: Table, version: int | None = None) -> DataFrame:
         """The table, at one version if given (a run pins its sources); raises if it is missing or of another schema.
 
-        A version from before an upgrade has null in the columns that came by it.
+        A version from before an upgrade has null in the columns that came by it, and those of today for renamed ones.
         """
         self._check_exists(spark, table)
         reader = spark.read.format("delta")
@@ -117,7 +117,7 @@ class Warehouse(Location):
         is_old = version is not None and set(frame.columns) != set(table.schema.names)
         older = is_old and version != self.version(spark, table)
         self.check_schema(frame.schema.jsonValue(), table, older=older)
-        return with_nulls(frame, table) if older else frame
+        return in_columns_of(table, frame) if older else frame
 
     def save(self, writer: DataFrameWriter, table: Table) -> None:
         """Let a prepared Delta writer write to the table."""

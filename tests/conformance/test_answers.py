@@ -75,7 +75,7 @@ def test_an_incident_lasts_as_long_as_its_queues_stand(stands_until: int, resolv
     incident = incident_of(hangs(stands_until), seed)
     assert [incident.rule, *(part.rule for part in incident.consequences)] == ["CLIENT_HUNG", "CONSUMER_STOPPED"]
     (root,) = incident.roots
-    assert seconds(root.end) == pytest.approx(1200, abs=TOLERANCE)
+    assert seconds(root.ended_at) == pytest.approx(1200, abs=TOLERANCE)
     assert seconds(incident.opened_at) == pytest.approx(600, abs=TOLERANCE)
     if resolved is None:
         assert incident.resolved_at is None
@@ -122,7 +122,7 @@ def test_backlogs_of_topics_are_added_and_those_of_findings_are_not(
     incident = incident_of(life, seed)
     assert incident.rule == rule
     assert sorted(f"{part.rule} {part.topic}" for part in incident.consequences) == findings
-    assert incident.piled_up == pytest.approx(messages, rel=0.05)
+    assert incident.peak_backlog_messages == pytest.approx(messages, rel=0.05)
 
 
 def warms_up(rate: int, standing: Sequence[int]) -> Life:

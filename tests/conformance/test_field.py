@@ -75,7 +75,7 @@ def test_would_more_consumers_have_helped(number: str, warehouse: Path, capsys: 
     groups = json.loads(output(capsys, warehouse, number, "status", "--all", "--json"))["groups"]
     answers = {one["consumer_group"]: one for one in groups}
     for group, expected in ANSWERS[number].get("status", {}).items():
-        assert answers[group]["limit"] in expected.get("limit", [answers[group]["limit"]])
+        assert answers[group]["bottleneck"] in expected.get("limit", [answers[group]["bottleneck"]])
         assert misworded(expected, answers[group]["advice"]) == []
 
 
@@ -94,12 +94,12 @@ def differences(expected: Case, incident: Case, text: str) -> list[str]:
         "rule": lambda rule: incident["rule"] == rule,
         "cause": lambda cause: cause in incident["causes"],
         "severity": lambda severity: incident["severity"] == severity,
-        "groups": lambda groups: set(incident["groups"]) == set(groups),
+        "groups": lambda groups: set(incident["consumer_groups"]) == set(groups),
         "queues": lambda queues: {queue_key(one) for one in incident["queues"]} == set(parsed(queues)),
-        "members": lambda members: set(members) <= set(incident["members"]),
+        "members": lambda members: set(members) <= set(incident["client_ids"]),
         "opened": lambda time: is_near(incident["opened_at"], time, within),
         "resolved": lambda time: is_near(incident["resolved_at"], time, within),
-        "piled_up": lambda number: incident["piled_up"] == pytest.approx(number, rel=0.05),
+        "peak_backlog_messages": lambda number: incident["peak_backlog_messages"] == pytest.approx(number, rel=0.05),
         "with": lambda rules: set(rules) <= {part["rule"] for part in parts},
     }
     assert expected.keys() <= {*checks, "says", "never_says", "within"}

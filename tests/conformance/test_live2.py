@@ -119,7 +119,7 @@ def test_incidents_and_no_others(steps: Mapping[str, JudgedStep]) -> None:
         finding = found[rule, group]
         assert client_ids in ("", *finding.evidence.client_ids), rule
         assert queues in ("", _queues(finding.evidence.queues)), rule
-        for moment, clock in ((finding.start, begin), (finding.end, end)):
+        for moment, clock in ((finding.started_at, begin), (finding.ended_at, end)):
             assert clock == "…" or abs(from_micros(moment) - _at(clock)) <= TOLERANCE, (rule, group)
 
 

@@ -126,7 +126,7 @@ def test_owners_are_those_that_hold_the_queues(group: str, steps: Mapping[str, J
 
 def test_incidents_and_no_others(steps: Mapping[str, JudgedStep]) -> None:
     found = {
-        (finding.rule, finding.cause, group, *map(_clock, (finding.start, finding.end)))
+        (finding.rule, finding.cause, group, *map(_clock, (finding.started_at, finding.ended_at)))
         for group, step in steps.items()
         for finding in step.findings
         if finding.severity != "INFO" and finding.root_finding_id is None

@@ -86,7 +86,7 @@ def _changes(audited: Published) -> Iterator[Change]:
         at = _second(row["interval_start"])
         if at > _seconds(BEGIN) and row["membership_view"] == "*" and not row["topic"].startswith(("%", "Default")):
             for trigger in row["triggers"] or ():
-                yield Change(row["consumer_group"], at, trigger["trigger"], _short(trigger["subject"]))
+                yield Change(row["consumer_group"], at, trigger["trigger_type"], _short(trigger["subject"]))
 
 
 def _short(subject: str) -> str:
@@ -102,9 +102,9 @@ def _expected() -> Iterator[Change]:
 
 def test_incidents_and_no_others(audited: Published) -> None:
     found = {
-        (row["rule"], row["cause"], row["consumer_group"]): (row["start"], row["end"])
+        (row["rule"], row["cause"], row["consumer_group"]): (row["started_at"], row["ended_at"])
         for row in audited[FINDINGS]
-        if row["severity"] != "INFO" and row["root_finding_id"] is None and _second(row["end"]) > _seconds(BEGIN)
+        if row["severity"] != "INFO" and row["root_finding_id"] is None and _second(row["ended_at"]) > _seconds(BEGIN)
     }
     expected = {(rule, cause, group): times for rule, cause, group, *times in _cells(INCIDENTS)}
     assert found.keys() == expected.keys()

@@ -89,7 +89,7 @@ LIMITS = {"batch": "WORKED_OFF", "stands_while_a_batch_is_worked_off": "STUCK_CO
 @pytest.mark.parametrize("kind", LIMITS)
 def test_a_queue_that_stands_in_a_backlog_that_falls_is_the_limit(groups: list[Group], kind: str) -> None:
     statuses = [one.judged.status for one in groups if one.kind.__name__ == kind]
-    assert {status.limit for status in statuses if status} == {LIMITS[kind]}
+    assert {status.bottleneck for status in statuses if status} == {LIMITS[kind]}
 
 
 #: What becomes of the intervals of each kind, retry topics, time that was not recorded and topics that are gone aside.

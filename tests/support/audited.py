@@ -11,7 +11,7 @@ import numpy as np
 from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.kernel.allocations import Allocation, Member
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, Moves, RebalanceInterval
-from spark_jobs.domain.model.finding import Counts, Evidence, Finding, Party, QueueEvidence
+from spark_jobs.domain.model.finding import ConflictingValue, Counts, Evidence, Finding, QueueEvidence
 from spark_jobs.domain.model.history import (
     UNKNOWN,
     ClientHistory,
@@ -160,7 +160,7 @@ def finding(
     subject: str = "g",
     client_ids: Sequence[str] = (),
     queues: Sequence[tuple[str, str, int, str]] = (),
-    parties: Sequence[tuple[str, tuple[str, ...] | None]] | None = None,
+    conflicting_values: Sequence[tuple[str, tuple[str, ...] | None]] | None = None,
     backlog_max: int | None = None,
     **more: Any,
 ) -> Finding:
@@ -171,7 +171,9 @@ def finding(
     own = {
         "client_ids": list(client_ids),
         "queues": [QueueEvidence(*queue, micros(begin), micros(end), *[None] * 5) for queue in queues],
-        "parties": None if parties is None else [Party(*party) for party in parties],
+        "conflicting_values": None
+        if conflicting_values is None
+        else [ConflictingValue(*value) for value in conflicting_values],
         "backlog_max": backlog_max,
     }
     evidence = Evidence(**{**unknown, **own})

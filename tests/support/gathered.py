@@ -28,7 +28,7 @@ def gathered(rows: Rows, seen: Rows | None = None, *, topics: bool = False) -> t
     silent = (
         call
         for call in rows.get(CAPTURE_CALLS, ())
-        if call["request"] == "connection" and call["fate"] not in ("ANSWERED", "NOT_ONLINE")
+        if call["request"] == "connection" and call["outcome"] not in ("ANSWERED", "NOT_ONLINE")
     )
     beside = [_sightings(sources), unanswered_states(_table(CAPTURE_CALLS, [*silent]))]
     return without_spark.gathered(snapshots, pa.concat_tables(beside), topics=topics)

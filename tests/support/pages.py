@@ -15,17 +15,21 @@ _EVIDENCE = dict.fromkeys(
     (
         *("persistence", "connections", "client_ids", "member_count", "queue_count", "queues"),
         *("backlog_start", "backlog_end", "backlog_max", "produced", "consumed", "unknown_queues"),
-        *("if_deduplicated", "if_unique", "measures", "parties"),
+        *("if_deduplicated", "if_unique", "measures", "conflicting_values"),
     )
 )
 
 
 def fleet_row(group: str, **facts: Any) -> dict[str, Any]:
     """What `report.fleet` says of a group: nothing found, nothing known, unless told otherwise."""
-    found = ("busiest", "rank", "errors", "piled_up", "rules", "lines")
+    found = ("busiest", "rank", "errors", "peak_backlog_messages", "rules", "lines")
     backlog = ("backlog_start", "backlog_end", "catches_up", "catch_up_seconds", "retention_left_seconds")
-    row = dict.fromkeys((*found, *backlog, "members", "queues", "owned_twice", "owned_never"))
-    return row | {"cluster": "c", "consumer_group": group, "limit": "NO_BACKLOG", "advice": "Nothing to help."} | facts
+    row = dict.fromkeys((*found, *backlog, "member_count", "queue_count", "double_owned_queues", "unassigned_queues"))
+    return (
+        row
+        | {"cluster": "c", "consumer_group": group, "bottleneck": "NO_BACKLOG", "advice": "Nothing to help."}
+        | facts
+    )
 
 
 def finding(start: float, end: float, **facts: Any) -> dict[str, Any]:
@@ -33,7 +37,7 @@ def finding(start: float, end: float, **facts: Any) -> dict[str, Any]:
     key = {"finding_id": "f1", "rule": "UNASSIGNED_QUEUE", "severity": "ERROR", "topic": "t", "subject": "b:1"}
     cause = {"cause": "DUPLICATE_CLIENT_ID", "advice": "Make it unique.", "muted": None, "team": None}
     evidence = _EVIDENCE | {"backlog_max": 1234, "queues": [], "member_count": 2}
-    return key | cause | {"evidence": evidence, "start": at(start), "end": at(end)} | facts
+    return key | cause | {"evidence": evidence, "started_at": at(start), "ended_at": at(end)} | facts
 
 
 def span(start: float, end: float, queue_id: int, *owners: str, **facts: Any) -> dict[str, Any]:
@@ -47,8 +51,8 @@ def span(start: float, end: float, queue_id: int, *owners: str, **facts: Any) ->
 
 def state(start: float, end: float, trigger: str | None, **facts: Any) -> dict[str, Any]:
     """A replayed state of the topic; a trigger moved one of two queues."""
-    interval = {"topic": "t", "membership_view": "*", "status": "REPLAYED", "reason": None, "trigger": trigger}
-    moves = {"trigger_subject": "a", "queues_moved": 1, "queues_preserved": 1, "least_moves": 1}
+    interval = {"topic": "t", "membership_view": "*", "status": "REPLAYED", "reason": None, "trigger_type": trigger}
+    moves = {"trigger_subject": "a", "queues_moved": 1, "queues_preserved": 1, "minimum_moves": 1}
     return interval | moves | {"start": at(start), "end": at(end)} | facts
 
 
@@ -70,10 +74,17 @@ def lag(start: float, end: float, queue_id: int, first: int | None, last: int | 
 
 def step(**facts: Any) -> dict[str, Any]:
     """`group_status` of the hour."""
-    numbers = {"members": 2, "queues": 2, "backlog_start": 20, "backlog_end": 40, "in_rate": 2.0, "out_rate": None}
-    numbers |= {"utilisation": 0.25, "headroom": None}
+    numbers = {
+        "member_count": 2,
+        "queue_count": 2,
+        "backlog_start": 20,
+        "backlog_end": 40,
+        "produced_messages_per_second": 2.0,
+        "consumed_messages_per_second": None,
+    }
+    numbers |= {"utilisation": 0.25, "headroom_messages_per_second": None}
     numbers |= {"catches_up": True, "catch_up_seconds": 90.4, "retention_left_seconds": 172_800.0}
-    answer = {"limit": "ALLOCATION", "advice": "No: correct the ids.", "attribution": [], "step_start": at(0)}
+    answer = {"bottleneck": "ALLOCATION", "advice": "No: correct the ids.", "attribution": [], "step_start": at(0)}
     return numbers | answer | facts
 
 
@@ -101,12 +112,12 @@ def incident(start: float, end: float | None, *groups: str, **facts: Any) -> Inc
         "opened_at": opened,
         "resolved_at": None if end is None else seen,
         "last_seen_at": seen,
-        "groups": named,
+        "consumer_groups": named,
         "topics": ("t",),
         "queues": (("t", "b", 0), ("t", "b", 1)),
-        "members": ("twin",),
-        "piled_up": 1234,
-        "unowned_queue_minutes": 40.0,
+        "client_ids": ("twin",),
+        "peak_backlog_messages": 1234,
+        "unassigned_queue_minutes": 40.0,
         "advice": "Make it unique.",
         "roots": (root,),
         "consequences": (unowned,),
@@ -172,6 +183,6 @@ def troubled(group: str = "twins") -> dict[str, Any]:
     lines = [{0: 20, 47: 1500}]
     rules = [{"rule": "UNASSIGNED_QUEUE", "findings": 1}]
     return fleet_row(
-        group, rank=3, errors=1, piled_up=1234, rules=rules, lines=lines, members=2, queues=2, busiest=0.426,
-        catches_up=False, retention_left_seconds=172_800.0,
+        group, rank=3, errors=1, peak_backlog_messages=1234, rules=rules, lines=lines, member_count=2, queue_count=2,
+        busiest=0.426, catches_up=False, retention_left_seconds=172_800.0,
     )  # fmt: skip

@@ -14,7 +14,7 @@ from tests.support.rows import finding, interval
 from tests.support.stored import audit_run, write
 from tests.support.times import at
 
-STATUS = {"finding_count": 1, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
+STATUS = {"finding_count": 1, "unknown_queues": 0, "bottleneck": "NO_BACKLOG", "advice": "No."}
 
 
 def publish_hours(
@@ -59,5 +59,5 @@ def _offline(group: str, topic: str | None, hour: int, deleted_at: int | None) -
         "subject": group,
     }
     end = min(3600 * (hour + 1), deleted_at or 3600 * (hour + 1))
-    time = {"start": at(3600 * hour), "end": at(end), "step_start": at(3600 * hour)}
+    time = {"started_at": at(3600 * hour), "ended_at": at(end), "step_start": at(3600 * hour)}
     return named | time

@@ -42,11 +42,11 @@ def interval(start: float, end: float, *members: dict[str, Any], of: str = "a:2"
         "queue_count": len(queues(of)),
         "unassigned_queues": 0,
         "double_owned_queues": 0,
-        "trigger": None,
+        "trigger_type": None,
         "triggers": [],
         "queues_moved": 0,
         "queues_preserved": len(queues(of)),
-        "least_moves": 0,
+        "minimum_moves": 0,
         "strategy_alternatives": None,
         "observed_virtual_nodes": None,
         "observed_rooms": None,
@@ -90,7 +90,7 @@ def progress(row: Row, queue: str, **values: Any) -> dict[str, Any]:
 
 def finding(**values: Any) -> dict[str, Any]:
     evidence = dict.fromkeys(
-        ("backlog_start", "backlog_end", "unknown_queues", "measures", "parties", "client_ids", "queues")
+        ("backlog_start", "backlog_end", "unknown_queues", "measures", "conflicting_values", "client_ids", "queues")
     )
     columns: dict[str, Any] = {
         "cluster": "C",
@@ -99,8 +99,8 @@ def finding(**values: Any) -> dict[str, Any]:
         "rule": "GROUP_OFFLINE",
         "topic": None,
         "subject": "G",
-        "start": at(0),
-        "end": at(3600),
+        "started_at": at(0),
+        "ended_at": at(3600),
         "cause": "NOBODY_CONNECTED",
         "evidence": evidence,
         "advice": "Start it.",

@@ -71,11 +71,11 @@ def test_incidents_are_those_of_the_command(
         assert {name: row[name] for name in same} == {name: incident[name] for name in same}
         times = ("opened_at", "resolved_at", "last_seen_at")
         assert {name: text(row[name]) for name in times} == {name: incident[name] for name in times}
-        assert row["consumer_groups"] == ", ".join(incident["groups"])
+        assert row["consumer_groups"] == ", ".join(incident["consumer_groups"])
         assert row["topics"] == ", ".join(incident["topics"])
-        assert row["client_ids"] == ", ".join(incident["members"])
-        assert row["peak_backlog_messages"] == incident["piled_up"]
-        assert row["unassigned_queue_minutes"] == incident["unowned_queue_minutes"]
+        assert row["client_ids"] == ", ".join(incident["client_ids"])
+        assert row["peak_backlog_messages"] == incident["peak_backlog_messages"]
+        assert row["unassigned_queue_minutes"] == incident["unassigned_queue_minutes"]
 
 
 def test_the_cost_of_every_group(
@@ -86,7 +86,7 @@ def test_the_cost_of_every_group(
     shown = [
         (
             incident["incident_id"],
-            *(cost[name] for name in ("consumer_group", "piled_up", "unowned_queue_minutes", "team")),
+            *(cost[name] for name in ("consumer_group", "peak_backlog_messages", "unassigned_queue_minutes", "team")),
         )
         for incident in answer(example_warehouse, capsys, "incidents")["incidents"]
         for cost in incident["costs"]
@@ -96,7 +96,7 @@ def test_the_cost_of_every_group(
 
 
 def test_findings(database: duckdb.DuckDBPyConnection, example_warehouse: str) -> None:
-    renamed = {"start": "started_at", "end": "ended_at", "held_since": "active_since", "muted": "silenced_because"}
+    renamed = {"muted": "silenced_because"}
     measured = {
         "backlog_max": "peak_backlog_messages",
         "backlog_end": "backlog_end_messages",
@@ -117,12 +117,12 @@ def test_group_status(
     database: duckdb.DuckDBPyConnection, example_warehouse: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     renamed = {
-        "member_count": "members",
-        "unassigned_queues": "owned_never",
-        "double_owned_queues": "owned_twice",
+        "member_count": "member_count",
+        "unassigned_queues": "unassigned_queues",
+        "double_owned_queues": "double_owned_queues",
         "backlog_end_messages": "backlog_end",
-        "consumed_messages_per_second": "out_rate",
-        "bottleneck": "limit",
+        "consumed_messages_per_second": "consumed_messages_per_second",
+        "bottleneck": "bottleneck",
         "worst_severity": "worst_severity",
         "more_members_help": "more_members_help",
     }
@@ -213,7 +213,7 @@ def test_trino_needs_a_catalog(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sql", "views", "--engine", "trino", "--warehouse", "delta.audit", "--quiet"]) == 0
     assert (
         'FROM delta.audit.incidents LEFT JOIN UNNEST("costs") AS '
-        "cost(consumer_group, piled_up, unowned_queue_minutes, team) ON true;"
+        "cost(consumer_group, peak_backlog_messages, unassigned_queue_minutes, team) ON true;"
     ) in capsys.readouterr().out
 
 

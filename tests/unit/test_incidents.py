@@ -33,12 +33,12 @@ def incident(**values: Any) -> Incident:
         opened_at=micros(0),
         resolved_at=micros(90),
         last_seen_at=micros(90),
-        groups=("g",),
+        consumer_groups=("g",),
         topics=("t",),
         queues=(("t", "b", 0), ("t", "b", 1)),
-        members=(),
-        piled_up=12345,
-        unowned_queue_minutes=3.0,
+        client_ids=(),
+        peak_backlog_messages=12345,
+        unassigned_queue_minutes=3.0,
         advice="Start it.",
         roots=(PART,),
         consequences=(UNOWNED,),
@@ -55,8 +55,14 @@ def shown(console: Console, *incidents: Incident) -> list[str]:
 
 def test_incidents_are_lines_where_nobody_watches() -> None:
     groups = ("a", "b", "c")
-    hostile = incident(severity="WARN", headline="[red]:bomb:\x1b[2J", groups=groups, resolved_at=None, piled_up=None)
-    many = incident(groups=("a", "b", "c", "d"), cluster="us", opened_at=micros(0.123456))
+    hostile = incident(
+        severity="WARN",
+        headline="[red]:bomb:\x1b[2J",
+        consumer_groups=groups,
+        resolved_at=None,
+        peak_backlog_messages=None,
+    )
+    many = incident(consumer_groups=("a", "b", "c", "d"), cluster="us", opened_at=micros(0.123456))
     assert shown(Console(file=io.StringIO(), width=40), incident(), hostile) == [
         "ERROR GROUP_OFFLINE group=g since=2026-03-01T10:00Z (1 min 30 s) id=01234567 No consumer of g is connected",
         "WARN GROUP_OFFLINE groups=a,b,c since=2026-03-01T10:00Z (1 min 30 s, open) id=01234567 [red]:bomb:\\x1b[2J",
@@ -81,7 +87,7 @@ def test_whose_an_incident_is() -> None:
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_rule_and_group_are_never_cut(width: int) -> None:
-    long = incident(rule="STRANDED_WRITE_QUEUES", groups=("payment-service-orders", "b"), resolved_at=None)
+    long = incident(rule="STRANDED_WRITE_QUEUES", consumer_groups=("payment-service-orders", "b"), resolved_at=None)
     terminal = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
     text = "\n".join(shown(terminal, long, incident(cluster="eu-prod")))
     for name in ("STRANDED_WRITE_QUEUES", "payment-service-orders", "and 1 more", "01234567", "eu-prod"):
@@ -91,13 +97,13 @@ def test_rule_and_group_are_never_cut(width: int) -> None:
 
 def test_the_worst_comes_first_and_the_end_of_the_recording_last() -> None:
     by_hand = [
-        incident(resolved_at=None, piled_up=None),
-        incident(piled_up=7),
-        incident(piled_up=7, opened_at=micros(-1)),
-        incident(piled_up=None),
-        incident(severity="WARN", resolved_at=None, piled_up=9),
+        incident(resolved_at=None, peak_backlog_messages=None),
+        incident(peak_backlog_messages=7),
+        incident(peak_backlog_messages=7, opened_at=micros(-1)),
+        incident(peak_backlog_messages=None),
+        incident(severity="WARN", resolved_at=None, peak_backlog_messages=9),
         incident(severity="INFO"),
-        incident(severity="INFO", rule="UNOBSERVED", resolved_at=None, piled_up=99),
+        incident(severity="INFO", rule="UNOBSERVED", resolved_at=None, peak_backlog_messages=99),
     ]
     assert worst_first(reversed(by_hand)) == by_hand
 
@@ -111,7 +117,7 @@ def test_an_incident_is_one_line_of_a_table(width: int, headlines: int, costs: l
     line.
     """
     terminal = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
-    hostile = incident(headline="[red]x\x9b " + "y" * 200, resolved_at=None, piled_up=None)
+    hostile = incident(headline="[red]x\x9b " + "y" * 200, resolved_at=None, peak_backlog_messages=None)
     lines = shown(terminal, incident(), hostile)
     rows = [line.split() for line in lines]
     assert rows[0] == ["Incidents", "(UTC)"]
@@ -171,7 +177,7 @@ def test_what_was_over_because_its_group_was_deleted_says_so() -> None:
         "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s); the group was deleted at 2026-03-01T10:01:50Z: "
         "no broker listed it any more."
     )
-    assert "; the last of its groups was deleted at " in lines_of(replace(deleted, groups=("g", "h")))[2]
+    assert "; the last of its groups was deleted at " in lines_of(replace(deleted, consumer_groups=("g", "h")))[2]
     of_topic = replace(deleted, resolution="TOPIC_DELETED", topics=("t",))
     assert "; the topic was deleted at 2026-03-01T10:01:50Z: no broker" in lines_of(of_topic)[2]
     assert "; the last of its topics was deleted at " in lines_of(replace(of_topic, topics=("t", "u")))[2]
@@ -182,7 +188,7 @@ def test_what_was_over_because_its_group_was_deleted_says_so() -> None:
 
 def test_causes_before_the_worst_and_long_lists() -> None:
     lines = lines_of(
-        incident(causes=("B", "A"), cause="A", groups=tuple(f"g{n:02}" for n in range(22)), roots=(PART,) * 23)
+        incident(causes=("B", "A"), cause="A", consumer_groups=tuple(f"g{n:02}" for n in range(22)), roots=(PART,) * 23)
     )
     assert lines[1] == "ERROR GROUP_OFFLINE, A, at times B; incident 0123456789abcdef"
     assert lines[6].endswith("g18, g19 and 2 more")
@@ -201,7 +207,7 @@ def test_what_is_said_of_many_groups_is_said_once() -> None:
     """Of whole groups, less than a minute apart; not of others, and not of a second time."""
     unseen = PART._replace(rule="UNOBSERVED", cause="NO_SNAPSHOTS", severity="INFO", finding_ids=("f",))
     several = [
-        unseen._replace(consumer_group=name, subject=name, start=micros(second), end=micros(end))
+        unseen._replace(consumer_group=name, subject=name, started_at=micros(second), ended_at=micros(end))
         for name, second, end in (("a", 0, 900), ("b", 59, 900), ("c", 0, 959), ("d", 60, 900), ("e", 61, 961))
     ]
     lines = [line.text for line in incident_lines(incident(roots=(*several, UNOWNED), consequences=()))]

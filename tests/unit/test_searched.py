@@ -47,7 +47,12 @@ def hung(group: str, hour: int, minutes: tuple[int, int], **values: Any) -> dict
         "connections": [],
         "backlog_max": values.pop("most", None),
     }
-    times = {"start": start, "end": end, "step_start": at(hour * HOUR), "finding_id": f"{group}{hour}{minutes}"}
+    times = {
+        "started_at": start,
+        "ended_at": end,
+        "step_start": at(hour * HOUR),
+        "finding_id": f"{group}{hour}{minutes}",
+    }
     return finding(**(named | times | values), evidence=evidence, client_id=client_id)
 
 
@@ -136,7 +141,7 @@ def test_incidents_by_what_they_are_about(options: str, expected: list[str], ask
     of_h = documents(ask, "incidents --group H", "incidents")
     options = options.format(beginning=of_h[0]["incident_id"][:8])
     incidents = documents(ask, f"incidents {options}", "incidents")
-    assert [" ".join((*incident["groups"], *incident["members"])) for incident in incidents] == expected
+    assert [" ".join((*incident["consumer_groups"], *incident["client_ids"])) for incident in incidents] == expected
 
 
 @pytest.mark.parametrize(
@@ -186,8 +191,8 @@ def test_rows_for_programs(
     assert main(["incidents", "--warehouse", str(warehouse), "--client", "h1", "--format", "csv"]) == 0
     (incident,) = csv.DictReader(io.StringIO(capsysbinary.readouterr().out.decode()))
     assert (incident["severity"], incident["opened_at"]) == ("ERROR", "2026-03-01T10:10:00Z")
-    assert json.loads(incident["members"]) == ["h1@7"]
-    assert (incident["piled_up"], json.loads(incident["costs"])[0]["consumer_group"]) == ("7", "G")
+    assert json.loads(incident["client_ids"]) == ["h1@7"]
+    assert (incident["peak_backlog_messages"], json.loads(incident["costs"])[0]["consumer_group"]) == ("7", "G")
     for command, rows in (("incidents", 3), ("status", 2), ("trends", 10), ("runs", 1), ("clients h1", 2)):
         assert main([*command.split(), "--warehouse", str(warehouse), "--format", "parquet"]) == 0
         assert parquet.read_table(io.BytesIO(capsysbinary.readouterr().out)).num_rows == rows

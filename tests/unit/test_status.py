@@ -35,27 +35,27 @@ def group(name: str, severity: str | None = None, backlog: int | None = 0, **val
         "step_start": NEW,
         "worst_severity": severity,
         "finding_count": 1234,
-        "members": 3,
+        "member_count": 3,
         "idle_members": 1,
-        "queues": 1016,
-        "owned_once": 1010,
-        "owned_twice": 4,
-        "owned_never": 2,
+        "queue_count": 1016,
+        "queues_with_one_owner": 1010,
+        "double_owned_queues": 4,
+        "unassigned_queues": 2,
         "backlog_start": 12,
         "backlog_end": backlog,
         "lag_quality": "MEASURED",
         "unknown_queues": 0,
         "oldest_message_ms": None,
-        "in_rate": 1234.5678,
-        "out_rate": 0.04,
+        "produced_messages_per_second": 1234.5678,
+        "consumed_messages_per_second": 0.04,
         "utilisation": 0.154,
         "busiest_utilisation": 1.566,
-        "busiest_limit": "LISTENER",
-        "headroom": 12.34,
+        "busiest_bottleneck": "LISTENER",
+        "headroom_messages_per_second": 12.34,
         "catches_up": True,
         "catch_up_seconds": 0.0,
         "retention_left_seconds": None,
-        "limit": "NO_BACKLOG",
+        "bottleneck": "NO_BACKLOG",
         "advice": "Nothing to help.",
         "rules": [{"rule": "GROUP_OFFLINE", "findings": 2}, {"rule": "UNOBSERVED", "findings": 1}],
         "stranded": None,
@@ -67,8 +67,22 @@ def group(name: str, severity: str | None = None, backlog: int | None = 0, **val
 
 UNKNOWN = dict.fromkeys(
     (
-        *("members", "idle_members", "queues", "backlog_start", "backlog_end", "oldest_message_ms", "in_rate"),
-        *("out_rate", "utilisation", "busiest_utilisation", "busiest_limit", "headroom"),
+        *(
+            "member_count",
+            "idle_members",
+            "queue_count",
+            "backlog_start",
+            "backlog_end",
+            "oldest_message_ms",
+            "produced_messages_per_second",
+        ),
+        *(
+            "consumed_messages_per_second",
+            "utilisation",
+            "busiest_utilisation",
+            "busiest_bottleneck",
+            "headroom_messages_per_second",
+        ),
         *("catches_up", "catch_up_seconds", "retention_left_seconds"),
     )
 )
@@ -98,7 +112,7 @@ def shown(console: Console, *groups: dict[str, Any], every: bool = False) -> lis
 
 def worst(rule: str, start: datetime, minutes: int) -> dict[str, Any]:
     end = start + timedelta(minutes=minutes)
-    return {"rule": rule, "severity": "ERROR", "start": start, "end": end, "is_over": False}
+    return {"rule": rule, "severity": "ERROR", "started_at": start, "ended_at": end, "is_over": False}
 
 
 LATER = NEW + timedelta(minutes=5, seconds=6, milliseconds=789)
@@ -110,7 +124,7 @@ def test_groups_are_lines_where_nobody_watches() -> None:
     since = worst("UNASSIGNED_QUEUE", NEW, 60) | {"severity": "WARN"}
     hostile = group("[red]:bomb:\x1b[2J\u202e", "WARN", None, **UNKNOWN, step_start=OLD, worst=since, cluster="us")
     calm = (
-        *(group("a"), group("b"), group("c", "INFO"), group("d", queues=None)),
+        *(group("a"), group("b"), group("c", "INFO"), group("d", queue_count=None)),
         *(group("e", step_start=OLD), group("f", "INFO", step_start=OLD)),
     )
     plain = group("g", "ERROR", 700, worst=DUPLICATE | {"is_over": True})
@@ -276,7 +290,7 @@ def published_finding(group: str, rule: str, severity: str, minutes: tuple[int, 
     start, end = (at(60 * minute) for minute in minutes)
     named = {"rule": rule, "severity": severity, "subject": rule, "cause": "C", "finding_id": f"{group}{rule}{minutes}"}
     evidence = {"backlog_max": values.pop("most", None), "backlog_end": values.pop("last", None)}
-    times = {"start": start, "end": end, "step_start": at(0)}
+    times = {"started_at": start, "ended_at": end, "step_start": at(0)}
     return finding(consumer_group=group, **named, **times, cluster="c", evidence=evidence) | values
 
 
@@ -314,7 +328,9 @@ def test_groups_come_in_the_order_of_the_report_with_what_was_found(
 
     assert main(["status", "--warehouse", str(tmp_path), "--json"]) == 0
     groups = json.loads(capsys.readouterr().out)["groups"]
-    assert [(row["consumer_group"], row["errors"], row["piled_up"], row["stranded"]) for row in groups] == [
+    assert [
+        (row["consumer_group"], row["errors"], row["peak_backlog_messages"], row["stranded"]) for row in groups
+    ] == [
         *(("open", 1, None, None), ("many", 4, 5, None), ("few", 2, 900, 850)),
         *(("quiet", 0, None, None), ("muted", None, None, None)),
     ]

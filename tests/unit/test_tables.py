@@ -120,7 +120,11 @@ SHOWN: dict[str, Callable[[Console], None]] = {
         console,
         [
             finding(
-                **_FOUND, evidence={"backlog_max": 1234567}, start=at(0), end=at(0) + timedelta(days=2), advice="Do."
+                **_FOUND,
+                evidence={"backlog_max": 1234567},
+                started_at=at(0),
+                ended_at=at(0) + timedelta(days=2),
+                advice="Do.",
             )
         ],
     ),

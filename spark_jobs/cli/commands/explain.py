@@ -34,7 +34,9 @@ def explain_command(arguments: Namespace) -> int:
     if not answered(arguments, vars(story) | {"unknown": unknown}):
         text_lines = [*lines(story, zone_name())]
         for row in story.findings:
-            text_lines += recorder_lines_of(warehouse.stored, row["rule"], story.cluster, row["start"], row["end"])
+            text_lines += recorder_lines_of(
+                warehouse.stored, row["rule"], story.cluster, row["started_at"], row["ended_at"]
+            )
         show_explanation(Console(), text_lines)
         names = {"interval": str(story.step), "group": story.consumer_group, "cluster": story.cluster}
         show_next("report", arguments.warehouse, **names)

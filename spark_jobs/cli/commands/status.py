@@ -27,6 +27,6 @@ def status_command(arguments: Namespace) -> int:
         for group in statuses.groups[:1]:
             names = {"group": group["consumer_group"], "cluster": group["cluster"]}
             worst = group["worst"]
-            moment = {"at": middle(worst["start"], worst["end"])} if worst else {}
+            moment = {"at": middle(worst["started_at"], worst["ended_at"])} if worst else {}
             show_next("explain" if worst else "incidents", arguments.warehouse, **names, **moment)
     return ExitCode.CLEAN if statuses.groups else ExitCode.WARNINGS

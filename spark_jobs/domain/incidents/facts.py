@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
-from spark_jobs.domain.incidents.piled_up import is_minimum, piled_up
+from spark_jobs.domain.incidents.peak_backlogs import is_minimum, peak_backlogs
 from spark_jobs.domain.incidents.thread import Thread, worst_of
 from spark_jobs.domain.incidents.values import NEVER, GroupCost, Incident, IncidentPart, Queue
 from spark_jobs.domain.model.history import RETRY
@@ -33,9 +33,9 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
     lasting = [*roots, *_lasting(roots, consequences)]
     until, resolution = max((thread.until, thread.resolution) for thread in lasting)
     groups = tuple(sorted({thread.identity.consumer_group for thread in threads}))
-    backlogs, unowned = piled_up(threads), _unowned(threads)
+    backlogs, unowned = peak_backlogs(threads), _unowned(threads)
     templates = rules[worst_root.identity.rule].commands_of(worst.cause)
-    topics, queues, members = _topics(threads), _queues(threads), _members(roots)
+    topics, queues, client_ids = _topics(threads), _queues(threads), _client_ids(roots)
     return Incident(
         incident_id=_incident_id(first_root, rule),
         cluster=first_root.identity.cluster,
@@ -47,19 +47,19 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
         opened_at=first_root.start,
         resolved_at=None if until == NEVER else until,
         last_seen_at=max(thread.end for thread in lasting),
-        groups=groups,
+        consumer_groups=groups,
         topics=topics,
         queues=queues,
-        members=members,
-        piled_up=known_sum(backlogs.values()),
-        unowned_queue_minutes=sum(unowned.values()) / _MINUTE,
+        client_ids=client_ids,
+        peak_backlog_messages=known_sum(backlogs.values()),
+        unassigned_queue_minutes=sum(unowned.values()) / _MINUTE,
         advice=worst.advice,
         roots=tuple(thread.part(rules[thread.identity.rule]) for thread in roots),
         consequences=tuple(thread.part(rules[thread.identity.rule]) for thread in consequences),
         costs=tuple(GroupCost(group, backlogs.get(group), unowned.get(group, 0) / _MINUTE) for group in groups),
         resolution=None if until == NEVER else resolution,
         backlog_is_minimum=any(is_minimum(thread) for thread in threads),
-        commands=filled(templates, groups, members, _read_queues(topics, queues)),
+        commands=filled(templates, groups, client_ids, _read_queues(topics, queues)),
     )
 
 
@@ -102,8 +102,8 @@ def _queues(threads: Sequence[Thread]) -> tuple[Queue, ...]:
     return tuple(sorted({queue for thread in threads for queue in thread.queues}))
 
 
-def _members(roots: Sequence[Thread]) -> tuple[str, ...]:
-    return tuple(sorted({client_id for thread in roots for client_id in thread.members}))
+def _client_ids(roots: Sequence[Thread]) -> tuple[str, ...]:
+    return tuple(sorted({client_id for thread in roots for client_id in thread.client_ids}))
 
 
 def _unowned(threads: Sequence[Thread]) -> dict[str, int]:
@@ -132,7 +132,7 @@ def _headline(rule: Rule, roots: Sequence[Thread], worst: IncidentPart) -> str:
         queues=queues_by_topic(queues) if queues else "its queues",
         brokers=Names(sorted({broker for _, broker, _ in queues}), "broker"),
         subjects=Names(sorted({thread.worst.subject for thread in roots}), "client"),
-        members=Names(_members(roots), "client"),
+        members=Names(_client_ids(roots), "client"),
     )
     return ": ".join(filter(None, (headline, worst.detail)))
 
@@ -147,7 +147,7 @@ def part_headline(part: IncidentPart, rule: Rule) -> str:
         queues=f"{part.topic or ''} {part.subject}".strip() if has_queues else part.topic or "its queues",
         brokers=Names(sorted({queue.rpartition(":")[0] for queue in part.subject.split(", ")}), "broker"),
         subjects=Names([part.subject], "client"),
-        members=Names(part.members, "client"),
+        members=Names(part.client_ids, "client"),
     )
     return ": ".join(filter(None, (headline, part.detail)))
 

@@ -97,7 +97,7 @@ def _roots_elsewhere(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict
 
 def _ended(root: Thread, link: Follows, at: int) -> bool:
     """Return whether one of the findings that others follow from ended then, or nearly."""
-    return any(link.is_root(finding) and abs(finding.end - at) <= link.within for finding in root.findings)
+    return any(link.is_root(finding) and abs(finding.ended_at - at) <= link.within for finding in root.findings)
 
 
 def _leaders(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread, Thread]:

@@ -16,18 +16,18 @@ OPENED, WORSE, RESOLVED, WITHDRAWN = "opened", "worse", "resolved", "withdrawn"
 class Notice(NamedTuple):
     """One notification about an incident as it was then, sent or to be sent; times are microseconds.
 
-    `told`: `opened`, `worse`, `resolved`, or `withdrawn`: audited again, it is not found any more. `root_finding_ids`:
+    `event`: `opened`, `worse`, `resolved`, or `withdrawn`: audited again, it is not found any more. `root_finding_ids`:
     the first and the last finding of each root; by one of them it is known where its id has changed. `resolution`: as
     of the incident.
     """
 
     incident_id: str
     cluster: str
-    told: str
+    event: str
     severity: str
     rule: str
     headline: str
-    groups: tuple[str, ...]
+    consumer_groups: tuple[str, ...]
     opened_at: int
     resolved_at: int | None
     last_seen_at: int
@@ -37,7 +37,7 @@ class Notice(NamedTuple):
     @property
     def is_over(self) -> bool:
         """Return whether it says that the incident is over."""
-        return self.told in (RESOLVED, WITHDRAWN)
+        return self.event in (RESOLVED, WITHDRAWN)
 
 
 class NoticeScope(NamedTuple):
@@ -70,7 +70,7 @@ def notices(incidents: Iterable[Incident], sent: Sequence[Notice], scope: Notice
     last = {notice.incident_id: notice for notice in sent}
     unseen = (notice for incident_id, notice in last.items() if incident_id not in seen)
     lost = (notice for notice in unseen if notice.last_seen_at > scope.since and not notice.is_over)
-    new += [notice._replace(told=WITHDRAWN) for notice in lost]
+    new += [notice._replace(event=WITHDRAWN) for notice in lost]
     return sorted(new, key=lambda notice: (-notice.opened_at, notice.cluster, notice.rule, notice.incident_id))
 
 
@@ -99,7 +99,7 @@ class _Memory:
 
 
 def _news(incident: Incident, earlier: Sequence[Notice], scope: NoticeScope) -> str | None:
-    """The `told` of the incident's next notification; None: no notification.
+    """The `event` of the incident's next notification; None: no notification.
 
     It is over when it can no longer come back: what does within `QUIET` never went away.
     """
@@ -121,16 +121,16 @@ def _rank(severity: str) -> int:
     return SEVERITIES.index(severity)
 
 
-def _notice(incident: Incident, told: str) -> Notice:
+def _notice(incident: Incident, event: str) -> Notice:
     finding_ids = {finding_id for part in incident.roots for finding_id in (part.finding_ids[0], part.finding_ids[-1])}
     return Notice(
         incident_id=incident.incident_id,
         cluster=incident.cluster,
-        told=told,
+        event=event,
         severity=incident.severity,
         rule=incident.rule,
         headline=incident.headline,
-        groups=incident.groups,
+        consumer_groups=incident.consumer_groups,
         opened_at=incident.opened_at,
         resolved_at=incident.resolved_at,
         last_seen_at=incident.last_seen_at,

@@ -31,8 +31,8 @@ def with_same_broker(incidents: Sequence[tuple[Incident, str | None]]) -> Iterat
             by_broker[incident.cluster, broker].append(incident)
     for incident, broker in incidents:
         of_broker = by_broker[incident.cluster, broker] if broker else []
-        together = {group for each in of_broker if _is_same_time(incident, each) for group in each.groups}
-        groups = sorted(together.difference(incident.groups))
+        together = {group for each in of_broker if _is_same_time(incident, each) for group in each.consumer_groups}
+        groups = sorted(together.difference(incident.consumer_groups))
         sentence = f"Incidents of {names_text(groups, _NAMED)} point to {broker}, too: look at {broker} first."
         yield replace(incident, advice=f"{sentence} {incident.advice}") if groups else incident
 

@@ -44,13 +44,13 @@ def _long(times: Sequence[Time], step: int) -> Iterator[Time]:
 
 
 def _time(published: PublishedFinding) -> Time:
-    return published.finding.start, published.finding.end
+    return published.finding.started_at, published.finding.ended_at
 
 
 def _is_without_members(published: PublishedFinding) -> bool:
     """Return whether no broker listed the group's members."""
     finding = published.finding
-    sources = (party.name for party in finding.evidence.parties or ())
+    sources = (party.name for party in finding.evidence.conflicting_values or ())
     return finding.rule == unobserved.NAME and MEMBERSHIPS in sources
 
 

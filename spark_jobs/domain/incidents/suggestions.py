@@ -81,7 +81,7 @@ def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
     def storm(finding: Finding) -> float | None:
         if finding.rule != rebalance_storm.NAME:
             return None
-        during = ((topic, at) for topic, at in past.rebalances if finding.start <= at <= finding.end)
+        during = ((topic, at) for topic, at in past.rebalances if finding.started_at <= at <= finding.ended_at)
         return _most_within(during, within)
 
     lagging, skews = _heights(unmuted, _lagging), _heights(unmuted, _skew)

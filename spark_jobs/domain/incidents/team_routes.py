@@ -46,7 +46,8 @@ def targets_of(routes: Sequence[TeamRoute], incident: Incident, default: str) ->
     the default.
     """
     matching = (
-        route_of(routes, incident.cluster, group, incident.rule, incident.severity) for group in incident.groups
+        route_of(routes, incident.cluster, group, incident.rule, incident.severity)
+        for group in incident.consumer_groups
     )
     return {route.to if route else default for route in matching}
 

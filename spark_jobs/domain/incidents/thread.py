@@ -37,7 +37,7 @@ def worst_of(findings: Iterable[Finding]) -> Finding:
         cause: max(finding.evidence.backlog_max or 0 for finding in of_cause)
         for cause, of_cause in by_key(worst, lambda finding: finding.cause).items()
     }
-    return max(worst, key=lambda finding: (messages[finding.cause], finding.start))
+    return max(worst, key=lambda finding: (messages[finding.cause], finding.started_at))
 
 
 @dataclass(eq=False)
@@ -73,8 +73,8 @@ class Thread:
         """Return whether it was transient as far as its step could see, and a later step shows that it stayed."""
         return finding.evidence.persistence == Persistence.TRANSIENT and any(
             later.evidence.persistence == Persistence.PERSISTENT
-            and later.held_since is not None
-            and later.held_since <= finding.start < finding.end <= later.start
+            and later.active_since is not None
+            and later.active_since <= finding.started_at < finding.ended_at <= later.started_at
             for later in self.findings
         )
 
@@ -95,12 +95,12 @@ class Thread:
         return frozenset(topic for topic in topics if topic is not None)
 
     @cached_property
-    def members(self) -> frozenset[str]:
+    def client_ids(self) -> frozenset[str]:
         """The client ids that its findings name."""
         every_evidence = [finding.evidence for finding in self.findings]
-        parties = (party for evidence in every_evidence for party in evidence.parties or ())
-        of_parties = (client_id for party in parties for client_id in party.client_ids or ())
-        return frozenset(chain.from_iterable(evidence.client_ids for evidence in every_evidence)).union(of_parties)
+        values = (value for evidence in every_evidence for value in evidence.conflicting_values or ())
+        of_values = (client_id for value in values for client_id in value.client_ids or ())
+        return frozenset(chain.from_iterable(evidence.client_ids for evidence in every_evidence)).union(of_values)
 
     def part(self, rule: Rule) -> IncidentPart:
         """The thread as a part of an incident."""
@@ -112,16 +112,16 @@ class Thread:
             severity=worst.severity,
             topic=worst.topic,
             subject=worst.subject,
-            start=self.start,
-            end=self.end,
+            started_at=self.start,
+            ended_at=self.end,
             finding_ids=tuple(finding.finding_id for finding in self.findings),
-            members=tuple(sorted(self.members)),
+            client_ids=tuple(sorted(self.client_ids)),
             detail=rule.detail(worst) if rule.detail else "",
-            parties=tuple(worst.evidence.parties or ()),
+            conflicting_values=tuple(worst.evidence.conflicting_values or ()),
             client_id=self.identity.client_id,
-            causes=tuple(self._cause_time(cause) for cause in self.causes),
+            cause_spans=tuple(self._cause_time(cause) for cause in self.causes),
         )
 
     def _cause_time(self, cause: str) -> CauseTime:
-        times = [(finding.start, finding.end) for finding in self.findings if finding.cause == cause]
+        times = [(finding.started_at, finding.ended_at) for finding in self.findings if finding.cause == cause]
         return CauseTime(cause, min(start for start, _ in times), max(end for _, end in times))

@@ -51,9 +51,9 @@ def _threads(
     alive: list[Thread] = []
 
     def order(published: PublishedFinding) -> tuple[int, str, str]:
-        return published.finding.start, published.finding.cause or "", published.finding.finding_id
+        return published.finding.started_at, published.finding.cause or "", published.finding.finding_id
 
-    for _, together in groupby(sorted(findings, key=order), key=lambda published: published.finding.start):
+    for _, together in groupby(sorted(findings, key=order), key=lambda published: published.finding.started_at):
         waiting = list(together)
         began = min(map(unknown.began, waiting))
         alive = [thread for thread in alive if thread.until + QUIET >= began]
@@ -87,7 +87,7 @@ def _thread_of(finding: Finding, alive: Iterable[Thread], root_rules: RootRules,
     fitting = (
         thread
         for thread in alive
-        if (thread.end <= finding.start if changed else thread.findings[-1].cause == finding.cause)
+        if (thread.end <= finding.started_at if changed else thread.findings[-1].cause == finding.cause)
         and root_rules.are_kin(thread.root_rule, root_rule)
     )
     return max(fitting, key=lambda thread: thread.end, default=None)
@@ -96,6 +96,6 @@ def _thread_of(finding: Finding, alive: Iterable[Thread], root_rules: RootRules,
 def _take(thread: Thread, published: PublishedFinding, root_rules: RootRules, unknown: UnknownTime) -> None:
     finding = published.finding
     thread.findings.append(finding)
-    thread.end = max(thread.end, finding.end)
-    thread.until = max(thread.until, unknown.until(published.group, finding.end))
+    thread.end = max(thread.end, finding.ended_at)
+    thread.until = max(thread.until, unknown.until(published.group, finding.ended_at))
     thread.root_rule = thread.root_rule or root_rules.of_findings.get(finding.finding_id)

@@ -145,7 +145,7 @@ def _opened(
     for incident in incidents:
         for number, (start, end) in enumerate(spans):
             if start <= incident.opened_at < end:
-                for consumer_group in incident.groups:
+                for consumer_group in incident.consumer_groups:
                     by_group_and_week[(incident.cluster, consumer_group), number].append(incident)
     return by_group_and_week
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple
 
-from spark_jobs.domain.model.finding import Finding, Party
+from spark_jobs.domain.model.finding import ConflictingValue, Finding
 from spark_jobs.domain.model.window import Time, joined
 
 #: Topic, broker name, queue id.
@@ -46,16 +46,17 @@ class CauseTime(NamedTuple):
     """A cause that a condition had, and when it was seen first and last."""
 
     cause: str
-    start: int
-    end: int
+    started_at: int
+    ended_at: int
 
 
 class IncidentPart(NamedTuple):
     """One condition of an incident in one group, over all its steps.
 
-    `start` and `end`: when it was seen, first and last; `members`: client ids that it names. Of its worst finding, the
-    latest of equals: `cause`, `detail` (what it adds to the rule's headline, empty: nothing) and `parties`.
-    `client_id`: as in its findings. `causes`: every one that it had, the first first.
+    `started_at` and `ended_at`: when it was seen, first and last; `client_ids`: those that it names. Of its worst
+    finding, the latest of equals: `cause`, `detail` (what it adds to the rule's headline, empty: nothing) and
+    `conflicting_values`.
+    `client_id`: as in its findings. `cause_spans`: every cause that it had, the first first.
     """
 
     consumer_group: str
@@ -64,14 +65,14 @@ class IncidentPart(NamedTuple):
     severity: str
     topic: str | None
     subject: str
-    start: int
-    end: int
+    started_at: int
+    ended_at: int
     finding_ids: tuple[str, ...]
-    members: tuple[str, ...] = ()
+    client_ids: tuple[str, ...] = ()
     detail: str = ""
-    parties: tuple[Party, ...] = ()
+    conflicting_values: tuple[ConflictingValue, ...] = ()
     client_id: str | None = None
-    causes: tuple[CauseTime, ...] = ()
+    cause_spans: tuple[CauseTime, ...] = ()
 
     @property
     def names_more(self) -> bool:
@@ -85,8 +86,8 @@ class GroupCost(NamedTuple):
     """
 
     consumer_group: str
-    piled_up: int | None
-    unowned_queue_minutes: float
+    peak_backlog_messages: int | None
+    unassigned_queue_minutes: float
     team: str | None = None
 
 
@@ -97,10 +98,10 @@ class Incident:
 
     `resolved_at` None: it stood when what is known of its groups ends; `last_seen_at`: the end of its last finding.
     `severity`: the worst of all its findings. `causes`: every one that its roots had, the first first; `cause`,
-    `advice` and `commands` (what to type) are those of the worst root, the latest of equals. `members`: client ids that
-    its roots name; `topics` and `queues` also of symptoms. `piled_up`: messages, the highest backlog of each group,
+    `advice` and `commands` (what to type) are those of the worst root, the latest of equals. `client_ids`: those that
+    its roots name; `topics` and `queues` also of symptoms. `peak_backlog_messages`: the highest backlog of each group,
     None: not known. `backlog_is_minimum`: more may have, as those of queues without an offset count since they are
-    watched. `unowned_queue_minutes`: how long queues had no owner, added up. `costs`: both of each group, in their
+    watched. `unassigned_queue_minutes`: how long queues had no owner, added up. `costs`: both of each group, in their
     order. `resolution`: why it is over, None while it is not.
     """
 
@@ -114,12 +115,12 @@ class Incident:
     opened_at: int
     resolved_at: int | None
     last_seen_at: int
-    groups: tuple[str, ...]
+    consumer_groups: tuple[str, ...]
     topics: tuple[str, ...]
     queues: tuple[Queue, ...]
-    members: tuple[str, ...]
-    piled_up: int | None
-    unowned_queue_minutes: float
+    client_ids: tuple[str, ...]
+    peak_backlog_messages: int | None
+    unassigned_queue_minutes: float
     advice: str
     roots: tuple[IncidentPart, ...]
     consequences: tuple[IncidentPart, ...]
@@ -164,7 +165,7 @@ class UnknownTime:
         for finding in findings:
             steps[finding.group].add(finding.step_start)
             if finding.finding.rule in blind:
-                times[finding.group].append((_held_since(finding.finding), finding.finding.end))
+                times[finding.group].append((_active_since(finding.finding), finding.finding.ended_at))
             if finding.finding.finding_id in unreported:
                 self._unreported.add((*finding.group, finding.finding.rule, finding.step_start))
         self.steps, self._step = steps, audited.step
@@ -189,18 +190,18 @@ class UnknownTime:
         """When the condition of the finding began, microseconds: where it held before the step, as far back as the
         group was audited, and the rule's findings were reported.
         """
-        held_since, at = _held_since(published.finding), published.step_start
-        while held_since < at and self._is_reported(published, at - self._step):
+        since, at = _active_since(published.finding), published.step_start
+        while since < at and self._is_reported(published, at - self._step):
             at -= self._step
-        return max(held_since, at)
+        return max(since, at)
 
     def _is_reported(self, published: PublishedFinding, step_start: int) -> bool:
         is_audited = step_start in self.steps[published.group]
         return is_audited and (*published.group, published.finding.rule, step_start) not in self._unreported
 
 
-def _held_since(finding: Finding) -> int:
-    return finding.start if finding.held_since is None else finding.held_since
+def _active_since(finding: Finding) -> int:
+    return finding.started_at if finding.active_since is None else finding.active_since
 
 
 def _between(steps: Sequence[int], step: int) -> list[Time]:

@@ -197,7 +197,7 @@ def moved_between(before: Allocation, after: Allocation) -> Movement:
     in_both = was.keys() & now.keys()
     changed = {queue for queue in in_both if was[queue] != now[queue]}
     handed_over = frozenset(queue for queue in changed if was[queue])
-    return Movement(len(changed), len(in_both) - len(changed), least_moves(was, now), handed_over)
+    return Movement(len(changed), len(in_both) - len(changed), minimum_moves(was, now), handed_over)
 
 
 Owners = Mapping[Place, tuple[str, ...]]
@@ -208,7 +208,7 @@ def _owners(allocation: Allocation) -> Owners:
     return dict(zip(allocation.queues[:count], allocation.owner_ids[:count], strict=True))
 
 
-def least_moves(before: Owners, after: Owners) -> int:
+def minimum_moves(before: Owners, after: Owners) -> int:
     """The fewest queues, of those present before and after, that any allocation with the same shares would have moved.
 
     A queue's owner is the set of ids that own it: mostly one, nobody is an owner too. The same shares: every owner

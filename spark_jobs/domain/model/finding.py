@@ -17,8 +17,8 @@ class Counts(NamedTuple):
     double_owned_queues: int
 
 
-class Party(NamedTuple):
-    """Who says what; `client_ids` None: whose it is is not known."""
+class ConflictingValue(NamedTuple):
+    """One of the answers that differ, and the clients that gave it; `client_ids` None: they are not known."""
 
     name: str
     client_ids: tuple[str, ...] | None
@@ -43,8 +43,9 @@ class RuleHit:
     unless `minimum_seen_seconds` says how long snapshots must show it, from its beginning to the last of them.
     `seen_at`: the last snapshot that showed it, where that or its persistence is asked for. `severity`:
     INFO, WARN or ERROR, the worst hit counts (None: by its evidence). `measures` (numbers by name, None is unknown),
-    `parties`, `explanation` and `hint` (sentences before and behind the advice of the cause) are those of the hit with
-    the greatest `weight`, the latest of equals. `is_assumed`: it follows from a strategy that is not known.
+    `conflicting_values`, `explanation` and `hint` (sentences before and behind the advice of the cause) are those of
+    the hit with the greatest `weight`, the latest of equals. `is_assumed`: it follows from a strategy that is not
+    known.
     """
 
     start: int
@@ -66,7 +67,7 @@ class RuleHit:
     severity: str | None = None
     weight: float | None = None
     measures: Mapping[str, float | None] | None = None
-    parties: tuple[Party, ...] | None = None
+    conflicting_values: tuple[ConflictingValue, ...] | None = None
     hint: str | None = None
     explanation: str | None = None
     is_assumed: bool = False
@@ -116,8 +117,8 @@ class QueueEvidence(NamedTuple):
     broker_name: str
     queue_id: int
     role: str
-    start: int
-    end: int
+    started_at: int
+    ended_at: int
     backlog_start: int | None
     backlog_end: int | None
     backlog_max: int | None
@@ -146,14 +147,14 @@ class Evidence(NamedTuple):
     if_deduplicated: Counts | None
     if_unique: Counts | None
     measures: list[tuple[str, float | None]] | None
-    parties: list[Party] | None
+    conflicting_values: list[ConflictingValue] | None
 
 
 class Finding(NamedTuple):
     """One condition of a group, clipped to its step; microseconds. `cause` is one of its rule's causes; `muted`: why
     no notification is sent for it, None: it is not silenced. `root_finding_id`: the finding of the step that caused
-    this one, None: it is a root. `held_since`: when the condition began, which the look-back may show to be before the
-    step; None: an older version published it. `client_id`: that of its rule hits; an older version published none.
+    this one, None: it is a root. `active_since`: when the condition began, which the look-back may show to be before
+    the step; None: an older version published it. `client_id`: that of its rule hits; an older version published none.
     """
 
     finding_id: str
@@ -161,12 +162,12 @@ class Finding(NamedTuple):
     severity: str
     topic: str | None
     subject: str
-    start: int
-    end: int
+    started_at: int
+    ended_at: int
     cause: str | None
     evidence: Evidence
     advice: str
     muted: str | None = None
     root_finding_id: str | None = None
-    held_since: int | None = None
+    active_since: int | None = None
     client_id: str | None = None

@@ -14,7 +14,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.gone_topics import is_up_without
 from spark_jobs.domain.kernel.lost_stores import has_answered, has_lost_store
 from spark_jobs.domain.kernel.removed_queues import Route, around, readable_before, removed_queues
-from spark_jobs.domain.model.finding import Finding, FindingQueue, Party, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.message_queue import PERM_READ, queue_ranges
@@ -249,7 +249,7 @@ def _standing_hits(
             severity=ERROR,
             weight=sum(waiting.values()),
             measures={LAST_KNOWN: sum(waiting.values())},
-            parties=(Party(broker, ()), Party("other brokers", client_ids)),
+            conflicting_values=(ConflictingValue(broker, ()), ConflictingValue("other brokers", client_ids)),
             hint=unknown_to(step, topic, {broker}, time),
         )
 
@@ -273,8 +273,8 @@ RULE = Rule(
     name=NAME,
     headline="Consumers cannot read {brokers}, which {brokers:holds|hold} messages for {groups}",
     meaning="Consumers cannot read a broker that holds messages for the group. One finding per group, topic and cause; "
-    "measure: `last_known_backlog`. For `NOT_REACHED`, `parties` are the broker without members and the members that "
-    "the others list.",
+    "measure: `last_known_backlog`. For `NOT_REACHED`, `conflicting_values` are the broker without members and the "
+    "members that the others list.",
     decided_by="The topic's route, and the group's last offset samples with a backlog. It counts for `sightings_days`, "
     "until the topic is created again. `NOT_REACHED`: the broker lists no member for 60 s, offsets of its queues "
     "stand, and messages wait; not for POP. ERROR.",

@@ -126,17 +126,17 @@ def connections(condition: Sequence[RuleHit]) -> tuple[Connection, ...]:
 
 
 def worst(condition: Sequence[RuleHit]) -> RuleHit:
-    """The hit of the greatest weight, of equals the latest, of these the one with the greatest measures and parties."""
+    """The hit of the greatest weight, of equals the latest, of these the one with the greatest measures and values."""
     greatest = max((hit.weight or 0.0, hit.start) for hit in condition)
     heaviest = [hit for hit in condition if (hit.weight or 0.0, hit.start) == greatest]
     return max(heaviest, key=_by_numbers) if len(heaviest) > 1 else heaviest[0]
 
 
 def _by_numbers(hit: RuleHit) -> tuple[Any, ...]:
-    measures, parties = measures_of(hit), hit.parties
+    measures, values = measures_of(hit), hit.conflicting_values
     measure_keys = None if measures is None else [(name, _unknown_first(value)) for name, value in measures]
-    party_keys = None if parties is None else [(party.name, _unknown_first(party.client_ids)) for party in parties]
-    return _unknown_first(measure_keys), _unknown_first(party_keys)
+    value_keys = None if values is None else [(value.name, _unknown_first(value.client_ids)) for value in values]
+    return _unknown_first(measure_keys), _unknown_first(value_keys)
 
 
 def _unknown_first(value: Any) -> tuple[Any, ...]:

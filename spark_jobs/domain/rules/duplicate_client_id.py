@@ -10,7 +10,7 @@ from itertools import chain
 from spark_jobs.domain.kernel.allocations import Allocation
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
-from spark_jobs.domain.model.finding import Condition, Party, RuleHit
+from spark_jobs.domain.model.finding import Condition, ConflictingValue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
@@ -90,7 +90,9 @@ def _hits_without_owners(
                 seen_at=min(span.seen_at, time[1]),
                 implicated=client_id,
                 connections=tuple(connections),
-                parties=(Party(f"owners of queues are unknown: {interval.reason}", (client_id,)),),
+                conflicting_values=(
+                    ConflictingValue(f"owners of queues are unknown: {interval.reason}", (client_id,)),
+                ),
             )
 
 

@@ -68,13 +68,13 @@ def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
         severity=of.worst_severity(hits) or rule.severity(condition),
         topic=first.topic,
         subject=_subject(first, queues, step.history.consumer_group),
-        start=start,
-        end=of.ended(hits),
+        started_at=start,
+        ended_at=of.ended(hits),
         cause=condition.cause,
         evidence=_evidence(rule, condition, hits, worst, queues, measured),
         advice=_advice(rule, condition.cause, worst),
         muted=mute_reason(step.settings.mutes, rule.name, start),
-        held_since=began,
+        active_since=began,
         client_id=first.client_id,
     )
 
@@ -133,5 +133,5 @@ def _evidence(
         if_deduplicated=of.highest_counts(hit.if_deduplicated for hit in hits),
         if_unique=of.highest_counts(hit.if_unique for hit in hits),
         measures=of.measures_of(worst),
-        parties=None if worst.parties is None else list(worst.parties),
+        conflicting_values=None if worst.conflicting_values is None else list(worst.conflicting_values),
     )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
 from spark_jobs.domain.kernel.triggers import host
-from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -98,11 +98,11 @@ def _hit(cause: FlappingCause, subject: str, joins: int, leaves: int, changes: S
         measures={
             "comings": joins,
             "goings": leaves,
-            "least_moves": least,
+            "minimum_moves": least,
             "moved_per_least_move": moved / least if least > 0 else None,
             "queues_moved": moved,
         },
-        parties=(Party(subject, tuple(sorted({change.client_id for change in changes}))),),
+        conflicting_values=(ConflictingValue(subject, tuple(sorted({change.client_id for change in changes}))),),
     )
 
 
@@ -110,8 +110,8 @@ RULE = Rule(
     name=NAME,
     headline="{subjects} {subjects:keeps|keep} joining and leaving {groups}",
     meaning="One member keeps joining and leaving, and the group's queues change owners every time. Measures: "
-    "`comings`, `goings`, `queues_moved` over all topics, `least_moves` (the minimum for the same allocation) and "
-    "their ratio. `parties` lists the client ids.",
+    "`comings`, `goings`, `queues_moved` over all topics, `minimum_moves` (the minimum for the same allocation) and "
+    "their ratio. `conflicting_values` lists the client ids.",
     decided_by="A client id joined and left at least `flapping_times` (3) times in the step and its look-back. Or that "
     "many new ids from one machine did: Java clients ≥ 4.9 have a new id after each restart.",
     causes={

@@ -64,9 +64,9 @@ def standing_broker(finding: Finding) -> str | None:
 def standing_to_the_end(finding: Finding) -> str:
     """The queues that stood to the end, if others moved again long before; else nothing."""
     queues = finding.evidence.queues
-    last = max((queue.end for queue in queues), default=0)
+    last = max((queue.ended_at for queue in queues), default=0)
     every = {(queue.broker_name, queue.queue_id) for queue in queues}
-    to_the_end = {(queue.broker_name, queue.queue_id) for queue in queues if queue.end > last - _LONG_BEFORE}
+    to_the_end = {(queue.broker_name, queue.queue_id) for queue in queues if queue.ended_at > last - _LONG_BEFORE}
     return "" if to_the_end == every else f"in the end only {queue_ranges(to_the_end)}"
 
 

@@ -16,6 +16,7 @@ from spark_jobs.domain.model.window import SECOND, AuditSettings, common, island
 from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rocketmq.strategies import CONFIG, CONSISTENT_HASH, UNKNOWN_STRATEGY, is_popped
 from spark_jobs.domain.rules import broker_not_readable, duplicate_client_id, producer_skew
+from spark_jobs.domain.rules.conflicting_values import conflicting_values
 from spark_jobs.domain.rules.member_loads import (
     MemberTraffic,
     agreed_intervals,
@@ -23,7 +24,6 @@ from spark_jobs.domain.rules.member_loads import (
     member_traffic,
     subscribed_loads,
 )
-from spark_jobs.domain.rules.parties import parties
 from spark_jobs.domain.rules.roots import Follows, clients, everything, topics
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -55,11 +55,11 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 def _with_overloaded(step: AuditedStep, hit: RuleHit) -> Iterator[RuleHit]:
     """The hit, one per client with most queues that has nearly all its threads busy while one with fewest has not."""
-    parties = hit.parties or ()
+    values = hit.conflicting_values or ()
     most, fewest = (
-        [client_id for client_id in parties[end].client_ids or () if _is_busy(step, client_id, hit)] for end in (0, -1)
+        [client_id for client_id in values[end].client_ids or () if _is_busy(step, client_id, hit)] for end in (0, -1)
     )
-    if not most or len(fewest) == len(parties[-1].client_ids or ()):
+    if not most or len(fewest) == len(values[-1].client_ids or ()):
         yield hit
     else:
         yield from (replace(hit, severity=WARN, implicated=client_id) for client_id in most)
@@ -126,7 +126,7 @@ def _uneven(
         severity=INFO if has_duplicate_ids else severity(cause, queues),
         weight=max(queues) - min(queues),
         measures={"fewest_queues": min(queues), "most_queues": max(queues)},
-        parties=parties(loads, lambda queues: count(queues, "queue"), descending=True),
+        conflicting_values=conflicting_values(loads, lambda queues: count(queues, "queue"), descending=True),
     )
 
 
@@ -142,7 +142,9 @@ def _by_traffic(step: AuditedStep) -> Iterator[RuleHit]:
             cause=ImbalanceCause.UNEQUAL_TRAFFIC,
             severity=INFO,
             measures={"least_consumed": unequal[1].consumed, "most_consumed": unequal[0].consumed},
-            parties=parties(consumed, lambda messages: count(messages, "message"), descending=True),
+            conflicting_values=conflicting_values(
+                consumed, lambda messages: count(messages, "message"), descending=True
+            ),
         )
 
 
@@ -194,7 +196,10 @@ def unequal_traffic(
 
 def _detail(finding: Finding) -> str:
     """Who has how much, and who cannot keep up with it."""
-    named = [f"{names_text(party.client_ids or (), _NAMED)} {party.name}" for party in finding.evidence.parties or ()]
+    named = [
+        f"{names_text(party.client_ids or (), _NAMED)} {party.name}"
+        for party in finding.evidence.conflicting_values or ()
+    ]
     overloaded = finding.evidence.client_ids
     ends = named if len(named) < _NAMED else [named[0], named[-1]]
     return ", ".join(ends) + (f"; {names_text(overloaded, _NAMED)} cannot keep up" if overloaded else "")
@@ -207,8 +212,8 @@ RULE = Rule(
     headline="Members of {groups} have uneven shares of queues or messages",
     detail=_detail,
     meaning="One member owns at least two queues more than another, in one topic or over all topics except retry "
-    "topics (`most_queues`, `fewest_queues`; `parties`: numbers of queues with their clients). Or one member consumes "
-    "far more messages without owning more queues (`most_consumed`, `least_consumed`).",
+    "topics (`most_queues`, `fewest_queues`; `conflicting_values`: numbers of queues with their clients). Or one "
+    "member consumes far more messages without owning more queues (`most_consumed`, `least_consumed`).",
     decided_by="The replayed allocation shows it; not for POP. WARN if the busiest member owns more than twice the "
     "queues of the least busy one plus two, or has nearly all its threads busy while that one has not; else INFO, as "
     "always for a hash ring or a shared client id. `UNEQUAL_TRAFFIC` (INFO): of two members with queues for the whole "

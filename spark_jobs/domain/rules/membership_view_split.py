@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby, pairwise
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.finding import Finding, Party, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue, Finding, RuleHit
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR
@@ -42,7 +42,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                     severity=ERROR,
                     weight=len(split.begun),
                     measures={"changes": changes} if changes else None,
-                    parties=tuple(Party(view.view, tuple(dict.fromkeys(ids_of(view)))) for view in split.begun),
+                    conflicting_values=tuple(
+                        ConflictingValue(view.view, tuple(dict.fromkeys(ids_of(view)))) for view in split.begun
+                    ),
                     hint=unknown,
                 )
 
@@ -61,9 +63,9 @@ def _list_changes(spans: Sequence[Span[Membership]], start: int, end: int) -> in
 
 def _detail(finding: Finding) -> str:
     """Which brokers do not list which of the clients that another broker lists, and how often a list changed."""
-    parties = finding.evidence.parties or ()
-    listed = {client_id for party in parties for client_id in party.client_ids or ()}
-    missing = ((party.name, sorted(listed.difference(party.client_ids or ()))) for party in parties)
+    views = finding.evidence.conflicting_values or ()
+    listed = {client_id for view in views for client_id in view.client_ids or ()}
+    missing = ((view.name, sorted(listed.difference(view.client_ids or ()))) for view in views)
     texts = [f"{broker} does not list {names_text(ids, _NAMED)}" for broker, ids in missing if ids]
     changes = dict(finding.evidence.measures or ()).get("changes")
     return ", ".join([*texts, *([f"and its list changed {count(int(changes), 'time')}"] if changes else [])])
@@ -73,11 +75,11 @@ def brokers_that_list_fewer(finding: Finding) -> Iterable[Hashable]:
     """The brokers that do not list all clients that another one lists; of another rule's finding, those of its
     queues.
     """
-    parties = finding.evidence.parties or ()
+    views = finding.evidence.conflicting_values or ()
     if finding.rule != NAME:
         return {queue.broker_name for queue in finding.evidence.queues}
-    most = max((len(party.client_ids or ()) for party in parties), default=0)
-    return {party.name for party in parties if len(party.client_ids or ()) < most}
+    most = max((len(view.client_ids or ()) for view in views), default=0)
+    return {view.name for view in views if len(view.client_ids or ()) < most}
 
 
 def _broker(finding: Finding) -> str | None:
@@ -92,8 +94,8 @@ RULE = Rule(
     detail=_detail,
     broker=_broker,
     meaning="Brokers of a topic list different members of the group. Each client asks a random broker, so some queues "
-    "are consumed twice and others by no consumer. `parties` are the brokers with the client ids that each listed at "
-    "the start; `changes` (LIST_CHANGES): how often one list changed.",
+    "are consumed twice and others by no consumer. `conflicting_values` are the brokers with the client ids that each "
+    "listed at the start; `changes` (LIST_CHANGES): how often one list changed.",
     decided_by="Snapshots of two brokers differ for longer than a group takes to agree plus the next heartbeats (50 "
     "s), or 150 s if only in duplicates. Shorter agreements do not end it, if lists differ `flapping_times` (3) times. "
     "A broker that lists no member does not count while another lists some. ERROR.",

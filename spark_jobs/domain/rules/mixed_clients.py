@@ -9,10 +9,10 @@ from typing import NamedTuple
 from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
-from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.severities import ERROR, INFO
 from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM, UNIQUE_INSTANCE_NAME_VERSION, Variant, variant_of
-from spark_jobs.domain.rules.parties import flaps, parties
+from spark_jobs.domain.rules.conflicting_values import conflicting_values, flaps
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "MIXED_CLIENTS"
@@ -50,7 +50,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 cause=cause,
                 view=interval.view,
                 severity=ERROR if _divides(interval) else INFO,
-                parties=parties(((_named(member), member.client_id) for member in members), str),
+                conflicting_values=conflicting_values(((_named(member), member.client_id) for member in members), str),
             )
 
 
@@ -68,14 +68,16 @@ def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
     cause = MixedClientsCause.DIFFERENT_MESSAGE_MODELS
     for interval in step.intervals:
         for start, end, answers in interval.model_conflicts:
-            by_model = parties(((model, client_id) for client_id, model in answers), str)
-            yield RuleHit(start, end, cause=cause, view=interval.view, severity=ERROR, weight=1, parties=by_model)
+            by_model = conflicting_values(((model, client_id) for client_id, model in answers), str)
+            yield RuleHit(
+                start, end, cause=cause, view=interval.view, severity=ERROR, weight=1, conflicting_values=by_model
+            )
     for spans in step.memberships.values():
         for before, now in flaps(spans, lambda membership: membership.message_model):
             models = (before.state.message_model, now.state.message_model)
             if None not in models:
-                model_parties = tuple(Party(str(model), None) for model in sorted(map(str, models)))
-                yield RuleHit(now.start, now.end, cause=cause, severity=ERROR, parties=model_parties)
+                model_parties = tuple(ConflictingValue(str(model), None) for model in sorted(map(str, models)))
+                yield RuleHit(now.start, now.end, cause=cause, severity=ERROR, conflicting_values=model_parties)
 
 
 def mixed_clients(in_use: Collection[Software]) -> MixedClientsCause | None:
@@ -110,8 +112,8 @@ RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} are incompatible clients",
     meaning="Members of one group are clients whose languages or versions compute the strategy differently, or that "
-    "use different message models. `parties` are the languages with version ordinals, or the message models, with "
-    "their clients.",
+    "use different message models. `conflicting_values` are the languages with version ordinals, or the message "
+    "models, with their clients.",
     decided_by="Language and version as the broker lists them; unknown ones count as current Java. Message models as "
     "the clients report them, or a broker whose message model changes and changes back while all clients stay.",
     causes={

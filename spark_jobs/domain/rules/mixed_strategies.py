@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import ERROR
-from spark_jobs.domain.rules.parties import parties
+from spark_jobs.domain.rules.conflicting_values import conflicting_values
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "MIXED_STRATEGIES"
@@ -25,7 +25,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 cause=DIFFERENT_STRATEGIES,
                 view=interval.view,
                 severity=ERROR,
-                parties=parties(((member.strategy, member.client_id) for member in members), str),
+                conflicting_values=conflicting_values(((member.strategy, member.client_id) for member in members), str),
             )
 
 
@@ -33,8 +33,8 @@ RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} use different allocation strategies",
     meaning="Members of one group use different allocation strategies, so some queues are consumed twice and others by "
-    "no consumer (DOUBLE_OWNED_QUEUE and UNASSIGNED_QUEUE say which). `parties` are the strategies with their "
-    "clients.",
+    "no consumer (DOUBLE_OWNED_QUEUE and UNASSIGNED_QUEUE say which). `conflicting_values` are the strategies with "
+    "their clients.",
     decided_by="Clients report different strategy classes, or one that pops and one that pulls. For a custom class the "
     "configured strategy counts. ERROR.",
     causes={

@@ -27,7 +27,7 @@ class RebalanceMoment(NamedTuple):
 
     at: int
     queues_moved: int
-    least_moves: int
+    minimum_moves: int
     by_members: bool
     clients: frozenset[str]
 
@@ -49,7 +49,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             minimum_seconds=0.0,
             severity=WARN,
             measures={
-                "least_moves": sum(moment.least_moves for moment in storm),
+                "minimum_moves": sum(moment.minimum_moves for moment in storm),
                 "queues_moved": sum(moment.queues_moved for moment in storm),
                 "rebalances": len(storm),
             },
@@ -89,7 +89,7 @@ RULE = Rule(
     name=NAME,
     headline="{groups} {groups:rebalances|rebalance} again and again",
     meaning="The group rebalances again and again. Each time queues get new owners, pause for up to 20 s, and deliver "
-    "messages in flight again. Measures: `rebalances`, `queues_moved`, and `least_moves`, the minimum for the same "
+    "messages in flight again. Measures: `rebalances`, `queues_moved`, and `minimum_moves`, the minimum for the same "
     "allocation. `client_ids` names the client that joined or left in at least half of them.",
     decided_by="At least `storm_rebalances` (5) rebalances in less than `storm_seconds` (600 s), in the step and its "
     "look-back.",

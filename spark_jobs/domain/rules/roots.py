@@ -56,12 +56,14 @@ def brokers(finding: Finding) -> Iterable[Hashable]:
 
 def clients(finding: Finding) -> Iterable[Hashable]:
     """The client ids that it is about or names."""
-    parties = (client_id for party in finding.evidence.parties or () for client_id in party.client_ids or ())
-    return {finding.client_id, *finding.evidence.client_ids, *parties} - {None}
+    of_values = (
+        client_id for value in finding.evidence.conflicting_values or () for client_id in value.client_ids or ()
+    )
+    return {finding.client_id, *finding.evidence.client_ids, *of_values} - {None}
 
 
 def named_clients(finding: Finding) -> Iterable[Hashable]:
-    """The client ids that it names, without those of its parties; its subject where it names none."""
+    """The client ids that it names, without those of its conflicting values; its subject where it names none."""
     return finding.evidence.client_ids or (finding.subject,)
 
 
@@ -110,21 +112,25 @@ def _cause(finding: Finding, links: Iterable[Follows], indexes: Mapping[Follows,
         if index and (link.causes is None or finding.cause in link.causes):
             shared = (root for share in link.shares(finding) for root in index.get(share, ()))
             in_time = (root for root in shared if is_in_time(finding, root, link.within))
-            cause = min(in_time, key=lambda root: (root.end <= finding.start, *_by_start(root)), default=None)
+            cause = min(in_time, key=lambda root: (root.ended_at <= finding.started_at, *_by_start(root)), default=None)
             if cause is not None:
                 return cause.finding_id
     return None
 
 
 def _by_start(finding: Finding) -> tuple[int, str]:
-    return finding.start, finding.finding_id
+    return finding.started_at, finding.finding_id
 
 
 def is_in_time(finding: Finding, root: Finding, within: int = 0) -> bool:
     """Return whether both hold at the same time, or the finding begins `within` so many microseconds after the root's
     end; and the finding began no more than `LEAD` before the root.
     """
-    return root.start < finding.end and finding.start < root.end + within and root.start <= finding.start + LEAD
+    return (
+        root.started_at < finding.ended_at
+        and finding.started_at < root.ended_at + within
+        and root.started_at <= finding.started_at + LEAD
+    )
 
 
 def _root(finding_id: str, causes: Mapping[str, str | None]) -> str | None:

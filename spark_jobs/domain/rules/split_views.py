@@ -10,7 +10,7 @@ from typing import NamedTuple
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.window import islands
-from spark_jobs.domain.rules.parties import changing_within
+from spark_jobs.domain.rules.conflicting_values import changing_within
 
 
 class Split(NamedTuple):

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.finding import Finding, Party, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue, Finding, RuleHit
 from spark_jobs.domain.model.history import Subscriptions
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules.commands import CONNECTIONS
-from spark_jobs.domain.rules.parties import changing_within, flapping, parties
+from spark_jobs.domain.rules.conflicting_values import changing_within, conflicting_values, flapping
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "SUBSCRIPTION_MISMATCH"
 #: Names in a headline, at most.
 _NAMED = 3
-#: Between two subscriptions of a party's name; an expression may hold commas.
+#: Between two subscriptions of a value's name; an expression may hold commas.
 _PART = re.compile(r", (?=[^ ,:]+: )")
 
 
@@ -48,7 +48,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 view=interval.view,
                 severity=ERROR,
                 weight=1,
-                parties=parties(answers, _text),
+                conflicting_values=conflicting_values(answers, _text),
             )
     for spans in step.memberships.values():
         together = step.settings.thresholds.verdict_window_seconds * SECOND
@@ -61,7 +61,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 flap.end,
                 cause=mismatch(variants),
                 severity=ERROR,
-                parties=tuple(Party(_text(subscriptions), None) for subscriptions in variants),
+                conflicting_values=tuple(ConflictingValue(_text(subscriptions), None) for subscriptions in variants),
                 measures={"changes": flap.changes},
                 hint="Which client has which subscription is not known: record the clients' running info.",
             )
@@ -87,12 +87,12 @@ def _detail(finding: Finding) -> str:
     """Return what only some subscribe to, and who that is; how often a broker's subscription changed, if that
     shows it.
     """
-    parties = finding.evidence.parties or ()
-    parts = [set(_PART.split(party.name)) for party in parties]
+    values = finding.evidence.conflicting_values or ()
+    parts = [set(_PART.split(value.name)) for value in values]
     shared = set.intersection(*parts) if parts else set()
     texts = [
-        f"{', '.join(sorted(own))} only in {names_text(party.client_ids, _NAMED) if party.client_ids else 'some'}"
-        for party, subscribed in zip(parties, parts, strict=True)
+        f"{', '.join(sorted(own))} only in {names_text(value.client_ids, _NAMED) if value.client_ids else 'some'}"
+        for value, subscribed in zip(values, parts, strict=True)
         if (own := subscribed - shared)
     ]
     changes = dict(finding.evidence.measures or ()).get("changes")
@@ -106,7 +106,7 @@ RULE = Rule(
     detail=_detail,
     meaning="Members of one group subscribe to different topics, or to different messages of one topic. Brokers keep "
     "the subscription of the last heartbeat: messages are filtered by the wrong expression and lost, or a member does "
-    "not read its queues. `parties` are the subscriptions with their clients.",
+    "not read its queues. `conflicting_values` are the subscriptions with their clients.",
     decided_by="The clients' running info shows it. Without that, a broker's subscription of the group changes and "
     "changes back while all clients stay (`changes`: how often). It lasts until one of these clients leaves, or the "
     "subscription stays the same for twice its usual time. ERROR.",

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.unanswered import UnansweredCalls
-from spark_jobs.domain.model.finding import Finding, FindingQueue, Party, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.window import from_micros, islands
@@ -29,8 +29,10 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     every_gap = sorted(snapshot_gaps(step))
     for gap in every_gap:
         for queue in gap.queues:
-            evidence, source = FindingQueue(*queue, SILENT), (Party(gap.source, None),)
-            yield RuleHit(gap.start, gap.end, cause=SILENT_BROKER, severity=WARN, queue=evidence, parties=source)
+            evidence, source = FindingQueue(*queue, SILENT), (ConflictingValue(gap.source, None),)
+            yield RuleHit(
+                gap.start, gap.end, cause=SILENT_BROKER, severity=WARN, queue=evidence, conflicting_values=source
+            )
     for touching in islands(gap for gap in every_gap if not gap.queues):
         start, end = touching[0].start, max(gap.end for gap in touching)
         without_members = any(gap.source == MEMBERSHIPS for gap in touching)
@@ -40,7 +42,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             end,
             cause=NOT_ANSWERED if silent else NO_SNAPSHOTS,
             severity=_severity(step, end, silent),
-            parties=tuple(Party(source, None) for source in sorted({gap.source for gap in touching})),
+            conflicting_values=tuple(
+                ConflictingValue(source, None) for source in sorted({gap.source for gap in touching})
+            ),
             hint=_calls_text(silent),
         )
 
@@ -80,8 +84,8 @@ RULE = Rule(
     name=NAME,
     headline="Snapshots of {groups} are missing",
     meaning="Snapshots of the group's members, or of the routes or offsets of its topics, are missing, or one broker's "
-    "offsets are. What happened in that time is unknown, and the other rules report nothing. `parties` are the sources "
-    "without snapshots, with their topic.",
+    "offsets are. What happened in that time is unknown, and the other rules report nothing. `conflicting_values` are "
+    "the sources without snapshots, with their topic.",
     decided_by="No snapshot for `max_gap` (three collection intervals) from a source that had some within the "
     "look-back; members within `sightings_days`, and from no broker. ERROR if the recorder called and no broker "
     "answered all step; WARN for a single broker, or if snapshots came again; INFO if the gap lasts to the end, as the "

@@ -32,8 +32,8 @@ class Backlog(NamedTuple):
     backlog_end: int | None
     unknown_queues: int
     oldest_message_ms: int | None
-    in_rate: float | None
-    out_rate: float | None
+    produced_messages_per_second: float | None
+    consumed_messages_per_second: float | None
 
 
 @dataclass(frozen=True)
@@ -154,8 +154,8 @@ class QueueIntervals:
             backlog_end=_total(self.column("lag_last")[lasts]),
             unknown_queues=self.queue_count - len(self._read[1]),
             oldest_message_ms=None if oldest == UNKNOWN else oldest,
-            in_rate=self._rate("produced"),
-            out_rate=self._rate("consumed"),
+            produced_messages_per_second=self._rate("produced"),
+            consumed_messages_per_second=self._rate("consumed"),
         )
 
     def _rate(self, name: str) -> float | None:

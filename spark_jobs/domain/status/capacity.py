@@ -84,14 +84,14 @@ class GroupInStep:
     wrong: Sequence[str] = ()
 
     @property
-    def busiest_share(self) -> int | None:
+    def busiest_member_queues(self) -> int | None:
         """Queues of the member with the most, shared evenly; None without members."""
-        return busiest_share(self.queues, self.members)
+        return busiest_member_queues(self.queues, self.members)
 
     @property
-    def share_after(self) -> int | None:
+    def busiest_member_queues_with_one_more(self) -> int | None:
         """Queues of the member with the most, with one more member."""
-        return None if self.members is None else busiest_share(self.queues, self.members + 1)
+        return None if self.members is None else busiest_member_queues(self.queues, self.members + 1)
 
 
 _SLOW_LISTENER = ("SLOW_LISTENER", "FLOW_CONTROLLED")
@@ -236,7 +236,7 @@ def more_members_help(limit: Limit) -> bool | None:
     return limit in (Limit.MEMBERS, Limit.POP_MEMBERS, Limit.NOBODY_ONLINE, Limit.LISTENER)
 
 
-def busiest_share(queues: int, members: int | None) -> int | None:
+def busiest_member_queues(queues: int, members: int | None) -> int | None:
     """Queues of the member with the most, shared evenly; None without members."""
     return -(-queues // members) if members else None
 
@@ -298,7 +298,7 @@ def worst(limits: Sequence[HeldBack]) -> HeldBack:
 
 def more_members(held_back: HeldBack) -> int:
     """How many more members it takes to leave the busiest one a queue less; 1 at least."""
-    share = busiest_share(held_back.readable, held_back.members) or 0
+    share = busiest_member_queues(held_back.readable, held_back.members) or 0
     return max(-(-held_back.readable // (share - 1)) - held_back.members, 1) if share > 1 else 1
 
 

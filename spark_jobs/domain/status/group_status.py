@@ -36,33 +36,33 @@ class GroupStatus(NamedTuple):
 
     worst_severity: str | None
     finding_count: int
-    members: int | None
+    member_count: int | None
     distinct_members: int | None
     idle_members: int | None
-    queues: int | None
-    owned_once: int | None
-    owned_twice: int | None
-    owned_never: int | None
+    queue_count: int | None
+    queues_with_one_owner: int | None
+    double_owned_queues: int | None
+    unassigned_queues: int | None
     backlog_start: int | None
     backlog_end: int | None
     lag_quality: str | None
     unknown_queues: int
     oldest_message_ms: int | None
-    in_rate: float | None
-    out_rate: float | None
+    produced_messages_per_second: float | None
+    consumed_messages_per_second: float | None
     utilisation: float | None
     busiest_utilisation: float | None
     busiest_member: str | None
-    busiest_limit: str | None
-    headroom: float | None
+    busiest_bottleneck: str | None
+    headroom_messages_per_second: float | None
     catches_up: bool | None
     catch_up_seconds: float | None
     retention_left_seconds: float | None
     attribution: list[TopicGrowth] | None
-    limit: str
+    bottleneck: str
     more_members_help: bool | None
-    busiest_share: int | None
-    share_after: int | None
+    busiest_member_queues: int | None
+    busiest_member_queues_with_one_more: int | None
     advice: str
     deleted_at: int | None
     deleted_topics: list[DeletedTopic] | None
@@ -88,10 +88,10 @@ class _Ownership(NamedTuple):
     """
 
     idle_members: int | None = None
-    queues: int | None = None
-    owned_once: int | None = None
-    owned_twice: int | None = None
-    owned_never: int | None = None
+    queue_count: int | None = None
+    queues_with_one_owner: int | None = None
+    double_owned_queues: int | None = None
+    unassigned_queues: int | None = None
 
 
 def group_status(
@@ -127,18 +127,18 @@ def group_status(
     return GroupStatus(
         worst_severity=unmuted[0].severity if unmuted else None,
         finding_count=len(findings),
-        members=None if listed is None else len(listed),
+        member_count=None if listed is None else len(listed),
         distinct_members=None if listed is None else len(set(listed)),
         **(_ownership(ordinary, connected) if ordinary and connected is not None else _Ownership())._asdict(),
         **backlog._asdict(),
         lag_quality=_lag_quality(step, backlog.backlog_end),
-        **utilisation(step, backlog.in_rate)._asdict(),
+        **utilisation(step, backlog.produced_messages_per_second)._asdict(),
         **(time_left(step) if group.backlog_is_known else TimeLeft())._asdict(),
         attribution=attribution(queues, step.history.offsets, step.window) or None,
-        limit=limit.value,
+        bottleneck=limit.value,
         more_members_help=capacity.more_members_help(limit),
-        busiest_share=group.busiest_share,
-        share_after=group.share_after,
+        busiest_member_queues=group.busiest_member_queues,
+        busiest_member_queues_with_one_more=group.busiest_member_queues_with_one_more,
         advice=" ".join(filter(None, (capacity.advice(group), advice_in_numbers(group)))),
         deleted_at=step.deleted_at(),
         deleted_topics=_deleted_topics(step) or None,
@@ -193,10 +193,14 @@ def _listed_without_owners(step: AuditedStep) -> Sequence[str] | None:
 
 def _ownership(ordinary: Sequence[_TopicEnd], connected: Sequence[str]) -> _Ownership:
     queues = sum(end.readable for end in ordinary)
-    owned_twice = sum(end.allocation.counts.double_owned_queues for end in ordinary)
-    owned_never = sum(end.allocation.counts.unassigned_queues for end in ordinary)
+    double_owned_queues = sum(end.allocation.counts.double_owned_queues for end in ordinary)
+    unassigned_queues = sum(end.allocation.counts.unassigned_queues for end in ordinary)
     return _Ownership(
-        _idle_members(ordinary, connected), queues, queues - owned_twice - owned_never, owned_twice, owned_never
+        _idle_members(ordinary, connected),
+        queues,
+        queues - double_owned_queues - unassigned_queues,
+        double_owned_queues,
+        unassigned_queues,
     )
 
 

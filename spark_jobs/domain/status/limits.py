@@ -37,8 +37,8 @@ class _LimitFinding:
     def is_about(self, queue: MessageQueue, owners: Iterable[str], start: int, end: int) -> bool:
         """Return whether it is about the queue or one of its owners, at a time in `[start, end)`, or at `start`."""
         if (
-            self.finding.start >= max(end, start + 1)
-            or self.finding.end <= start
+            self.finding.started_at >= max(end, start + 1)
+            or self.finding.ended_at <= start
             or self.finding.topic not in (None, queue.topic)
         ):
             return False

@@ -30,12 +30,12 @@ class StrategyComparison(NamedTuple):
     topic: str
     strategy: str
     states: int
-    queues: int
+    queue_count: int
     unassigned_queues: int
     double_owned_queues: int
     largest_share: float
     queues_moved: int
-    least_moves: int
+    minimum_moves: int
 
 
 @dataclass
@@ -113,12 +113,12 @@ def _topic_comparisons(
                 topic,
                 strategy,
                 states=len(states),
-                queues=max(allocation.readable_count for allocation in known_allocations),
+                queue_count=max(allocation.readable_count for allocation in known_allocations),
                 unassigned_queues=max(allocation.counts.unassigned_queues for allocation in known_allocations),
                 double_owned_queues=max(allocation.counts.double_owned_queues for allocation in known_allocations),
                 largest_share=max(map(_largest_share, known_allocations)),
                 queues_moved=sum(movement.moved for movement in known_movements),
-                least_moves=sum(movement.least for movement in known_movements),
+                minimum_moves=sum(movement.least for movement in known_movements),
             )
 
 

@@ -35,7 +35,8 @@ class Bottleneck(StrEnum):
 
 class Utilisation(NamedTuple):
     """Messages received as a part of what could have been consumed: by all members together, and by the one that
-    was nearest to its limit. `headroom`: messages a second more, spread as these were, before it falls behind.
+    was nearest to its limit. `headroom_messages_per_second`: how many more, spread as these were, before it falls
+    behind.
 
     All are None where it is unknown.
     """
@@ -43,8 +44,8 @@ class Utilisation(NamedTuple):
     utilisation: float | None = None
     busiest_utilisation: float | None = None
     busiest_member: str | None = None
-    busiest_limit: str | None = None
-    headroom: float | None = None
+    busiest_bottleneck: str | None = None
+    headroom_messages_per_second: float | None = None
 
 
 class QueueLoad(NamedTuple):
@@ -64,15 +65,15 @@ class _Usage(NamedTuple):
     limit: Bottleneck
 
 
-def utilisation(step: AuditedStep, in_rate: float | None) -> Utilisation:
-    """How much of its capacity a group used in a step; `in_rate`: messages produced a second, over all queues.
+def utilisation(step: AuditedStep, produced_messages_per_second: float | None) -> Utilisation:
+    """How much of its capacity a group used in a step; `produced_messages_per_second`: over all queues.
 
     Unknown without messages, and where the members whose utilisation is known received less than half of them: a member
     reported too little, the messages of one of its queues were not counted, the owners are not known (POP), or offsets
     went back, so that most of the messages came again.
     """
     reported = throughputs(step.history.clients, step.window.start, step.window.end)
-    if not reported or not in_rate:
+    if not reported or not produced_messages_per_second:
         return Utilisation()
     uncounted = _uncounted(step.progress)
     traffic = _Traffic({client_id: reported[client_id] for client_id in reported if client_id not in uncounted})
@@ -89,7 +90,7 @@ def utilisation(step: AuditedStep, in_rate: float | None) -> Utilisation:
         round(highest, _DIGITS),
         busiest,
         usages[busiest].limit.value,
-        round(max(in_rate * (1 / highest - 1), 0.0), _DIGITS),
+        round(max(produced_messages_per_second * (1 / highest - 1), 0.0), _DIGITS),
     )
 
 

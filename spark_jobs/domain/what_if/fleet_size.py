@@ -23,11 +23,11 @@ class SizeVerdict(StrEnum):
 class PublishedStep(NamedTuple):
     """A step of a group in `group_status`; None is unknown."""
 
-    members: int | None
-    queues: int | None
+    member_count: int | None
+    queue_count: int | None
     utilisation: float | None
     busiest_utilisation: float | None
-    busiest_limit: str | None
+    busiest_bottleneck: str | None
 
 
 class FleetNeed(NamedTuple):
@@ -40,7 +40,7 @@ class FleetNeed(NamedTuple):
     queues: int | None = None
     utilisation: float | None = None
     busiest: float | None = None
-    limit: str | None = None
+    bottleneck: str | None = None
     needed: int | None = None
 
 
@@ -56,18 +56,20 @@ def fleet_need(steps: Sequence[PublishedStep], wanted: float, load: float) -> Fl
         return FleetNeed(SizeVerdict.UNKNOWN)
     peak = max(known, key=lambda step: step.busiest_utilisation or 0)
     utilisation, busiest = load * (peak.utilisation or 0), load * (peak.busiest_utilisation or 0)
-    need = FleetNeed(SizeVerdict.UNKNOWN, peak.members, peak.queues, utilisation, busiest, peak.busiest_limit)
-    if not peak.members or not peak.queues:
+    need = FleetNeed(
+        SizeVerdict.UNKNOWN, peak.member_count, peak.queue_count, utilisation, busiest, peak.busiest_bottleneck
+    )
+    if not peak.member_count or not peak.queue_count:
         return need
     # What there is to do, in what one member can; the busiest member has the most queues of an even share.
-    work, queues = utilisation * peak.members, peak.queues
+    work, queues = utilisation * peak.member_count, peak.queue_count
     needed = next((count for count in range(1, queues + 1) if work * -(-queues // count) / queues <= wanted), None)
-    if needed is None or (busiest > wanted and peak.busiest_limit != Bottleneck.LISTENER):
+    if needed is None or (busiest > wanted and peak.busiest_bottleneck != Bottleneck.LISTENER):
         return need._replace(verdict=SizeVerdict.NOT_BY_MEMBERS)
-    if busiest > wanted and needed <= peak.members:
+    if busiest > wanted and needed <= peak.member_count:
         verdict = SizeVerdict.UNEVEN
-    elif needed > peak.members:
+    elif needed > peak.member_count:
         verdict = SizeVerdict.TOO_FEW
     else:
-        verdict = SizeVerdict.ENOUGH if needed == peak.members else SizeVerdict.TOO_MANY
+        verdict = SizeVerdict.ENOUGH if needed == peak.member_count else SizeVerdict.TOO_MANY
     return need._replace(verdict=verdict, needed=needed)

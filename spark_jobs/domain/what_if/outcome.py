@@ -56,8 +56,8 @@ class CaseOutcome:
 
     label: str
     members: float
-    unowned: float
-    owned_twice: float
+    unassigned_queues: float
+    double_owned_queues: float
     idle: float
     busiest: int
     moves: int
@@ -113,13 +113,13 @@ def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: Str
 
 @dataclass(frozen=True)
 class RecordedOutcome:
-    """Outcome of the recording over some time. `in_rate`, `out_rate`: messages a second, None where it is unknown;
+    """Outcome of the recording over some time. Both rates are None where they are unknown;
     `replayed`: seconds in which the owners are known, of any topic.
     """
 
     outcome: CaseOutcome
-    in_rate: float | None
-    out_rate: float | None
+    produced_messages_per_second: float | None
+    consumed_messages_per_second: float | None
     replayed: float
 
 
@@ -168,7 +168,7 @@ def _outcome(
     label: str, owned: Mapping[str, Sequence[Assignment]], history: Recorded, played: Simulation | None
 ) -> CaseOutcome:
     lengths, shares = zip(*_shares(owned), strict=True)
-    members, unowned, owned_twice, idle = np.average(
+    members, unassigned_queues, double_owned_queues, idle = np.average(
         np.array(shares, float)[:, :4], axis=0, weights=np.array(lengths, float)
     ).tolist()
     moves = [
@@ -178,7 +178,7 @@ def _outcome(
         if before.end == after.start and before.allocation is not after.allocation
     ]
     busiest = max(share.busiest for share in shares)
-    counted = CaseOutcome(label, members, unowned, owned_twice, idle, busiest, sum(moves), len(moves))
+    counted = CaseOutcome(label, members, unassigned_queues, double_owned_queues, idle, busiest, sum(moves), len(moves))
     if not history.course.known.any() or (played is not None and np.isnan(played.waiting).all()):
         return replace(counted, unknown=NO_BACKLOG_KNOWN)
     if played is None:
@@ -214,8 +214,8 @@ class _Share(NamedTuple):
     """Members, queues without and with several owners, idle members, and the most queues of one connection."""
 
     members: int
-    unowned: int
-    owned_twice: int
+    unassigned_queues: int
+    double_owned_queues: int
     idle: int
     busiest: int
 

@@ -27,19 +27,19 @@ class PlannedMember(NamedTuple):
 
     client_id: str
     queues: int
-    in_rate: float | None
+    produced_messages_per_second: float | None
     pace: float | None
     reached: bool
     keeps_up: bool | None
 
 
 class PlannedSize(NamedTuple):
-    """The group with so many more connections; `unowned` and `owned_twice` queues."""
+    """The group with so many more connections; `unassigned_queues` and `double_owned_queues` queues."""
 
     change: int
     members: Sequence[PlannedMember]
-    unowned: int
-    owned_twice: int
+    unassigned_queues: int
+    double_owned_queues: int
 
     @property
     def idle(self) -> int:
@@ -96,13 +96,15 @@ def _size(change: int, end: int, last: Recorded, members: Members, replays: Repl
 def _member(client_id: str, in_rates: Sequence[float], limits: KnownRates | None) -> PlannedMember:
     """`in_rates`: messages a second that come into each of its queues; NaN: unknown."""
     queues, known = len(in_rates), [rate for rate in in_rates if not isnan(rate)]
-    in_rate = sum(known) if len(known) == queues else None
+    produced_messages_per_second = sum(known) if len(known) == queues else None
     if limits is None:
-        return PlannedMember(client_id, queues, in_rate, None, False, None)
+        return PlannedMember(client_id, queues, produced_messages_per_second, None, False, None)
     listener, of_queue = (float(rate[0]) for rate in limits.rates)
     pace = min(listener, queues * of_queue) if queues else listener
     keeps_up = None
-    if in_rate is not None:
-        manages = in_rate <= listener and max(known, default=0) <= of_queue
+    if produced_messages_per_second is not None:
+        manages = produced_messages_per_second <= listener and max(known, default=0) <= of_queue
         keeps_up = manages if manages or limits.known else None
-    return PlannedMember(client_id, queues, in_rate, pace if isfinite(pace) else None, limits.known, keeps_up)
+    return PlannedMember(
+        client_id, queues, produced_messages_per_second, pace if isfinite(pace) else None, limits.known, keeps_up
+    )

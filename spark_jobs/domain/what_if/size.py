@@ -39,14 +39,14 @@ class Goals(NamedTuple):
 
 class SizeOutcome(NamedTuple):
     """The outcome of a group with this many connections, with ids of their own, all the time. `queues`: readable ones
-    of the topic with most; `unowned`: those of all topics that get messages and have no owner; the other numbers as in
-    `Goals`, None: unknown, or not drained by the end. `by_pulls`: the busiest member's pulls are nearer to their limit
-    than its listener.
+    of the topic with most; `unassigned_queues`: those of all topics that get messages and have no owner; the other
+    numbers as in `Goals`, None: unknown, or not drained by the end. `by_pulls`: the busiest member's pulls are nearer
+    to their limit than its listener.
     """
 
     members: int
     queues: int
-    unowned: int
+    unassigned_queues: int
     utilisation: float | None
     by_pulls: bool
     backlog: int | None
@@ -124,7 +124,7 @@ class _Trials:
         return self.of(enough)
 
     def _reaches(self, goal: str, wanted: float, outcome: SizeOutcome) -> bool:
-        if outcome.unowned:
+        if outcome.unassigned_queues:
             return False
         if goal == "utilisation":
             return outcome.utilisation is not None and outcome.utilisation <= wanted
@@ -167,13 +167,13 @@ class _Trials:
         course = inflow(case, self.history)
         times, rates = _peak_windows(course)
         columns_of_client: dict[str, list[int]] = defaultdict(list)
-        unowned = 0
+        unassigned_queues = 0
         for last in (assignments[-1] for assignments in owned.values()):
             for column, owners in course.by_column(last, last.allocation.owners):
-                unowned += not owners and bool(rates[:, column].any())
+                unassigned_queues += not owners and bool(rates[:, column].any())
                 for owner in owners:
                     columns_of_client[last.client_ids[owner]].append(column)
-        tried, utilisations = tried._replace(unowned=unowned), list[tuple[float, bool]]()
+        tried, utilisations = tried._replace(unassigned_queues=unassigned_queues), list[tuple[float, bool]]()
         for client_id, columns in columns_of_client.items():
             limits = self.members.rates_of(client_id, case, times)
             if limits is None or not limits.known:

@@ -209,10 +209,10 @@ def _moves(interval: RebalanceInterval) -> dict[str, Any]:
         return {}
     trigger, subject = moves.triggers[0] if moves.triggers else (None, None)
     return {
-        "trigger": trigger,
+        "trigger_type": trigger,
         "trigger_subject": subject,
         "triggers": moves.triggers,
         "queues_moved": moves.moved,
         "queues_preserved": moves.preserved,
-        "least_moves": moves.least,
+        "minimum_moves": moves.least,
     }

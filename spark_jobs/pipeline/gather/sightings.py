@@ -67,7 +67,7 @@ def unanswered_states(calls: pa.Table) -> pa.Table:
         "cluster": calls["cluster"],
         "consumer_group": calls["subject"],
         "name": calls["called"],
-        "error": pc.coalesce(calls["error"], calls["fate"]),
+        "error": pc.coalesce(calls["error"], calls["outcome"]),
         "times": calls["captured_at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()),
     }
     names = [*columns][:-1]

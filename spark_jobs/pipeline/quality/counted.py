@@ -53,7 +53,7 @@ def counted_in(packed: DataFrame) -> Counted:
         any(part["observed"] for part in seen),
         sum(part["assumed"] for part in seen),
         skipped[:_MOST_NAMED],
-        sorted(in_utc(findings), key=lambda finding: (finding["start"], finding["finding_id"])),
+        sorted(in_utc(findings), key=lambda finding: (finding["started_at"], finding["finding_id"])),
     )
 
 

@@ -29,7 +29,7 @@ def quarantined(
         yield {
             "quarantine_id": sha256(f"{table.name}\n{text}\n{places[text]}".encode()).hexdigest(),
             "source_table": table.name,
-            "key": _as_json({name: row[name] for name in table.key if row[name] is not None})[:_KEPT_CONTENT],
+            "row_key": _as_json({name: row[name] for name in table.key if row[name] is not None})[:_KEPT_CONTENT],
             "reasons": why,
             "detail": f"cut: the row has so many characters: {len(text)}" if len(text) > _KEPT_CONTENT else None,
             "content": text[:_KEPT_CONTENT],

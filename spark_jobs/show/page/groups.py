@@ -71,24 +71,28 @@ def conditions(findings: Iterable[Row]) -> list[Row]:
     A row spans from the first start to the last end, with the worst severity; everything else is that of the finding
     with the highest backlog, whose time is `of`. `steps`: how many findings were joined; `ids`: which.
     """
-    in_order = sorted(findings, key=itemgetter("start", "finding_id"))
+    in_order = sorted(findings, key=itemgetter("started_at", "finding_id"))
     runs: list[list[Row]] = []
     for rows in by_key(in_order, itemgetter("rule", "topic", "subject", "cause")).values():
         covered_until = None
         for row in rows:
-            if row["start"] == covered_until:
+            if row["started_at"] == covered_until:
                 runs[-1].append(row)
             else:
                 runs.append([row])
-            covered_until = row["end"]
+            covered_until = row["ended_at"]
     joined_runs = map(_joined_run, runs)
-    return sorted(joined_runs, key=lambda row: (WORST_FIRST.index(row["severity"]), row["start"], row["rule"]))
+    return sorted(joined_runs, key=lambda row: (WORST_FIRST.index(row["severity"]), row["started_at"], row["rule"]))
 
 
 def _joined_run(run: Sequence[Row]) -> Row:
     shown = max(run, key=lambda row: row["evidence"]["backlog_max"] or 0)
     severity = min((row["severity"] for row in run), key=WORST_FIRST.index)
-    span = {"start": run[0]["start"], "end": run[-1]["end"], "of": (shown["start"], shown["end"])}
+    span = {
+        "started_at": run[0]["started_at"],
+        "ended_at": run[-1]["ended_at"],
+        "of": (shown["started_at"], shown["ended_at"]),
+    }
     ids = [row["finding_id"] for row in run]
     return {**shown, **span, "severity": severity, "steps": len(run), "ids": ids}
 
@@ -155,11 +159,11 @@ def _rebalances(states: Sequence[Row]) -> list[tuple[float, str]]:
     rebalances = [
         (
             milliseconds(row["start"]),
-            f"{clock(row['start'])} {row['trigger']} {row['trigger_subject'] or ''}"
+            f"{clock(row['start'])} {row['trigger_type']} {row['trigger_subject'] or ''}"
             + (f", {number_text(row['queues_moved'])} queues moved" if row["queues_moved"] is not None else ""),
         )
         for row in replayed
-        if row["trigger"]
+        if row["trigger_type"]
     ]
     end = max(row["end"] for row in replayed)
     return [(milliseconds(end), f"{clock(end)} end of the replay"), *rebalances]

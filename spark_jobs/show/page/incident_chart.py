@@ -36,7 +36,7 @@ class Lane(NamedTuple):
 
 def lanes(incidents: Iterable[Incident]) -> tuple[list[Lane], int]:
     """The lanes that need attention most, sorted by cluster; and how many incidents are in rows that are not drawn."""
-    incidents_per_lane = by_key(incidents, attrgetter("cluster", "groups"))
+    incidents_per_lane = by_key(incidents, attrgetter("cluster", "consumer_groups"))
     ranked = sorted(sorted(incidents_per_lane.items()), key=lambda lane: max(map(attention, lane[1])), reverse=True)
     drawn: list[Lane] = []
     free_rows, left_out = ROWS, 0
@@ -113,9 +113,9 @@ def _bar(incident: Incident, interval: Interval) -> dict[str, Any]:
         "id": incident_id(incident),
         "headline": incident.headline,
         "what": f"{incident.severity} {incident.rule}, {incident.cause}",
-        "groups": names_text(incident.groups, 8),
+        "groups": names_text(incident.consumer_groups, 8),
         "time": time_text(incident, clock),
-        "cost": number_text(incident.piled_up),
+        "cost": number_text(incident.peak_backlog_messages),
         "rule": incident.rule,
         "earlier": _ms(incident.opened_at) < left,
         "goes_on": "open" if resolved is None else "ends later" if resolved > end else "",

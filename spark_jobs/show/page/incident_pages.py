@@ -51,8 +51,8 @@ def incident_page(incident: Incident, groups: GroupIds, findings: Mapping[str, s
         "what": what_text(incident),
         "opened": clock(from_micros(incident.opened_at)),
         "resolved": None if incident.resolved_at is None else clock(from_micros(incident.resolved_at)),
-        "groups": [_link(incident, name, groups) for name in incident.groups[:3]],
-        "more_groups": max(0, len(incident.groups) - 3),
+        "groups": [_link(incident, name, groups) for name in incident.consumer_groups[:3]],
+        "more_groups": max(0, len(incident.consumer_groups) - 3),
         "time": time_text(incident, clock),
         "deletion": deletion_text(incident.resolution),
         "cost": " ".join(cost_texts(incident)),
@@ -78,15 +78,15 @@ def _facts(incident: Incident) -> Iterator[tuple[str, str]]:
     yield "rule", incident.rule
     yield "cause", causes_text(incident)
     yield "cluster", incident.cluster
-    yield _counted("group", incident.groups)
+    yield _counted("group", incident.consumer_groups)
     if incident.teams:
         yield "teams" if incident.teams[1:] else "team", names_text(incident.teams, _NAMED)
     if incident.topics:
         yield _counted("topic", incident.topics)
     if incident.queues:
         yield count(len(incident.queues), "queue"), queues_by_topic(incident.queues)
-    if incident.members:
-        yield _counted("consumer", incident.members)
+    if incident.client_ids:
+        yield _counted("consumer", incident.client_ids)
     yield "incident", incident.incident_id
 
 
@@ -103,8 +103,8 @@ def _group(incident: Incident, cost: GroupCost, groups: GroupIds) -> Row:
     return _link(incident, cost.consumer_group, groups) | {
         "conditions": sentences[:_NAMED],
         "more": max(0, len(sentences) - _NAMED),
-        "piled_up": number_text(cost.piled_up),
-        "unowned": cost.unowned_queue_minutes,
+        "peak_backlog_messages": number_text(cost.peak_backlog_messages),
+        "unowned": cost.unassigned_queue_minutes,
     }
 
 
@@ -118,8 +118,8 @@ def _part(part: IncidentPart, is_root: bool, findings: Mapping[str, str]) -> Row
         **part._asdict(),
         "at": at,
         "is_root": is_root,
-        "start": from_micros(part.start),
-        "end": from_micros(part.end),
+        "started_at": from_micros(part.started_at),
+        "ended_at": from_micros(part.ended_at),
         "findings": count(len(part.finding_ids), "finding"),
     }
 

@@ -41,7 +41,7 @@ def _templates() -> Environment:
         "messages": number_text,
         "ms": milliseconds,
         "facts": evidence_facts,
-        "lasted": lambda finding: duration_text(finding["end"] - finding["start"]),
+        "lasted": lambda finding: duration_text(finding["ended_at"] - finding["started_at"]),
         "percent": percent_text,
         "rate": rate_text,
         "catch_up": catch_up_text,
@@ -86,5 +86,5 @@ def evidence_facts(evidence: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             )
     for measure in evidence["measures"] or ():
         yield measure["name"].replace("_", " "), UNKNOWN if measure["value"] is None else f"{measure['value']:,.6g}"
-    for party in evidence["parties"] or ():
+    for party in evidence["conflicting_values"] or ():
         yield party["name"], "" if party["client_ids"] is None else ", ".join(party["client_ids"]) or "no member"

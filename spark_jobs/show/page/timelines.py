@@ -184,15 +184,15 @@ def _draw_rebalances(chart: figure, states: Sequence[Row]) -> None:
         {
             "x": milliseconds(state["start"]),
             "at": f"{clock(state['start'])} UTC",
-            "trigger": state["trigger"],
+            "trigger": state["trigger_type"],
             "subject": state["trigger_subject"] or "",
             "moved": f"{state['queues_moved']} of {state['queues_moved'] + state['queues_preserved']} queues moved, "
-            f"at least {state['least_moves']} had to"
+            f"at least {state['minimum_moves']} had to"
             if state["queues_moved"] is not None
             else "",
         }
         for state in states
-        if state["trigger"] and state["status"] == Status.REPLAYED
+        if state["trigger_type"] and state["status"] == Status.REPLAYED
     ]
     source = source_of_rows(rows, ("x", "at", "trigger", "subject", "moved"))
     dashed = VSpan(x="x", line_color=INK, line_width=1.5, line_dash="dashed")

@@ -104,11 +104,11 @@ class IntervalStart:
     """
 
     known: bool
-    trigger: str | None
+    trigger_type: str | None
     triggers: list[str]
     queues_moved: int | None
     queues_preserved: int | None
-    least_moves: int | None
+    minimum_moves: int | None
 
 
 @dataclass(frozen=True)

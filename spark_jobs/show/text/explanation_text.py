@@ -124,17 +124,17 @@ def _finding(finding: Mapping[str, Any], root: Mapping[str, Any] | None) -> Iter
     cause = f" ({finding['cause']})" if finding["cause"] else ""
     about = f"{cause} in {finding['topic']}" if finding["topic"] else cause
     yield TextLine(f"{finding['severity']} {finding['rule']}{about}: {finding['subject']}", 1, finding["severity"])
-    span = f"From {format_utc(finding['start'])} to {format_utc(finding['end'])}"
-    yield TextLine(f"{span} ({duration_text(finding['end'] - finding['start'])}).{_piled_up(evidence)}", 2)
+    span = f"From {format_utc(finding['started_at'])} to {format_utc(finding['ended_at'])}"
+    yield TextLine(f"{span} ({duration_text(finding['ended_at'] - finding['started_at'])}).{_piled_up(evidence)}", 2)
     if evidence["measures"]:
         measures = (
             f"{measure['name'].replace('_', ' ')} {_measure(measure['value'])}" for measure in evidence["measures"]
         )
         yield TextLine(f"Measured: {', '.join(measures)}.", 2)
-    for party in evidence["parties"] or ():
+    for party in evidence["conflicting_values"] or ():
         yield TextLine(party_text(party["name"], party["client_ids"]), 2)
     if root:
-        time = f"from {format_utc(root['start'])} to {format_utc(root['end'])}"
+        time = f"from {format_utc(root['started_at'])} to {format_utc(root['ended_at'])}"
         yield TextLine(f"Its root cause is {root['rule']} ({root['cause']}), {time}.", 2)
     yield TextLine(f"What to do: {(root or finding)['advice']}", 2, "advice")
     if finding["muted"]:
@@ -155,11 +155,12 @@ def _measure(value: float | None) -> str:
 
 def _step(status: Mapping[str, Any]) -> Iterator[TextLine]:
     yield TextLine("The step as a whole", 0, "title")
-    yield TextLine(f"Would more consumers have helped? {status['advice']} ({status['limit']})", 1, "advice")
-    if status["backlog_end"] is None and status["in_rate"] is None:
+    yield TextLine(f"Would more consumers have helped? {status['advice']} ({status['bottleneck']})", 1, "advice")
+    if status["backlog_end"] is None and status["produced_messages_per_second"] is None:
         yield TextLine("Its backlog and rates are unknown.", 1)
         return
     unknown = f", unknown for {count(status['unknown_queues'], 'queue')}" if status["unknown_queues"] else ""
     backlog = f"Backlog {number_text(status['backlog_start'])} → {number_text(status['backlog_end'])}{unknown}"
-    in_rate, out_rate = rate_text(status["in_rate"]), rate_text(status["out_rate"])
-    yield TextLine(f"{backlog}. Messages per second: {in_rate} produced, {out_rate} consumed.", 1)
+    produced = rate_text(status["produced_messages_per_second"])
+    consumed = rate_text(status["consumed_messages_per_second"])
+    yield TextLine(f"{backlog}. Messages per second: {produced} produced, {consumed} consumed.", 1)

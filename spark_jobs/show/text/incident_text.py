@@ -34,15 +34,15 @@ def incident_lines(incident: Incident) -> Iterator[TextLine]:
     yield from (TextLine(command, 1) for command in incident.commands)
     yield TextLine("", 0)
     yield TextLine("Where", 0, "title")
-    yield TextLine(_named("Group", incident.groups), 1)
+    yield TextLine(_named("Group", incident.consumer_groups), 1)
     if incident.teams:
         yield TextLine(_named("Team", incident.teams), 1)
     if incident.topics:
         yield TextLine(_named("Topic", incident.topics), 1)
     if incident.queues:
         yield TextLine(f"{count(len(incident.queues), 'queue')}: {queues_by_topic(incident.queues)}", 1)
-    if incident.members:
-        yield TextLine(_named("Consumer", incident.members), 1)
+    if incident.client_ids:
+        yield TextLine(_named("Consumer", incident.client_ids), 1)
     yield from (TextLine(text, 1) for text in cost_texts(incident))
     yield from _parts("Findings of the cause", incident.roots)
     yield from _parts("Consequences", incident.consequences)
@@ -80,7 +80,7 @@ def attention(incident: Incident) -> tuple[int, int, bool, bool, int, int]:
         place,
         incident.resolved_at is None,
         incident.rule == offset_beyond_end.NAME,
-        incident.piled_up or 0,
+        incident.peak_backlog_messages or 0,
         incident.opened_at,
     )
 
@@ -99,7 +99,11 @@ def state_text(incident: Incident, written: Callable[[datetime], str] = format_u
         else f"{opened} – {written(from_micros(incident.resolved_at))}"
     )
     time += f", {deletion}" if (deletion := deletion_text(incident.resolution)) else ""
-    cost = "" if incident.piled_up is None else f", {count(incident.piled_up, 'message')} piled up"
+    cost = (
+        ""
+        if incident.peak_backlog_messages is None
+        else f", {count(incident.peak_backlog_messages, 'message')} piled up"
+    )
     return f"{time}{cost}"
 
 
@@ -131,7 +135,7 @@ def time_text(incident: Incident, written: Callable[[datetime], str] = format_ut
     if incident.resolved_at is None:
         return f"Open since {opened}: it was last seen at {last_seen} ({lasted}), and nothing is known after that."
     if kind := _DELETED.get(incident.resolution or ""):
-        names = incident.groups if incident.resolution == DELETED else incident.topics
+        names = incident.consumer_groups if incident.resolution == DELETED else incident.topics
         last = f"the {kind}" if len(names) == 1 else f"the last of its {kind}s"
         deleted = f"{last} was deleted at {written(from_micros(incident.resolved_at))}: no broker listed it any more"
         return f"From {opened} to {last_seen} ({lasted}); {deleted}."
@@ -144,11 +148,11 @@ def time_text(incident: Incident, written: Callable[[datetime], str] = format_ut
 
 def cost_texts(incident: Incident) -> Iterator[str]:
     """Sentences: messages piled up, and queue-minutes without owner; none for an unknown or zero cost."""
-    if incident.piled_up is not None:
-        messages = count(incident.piled_up, "message")
+    if incident.peak_backlog_messages is not None:
+        messages = count(incident.peak_backlog_messages, "message")
         yield f"At least {messages} piled up." if incident.backlog_is_minimum else f"{messages} piled up."
-    if incident.unowned_queue_minutes:
-        yield f"Queues had no owner for {incident.unowned_queue_minutes:,.1f} queue-minutes in total."
+    if incident.unassigned_queue_minutes:
+        yield f"Queues had no owner for {incident.unassigned_queue_minutes:,.1f} queue-minutes in total."
 
 
 def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:
@@ -164,11 +168,11 @@ def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:
         about = f": {about}" if about else ""
         yield TextLine(f"{part.severity} {part.rule} ({part.cause}) in {place}{about}", 1, part.severity)
         finding_count = count(sum(len(member.finding_ids) for member in alike), "finding")
-        start, end = min(member.start for member in alike), max(member.end for member in alike)
+        start, end = min(member.started_at for member in alike), max(member.ended_at for member in alike)
         yield TextLine(f"From {_times(start, end)}, {finding_count}.", 2)
-        if len(part.causes) > 1:
-            yield TextLine("; ".join(f"{cause} from {_times(start, end)}" for cause, start, end in part.causes), 2)
-        for party in part.parties:
+        if len(part.cause_spans) > 1:
+            yield TextLine("; ".join(f"{cause} from {_times(start, end)}" for cause, start, end in part.cause_spans), 2)
+        for party in part.conflicting_values:
             yield TextLine(party_text(*party, _NAMED), 2)
     if left_out := sum(map(len, alike_parts[_NAMED:])):
         yield TextLine(f"… and {left_out} more.", 1)
@@ -195,7 +199,11 @@ def _are_alike(before: IncidentPart, after: IncidentPart) -> bool:
     are_of_groups = all(part.topic is None and not part.names_more for part in (before, after))
     are_of_groups &= before.consumer_group != after.consumer_group
     are_same = (before.severity, before.rule, before.cause) == (after.severity, after.rule, after.cause)
-    return are_of_groups and are_same and max(abs(before.start - after.start), abs(before.end - after.end)) < _APART
+    return (
+        are_of_groups
+        and are_same
+        and max(abs(before.started_at - after.started_at), abs(before.ended_at - after.ended_at)) < _APART
+    )
 
 
 def _named(kind: str, names: tuple[str, ...]) -> str:

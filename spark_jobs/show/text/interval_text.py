@@ -58,7 +58,7 @@ def _bounds(view: IntervalExplanation) -> tuple[str, str]:
 
 
 def _began(began: IntervalStart) -> str:
-    if began.trigger == Trigger.FIRST_OBSERVATION:
+    if began.trigger_type == Trigger.FIRST_OBSERVATION:
         return "This is the first interval that was recorded, so its trigger is unknown."
     if not began.known:
         return "Its trigger is unknown: the interval began before this step."
@@ -78,9 +78,9 @@ def _moved(began: IntervalStart) -> str:
     if not began.queues_moved:
         return "No queue changed owner."
     changed = f"{began.queues_moved:,} of {count(began.queues_moved + began.queues_preserved, 'queue')} changed owner"
-    if began.least_moves == began.queues_moved:
+    if began.minimum_moves == began.queues_moved:
         return f"{changed}, the minimum for this allocation."
-    return f"{changed}; {began.least_moves or 0:,} would have been enough for this allocation."
+    return f"{changed}; {began.minimum_moves or 0:,} would have been enough for this allocation."
 
 
 def _members(view: IntervalExplanation) -> Iterator[TextLine]:

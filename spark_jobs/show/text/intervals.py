@@ -98,12 +98,14 @@ def _snapshot_gap(topic_intervals: Sequence[Row], row: Row) -> tuple[datetime, d
 
 def _began(row: Row) -> IntervalStart:
     triggers = [
-        TRIGGERS[trigger["trigger"]].format(trigger["subject"])
+        TRIGGERS[trigger["trigger_type"]].format(trigger["subject"])
         for trigger in row["triggers"] or ()
-        if trigger["trigger"] in TRIGGERS
+        if trigger["trigger_type"] in TRIGGERS
     ]
-    counts = {name: row[name] for name in ("queues_moved", "queues_preserved", "least_moves")}
-    return IntervalStart(known=row["triggers"] is not None, trigger=row["trigger"], triggers=triggers, **counts)
+    counts = {name: row[name] for name in ("queues_moved", "queues_preserved", "minimum_moves")}
+    return IntervalStart(
+        known=row["triggers"] is not None, trigger_type=row["trigger_type"], triggers=triggers, **counts
+    )
 
 
 def _members(row: Row, owned: Sequence[Row], progress: Mapping[_Key, Row]) -> list[MemberShare]:

@@ -14,6 +14,7 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from schemas import Table
+from schemas.differences import as_stored
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.errors import PublishError, WarehouseError
 from spark_jobs.store.arrow_types import arrow_schema, delta_schema
@@ -56,13 +57,17 @@ class DeltaTables:
     ) -> pa.Table:
         """See `StoredTables.read`."""
         opened = self.open(table, version)
+        known = as_stored(self.columns(opened), table)
         stored = {field.name for field in opened.schema().fields}
+        in_table = dict(zip(table.schema.names, known.schema.names, strict=True))
         # A version from before an upgrade has null in the columns that came by it.
-        names = ", ".join(f'"{name}"' if name in stored else f'NULL AS "{name}"' for name in columns)
-        condition = " AND ".join(["true", *map(_sql, conditions)])
+        names = ", ".join(f'"{name}"' if name in stored else f'NULL AS "{name}"' for name in map(in_table.get, columns))
+        filters = (condition._replace(column=in_table[condition.column]) for condition in conditions)
+        condition = " AND ".join(["true", *map(_sql, filters)])
         rows = self.query(f"SELECT {names} FROM {table.name} WHERE {condition}", {table: opened})
         # DataFusion gives views of texts, which Arrow's functions do not take.
-        return rows.cast(pa.schema([arrow_schema(table).field(name).with_nullable(True) for name in columns]))
+        rows = rows.cast(pa.schema([arrow_schema(known).field(in_table[name]).with_nullable(True) for name in columns]))
+        return rows if known is table else _renamed(rows, arrow_schema(table), columns)
 
     def query(self, sql: str, opened: Mapping[Table, DeltaTable]) -> pa.Table:
         """Return what DataFusion answers about these tables; raises `WarehouseError` where one cannot be read."""
@@ -145,6 +150,16 @@ class DeltaTables:
         causes = _COLOUR.sub("", str(error)).replace("↳", ":").split() or [type(error).__name__]
         reason = " ".join(causes).replace(" :", ":")[:_LONGEST_ERROR]
         return WarehouseError(f"the table {self.location.location}/{table.name} cannot be {done}: {reason}")
+
+
+def _renamed(rows: pa.Table, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
+    """The columns under the names of the schema, those inside structs too."""
+    types = [schema.field(name).type for name in columns]
+    arrays = [
+        pa.chunked_array([chunk.view(type) for chunk in column.chunks], type)
+        for type, column in zip(types, rows.columns, strict=True)
+    ]
+    return pa.table(arrays, names=[*columns])
 
 
 def is_reached(location: Location) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from spark_jobs.domain.incidents.values import PublishedFinding
-from spark_jobs.domain.model.finding import Counts, Evidence, Finding, Party, QueueEvidence
+from spark_jobs.domain.model.finding import ConflictingValue, Counts, Evidence, Finding, QueueEvidence
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.store.read.stored import distinct_values, parted
 
@@ -59,8 +59,8 @@ def _measure(*pair: Any) -> tuple[Any, ...]:
     return pair
 
 
-def _party(name: str, client_ids: Sequence[str] | None) -> Party:
-    return Party(name, None if client_ids is None else tuple(client_ids))
+def _party(name: str, client_ids: Sequence[str] | None) -> ConflictingValue:
+    return ConflictingValue(name, None if client_ids is None else tuple(client_ids))
 
 
 #: How the fields of the evidence are read that are not plain.
@@ -71,5 +71,5 @@ _FIELDS: Mapping[str, Callable[[Any], list[Any]]] = {
     "if_deduplicated": partial(_structs, Counts, Counts._fields),
     "if_unique": partial(_structs, Counts, Counts._fields),
     "measures": partial(_lists, _measure, ("name", "value")),
-    "parties": partial(_lists, _party, Party._fields),
+    "conflicting_values": partial(_lists, _party, ConflictingValue._fields),
 }

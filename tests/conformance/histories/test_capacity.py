@@ -177,7 +177,7 @@ def status() -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("name", GROUPS)
 def test_what_limited_the_group_while_its_backlog_grew(status: dict[str, dict[str, Any]], name: str) -> None:
     _, limit, advice = GROUPS[name]
-    assert (status[name]["limit"], status[name]["advice"]) == (limit, advice)
+    assert (status[name]["bottleneck"], status[name]["advice"]) == (limit, advice)
 
 
 def test_whether_more_members_help_is_null_only_where_it_is_unknown(status: dict[str, dict[str, Any]]) -> None:

@@ -66,7 +66,7 @@ def test_each_rule_fires_where_it_must_and_nowhere_else(audited: Audited) -> Non
     found = set()
     for row in audited.findings[CLUSTER]:
         if row["rule"] in RULES:
-            times = (str(seconds(row[name])) for name in ("start", "end"))
+            times = (str(seconds(row[name])) for name in ("started_at", "ended_at"))
             queues = ",".join(str(queue["queue_id"]) for queue in row["evidence"]["queues"]) or "-"
             found.add((row["consumer_group"], row["rule"], row["cause"], *times, queues))
             subject = f"b:{queues.replace(',', '-')}" if row["rule"] == "ALLOCATION_DRIFT" else "c1"

@@ -44,7 +44,7 @@ def intervals(step: Step) -> list[tuple[datetime, datetime, str, str | None]]:
 
 
 def findings(step: Step) -> list[tuple[str, datetime, datetime]]:
-    return [(row["rule"], row["start"], row["end"]) for row in step.get(FINDINGS.name, ())]
+    return [(row["rule"], row["started_at"], row["ended_at"]) for row in step.get(FINDINGS.name, ())]
 
 
 def deleted_at(step: Step) -> datetime | None:

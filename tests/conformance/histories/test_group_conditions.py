@@ -233,7 +233,7 @@ def snapshots() -> Rows:
 
 def test_each_fires_where_it_must_and_nowhere_else(audited: Audited) -> None:
     found = list(filter(_is_meant, audited.findings[CLUSTER]))
-    columns = ("consumer_group", "topic", "rule", "severity", "cause", "start", "end")
+    columns = ("consumer_group", "topic", "rule", "severity", "cause", "started_at", "ended_at")
     assert sorted(line(finding, *columns) for finding in found) == sorted(cells(EXPECTED))
     evidence = {finding["consumer_group"]: finding["evidence"] for finding in found if finding["rule"] in RULES}
     # A twin is named once; and those that began the split are named, not who changed in it.
@@ -275,7 +275,7 @@ def _is_meant(finding: dict[str, Any]) -> bool:
 
 
 def _parties(evidence: dict[str, Any]) -> dict[str, list[str] | None]:
-    return {party["name"]: party["client_ids"] for party in evidence["parties"]}
+    return {party["name"]: party["client_ids"] for party in evidence["conflicting_values"]}
 
 
 def _measures(evidence: dict[str, Any]) -> dict[str, float | None]:

@@ -114,7 +114,7 @@ def found(
     """Start, end, severity, subject of the rule's findings."""
     told = (finding for step in steps(rows, interval, days, hours).values() for finding in step.get(FINDINGS.name, ()))
     return [
-        (finding["start"], finding["end"], finding["severity"], finding["subject"])
+        (finding["started_at"], finding["ended_at"], finding["severity"], finding["subject"])
         for finding in told
         if finding["rule"] == rule
     ]

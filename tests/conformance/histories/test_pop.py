@@ -224,7 +224,7 @@ def test_shared_queues_count_as_owned_once(found: Published) -> None:
         "share-0": (None, None, None),
     }
     (status,) = (row for row in found[GROUP_STATUS] if row["consumer_group"] == "share-1")
-    assert [status[name] for name in ("owned_once", "owned_twice", "owned_never")] == [4, 0, 0]
+    assert [status[name] for name in ("queues_with_one_owner", "double_owned_queues", "unassigned_queues")] == [4, 0, 0]
     causes = {row["double_owned_cause"] for row in found[ALLOCATIONS] if row["consumer_group"] == "one-pulls"}
     assert causes == {"POP_SHARED", "MIXED_STRATEGIES", None}
 
@@ -240,7 +240,7 @@ def test_cures_of_twins_that_pop(found: Published) -> None:
 
 def test_a_further_member_helps_where_queues_are_popped(found: Published) -> None:
     (status,) = (row for row in found[GROUP_STATUS] if row["consumer_group"] == "slow")
-    assert (status["limit"], status["more_members_help"]) == ("POP_MEMBERS", True)
+    assert (status["bottleneck"], status["more_members_help"]) == ("POP_MEMBERS", True)
     assert status["advice"] == (
         "Yes, any number more, if what the listener calls (a database, for example) can handle it: 6 members popped "
         "from 4 queues, and 3,000 messages piled up in 1 queue. How large the backlog would "

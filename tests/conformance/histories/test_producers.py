@@ -41,5 +41,5 @@ def test_a_broker_that_can_be_written_to_and_gets_nothing_while_the_other_does(
         [("WARN", "BROKER_WITHOUT_MESSAGES", "t", "z:0-1")] if found else []
     )
     for row in told:
-        assert (row["start"], row["end"]) == (at(0).replace(tzinfo=None), at(640).replace(tzinfo=None))
+        assert (row["started_at"], row["ended_at"]) == (at(0).replace(tzinfo=None), at(640).replace(tzinfo=None))
         assert row["evidence"]["measures"] == [{"name": "mean", "value": 580.0}]

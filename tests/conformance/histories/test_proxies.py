@@ -73,7 +73,7 @@ def found() -> Published:
 
 def test_who_is_offline_when_and_who_never(found: Published) -> None:
     said = {
-        line(row, "consumer_group", "rule", "severity", "cause", "start", "end")
+        line(row, "consumer_group", "rule", "severity", "cause", "started_at", "ended_at")
         for row in found[FINDINGS]
         if row["rule"] in ("MEMBERS_UNSEEN", "GROUP_OFFLINE", "UNASSIGNED_QUEUE") or row["severity"] != "INFO"
     }
@@ -101,7 +101,7 @@ def test_a_queue_more_is_another_interval_as_it_is_measured_too(found: Published
 
 def test_what_a_group_has_to_do_is_known_and_by_whom_it_is_done_is_not(found: Published) -> None:
     (status,) = (row for row in found[GROUP_STATUS] if row["consumer_group"] == "remoting")
-    names = ("worst_severity", "members", "queues", "backlog_end", "limit", "more_members_help")
+    names = ("worst_severity", "member_count", "queue_count", "backlog_end", "bottleneck", "more_members_help")
     assert [status[name] for name in names] == ["INFO", None, None, 10, "NO_BACKLOG", False]
     told = "No: the members kept up, though the owners of the queues are not known."
     assert status["advice"] == told
@@ -122,6 +122,6 @@ def test_where_nobody_says_who_consumes_it_is_unknown_whether_more_members_help(
 def test_a_backlog_that_no_offset_tells_is_unknown(found: Published) -> None:
     """600 messages came in, and nobody can say whether they wait."""
     (status,) = (row for row in found[GROUP_STATUS] if row["consumer_group"] == "grpc")
-    names = ("backlog_end", "unknown_queues", "limit", "more_members_help")
+    names = ("backlog_end", "unknown_queues", "bottleneck", "more_members_help")
     assert [status[name] for name in names] == [None, 1, "UNKNOWN_BACKLOG", None]
     assert status["advice"] == ("Unknown: the backlog of 1 queue is not known.")

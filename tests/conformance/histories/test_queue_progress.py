@@ -127,7 +127,7 @@ def snapshots() -> Iterator[tuple[Table, dict[str, Any]]]:
 
 def test_rules_fire_where_they_should_and_nowhere_else(audited: Audited) -> None:
     found = {
-        line(row, "consumer_group", "rule", "severity", "cause", "start", "end")
+        line(row, "consumer_group", "rule", "severity", "cause", "started_at", "ended_at")
         for row in audited.findings[CLUSTER]
         if row["rule"] in RULES
     }

@@ -65,7 +65,10 @@ def test_of_a_broker_that_revives_nothing_more_only_that_is_said() -> None:
         names = ("consumer_group", "rule", "severity", "topic", "subject", "cause")
         said = (BROKERS, "POP_REVIVE_STUCK", "ERROR", REVIVE, "b:0", "REVIVE_STANDS")
         assert tuple(finding[name] for name in names) == said
-        assert (finding["start"], finding["end"]) == (at(start).replace(tzinfo=None), at(end).replace(tzinfo=None))
+        assert (finding["started_at"], finding["ended_at"]) == (
+            at(start).replace(tzinfo=None),
+            at(end).replace(tzinfo=None),
+        )
     assert first["evidence"]["backlog_end"] == 2906  # the last reading counts no more: 88 × 33 + 2 at 2960 s
 
 

@@ -77,7 +77,7 @@ def tables() -> dict[Table, list[dict[str, Any]]]:
 
 def test_each_is_found_since_it_began(tables: dict[Table, list[dict[str, Any]]]) -> None:
     found = sorted(
-        line(row, "consumer_group", "rule", "cause", "start", "end")
+        line(row, "consumer_group", "rule", "cause", "started_at", "ended_at")
         for row in tables[FINDINGS]
         if row["rule"].startswith("CONSUMER_")
     )

@@ -127,7 +127,7 @@ def found() -> Published:
 
 def test_a_queue_that_higher_priorities_keep_waiting_is_no_error(found: Published) -> None:
     told = {
-        line(row, "consumer_group", "rule", "severity", "cause", "subject", "start")
+        line(row, "consumer_group", "rule", "severity", "cause", "subject", "started_at")
         for row in found[FINDINGS]
         if row["rule"] in ("CONSUMER_STALLED", "CONSUMER_STOPPED")
     }

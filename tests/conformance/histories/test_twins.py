@@ -50,7 +50,10 @@ def test_they_are_one_finding_with_what_they_cost(audited: Audited) -> None:
     assert findings.pop("UNOBSERVED")["severity"] == "INFO"
     assert set(findings) == {"DUPLICATE_CLIENT_ID", "UNASSIGNED_QUEUE", "DOUBLE_OWNED_QUEUE"}
     for finding in findings.values():
-        assert (finding["start"], finding["end"]) == (at(100).replace(tzinfo=None), at(400).replace(tzinfo=None))
+        assert (finding["started_at"], finding["ended_at"]) == (
+            at(100).replace(tzinfo=None),
+            at(400).replace(tzinfo=None),
+        )
     assert findings["DUPLICATE_CLIENT_ID"]["subject"] == "c1"
     assert findings["DOUBLE_OWNED_QUEUE"]["subject"] == "b:0-2"
     unassigned = findings["UNASSIGNED_QUEUE"]
@@ -92,7 +95,7 @@ def test_rebalances_because_connections_of_one_client_come_and_go_follow_from_th
     by_rule = {row["rule"]: row for row in found}
     duplicate, storm = by_rule["DUPLICATE_CLIENT_ID"], by_rule["REBALANCE_STORM"]
     began, ended = at(120).replace(tzinfo=None), at(240).replace(tzinfo=None)
-    assert (duplicate["start"], duplicate["end"], duplicate["severity"]) == (began, ended, "INFO")
-    assert (storm["start"], storm["end"]) == (began, ended)
+    assert (duplicate["started_at"], duplicate["ended_at"], duplicate["severity"]) == (began, ended, "INFO")
+    assert (storm["started_at"], storm["ended_at"]) == (began, ended)
     assert storm["evidence"]["client_ids"] == ["c1"]
     assert storm["root_finding_id"] == duplicate["finding_id"]

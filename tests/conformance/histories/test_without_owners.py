@@ -163,7 +163,7 @@ def test_a_group_without_owners_has_its_progress(found: Published, name: str) ->
 def test_a_stuck_queue_is_found_and_no_owner_is_named(found: Published, name: str) -> None:
     (finding,) = (row for row in found[FINDINGS][name] if row["severity"] != "INFO")
     assert (finding["rule"], finding["severity"], finding["subject"]) == ("CONSUMER_STALLED", "ERROR", "b:1")
-    assert (finding["start"], finding["end"]) == (at(0).replace(tzinfo=None), at(640).replace(tzinfo=None))
+    assert (finding["started_at"], finding["ended_at"]) == (at(0).replace(tzinfo=None), at(640).replace(tzinfo=None))
     assert (finding["evidence"]["client_ids"], finding["evidence"]["backlog_end"]) == ([], 680)
 
 
@@ -187,8 +187,8 @@ def test_where_nothing_is_known_to_wait_nothing_is_found(found: Published, name:
 @pytest.mark.parametrize("name", CAPACITY)
 def test_what_can_be_said_of_capacity(found: Published, name: str) -> None:
     (status,) = found[GROUP_STATUS][name]
-    assert (status["limit"], status["advice"]) == CAPACITY[name]
-    assert (status["members"], status["owned_never"]) == (2 if name == "broadcasts" else None, None)
+    assert (status["bottleneck"], status["advice"]) == CAPACITY[name]
+    assert (status["member_count"], status["unassigned_queues"]) == (2 if name == "broadcasts" else None, None)
 
 
 def test_what_a_stuck_queue_adds_is_its_unknown_owners_and_not_nobodys(found: Published) -> None:

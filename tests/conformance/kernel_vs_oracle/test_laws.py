@@ -100,7 +100,7 @@ def check_findings(recording: Recording) -> None:
     for judged_step in judged(recording, history_of(recording.group)):
         window = judged_step.step.window
         assert len({found.finding_id for found in judged_step.findings}) == len(judged_step.findings)
-        assert all(window.start <= found.start < found.end <= window.end for found in judged_step.findings)
+        assert all(window.start <= found.started_at < found.ended_at <= window.end for found in judged_step.findings)
         if judged_step.status:
             assert judged_step.status.finding_count == len(judged_step.findings)
             ranks = [SEVERITIES.index(found.severity) for found in judged_step.findings]

@@ -103,7 +103,7 @@ def identity(finding: dict[str, Any]) -> tuple[str, ...]:
 
 
 def test_who_is_offline_when_who_never_and_who_fails(audited: Rows) -> None:
-    found = {identity(one): (seconds(one["start"]), seconds(one["end"])) for one in audited[FINDINGS]}
+    found = {identity(one): (seconds(one["started_at"]), seconds(one["ended_at"])) for one in audited[FINDINGS]}
     assert len(found) == len(audited[FINDINGS])
     assert sorted(found) == sorted(tuple(line[:6]) for line in lines(FOUND))
     for *key, start, end in lines(FOUND):
@@ -138,7 +138,7 @@ def test_what_waits_for_a_group_is_known_or_said_to_be_unknown(audited: Rows) ->
     assert len(found) == len(lines(STATUS))
     for group, backlog, helps, limit in lines(STATUS):
         row = found[group]
-        assert (str(row["more_members_help"]), row["limit"]) == (helps, limit), group
+        assert (str(row["more_members_help"]), row["bottleneck"]) == (helps, limit), group
         if backlog == "few":
             assert row["backlog_end"] < 50
         else:

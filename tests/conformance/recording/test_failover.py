@@ -52,7 +52,7 @@ def test_offsets_that_go_back_when_a_master_returns_are_no_reset(tmp_path: Path,
     tables = audited(tmp_path, stops=stops)
     (found,) = (row for row in tables[FINDINGS] if row["rule"] != "UNOBSERVED")
     assert (found["rule"], found["cause"], found["subject"]) == ("OFFSET_REWOUND", cause, "broker-b:0-3")
-    assert found["start"].isoformat() == "2026-11-23T02:22:55.151000"
+    assert found["started_at"].isoformat() == "2026-11-23T02:22:55.151000"
     measures = {one["name"]: one["value"] for one in found["evidence"]["measures"]}
     # 28, 29, 30 and 30.
     assert measures == {"rewinds": 1, "rewound": 30, "rewound_max": 30, "rewound_in_all": 117}
@@ -78,7 +78,7 @@ def test_a_real_master_that_stops_and_returns(tmp_path: Path) -> None:
     found = [row for row in findings if row["rule"] == "OFFSET_REWOUND"]
     measures = [{one["name"]: one["value"] for one in row["evidence"]["measures"]} for row in found]
     told = [
-        (row["subject"], row["cause"], f"{row['start']:%H:%M:%S.%f}", most["rewound_max"])
+        (row["subject"], row["cause"], f"{row['started_at']:%H:%M:%S.%f}", most["rewound_max"])
         for row, most in zip(found, measures, strict=True)
     ]
     assert told == [

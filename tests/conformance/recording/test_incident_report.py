@@ -43,6 +43,6 @@ def test_the_twins_are_told_in_words(section: dict[str, Any]) -> None:
     assert same_time(end, moment(resolved))
     assert twins["opened"] == clock(from_micros(start))
     (cost,) = twins["costs"]
-    assert (cost["name"], cost["piled_up"]) == ("payment-service", "6,123")
+    assert (cost["name"], cost["peak_backlog_messages"]) == ("payment-service", "6,123")
     assert cost["unowned"] == pytest.approx(4 * 620 / 60, rel=0.02)
     assert "No consumer of payment-service owns payments broker-a:4-7" in cost["conditions"]

@@ -76,7 +76,7 @@ def same_time(one: int | None, other: int | None) -> bool:
 
 
 def what(one: Incident) -> tuple[str, str, int, tuple[str, ...]]:
-    return one.rule, one.severity, len(one.consequences), one.groups
+    return one.rule, one.severity, len(one.consequences), one.consumer_groups
 
 
 @pytest.fixture(scope="module")
@@ -110,8 +110,12 @@ def test_whatever_the_steps_are_the_incidents_are_the_same(step_seconds: int, ru
         assert (*what(one), one.causes, one.headline) == (*what(other), other.causes, other.headline)
         assert times(one) == times(other)
         is_minimum = one.backlog_is_minimum or other.backlog_is_minimum
-        assert one.piled_up == other.piled_up or is_minimum or (step_seconds, one.groups) == (300, ("tick-service",))
-        assert one.unowned_queue_minutes == pytest.approx(other.unowned_queue_minutes)
+        assert (
+            one.peak_backlog_messages == other.peak_backlog_messages
+            or is_minimum
+            or (step_seconds, one.consumer_groups) == (300, ("tick-service",))
+        )
+        assert one.unassigned_queue_minutes == pytest.approx(other.unassigned_queue_minutes)
 
 
 #: A recording, and by how many seconds before a full hour steps of five minutes begin: where a condition begins or ends
@@ -133,9 +137,9 @@ def test_wherever_the_steps_begin_incidents_have_the_same_times(recording: Path,
     of_hour = sorted_incidents(audited(3600, [hour], recording=recording), 3600)
     of_steps = sorted_incidents(audited(300, [shifted], recording=recording), 300)
     for one, other in zip(of_hour, of_steps, strict=True):
-        assert (one.rule, one.groups, one.causes, one.severity) == (
+        assert (one.rule, one.consumer_groups, one.causes, one.severity) == (
             other.rule,
-            other.groups,
+            other.consumer_groups,
             other.causes,
             other.severity,
         )
@@ -156,7 +160,9 @@ def hour_of(recording: Path) -> Interval:
 
 
 def sorted_incidents(published: Published, step_seconds: int) -> list[Incident]:
-    return sorted(folded(published, step_seconds), key=lambda one: (one.rule, one.groups, one.causes, one.opened_at))
+    return sorted(
+        folded(published, step_seconds), key=lambda one: (one.rule, one.consumer_groups, one.causes, one.opened_at)
+    )
 
 
 def times(one: Incident) -> tuple[int, int | None, int | None]:

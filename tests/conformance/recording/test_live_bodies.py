@@ -131,7 +131,7 @@ def test_what_is_wrong_is_found_and_nothing_else(recording: str) -> None:
 @pytest.mark.parametrize("recording", CADENCES)
 def test_who_was_called_and_what_came_of_it(recording: str) -> None:
     calls = [row for row in recorded(recording)[CAPTURE_CALLS] if row["request"] == "connection"]
-    seen = {(row["called"].partition(" ")[0], row["subject"], row["fate"]) for row in calls}
+    seen = {(row["called"].partition(" ")[0], row["subject"], row["outcome"]) for row in calls}
     assert {one for one in seen if not one[1].startswith("CID_")} == set(of(CALLED, recording))
 
 
@@ -157,7 +157,7 @@ def test_members_own_what_they_say_that_they_own(recording: str, topic: str, fir
 def test_a_ghost_is_named_with_its_connections_and_queues() -> None:
     """It is first asked 3.8 s after it is gone; each broker has a connection of its own."""
     (ghost,) = [row for row in audited(GHOST)[FINDINGS] if row["rule"] == "GHOST_MEMBER"]
-    assert timedelta() < ghost["start"] - GONE < timedelta(seconds=2 * CADENCES[GHOST])
+    assert timedelta() < ghost["started_at"] - GONE < timedelta(seconds=2 * CADENCES[GHOST])
     evidence = ghost["evidence"]
     assert (ghost["subject"], evidence["client_ids"]) == ("10.9.9.1@1", ["10.9.9.1@1"])
     versions = {(one["client_id"], one["language"], one["version"]) for one in evidence["connections"]}
@@ -172,4 +172,4 @@ def test_a_ghost_is_named_with_its_connections_and_queues() -> None:
     said = [row for row in recorded(GHOST)[CLIENT_SNAPSHOTS] if row["consumer_group"] == "ghost-service"]
     gone = [row["captured_at"] for row in said if row["in_group"] is False]
     assert {row["client_id"] for row in said if row["in_group"] is False} == {"10.9.9.1@1"}
-    assert min(gone).replace(tzinfo=None) == ghost["start"]
+    assert min(gone).replace(tzinfo=None) == ghost["started_at"]

@@ -58,7 +58,7 @@ def test_the_group_that_is_late_gets_more_again_than_it_consumes(audited: dict[T
         ("late-service", "POP_REDELIVERING", "ERROR", "NOT_ACKNOWLEDGED", "late-topic", "broker-a:0, broker-b:0")
     ]
     (finding,) = found
-    assert round((finding["end"] - finding["start"]).total_seconds()) == 170
+    assert round((finding["ended_at"] - finding["started_at"]).total_seconds()) == 170
     assert {one["name"]: one["value"] for one in finding["evidence"]["measures"]} == {
         "consumed": 189.0 - 28.0,
         "redelivered": 221.0 - 8.0 + 141.0 - 8.0,

@@ -247,7 +247,7 @@ def test_incidents_and_sql_say_how_long_queues_had_no_owner(recording: AuditedRe
     told: dict[str, float] = defaultdict(float)
     for incident in incidents_and_unknown(recording.tables, IncidentQuery()).incidents:
         for cost in incident.costs:
-            told[cost.consumer_group] += cost.unowned_queue_minutes
+            told[cost.consumer_group] += cost.unassigned_queue_minutes
     database = duckdb.connect()
     for table in (ALLOCATIONS, QUEUE_PROGRESS):
         database.register(table.name, arrow_table(table, recording.published[table]))
@@ -288,7 +288,7 @@ def test_incidents_findings_report_and_the_capacity_sentence_say_what_piled_up(r
         for incident in incidents_and_unknown(recording.tables, IncidentQuery()).incidents
         for cost in incident.costs
     ]
-    told = {(cost.consumer_group, cost.piled_up) for cost in costs}
+    told = {(cost.consumer_group, cost.peak_backlog_messages) for cost in costs}
     found = {(row["consumer_group"], row["evidence"]["backlog_max"]) for row in recording.published[FINDINGS]}
     page = report(recording.tables, ReportRequest(recording.hour), lambda _: None)
     in_report = dict(_fleet_cells(page, "piled up at most"))

@@ -141,7 +141,7 @@ def test_a_closed_gate_fails_its_task_once_and_says_why(
     assert says in backfilled.log(THIRD, "audit")
     rejected = audited.read(spark, AUDIT_RUNS).where("outcome = 'rejected'").collect()
     assert len(rejected) == 1
-    assert audited.read(spark, FINDINGS).where("start >= '2026-03-01 12:00:00'").count() == 0
+    assert audited.read(spark, FINDINGS).where("started_at >= '2026-03-01 12:00:00'").count() == 0
 
 
 def test_the_hour_that_has_just_ended_waits_and_takes_no_worker(backfilled: RunningAirflow) -> None:

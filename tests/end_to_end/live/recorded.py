@@ -43,7 +43,7 @@ class Recorded(NamedTuple):
     def times(self, fate: str, called: str) -> list[datetime]:
         """When calls to the broker ended so."""
         calls = self.rows(CAPTURE_CALLS)
-        return sorted(row["captured_at"] for row in calls if (row["fate"], row["called"]) == (fate, called))
+        return sorted(row["captured_at"] for row in calls if (row["outcome"], row["called"]) == (fate, called))
 
     def check_whole(self) -> None:
         """Every line was written whole, and tells of nothing twice."""
@@ -78,8 +78,12 @@ class Recorded(NamedTuple):
     def gaps(self, cadence: int, group: str) -> list[Gap]:
         """What UNOBSERVED says of the middle of the recording: times of 20 s and more."""
         return [
-            Gap(finding["start"], finding["end"], tuple(party["name"] for party in finding["evidence"]["parties"]))
-            for finding in sorted(self.audited(cadence)[FINDINGS], key=lambda finding: finding["start"])
+            Gap(
+                finding["started_at"],
+                finding["ended_at"],
+                tuple(party["name"] for party in finding["evidence"]["conflicting_values"]),
+            )
+            for finding in sorted(self.audited(cadence)[FINDINGS], key=lambda finding: finding["started_at"])
             if (finding["consumer_group"], finding["rule"], finding["severity"]) == (group, "UNOBSERVED", "WARN")
         ]
 

@@ -86,9 +86,9 @@ def test_a_deleted_group_is_offline_until_then_and_nobody_misses_it(deleted: Del
     assert deleted.began <= since <= deleted.ended + LATE
     assert deleted.status(GROUP)["deleted_at"] == since
     (offline,) = [row for row in deleted.findings(GROUP) if row["rule"] == "GROUP_OFFLINE"]
-    assert deleted.killed <= offline["start"] <= deleted.killed + LATE
-    assert offline["end"] == since
-    assert max(row["end"] for row in deleted.findings(GROUP)) == since
+    assert deleted.killed <= offline["started_at"] <= deleted.killed + LATE
+    assert offline["ended_at"] == since
+    assert max(row["ended_at"] for row in deleted.findings(GROUP)) == since
 
 
 def test_a_deleted_topic_is_no_broker_that_left_and_nobody_misses_it(deleted: Deleted) -> None:
@@ -97,9 +97,9 @@ def test_a_deleted_topic_is_no_broker_that_left_and_nobody_misses_it(deleted: De
     assert deleted.began <= since <= deleted.ended + LATE
     assert deleted.status(STAYS)["deleted_topics"] == [{"topic": TOPIC, "deleted_at": since.replace(tzinfo=None)}]
     assert deleted.status(STAYS)["deleted_at"] is None
-    after = [row for row in deleted.findings(STAYS) if row["end"] > since]
+    after = [row for row in deleted.findings(STAYS) if row["ended_at"] > since]
     assert not [row for row in after if row["topic"] == TOPIC]
     # The recording ends, and its one thread is busy with what it had fetched.
     assert {row["rule"] for row in after} <= {"UNOBSERVED", "SLOW_LISTENER"}
-    missing = {party["name"] for row in after for party in row["evidence"]["parties"] or ()}
+    missing = {party["name"] for row in after for party in row["evidence"]["conflicting_values"] or ()}
     assert not [name for name in missing if TOPIC in name]

@@ -50,7 +50,7 @@ def test_a_master_that_returns_with_old_offsets_is_no_reset(tmp_path: Path) -> N
     found = [one for one in recorded.audited(CADENCE)[FINDINGS] if one["severity"] != "INFO"]
     rewound = [one for one in found if one["rule"] == "OFFSET_REWOUND"]
     assert {(one["consumer_group"], one["cause"]) for one in rewound} == {("orders-service", "BROKER_SWITCHED")}
-    last = max(one["start"] for one in rewound)
+    last = max(one["started_at"] for one in rewound)
     # A round may read offsets from it before it reads the route.
     assert timedelta(seconds=-CADENCE) <= last - _back(recorded) <= timedelta(seconds=10)
 

@@ -94,7 +94,7 @@ def invented(recorded: Recorded, *but: str, cadence: int = CADENCE) -> list[dict
     connections of one client that a broker lists after it has hung.
     """
     return [
-        {name: finding[name] for name in ("consumer_group", "rule", "topic", "start", "end")}
+        {name: finding[name] for name in ("consumer_group", "rule", "topic", "started_at", "ended_at")}
         for finding in recorded.audited(cadence)[FINDINGS]
         if finding["severity"] != "INFO" and finding["rule"] not in ("UNOBSERVED", *but)
         if finding["rule"] != "REBALANCE_STORM" or finding["root_finding_id"] is None

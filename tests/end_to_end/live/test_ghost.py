@@ -58,8 +58,8 @@ def test_it_is_found_as_long_as_brokers_list_it(made: Cluster) -> None:
     assert {one["root_finding_id"] for one in found if one["consumer_group"] == GROUP} <= {None, ghost["finding_id"]}
     assert {one["rule"] for one in found if one["root_finding_id"] is None} <= {"GHOST_MEMBER", "UNOBSERVED"}
     begins, ends = gone(made) - timedelta(seconds=1), gone(made) + timedelta(seconds=AFTER)
-    assert begins <= ghost["start"] <= begins + LATE
+    assert begins <= ghost["started_at"] <= begins + LATE
     if EXPIRES:
-        assert gone(made) + timedelta(seconds=85) <= ghost["end"] <= gone(made) + timedelta(seconds=135) + LATE
+        assert gone(made) + timedelta(seconds=85) <= ghost["ended_at"] <= gone(made) + timedelta(seconds=135) + LATE
     else:
-        assert ghost["end"] >= ends - LATE
+        assert ghost["ended_at"] >= ends - LATE

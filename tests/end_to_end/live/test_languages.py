@@ -148,8 +148,8 @@ def _roots(published: Published) -> dict[tuple[str, str], tuple[str, datetime, d
     for row in published[FINDINGS]:
         if row["severity"] != "INFO" and row["root_finding_id"] is None:
             key = row["rule"], row["consumer_group"]
-            severity, begin, end = found.get(key, (row["severity"], row["start"], row["end"]))
-            found[key] = min(severity, row["severity"]), min(begin, row["start"]), max(end, row["end"])
+            severity, begin, end = found.get(key, (row["severity"], row["started_at"], row["ended_at"]))
+            found[key] = min(severity, row["severity"]), min(begin, row["started_at"]), max(end, row["ended_at"])
     return found
 
 

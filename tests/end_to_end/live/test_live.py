@@ -96,8 +96,8 @@ def test_what_was_done_is_found_in_time(live: Live, group: str, rule: str, start
     findings = [finding for finding in live.findings if (finding["consumer_group"], finding["rule"]) == (group, rule)]
     assert findings, Counter((finding["consumer_group"], finding["rule"]) for finding in live.findings)
     begins, ends = (
-        min(moment(finding, "start") for finding in findings),
-        max(moment(finding, "end") for finding in findings),
+        min(moment(finding, "started_at") for finding in findings),
+        max(moment(finding, "ended_at") for finding in findings),
     )
     assert live.times[start] - timedelta(seconds=1) <= begins <= live.times[start] + LATE
     earliest, latest = _until(live, until)
@@ -118,7 +118,7 @@ def test_nothing_is_said_of_healthy_groups(live: Live) -> None:
         finding for finding in live.findings if finding["consumer_group"] in healthy and finding["severity"] != "INFO"
     ]
     wrong = [finding for finding in wrong if not _is_of_the_stopped_broker(live, finding)]
-    assert [(finding["consumer_group"], finding["rule"], finding["start"]) for finding in wrong] == []
+    assert [(finding["consumer_group"], finding["rule"], finding["started_at"]) for finding in wrong] == []
     assert {finding["rule"] for finding in live.findings if finding["consumer_group"] == "proxy-service"} >= {
         "MEMBERS_UNSEEN"
     }
@@ -126,7 +126,7 @@ def test_nothing_is_said_of_healthy_groups(live: Live) -> None:
 
 def _is_of_the_stopped_broker(live: Live, finding: dict[str, Any]) -> bool:
     """Messages that a group had not consumed when their broker was stopped wait until it is back."""
-    begins, ends = (moment(finding, name) for name in ("start", "end"))
+    begins, ends = (moment(finding, name) for name in ("started_at", "ended_at"))
     stopped = live.times["stop_broker"] <= begins and ends <= live.times["start_broker"] + LATE
     return stopped and finding["rule"] == "BROKER_NOT_READABLE"
 
@@ -147,12 +147,12 @@ def test_replay_equals_what_clients_really_owned(live: Live) -> None:
 
 def test_every_call_has_its_fate(live: Live) -> None:
     calls = live.rows(CAPTURE_CALLS)
-    fates = Counter((call["request"], call["fate"]) for call in calls)
+    fates = Counter((call["request"], call["outcome"]) for call in calls)
     assert fates["connection", "ANSWERED"] > 100
     assert fates["connection", "NOT_ONLINE"] > 30
-    asked = {call["called"].partition(" ")[0] for call in calls if call["fate"] == "ANSWERED"}
+    asked = {call["called"].partition(" ")[0] for call in calls if call["outcome"] == "ANSWERED"}
     assert asked == {"broker-a", "broker-b", "name", "proxy"}
-    hung = [call for call in calls if call["request"] == "running" and call["fate"] == "TIMED_OUT"]
+    hung = [call for call in calls if call["request"] == "running" and call["outcome"] == "TIMED_OUT"]
     assert {call["subject"] for call in hung} == {"frozen-service 10.9.6.2@1"}
     assert all(call["took_ms"] >= 3000 for call in hung)
 

@@ -90,7 +90,7 @@ def test_only_what_a_version_lacks_is_left_out(old: Old) -> None:
 )
 def test_what_was_done_is_found_in_time(old: Old, group: str, rule: str, start: str) -> None:
     findings = old.published[FINDINGS]
-    begins = [row["start"] for row in findings if (row["consumer_group"], row["rule"]) == (group, rule)]
+    begins = [row["started_at"] for row in findings if (row["consumer_group"], row["rule"]) == (group, rule)]
     assert begins, Counter((row["consumer_group"], row["rule"]) for row in findings)
     assert old.times[start] - EARLY[start == "begin"] <= min(begins) <= old.times[start] + LATE
 
@@ -98,7 +98,7 @@ def test_what_was_done_is_found_in_time(old: Old, group: str, rule: str, start: 
 def test_nothing_is_said_of_healthy_groups(old: Old) -> None:
     healthy = ("healthy-service", "orderly-service")
     said = [row for row in old.published[FINDINGS] if row["consumer_group"] in healthy and row["severity"] != "INFO"]
-    assert [(row["consumer_group"], row["rule"], row["start"]) for row in said] == []
+    assert [(row["consumer_group"], row["rule"], row["started_at"]) for row in said] == []
 
 
 def test_replay_equals_what_clients_really_owned(old: Old) -> None:

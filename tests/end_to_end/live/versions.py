@@ -109,7 +109,7 @@ def shares(recorded: Recorded, number: int) -> dict[str, tuple[float, float]]:
     """Per group: the share of the rounds in which a broker listed its members or none, and in which it had offsets."""
     counts: Counter[tuple[str, str, str]] = Counter()
     for call in recorded.rows(CAPTURE_CALLS):
-        if call["fate"] in ("ANSWERED", "NOT_ONLINE"):
+        if call["outcome"] in ("ANSWERED", "NOT_ONLINE"):
             counts[call["request"], call["subject"], call["called"]] += 1
     return {
         group: (_share(counts, "connection", group, number), _share(counts, "stats", group, number)) for group in GROUPS
@@ -125,7 +125,7 @@ def _share(counts: Counter[tuple[str, str, str]], request: str, group: str, numb
 def proof(recorded: Recorded, log: str) -> Iterator[str]:
     """Lines of text: rounds, groups, calls by outcome, shares of each group, the longest time behind."""
     behind = rounds(log)
-    fates = Counter(call["fate"] for call in recorded.rows(CAPTURE_CALLS))
+    fates = Counter(call["outcome"] for call in recorded.rows(CAPTURE_CALLS))
     yield f"{len(behind)} rounds, at most {max(behind)} s behind; {len(GROUPS)} groups; calls: {dict(fates)}"
     for group, (members, offsets) in shares(recorded, len(behind)).items():
         yield f"{group}: members in {members:.0%}, offsets in {offsets:.0%} of the rounds"

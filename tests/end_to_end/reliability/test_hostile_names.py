@@ -111,7 +111,7 @@ def test_json_gives_the_names_as_they_are(said: Said) -> None:
         document = json.loads(text)
         assert text.isascii()
         told = document["groups"] if command == "status" else document["incidents"]
-        groups = [[one["consumer_group"]] if command == "status" else one["groups"] for one in told]
+        groups = [[one["consumer_group"]] if command == "status" else one["consumer_groups"] for one in told]
         assert {name for names in groups for name in names} == set(NAMES)
         assert {one["cluster"] for one in told} == {CLUSTER}
 

@@ -81,8 +81,8 @@ def load(spark: SparkSession, warehouse: Warehouse, of_tables: Mapping[Table, Se
 
 def quarantined_rows(spark: SparkSession, warehouse: Warehouse) -> list[tuple[str, str, frozenset[str]]]:
     """Of every row in quarantine: table, key without its long names, reasons."""
-    quarantine = warehouse.read(spark, QUARANTINE).select("source_table", "key", "reasons").collect()
-    return [(row.source_table, captured(row.key), frozenset(row.reasons)) for row in quarantine]
+    quarantine = warehouse.read(spark, QUARANTINE).select("source_table", "row_key", "reasons").collect()
+    return [(row.source_table, captured(row.row_key), frozenset(row.reasons)) for row in quarantine]
 
 
 def captured(text: str) -> str:

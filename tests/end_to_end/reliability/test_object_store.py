@@ -126,7 +126,7 @@ def notify_once(s3: Commands, folder: Path) -> None:
             code, said = s3.end(one)
             assert code == 0, said
         server.shutdown()
-    rows = DeltaTables(Location.parse(s3.warehouse)).read(NOTICES, ["incident_id", "told"]).to_pylist()
+    rows = DeltaTables(Location.parse(s3.warehouse)).read(NOTICES, ["incident_id", "event"]).to_pylist()
     assert rows
     assert len(rows) == len({tuple(row.values()) for row in rows})
 

@@ -90,13 +90,18 @@ def test_two_hours_that_nobody_recorded(spark: SparkSession, warehouse: Warehous
     assert ran.code == 2, ran.errors[-3000:]
     # Three rules would cry wolf: nobody left, nothing was given up, and nothing piled up.
     (incident,) = json.loads(audited("incidents", warehouse, fleet.interval, "--json").output)["incidents"]
-    assert (incident["rule"], incident["severity"], len(incident["groups"])) == ("UNOBSERVED", "WARN", 3)
+    assert (incident["rule"], incident["severity"], len(incident["consumer_groups"])) == ("UNOBSERVED", "WARN", 3)
     # A state counts for max_gap (60 s) after its snapshot, and each group is asked once in 20 s.
     opened, resolved = (datetime.fromisoformat(incident[name]) for name in ("opened_at", "resolved_at"))
     assert timedelta(seconds=40) <= opened - hole.start <= timedelta(seconds=60)
     assert timedelta(0) <= resolved - hole.end <= timedelta(seconds=20)
     # The hour in which there is no snapshot at all is named too: its groups are known from the hours before.
-    found = warehouse.read(spark, FINDINGS).where("hour(start) = 2").select("rule", "start", "end").distinct()
+    found = (
+        warehouse.read(spark, FINDINGS)
+        .where("hour(started_at) = 2")
+        .select("rule", "started_at", "ended_at")
+        .distinct()
+    )
     assert [tuple(row) for row in found.collect()] == [("UNOBSERVED", datetime(2026, 3, 1, 2), datetime(2026, 3, 1, 3))]
 
 

@@ -117,7 +117,7 @@ def test_every_kind_of_line_in_its_table(spark: SparkSession, warehouse: Warehou
     assert rows(spark, warehouse, CLIENT_SNAPSHOTS, "answered", "consume_threads", *owned) == [
         (True, 20, ["0 true", "1 false"], 1795226515156)
     ]
-    assert rows(spark, warehouse, CAPTURE_CALLS, "called", "request", "subject", "fate", "took_ms") == [
+    assert rows(spark, warehouse, CAPTURE_CALLS, "called", "request", "subject", "outcome", "took_ms") == [
         ("broker-a", "stats", "pay orders", "TIMED_OUT", 3004)
     ]
     assert rows(spark, warehouse, QUARANTINE, *QUARANTINE.columns[1:]) == [
@@ -143,7 +143,7 @@ def test_of_conflicting_observations_the_first_stays(
     loaded = [(AT, 4), (AT + 1, 7)]
     count = "unix_millis(captured_at)", "queues[0].read_queue_nums"
     assert rows(spark, warehouse, ROUTE_SNAPSHOTS, *count) == loaded
-    told = warehouse.read(spark, QUARANTINE).orderBy("line_number").select("source_table", "line_number", "key")
+    told = warehouse.read(spark, QUARANTINE).orderBy("line_number").select("source_table", "line_number", "row_key")
     key = '{"cluster": "demo", "topic": "orders", "captured_at": "2026-11-21T02:02:27.799Z"}'
     assert [tuple(row) for row in told.collect()] == [("route_snapshots", 3, key), ("route_snapshots", 4, key)]
 

@@ -101,9 +101,16 @@ def test_both_write_what_the_other_reads(spark: SparkSession, warehouse: Warehou
     """What delta-rs has made also after maintenance, which changes the table's properties."""
     by_spark, by_delta = SparkTables(spark, warehouse), DeltaTables(warehouse)
     warehouse.create(spark, [MEMBERSHIP_SNAPSHOTS])
-    names = dict.fromkeys(("target", "cluster", "incident_id", "told", "severity", "rule", "headline"), "it's")
-    times = dict.fromkeys(("opened_at", "last_seen_at", "audited_until", "told_at"), HOUR.start)
-    row = {**names, "groups": ["g"], **times, "resolved_at": None, "resolution": None, "root_finding_ids": ["f1", "f2"]}
+    names = dict.fromkeys(("target", "cluster", "incident_id", "event", "severity", "rule", "headline"), "it's")
+    times = dict.fromkeys(("opened_at", "last_seen_at", "audited_until", "sent_at"), HOUR.start)
+    row = {
+        **names,
+        "consumer_groups": ["g"],
+        **times,
+        "resolved_at": None,
+        "resolution": None,
+        "root_finding_ids": ["f1", "f2"],
+    }
     for first, second in ((by_delta, by_spark), (by_spark, by_delta)):
         first.append(NOTICES, [row])
         if first is by_delta:

@@ -55,7 +55,7 @@ def test_a_healthy_group_has_intervals_nothing_wrong_and_its_run_is_recorded(
     # The snapshots of 580 s are the last, and hold for one gap (3 × 20 s).
     (ended,) = result.findings
     assert (ended["rule"], ended["severity"]) == ("UNOBSERVED", "INFO")
-    assert (ended["start"], ended["end"]) == (at(640).replace(tzinfo=None), at(3600).replace(tzinfo=None))
+    assert (ended["started_at"], ended["ended_at"]) == (at(640).replace(tzinfo=None), at(3600).replace(tzinfo=None))
     need_clients = [
         *(
             "ALLOCATION_DRIFT",

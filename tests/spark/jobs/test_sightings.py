@@ -100,7 +100,7 @@ def hits(findings: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
     """Rule, group, severity, subject, second at which it begins."""
     begins = at(0).replace(tzinfo=None)
     named = ("rule", "consumer_group", "severity", "subject")
-    return {(*(row[name] for name in named), (row["start"] - begins).total_seconds()) for row in findings}
+    return {(*(row[name] for name in named), (row["started_at"] - begins).total_seconds()) for row in findings}
 
 
 def sightings(spark: SparkSession, warehouse: Warehouse) -> list[tuple[str, float, float]]:
@@ -155,7 +155,7 @@ def test_a_group_that_was_deleted_is_not_missed(spark: SparkSession, warehouse: 
     status = warehouse.read(spark, GROUP_STATUS).where("consumer_group = 'h'").select("step_start", "deleted_at")
     assert [tuple(row) for row in status.collect()] == [(naive(0), naive(1800))]
     gone = [row for row in findings if row["rule"] == "BROKER_NOT_READABLE"]
-    assert {row["subject"]: row["end"] for row in gone} == dict.fromkeys(("b:0", "a:1"), naive(14_385))
+    assert {row["subject"]: row["ended_at"] for row in gone} == dict.fromkeys(("b:0", "a:1"), naive(14_385))
     topics = warehouse.read(spark, GROUP_STATUS).where("consumer_group = 'g'").select("deleted_topics").collect()
     assert [row.deleted_topics for row in topics if row.deleted_topics] == [[("t", naive(14_385))]]
 

@@ -22,7 +22,7 @@ HOUR = datetime(2026, 11, 21, 2, tzinfo=UTC)
 
 
 def status(cluster: str, group: str, hours: int, severity: str | None = None) -> dict[str, Any]:
-    counts = {"finding_count": 0, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": f"{hours}"}
+    counts = {"finding_count": 0, "unknown_queues": 0, "bottleneck": "NO_BACKLOG", "advice": f"{hours}"}
     key = {"step_start": HOUR + timedelta(hours=hours), "cluster": cluster, "consumer_group": group}
     return key | {"worst_severity": severity} | counts
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable, Schema
@@ -35,6 +36,28 @@ def columns_added(table: str, names: str) -> list[Upgraded]:
     return [Upgraded(table, f"column {name} added") for name in names.split()]
 
 
+def columns_renamed(table: str) -> list[Upgraded]:
+    return [Upgraded(table, f"column {old} is called {new} now") for old, new in RENAMED.get(table, ())]
+
+
+def constraints_set(table: str, names: str) -> list[Upgraded]:
+    return [Upgraded(table, f"constraint {name} set") for name in names.split()]
+
+
+#: (before version 2, now), of the columns that the old tables have.
+RENAMED = {
+    table: [(old, new) for pair in pairs.split() for old, _, new in [pair.partition(">")]]
+    for table, pairs in {
+        "rebalance_intervals": "trigger>trigger_type triggers.trigger>triggers.trigger_type least_moves>minimum_moves",
+        "group_status": "members>member_count queues>queue_count owned_once>queues_with_one_owner "
+        "owned_twice>double_owned_queues owned_never>unassigned_queues in_rate>produced_messages_per_second "
+        "out_rate>consumed_messages_per_second limit>bottleneck busiest_share>busiest_member_queues "
+        "share_after>busiest_member_queues_with_one_more",
+        "findings": "start>started_at end>ended_at evidence.parties>evidence.conflicting_values "
+        "evidence.queues.start>evidence.queues.started_at evidence.queues.end>evidence.queues.ended_at",
+        "quarantine": "key>row_key",
+    }.items()
+}
 CHANGES = [
     *columns_added("membership_snapshots", "listed request_modes"),
     Upgraded("membership_snapshots", "constraint known_message_model set"),
@@ -42,16 +65,23 @@ CHANGES = [
     *columns_added("client_snapshots", "in_group consume_batch_size pull_batch_size pull_interval_ms"),
     *columns_added("client_snapshots", "pull_threshold_for_queue pull_threshold_size_for_queue consume_max_span"),
     *columns_added("client_snapshots", "consume_timeout_minutes owned_queues.element.last_lock lock_refused"),
+    *columns_renamed("rebalance_intervals"),
     *columns_added("rebalance_intervals", "strategy_alternatives observed_virtual_nodes observed_rooms"),
+    *constraints_set("rebalance_intervals", "interval_not_empty inside_its_step known_status reason_unless_replayed"),
     *columns_added("allocations", "settled_at"),
-    Upgraded("queue_progress", "constraint known_lag_quality set"),
-    Upgraded("queue_progress", "constraint unknown_stays_unknown set"),
-    *columns_added("group_status", "lag_quality utilisation busiest_utilisation busiest_member busiest_limit headroom"),
+    *constraints_set("queue_progress", "known_lag_quality unknown_stays_unknown"),
+    *columns_renamed("group_status"),
+    *columns_added("group_status", "lag_quality utilisation busiest_utilisation busiest_member"),
+    *columns_added("group_status", "busiest_bottleneck headroom_messages_per_second"),
     *columns_added(
         "group_status",
         "catches_up catch_up_seconds retention_left_seconds deleted_at deleted_topics backlog_is_minimum",
     ),
-    *columns_added("findings", "muted root_finding_id held_since client_id"),
+    *constraints_set("group_status", "known_severity counts_not_negative every_queue_counted"),
+    *columns_renamed("findings"),
+    *columns_added("findings", "muted root_finding_id active_since client_id"),
+    *constraints_set("findings", "known_severity span_not_empty inside_its_step"),
+    *columns_renamed("quarantine"),
     *(
         Upgraded(table, "created")
         for table in ("sightings", "strategy_comparison", "incidents", "capture_calls", "notices")
@@ -77,7 +107,12 @@ LACKING = {
     "deleted_topics[].topic (string), headroom (double), lag_quality (string), "
     "retention_left_seconds (double), utilisation (double)",
     "findings": "client_id (string), held_since (timestamp), muted (string), root_finding_id (string)",
+    "quarantine": "",
 }
+
+
+def missing(columns: str) -> list[str]:
+    return [f"column {column} is missing" for column in columns.split(", ") if column]
 
 
 @pytest.fixture
@@ -88,10 +123,10 @@ def old(tmp_path: Path) -> str:
 def test_an_old_warehouse_is_refused_with_the_command_that_helps(old: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--warehouse", old, "--interval", HOUR]) == 3
     lines = [line.removeprefix("rebalance-audit: ") for line in capsys.readouterr().err.splitlines()]
-    helps = f"`rebalance-audit maintain --upgrade --warehouse {old}` adds what is missing"
+    helps = f"`rebalance-audit maintain --upgrade --warehouse {old}` brings it up to date"
     assert [line for line in lines if line.startswith("the table")] == [
         f"the table {old}/{table} is not as schemas/{table}.py says: "
-        f"{'; '.join(f'column {column} is missing' for column in columns.split(', '))}. "
+        f"{'; '.join((*(change.change for change in columns_renamed(table)), *missing(columns)))}. "
         f"It comes from an older version: {helps}"
         for table, columns in LACKING.items()
     ]
@@ -100,14 +135,34 @@ def test_an_old_warehouse_is_refused_with_the_command_that_helps(old: str, capsy
 def test_an_old_warehouse_is_upgraded_read_and_audited(
     spark: SparkSession, old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Also where the upgrade is killed between the two commits that give a table its new names."""
     warehouse = Warehouse.parse(old)
-    assert upgrade(spark, warehouse) == CHANGES
+    renamed = [table for table in TABLES if table.name in RENAMED]
+    rows = {table: spark.read.format("delta").load(f"{old}/{table.name}").orderBy(*_key(table)) for table in renamed}
+    before = {table: ([*frame.columns], frame.collect()) for table, frame in rows.items()}
+    incidents = _answer(capsys, "incidents", old)
+
+    def killed(step: str) -> None:
+        if step == "copying the rows of findings":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        upgrade(spark, warehouse, killed)
+    assert _answer(capsys, "incidents", old) == incidents
+    assert main(["run", "--warehouse", old, "--interval", HOUR]) == 3
+    assert "schemas/findings.py says: column client_id (string) is missing" in capsys.readouterr().err
+    assert upgrade(spark, warehouse) == CHANGES[CHANGES.index(Upgraded("findings", "constraint known_severity set")) :]
     assert upgrade(spark, warehouse) == []
-    marks = warehouse.delta_table(spark, FINDINGS).history().where("operation = 'ADD COLUMNS'").collect()
-    assert [row.userMetadata.partition(",")[0] for row in marks] == ["maintain --upgrade"]
+    for table, (columns, values) in before.items():
+        names = dict(RENAMED[table.name])
+        now = warehouse.read(spark, table).orderBy(*table.key).select(*(names.get(name, name) for name in columns))
+        assert now.collect() == values, table.name
+        stored = json.loads(DeltaTable(f"{old}/{table.name}").schema().to_json())
+        assert stored["fields"] == as_json(table.schema)["fields"]
+    made = warehouse.delta_table(spark, FINDINGS).history().where("operation != 'WRITE'").collect()
+    assert {row.userMetadata.partition(",")[0] for row in made if row.userMetadata} == {"maintain --upgrade"}
     # Tables of the old run, at its versions: what is not known of them is null.
-    assert main(["incidents", "--warehouse", old, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["incidents"]
+    assert _answer(capsys, "incidents", old) == incidents != []
     assert main(["status", "--warehouse", old]) == 0
     assert main(["report", "--warehouse", old, "--interval", HOUR, "--out", str(tmp_path / "old.html")]) == 0
     # 2: without a configuration three groups cannot be replayed, which is a warning.
@@ -115,6 +170,17 @@ def test_an_old_warehouse_is_upgraded_read_and_audited(
     assert warehouse.read(spark, STRATEGY_COMPARISON).count() > 0
     assert main(["incidents", "--warehouse", old]) == 0
     assert main(["report", "--warehouse", old, "--interval", HOUR, "--out", str(tmp_path / "new.html")]) == 0
+
+
+def _key(table: Table) -> list[str]:
+    former = {new: old for old, new in RENAMED[table.name]}
+    return [former.get(name, name) for name in table.key]
+
+
+def _answer(capsys: pytest.CaptureFixture[str], command: str, warehouse: str) -> Any:
+    capsys.readouterr()
+    assert main([command, "--warehouse", warehouse, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)[command]
 
 
 @pytest.mark.slow

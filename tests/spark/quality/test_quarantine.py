@@ -39,7 +39,7 @@ def checked(spark: SparkSession, warehouse: Warehouse, percent: float, run_id: s
 
 
 def quarantine(spark: SparkSession, warehouse: Warehouse) -> list[dict[str, Any]]:
-    rows = warehouse.read(spark, QUARANTINE).orderBy("key", "quarantine_id").collect()
+    rows = warehouse.read(spark, QUARANTINE).orderBy("row_key", "quarantine_id").collect()
     return [row.asDict(recursive=True) for row in rows]
 
 
@@ -96,7 +96,7 @@ def test_rows_are_set_aside_with_every_reason_and_only_once(spark: SparkSession,
 
 
 def _second(row: dict[str, Any]) -> int:
-    time: str = json.loads(row["key"])["captured_at"]
+    time: str = json.loads(row["row_key"])["captured_at"]
     return int(time[14:16]) * 60 + int(time[17:19])
 
 

@@ -132,10 +132,10 @@ def test_incident_has_its_subject_and_span(audited: Audited, row: dict[str, str]
     begin = T0 + timedelta(seconds=BEGIN if row["from"] == "…" else int(row["from"]))
     same = (found for found in audited.result.findings if identity(found) == key)
     # One condition may come twice: the nearest one is meant.
-    finding = min(same, key=lambda found: abs(found["start"].astimezone(UTC) - begin))
+    finding = min(same, key=lambda found: abs(found["started_at"].astimezone(UTC) - begin))
     end = T0 + timedelta(seconds=END if row["until"] == "…" else int(row["until"]))
-    assert timedelta(0) <= finding["start"].astimezone(UTC) - begin <= TOLERANCE
-    assert abs(finding["end"].astimezone(UTC) - end) <= TOLERANCE
+    assert timedelta(0) <= finding["started_at"].astimezone(UTC) - begin <= TOLERANCE
+    assert abs(finding["ended_at"].astimezone(UTC) - end) <= TOLERANCE
     assert row["subject"] in ("", finding["subject"])
 
 
@@ -160,26 +160,29 @@ def test_twins_left_four_queues_to_nobody_where_messages_piled_up(audited: Audit
         assert queue["backlog_end"] == queue["backlog_start"] + queue["produced"] > 1500
 
 
-def parties(audited: Audited, group: str, rule: str) -> dict[str, set[str]]:
+def conflicting_values(audited: Audited, group: str, rule: str) -> dict[str, set[str]]:
     (finding,) = (one for one in audited.result.findings if (one["consumer_group"], one["rule"]) == (group, rule))
-    return {one["name"]: {id_.partition("@")[0] for id_ in one["client_ids"]} for one in finding["evidence"]["parties"]}
+    return {
+        one["name"]: {id_.partition("@")[0] for id_ in one["client_ids"]}
+        for one in finding["evidence"]["conflicting_values"]
+    }
 
 
 def test_who_says_what(audited: Audited) -> None:
-    assert parties(audited, "notify-service", "SUBSCRIPTION_MISMATCH") == {
+    assert conflicting_values(audited, "notify-service", "SUBSCRIPTION_MISMATCH") == {
         "retail: *": {"10.31.85.1"},
         "wholesale: *": {"10.31.85.2"},
     }
-    assert parties(audited, "tag-service", "SUBSCRIPTION_MISMATCH") == {
+    assert conflicting_values(audited, "tag-service", "SUBSCRIPTION_MISMATCH") == {
         "retail: TagA": {"10.31.93.1"},
         "retail: TagB": {"10.31.93.2"},
     }
-    assert parties(audited, "mixed-service", "MIXED_STRATEGIES") == {
+    assert conflicting_values(audited, "mixed-service", "MIXED_STRATEGIES") == {
         "AVG": {"10.31.87.1", "10.31.87.2"},
         "AVG_BY_CIRCLE": {"10.31.87.3"},
     }
     # b-1 alone has the 8 queues of its room, the other room's two members share theirs.
-    assert parties(audited, "near-service", "LOAD_IMBALANCE") == {
+    assert conflicting_values(audited, "near-service", "LOAD_IMBALANCE") == {
         "8 queues": {"10.31.94.3"},
         "4 queues": {"10.31.94.1", "10.31.94.2"},
     }
@@ -226,27 +229,27 @@ def intervals_of(spark: SparkSession, audited: Audited, group: str, topic: str) 
     wanted = (
         row for row in rows if (row["consumer_group"], row["topic"], row["membership_view"]) == (group, topic, "*")
     )
-    return sorted((row for row in wanted if row["trigger"]), key=lambda row: row["interval_start"])
+    return sorted((row for row in wanted if row["trigger_type"]), key=lambda row: row["interval_start"])
 
 
 def test_why_order_service_rebalanced_and_what_it_moved(spark: SparkSession, audited: Audited) -> None:
     script = [[cell.strip() for cell in line.split("|")] for line in ORDER_SERVICE.strip().splitlines()]
     found = intervals_of(spark, audited, "order-service", "orders")
-    assert [row["trigger"] for row in found] == [trigger for _, trigger, _, _ in script]
+    assert [row["trigger_type"] for row in found] == [trigger for _, trigger, _, _ in script]
     for row, (seconds, trigger, subject, counts) in zip(found, script, strict=True):
         late = row["interval_start"].replace(tzinfo=UTC) - T0 - timedelta(seconds=int(seconds))
         assert timedelta(0) <= late <= TOLERANCE, row
-        assert [(one["trigger"], one["subject"]) for one in row["triggers"]] == [(trigger, row["trigger_subject"])]
+        assert [(one["trigger_type"], one["subject"]) for one in row["triggers"]] == [(trigger, row["trigger_subject"])]
         names = (row["trigger_subject"] or "").split(", ")
         assert [name.split("@")[0] for name in names] == (subject.split() or [""]), row
-        moves = [row[name] for name in ("queues_moved", "queues_preserved", "least_moves")]
+        moves = [row[name] for name in ("queues_moved", "queues_preserved", "minimum_moves")]
         assert " ".join(str(count) for count in moves if count is not None) == " ".join(counts.split()), row
 
 
 def test_a_frozen_process_expired_and_did_not_leave(spark: SparkSession, audited: Audited) -> None:
     """Frozen at 540; the broker drops its connection within 130 s. Thawed at 900, it comes back under its own id."""
     _, expired, back, *_ = intervals_of(spark, audited, "audit-service", "audit-log")
-    assert (expired["trigger"], back["trigger"]) == ("MEMBER_EXPIRED", "MEMBER_JOINED")
+    assert (expired["trigger_type"], back["trigger_type"]) == ("MEMBER_EXPIRED", "MEMBER_JOINED")
     assert expired["trigger_subject"] == back["trigger_subject"]
     assert expired["trigger_subject"].startswith("10.31.82.5@")
 
@@ -265,13 +268,13 @@ def test_a_flapping_member_moved_half_of_all_queues_every_time(audited: Audited)
         "comings": 6,
         "goings": 6,
         "queues_moved": 111,
-        "least_moves": 111,
+        "minimum_moves": 111,
         "moved_per_least_move": 1,
     }
-    (party,) = flapping["evidence"]["parties"]
+    (party,) = flapping["evidence"]["conflicting_values"]
     assert len(party["client_ids"]) == 7
     storm = the_finding(audited, "REBALANCE_STORM", "flapper")
-    assert measured(storm) == {"rebalances": 14, "queues_moved": 119, "least_moves": 115}
+    assert measured(storm) == {"rebalances": 14, "queues_moved": 119, "minimum_moves": 115}
 
 
 def test_what_order_service_may_have_consumed_again(audited: Audited) -> None:

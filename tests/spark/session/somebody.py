@@ -94,7 +94,9 @@ def audit(folder: Path) -> dict[str, Any]:
         "before": before,
         "after": state(spark, to_df),
         "findings": [
-            (finding["rule"], finding["start"], finding["end"]) for result in results for finding in result.findings
+            (finding["rule"], finding["started_at"], finding["ended_at"])
+            for result in results
+            for finding in result.findings
         ],
         "hashes": [result.run["content_hashes"] for result in (results[0], of_catalog)],
         "steps": [group["step_start"] for group in status],

@@ -35,8 +35,8 @@ def test_a_run_leaves_the_session_as_it_was_and_publishes_what_every_run_does(tm
     assert before == after
     assert (before["is_active"], before["again"], before["to_df"], before["zone"][0]) == (True, True, True, _ZONE)
     assert before["tables"] == [["membership_snapshots", True], ["orders", False]]
-    owned_twice = [finding for finding in seen["findings"] if finding[0] == "DUPLICATE_CLIENT_ID"]
-    assert owned_twice == [
+    double_owned_queues = [finding for finding in seen["findings"] if finding[0] == "DUPLICATE_CLIENT_ID"]
+    assert double_owned_queues == [
         ["DUPLICATE_CLIENT_ID", "2026-03-01 10:00:00", "2026-03-01 11:00:00"],
         ["DUPLICATE_CLIENT_ID", "2026-03-01 11:00:00", "2026-03-01 12:00:00"],
     ]

@@ -80,7 +80,7 @@ def judged(one: tuple[Kind, int], hours: int, seed: str) -> Judged:
     settings = AuditSettings(HOUR, cadence * SECOND, 3 * cadence * SECOND, Thresholds(), sightings=24 * HOUR)
     steps = judge(history, StrategySettings(), settings, START, START + hours * HOUR)
     found = [
-        Alarm(each.rule, Time((each.start - START) // SECOND, (each.end - START) // SECOND))
+        Alarm(each.rule, Time((each.started_at - START) // SECOND, (each.ended_at - START) // SECOND))
         for step in steps
         for each in step.findings
         if each.severity != "INFO"

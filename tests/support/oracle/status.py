@@ -18,13 +18,13 @@ from tests.support.oracle.timeline import RebalanceInterval, Status
 class Counts(NamedTuple):
     """At the end of the step."""
 
-    members: int | None
+    member_count: int | None
     distinct_members: int | None
     idle_members: int | None
-    queues: int | None
-    owned_once: int | None
-    owned_twice: int | None
-    owned_never: int | None
+    queue_count: int | None
+    queues_with_one_owner: int | None
+    double_owned_queues: int | None
+    unassigned_queues: int | None
 
 
 class Backlog(NamedTuple):
@@ -34,8 +34,8 @@ class Backlog(NamedTuple):
     backlog_end: int | None
     unknown_queues: int
     oldest_message_ms: int | None
-    in_rate: float | None
-    out_rate: float | None
+    produced_messages_per_second: float | None
+    consumed_messages_per_second: float | None
 
 
 class TopicEnd(NamedTuple):

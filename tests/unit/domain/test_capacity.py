@@ -65,7 +65,7 @@ def test_a_listener_and_shares_depend_on_the_queues_that_are_left(
 @pytest.mark.parametrize(("members", "shares"), [(None, (None, None)), (0, (None, 8)), (3, (3, 2)), (9, (1, 1))])
 def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[int | None, int | None]) -> None:
     found = group(members=members)
-    assert (found.busiest_share, found.share_after) == shares
+    assert (found.busiest_member_queues, found.busiest_member_queues_with_one_more) == shares
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_every_limit_has_its_words() -> None:
     # One thing, one plural: the words hold together with every number in them.
     for limit in set(Limit) - {Limit.NO_BACKLOG, Limit.UNKNOWN_BACKLOG}:
         advice = capacity.advice(group(held(limit)))
-        piled_up = "1,200 messages piled up in 4 queues"
-        assert ("worked off 1,200 messages" if limit is Limit.WORKED_OFF else piled_up) in advice
+        peak_backlog_messages = "1,200 messages piled up in 4 queues"
+        assert ("worked off 1,200 messages" if limit is Limit.WORKED_OFF else peak_backlog_messages) in advice
         answers = {True: ("Yes, ",), False: ("No: ", "Only after "), None: ("Unknown: ",)}
         assert advice.startswith(answers[capacity.more_members_help(limit)])

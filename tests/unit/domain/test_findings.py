@@ -13,11 +13,11 @@ from schemas.findings import EVIDENCE, FINDING_QUEUE, FINDINGS
 from schemas.types import Struct
 from spark_jobs.domain.model.finding import (
     Condition,
+    ConflictingValue,
     Counts,
     Evidence,
     Finding,
     FindingQueue,
-    Party,
     QueueEvidence,
     RuleHit,
 )
@@ -53,7 +53,7 @@ def found(*hits: RuleHit, rule: Rule = RULE, rows: Mapping[int, list[str]] | Non
 
 
 def spans(*hits: RuleHit) -> list[tuple[int, int]]:
-    return sorted((finding.start, finding.end) for finding in found(*hits))
+    return sorted((finding.started_at, finding.ended_at) for finding in found(*hits))
 
 
 def finding_of(*hits: RuleHit, **more: Any) -> Finding:
@@ -119,8 +119,8 @@ def test_the_longest_minimum_counts() -> None:
 
 def test_how_long_it_stood_is_measured_from_before_the_step() -> None:
     finding = finding_of(hit(-19, 1))
-    assert (finding.held_since, finding.start, finding.end) == (micros(-19), micros(0), micros(1))
-    assert finding_of(hit(10, 100)).held_since == micros(10)
+    assert (finding.active_since, finding.started_at, finding.ended_at) == (micros(-19), micros(0), micros(1))
+    assert finding_of(hit(10, 100)).active_since == micros(10)
 
 
 def test_the_id_hashes_identity_and_begin_inside_the_step() -> None:
@@ -174,7 +174,7 @@ def test_a_queue_has_a_span_per_role_and_time_without_a_gap_inside_the_step() ->
         hit(-50, 0, queue=queue(1)),
     ]
     evidence = finding_of(*hits).evidence
-    assert [(q.queue_id, q.role, q.start, q.end) for q in evidence.queues] == [
+    assert [(q.queue_id, q.role, q.started_at, q.ended_at) for q in evidence.queues] == [
         (0, "DOUBLE_OWNED", micros(30), micros(40)),
         (0, "UNASSIGNED", micros(0), micros(20)),
         (0, "UNASSIGNED", micros(100), micros(200)),
@@ -195,7 +195,7 @@ def test_of_very_many_times_the_first_and_the_last_are_told(monkeypatch: pytest.
     whole = hit(0, 100)
     assert len(finding_of(whole, *often).evidence.queues) == 3
     (queue_0,) = finding_of(whole, *often, hit(30, 35, queue=queue(0))).evidence.queues
-    assert (queue_0.start, queue_0.end) == (micros(0), micros(35))
+    assert (queue_0.started_at, queue_0.ended_at) == (micros(0), micros(35))
     # As many as there are queues are never too many.
     assert len(finding_of(whole, *(hit(0, 5, queue=queue(number)) for number in range(5))).evidence.queues) == 5
 
@@ -301,11 +301,15 @@ def test_of_equal_hits_the_greatest_measures_count_unknown_last() -> None:
 
 
 def test_then_the_greatest_parties() -> None:
-    one_said, other_said, whose = Party("x", ("A",)), Party("x", ("B",)), Party("x", None)
-    hits = [hit(0, 50, parties=parties) for parties in ((one_said,), (other_said,), (whose,), None)]
-    assert finding_of(*hits).evidence.parties == [other_said]
-    assert finding_of(*hits[2:]).evidence.parties == [whose]
-    assert finding_of(hits[3]).evidence.parties is None
+    one_said, other_said, whose = (
+        ConflictingValue("x", ("A",)),
+        ConflictingValue("x", ("B",)),
+        ConflictingValue("x", None),
+    )
+    hits = [hit(0, 50, conflicting_values=parties) for parties in ((one_said,), (other_said,), (whose,), None)]
+    assert finding_of(*hits).evidence.conflicting_values == [other_said]
+    assert finding_of(*hits[2:]).evidence.conflicting_values == [whose]
+    assert finding_of(hits[3]).evidence.conflicting_values is None
 
 
 def test_a_rule_that_does_not_explain_its_cause_is_an_error() -> None:
@@ -338,7 +342,9 @@ def test_what_flickers_while_nothing_moves_is_one_condition(
 ) -> None:
     seen = [hit(begin, end, client_id="c1", queue=queue(0), minimum_seconds=0) for begin, end in ((0, 20), (140, 160))]
     read = {second: [*cells, "0/0"] for second, cells in rows.items()}
-    assert [(one.start, one.end) for one in found(*seen, rows=read)] == [(micros(a), micros(b)) for a, b in expected]
+    assert [(one.started_at, one.ended_at) for one in found(*seen, rows=read)] == [
+        (micros(a), micros(b)) for a, b in expected
+    ]
     # A queue's owner may change: only what is about one client is bridged.
     of_topic = [replace(one, client_id=None, topic="t") for one in seen]
     assert len(found(*of_topic, rows=read)) == 2

@@ -97,7 +97,7 @@ def test_a_client_that_never_follows_drifts_from_its_share() -> None:
         ),
     )
     (drift,) = [each for each in step_of(made).findings if each.rule == "ALLOCATION_DRIFT"]
-    assert (drift.cause, drift.evidence.client_ids, drift.start) == ("HOLDS_LESS", ["c2"], micros(350))
+    assert (drift.cause, drift.evidence.client_ids, drift.started_at) == ("HOLDS_LESS", ["c2"], micros(350))
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_a_group_without_an_interval_in_the_step_has_no_status() -> None:
 def test_a_group_that_was_never_replayed_is_unknown() -> None:
     nothing_known = "Unknown: the backlog of the group is not known."
     nothing = dict.fromkeys(GroupStatus._fields)
-    known = {"finding_count": 0, "unknown_queues": 0, "limit": "UNKNOWN_BACKLOG", "advice": nothing_known}
+    known = {"finding_count": 0, "unknown_queues": 0, "bottleneck": "UNKNOWN_BACKLOG", "advice": nothing_known}
     unknown = GroupStatus(**nothing | known)  # type: ignore[arg-type]
     assert status(unobserved(0, 3600)) == unknown
     # What was replayed before the step began is not published.
@@ -75,8 +75,8 @@ def test_who_is_listed_in_a_broadcasting_group_is_known() -> None:
     broadcasting = replace(replayed(60, 3600, owned((0,)), "A A B"), allocation=None, reason=Reason.BROADCASTING)
     before = replace(replayed(0, 60, owned((0,)), "A B C D"), allocation=None, reason=Reason.BROADCASTING)
     found = status(before, broadcasting)
-    assert (found.members, found.distinct_members, found.idle_members, found.queues) == (3, 2, None, None)
-    assert status(replace(broadcasting, reason=Reason.CONSUMED_THROUGH_PROXY)).members is None
+    assert (found.member_count, found.distinct_members, found.idle_members, found.queue_count) == (3, 2, None, None)
+    assert status(replace(broadcasting, reason=Reason.CONSUMED_THROUGH_PROXY)).member_count is None
 
 
 def test_queues_are_counted_at_the_end_of_each_topic_members_where_it_is_latest() -> None:
@@ -86,14 +86,19 @@ def test_queues_are_counted_at_the_end_of_each_topic_members_where_it_is_latest(
         replayed(0, 90, owned((3,), ()), "A B C D", topic="u"),
         unobserved(120, 3600),
     )
-    assert (found.members, found.distinct_members) == (3, 2)
-    assert (found.queues, found.owned_once, found.owned_twice, found.owned_never) == (5, 2, 1, 2)
-    assert (found.busiest_share, found.share_after) == (1, 1)
+    assert (found.member_count, found.distinct_members) == (3, 2)
+    assert (found.queue_count, found.queues_with_one_owner, found.double_owned_queues, found.unassigned_queues) == (
+        5,
+        2,
+        1,
+        2,
+    )
+    assert (found.busiest_member_queues, found.busiest_member_queues_with_one_more) == (1, 1)
 
 
 def test_of_topics_replayed_as_long_the_one_with_most_members_counts() -> None:
     found = status(replayed(0, 60, owned((0,)), "A A"), replayed(0, 60, owned((0,)), "B", topic="u"))
-    assert (found.members, found.distinct_members) == (2, 1)
+    assert (found.member_count, found.distinct_members) == (2, 1)
 
 
 @pytest.mark.parametrize("views", [("a", "b"), ("b", "a")])
@@ -105,28 +110,33 @@ def test_of_views_that_end_together_the_one_with_most_client_ids_counts(
 ) -> None:
     members = {"a": ids_of_a, "b": ids_of_b}
     found = status(*(replayed(0, 60, owned((0,)), members[view], view=view) for view in views))
-    assert found.members == count
+    assert found.member_count == count
 
 
 def test_queues_of_retry_topics_are_left_out() -> None:
     retry = replayed(0, 90, owned((0,), (1,)), "A B C", topic="%RETRY%g")
     found = status(replayed(0, 60, owned((0,)), "A"), retry)
-    assert (found.members, found.queues, found.idle_members) == (3, 1, 0)
+    assert (found.member_count, found.queue_count, found.idle_members) == (3, 1, 0)
     only_retry = status(retry)
-    assert (only_retry.members, only_retry.queues, only_retry.owned_once, only_retry.idle_members) == (
+    assert (
+        only_retry.member_count,
+        only_retry.queue_count,
+        only_retry.queues_with_one_owner,
+        only_retry.idle_members,
+    ) == (
         3,
         None,
         None,
         None,
     )
-    assert (only_retry.busiest_share, only_retry.share_after) == (0, 0)
+    assert (only_retry.busiest_member_queues, only_retry.busiest_member_queues_with_one_more) == (0, 0)
 
 
 @pytest.mark.parametrize(("topic", "limit"), [("%RETRY%g", "UNKNOWN_BACKLOG"), ("t", "NO_BACKLOG")])
 def test_that_nothing_waits_in_the_retry_topic_says_nothing_about_other_topics(topic: str, limit: str) -> None:
     nobody = replayed(0, 3600, owned(()), "", topic=topic)
     empty = measured(nobody, lag_first=[0], lag_last=[0], lag_max=[0])
-    assert status(nobody, progress=[empty]).limit == limit
+    assert status(nobody, progress=[empty]).bottleneck == limit
 
 
 def test_who_has_a_queue_of_any_topic_is_not_idle() -> None:
@@ -142,13 +152,13 @@ def test_who_left_before_the_topic_that_was_replayed_last_is_not_idle() -> None:
     """C and D were idle in the topic that nobody subscribes any more; D stayed, B joined."""
     topics = replayed(0, 60, owned((0,), (), ()), "A C D"), replayed(60, 90, owned((0,), (1,), ()), "A B D", topic="u")
     found = status(*topics)
-    assert (found.members, found.idle_members) == (3, 1)
+    assert (found.member_count, found.idle_members) == (3, 1)
 
 
 def test_a_group_without_members_has_no_idle_ones() -> None:
     found = status(replayed(0, 60, owned((), ()), ""))
-    assert (found.members, found.idle_members, found.queues, found.owned_never) == (0, 0, 2, 2)
-    assert (found.busiest_share, found.share_after) == (None, 2)
+    assert (found.member_count, found.idle_members, found.queue_count, found.unassigned_queues) == (0, 0, 2, 2)
+    assert (found.busiest_member_queues, found.busiest_member_queues_with_one_more) == (None, 2)
 
 
 def test_findings_are_counted_and_limit_the_group() -> None:
@@ -160,8 +170,12 @@ def test_findings_are_counted_and_limit_the_group() -> None:
         [finding("UNASSIGNED_QUEUE", "ROOM_FILTER", "WARN"), finding("IDLE_CONSUMER", "NO_QUEUE", "INFO")],
     )
     assert found is not None
-    assert (found.worst_severity, found.finding_count, found.limit) == ("WARN", 2, "ALLOCATION")
-    assert (found.more_members_help, found.busiest_share, found.share_after) == (False, 2, 1)
+    assert (found.worst_severity, found.finding_count, found.bottleneck) == ("WARN", 2, "ALLOCATION")
+    assert (found.more_members_help, found.busiest_member_queues, found.busiest_member_queues_with_one_more) == (
+        False,
+        2,
+        1,
+    )
     assert found.advice == (
         "No: the strategy or its configuration left queues without an owner, and 900 messages piled up in 1 queue. "
         "Correct it. How large the backlog would have been otherwise is unknown: no member was seen to consume, or "
@@ -196,8 +210,8 @@ def test_what_made_the_backlog_grow() -> None:
     assert found is not None
     # 3 a second before, 10 a second now.
     assert found.attribution == [TopicGrowth("t", 900, 0, 0, 0, 700, 200)]
-    assert (found.backlog_start, found.backlog_end, found.in_rate) == (0, 900, 10.0)
-    assert (found.limit, found.more_members_help) == ("QUEUES", False)
+    assert (found.backlog_start, found.backlog_end, found.produced_messages_per_second) == (0, 900, 10.0)
+    assert (found.bottleneck, found.more_members_help) == ("QUEUES", False)
 
 
 def test_a_queue_begins_with_its_first_known_lag_and_ends_with_its_last() -> None:
@@ -219,7 +233,9 @@ def test_a_queue_begins_with_its_first_known_lag_and_ends_with_its_last() -> Non
     )
     # Queue 1 was read in its second interval only; in queue 2 nothing was ever committed.
     # 100 in 200 s, 30 in 100 s and 20 in 100 s; 100 in 200 s and none in 100 s.
-    expected = Backlog(5 + 7, 5 + 37, 1, 9000, in_rate=0.5 + 0.3 + 0.2, out_rate=0.5)
+    expected = Backlog(
+        5 + 7, 5 + 37, 1, 9000, produced_messages_per_second=0.5 + 0.3 + 0.2, consumed_messages_per_second=0.5
+    )
     assert queue_intervals([second, first]).backlog() == expected
 
 
@@ -237,7 +253,11 @@ def test_nothing_was_measured() -> None:
 
 def _rate(seconds: float, *produced: int) -> float | None:
     owners: dict[Place, tuple[int, ...]] = {("b", number): (0,) for number in range(len(produced))}
-    return queue_intervals([measured(replayed(0, seconds, owners), produced=produced)]).backlog().in_rate
+    return (
+        queue_intervals([measured(replayed(0, seconds, owners), produced=produced)])
+        .backlog()
+        .produced_messages_per_second
+    )
 
 
 def test_rates_do_not_depend_on_the_order_of_the_queues() -> None:

@@ -23,7 +23,7 @@ def test_what_follows_shares_a_client_with_its_root_and_stands_at_the_same_time(
     assert roots(TWINS, unowned) == {"twins": None, "u": "twins"}
     assert roots(unowned, TWINS) == {"u": "twins", "twins": None}
     assert roots(TWINS, unowned._replace(cause="CONFIG_HOLE"))["u"] is None
-    assert roots(TWINS, unowned._replace(start=unowned.end, end=unowned.end + 9))["u"] is None
+    assert roots(TWINS, unowned._replace(started_at=unowned.ended_at, ended_at=unowned.ended_at + 9))["u"] is None
     other = finding("u", "UNASSIGNED_QUEUE", 0, 600, "DUPLICATE_CLIENT_ID", client_ids=["c2"])
     assert roots(TWINS, other)["u"] is None
     # A group whose name is the client id is no client.
@@ -65,7 +65,7 @@ def test_what_clients_of_several_languages_did_to_queues_follows_from_them(rule:
 @pytest.mark.parametrize(("began", "root"), [(1, "twins"), (601, None)])
 def test_what_stood_long_before_is_no_consequence(began: int, root: str | None) -> None:
     """The twins come so many seconds after the uneven shares."""
-    uneven = finding("l", "LOAD_IMBALANCE", 0, 3600, "HASH_RING", parties=[("4 queues", ("c1", "c2"))])
+    uneven = finding("l", "LOAD_IMBALANCE", 0, 3600, "HASH_RING", conflicting_values=[("4 queues", ("c1", "c2"))])
     later = finding("twins", "DUPLICATE_CLIENT_ID", began, 3000, client_id="c1", client_ids=["c1"])
     assert roots(uneven, later)["l"] == root
 

@@ -44,8 +44,8 @@ def test_each_strategy_with_the_same_members_and_queues() -> None:
     assert avg == StrategyComparison("t", "AVG", 2, 8, 3, 3, 9 / 8, 5, 2)
     # 3 4 5 6 7 move, and again 2 had to.
     assert circle == StrategyComparison("t", "AVG_BY_CIRCLE", 2, 8, 3, 3, 9 / 8, 5, 2)
-    assert (ring.strategy, ring.unassigned_queues, ring.states, ring.queues) == ("CONSISTENT_HASH", 0, 2, 8)
-    assert ring.queues_moved == ring.least_moves
+    assert (ring.strategy, ring.unassigned_queues, ring.states, ring.queue_count) == ("CONSISTENT_HASH", 0, 2, 8)
+    assert ring.queues_moved == ring.minimum_moves
 
 
 def test_strategies_that_need_settings_are_compared_where_they_are_configured() -> None:
@@ -77,7 +77,7 @@ def test_a_rebalance_before_the_step_moves_nothing_in_it() -> None:
     (history,) = group_histories(rows)
     (step,) = audited_steps(history, SETTINGS, HOUR)
     found = strategy_comparison(step, OtherStrategies(StrategySettings()))
-    assert [(comparison.states, comparison.queues_moved, comparison.least_moves) for comparison in found] == [
+    assert [(comparison.states, comparison.queues_moved, comparison.minimum_moves) for comparison in found] == [
         (1, 0, 0)
     ] * 3
 

@@ -69,4 +69,6 @@ def test_a_switch_is_named_where_an_interval_begins_a_cadence_around_it() -> Non
             address = first if second <= 300 else then
             hosts |= {"addresses": [] if address == "-" else [("b", 0, address)]}
         intervals = [row for row in published(rows, HOUR)[REBALANCE_INTERVALS] if row["member_count"] == 2]
-        assert [[trigger["trigger"] for trigger in row["triggers"]] for row in intervals] == [expected.split()], told
+        assert [[trigger["trigger_type"] for trigger in row["triggers"]] for row in intervals] == [expected.split()], (
+            told
+        )

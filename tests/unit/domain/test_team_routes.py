@@ -36,7 +36,7 @@ def test_the_first_route_whose_patterns_match_whole_names_counts(
 
 def test_an_incident_is_for_the_team_of_each_of_its_groups() -> None:
     groups = ("ledger-a", "ledger-b", "g", "payment-a")
-    one = incident(groups=groups, costs=tuple(GroupCost(name, 1, 0.0) for name in groups))
+    one = incident(consumer_groups=groups, costs=tuple(GroupCost(name, 1, 0.0) for name in groups))
     assert targets_of(ROUTES, one, "default") == {PAGER, "default"}
     known = with_teams(ROUTES, one)
     assert [cost.team for cost in known.costs] == ["payments", "payments", None, "payments"]

@@ -44,7 +44,7 @@ def trends_of(*rows: Row, incidents: Sequence[Incident] = ()) -> list[GroupTrend
 
 def opened(begin: float, end: float | None, *groups: str) -> Incident:
     resolved = None if end is None else hours(end)
-    return incident(opened_at=hours(begin), resolved_at=resolved, groups=groups)
+    return incident(opened_at=hours(begin), resolved_at=resolved, consumer_groups=groups)
 
 
 def test_weeks_are_counted_back_from_the_end() -> None:

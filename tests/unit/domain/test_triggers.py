@@ -17,7 +17,7 @@ import pytest
 
 from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.kernel.audited_step import RebalanceInterval
-from spark_jobs.domain.kernel.triggers import Unanswered, has_expired, least_moves, with_moves
+from spark_jobs.domain.kernel.triggers import Unanswered, has_expired, minimum_moves, with_moves
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
@@ -182,7 +182,7 @@ def test_no_allocation_with_the_same_shares_moves_less() -> None:
         queues = [("a", n) for n in range(first, first + common + last)]
         dealt = [tuple(rng.choice(["", "p", "q", "s"])) for _ in queues]
         least = min(_moved(before, dict(zip(queues, order, strict=True))) for order in permutations(dealt))
-        assert least_moves(before, dict(zip(queues, dealt, strict=True))) == least
+        assert minimum_moves(before, dict(zip(queues, dealt, strict=True))) == least
 
 
 def _moved(before: Owners, after: Owners) -> int:

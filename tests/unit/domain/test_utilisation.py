@@ -55,13 +55,13 @@ def step(told: dict[str, ClientHistory], *rows: IntervalProgress) -> AuditedStep
     return replace(found, history=replace(found.history, clients=told))
 
 
-def judged(told: list[str], *lines: str, in_rate: float = 10.0) -> Utilisation:
-    return utilisation(step(clients(*told), *map(row, lines)), in_rate)
+def judged(told: list[str], *lines: str, produced_messages_per_second: float = 10.0) -> Utilisation:
+    return utilisation(step(clients(*told), *map(row, lines)), produced_messages_per_second)
 
 
 #: Clients; intervals; messages a second that came; utilisation, of the busiest, who, by what, headroom.
 @pytest.mark.parametrize(
-    ("told", "lines", "in_rate", "expected"),
+    ("told", "lines", "produced_messages_per_second", "expected"),
     [
         # One thread that takes 400 ms consumes 2.5 a second; 4,500 in an hour are 1.25.
         (["A 1 400"], ["0-3600 A 4500"], 1.25, (0.5, 0.5, "A", "LISTENER", 1.25)),
@@ -97,9 +97,9 @@ def judged(told: list[str], *lines: str, in_rate: float = 10.0) -> Utilisation:
     ],
 )
 def test_what_came_in_is_a_part_of_what_can_be_consumed(
-    told: list[str], lines: list[str], in_rate: float, expected: tuple[Any, ...]
+    told: list[str], lines: list[str], produced_messages_per_second: float, expected: tuple[Any, ...]
 ) -> None:
-    assert judged(told, *lines, in_rate=in_rate) == pytest.approx(expected)
+    assert judged(told, *lines, produced_messages_per_second=produced_messages_per_second) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ def test_messages_that_an_offset_that_went_back_brings_again_are_received_by_nob
 
 
 def test_without_a_rate_it_is_unknown() -> None:
-    for in_rate in (None, 0.0):
-        assert utilisation(step(clients("A 1 400"), row("0-3600 A 4500")), in_rate) == UNKNOWN
+    for produced_messages_per_second in (None, 0.0):
+        assert utilisation(step(clients("A 1 400"), row("0-3600 A 4500")), produced_messages_per_second) == UNKNOWN
 
 
 def test_where_brokers_disagree_or_several_pop_nobody_knows_who_received() -> None:
@@ -151,7 +151,7 @@ def test_topics_share_the_threads_and_the_time() -> None:
 
 def test_a_queue_is_hot_among_those_of_its_topic() -> None:
     rows = row("0-3600 A 288000", "t"), row("0-3600 A 0 A 0 A 0", "u")
-    assert utilisation(step(clients("A 1 0"), *rows), 80.0).busiest_limit == "PULLS"
+    assert utilisation(step(clients("A 1 0"), *rows), 80.0).busiest_bottleneck == "PULLS"
 
 
 def test_who_owns_queues_of_which_no_message_is_counted_is_unknown() -> None:

@@ -53,7 +53,7 @@ CASES = Cases(
             good(owners=[A, B], double_owned_cause="ODD"),
             good(owners=[], unassigned_cause="CONFIG_OVERLAP"),
         ],
-        "unreadable_is_nobodys": [good(readable=False)],
+        "unreadable_queues_have_no_owner": [good(readable=False)],
         "owners_are_connections": [
             good(owners=[A | {"client_id": None}]),
             good(owners=[None]),

@@ -22,7 +22,7 @@ def queue(**changes: Any) -> Row:
 def row(**changes: Any) -> Row:
     """Queue 3 of t was nobody's: 10 and 5 more came, 2 went, 13 are left."""
     what = {"rule": "UNASSIGNED_QUEUE", "severity": "ERROR", "subject": "b:3", "cause": "GROUP_OFFLINE"}
-    when = {"start": at(0), "end": at(3600)}
+    when = {"started_at": at(0), "ended_at": at(3600)}
     return TOPIC | {"finding_id": OWN, "evidence": MESSAGES | {"queues": [queue()]}} | what | when | changes
 
 
@@ -57,10 +57,10 @@ CASES = Cases(
     SUITE,
     breaks={
         "span_is_inside_the_step": [
-            good(start=at(-1)),
-            good(end=at(3600.001)),
-            good(start=at(9), end=at(9)),
-            good(start=at(9), end=at(8)),
+            good(started_at=at(-1)),
+            good(ended_at=at(3600.001)),
+            good(started_at=at(9), ended_at=at(9)),
+            good(started_at=at(9), ended_at=at(8)),
         ],
         "rule_is_known": [good(rule="ODD")],
         "severity_is_known": [good(severity="FATAL"), good(severity="error")],
@@ -86,7 +86,7 @@ CASES = Cases(
         good(),
         good(topic=None),
         good(rule="GROUP_OFFLINE", cause="NOBODY_CONNECTED"),
-        good(start=at(3599.999)),
+        good(started_at=at(3599.999)),
         with_another("r"),
         audited(TOPIC, TOPIC, TOPIC | {"topic": "t2"}),
         audited(TOPIC | {"topic": "t2"}, rule="SLOW_LISTENER", cause="RESPONSE_TIME_ROSE"),

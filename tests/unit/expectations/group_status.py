@@ -18,8 +18,8 @@ BUSY = {
     "utilisation": 0.25,
     "busiest_utilisation": 0.5,
     "busiest_member": "c1",
-    "busiest_limit": "PULLS",
-    "headroom": 1.0,
+    "busiest_bottleneck": "PULLS",
+    "headroom_messages_per_second": 1.0,
 }
 
 
@@ -31,10 +31,16 @@ def growth(**changes: Any) -> Row:
 
 def row(**changes: Any) -> Row:
     """Two findings, the worse a WARN; a backlog of 100 that grew to 115."""
-    found = {"worst_severity": "WARN", "finding_count": 2, "limit": "MEMBERS", "attribution": [growth()]}
-    who = {"members": 2, "distinct_members": 2, "idle_members": 2}
-    queues = {"queues": 3, "owned_once": 1, "owned_twice": 1, "owned_never": 1}
-    rates = {"backlog_start": 100, "backlog_end": 115, "oldest_message_ms": 1, "in_rate": 1.0, "out_rate": 0.5}
+    found = {"worst_severity": "WARN", "finding_count": 2, "bottleneck": "MEMBERS", "attribution": [growth()]}
+    who = {"member_count": 2, "distinct_members": 2, "idle_members": 2}
+    queues = {"queue_count": 3, "queues_with_one_owner": 1, "double_owned_queues": 1, "unassigned_queues": 1}
+    rates = {
+        "backlog_start": 100,
+        "backlog_end": 115,
+        "oldest_message_ms": 1,
+        "produced_messages_per_second": 1.0,
+        "consumed_messages_per_second": 0.5,
+    }
     return KEY | found | who | queues | rates | BUSY | changes
 
 
@@ -50,8 +56,8 @@ CASES = Cases(
             {GROUP_STATUS: [row(finding_count=1, worst_severity=None)]},
         ],
         "worst_severity_is_the_worst": [good(worst_severity=worst) for worst in ("INFO", "ERROR", "ODD", None)],
-        "limit_is_known": [good(limit="ODD")],
-        "every_queue_is_counted": [good(queues=4), good(owned_once=3, owned_never=-1)],
+        "bottleneck_is_known": [good(bottleneck="ODD")],
+        "every_queue_is_counted": [good(queue_count=4), good(queues_with_one_owner=3, unassigned_queues=-1)],
         "members_are_counted": [good(distinct_members=3), good(idle_members=3)],
         "parts_add_up_to_the_growth": [
             good(attribution=[growth(**{name: value + 1})])
@@ -62,16 +68,16 @@ CASES = Cases(
         "messages_are_not_negative": [
             good(backlog_start=-1, backlog_end=14),
             *(good(**{name: -1}) for name in ("oldest_message_ms",)),
-            *(good(**{name: -0.5}) for name in ("in_rate", "out_rate")),
+            *(good(**{name: -0.5}) for name in ("produced_messages_per_second", "consumed_messages_per_second")),
         ],
         "utilisation_is_known_or_not": [good(**{name: None}) for name in BUSY],
         "utilisation_is_not_negative": [
             good(utilisation=-0.1),
-            good(headroom=-0.1),
+            good(headroom_messages_per_second=-0.1),
             good(busiest_utilisation=0.2499),
             good(utilisation=-0.1, busiest_utilisation=-0.1),
         ],
-        "busiest_limit_is_known": [good(busiest_limit="ODD")],
+        "busiest_bottleneck_is_known": [good(busiest_bottleneck="ODD")],
         "time_left_is_not_negative": [
             good(catches_up=True, catch_up_seconds=-0.1),
             good(retention_left_seconds=-0.1),
@@ -86,19 +92,32 @@ CASES = Cases(
         # A muted finding counts, and is not the worst.
         {GROUP_STATUS: [row(finding_count=3)], FINDINGS: [*FOUND, MUTED]},
         {GROUP_STATUS: [row(finding_count=0, worst_severity=None)]},
-        good(queues=None, owned_once=None, owned_twice=None, owned_never=None),
-        good(members=None, distinct_members=None, idle_members=None),
-        good(backlog_start=0, backlog_end=0, attribution=[], oldest_message_ms=0, in_rate=0.0, out_rate=0.0),
-        good(backlog_start=None, backlog_end=None, oldest_message_ms=None, in_rate=None, out_rate=None),
+        good(queue_count=None, queues_with_one_owner=None, double_owned_queues=None, unassigned_queues=None),
+        good(member_count=None, distinct_members=None, idle_members=None),
+        good(
+            backlog_start=0,
+            backlog_end=0,
+            attribution=[],
+            oldest_message_ms=0,
+            produced_messages_per_second=0.0,
+            consumed_messages_per_second=0.0,
+        ),
+        good(
+            backlog_start=None,
+            backlog_end=None,
+            oldest_message_ms=None,
+            produced_messages_per_second=None,
+            consumed_messages_per_second=None,
+        ),
         good(backlog_end=130, attribution=[growth(), growth(topic="t2")]),
         good(backlog_end=85, attribution=[growth(growth=-15, residual=-25)]),
         good(attribution=None),
         good(**dict.fromkeys(BUSY)),
-        good(utilisation=0.0, busiest_utilisation=0.0, headroom=0.0),
+        good(utilisation=0.0, busiest_utilisation=0.0, headroom_messages_per_second=0.0),
         # Both are rounded.
         good(utilisation=0.500001),
-        good(utilisation=2.0, busiest_utilisation=2.0, headroom=0.0, busiest_limit="LISTENER"),
-        good(busiest_limit="HOT_QUEUE"),
+        good(utilisation=2.0, busiest_utilisation=2.0, headroom_messages_per_second=0.0, busiest_bottleneck="LISTENER"),
+        good(busiest_bottleneck="HOT_QUEUE"),
         good(catches_up=True, catch_up_seconds=0.0, retention_left_seconds=0.0),
         good(catches_up=False, retention_left_seconds=60.0),
         {GROUP_STATUS: [row(), row(consumer_group="g2", finding_count=0, worst_severity=None)], FINDINGS: FOUND},

@@ -105,7 +105,7 @@ CASES = Cases(
             unreplayed(status="UNOBSERVED", reason="ODD"),
         ],
         "strategy_source_is_known": [good(strategy_source="GUESS")],
-        "trigger_is_known": [good(trigger="ODD")],
+        "trigger_is_known": [good(trigger_type="ODD")],
         "every_readable_queue_is_allocated_once": [
             good(allocation(0, 0, "a"), **UP_TO_ONE),
             good(allocation(0, 0, "a"), allocation(0, 1, "b", readable=False)),
@@ -129,7 +129,7 @@ CASES = Cases(
             good(*ONE_TWICE, double_owned_queues=1, **UP_TO_TWO, **BY_HASH),
             good(*ONE_TWICE, double_owned_queues=1, **UP_TO_TWO, members=OF_TWO_LANGUAGES),
         ],
-        "twins_leave_queues_to_nobody": [
+        "duplicates_leave_queues_unassigned": [
             good(**TWINS),
             good(*ONE_LEFT, unassigned_queues=1, **TWINS, **UP_TO_ONE),
             good(*ONE_TWICE, double_owned_queues=1, **TWINS, **UP_TO_TWO),
@@ -142,9 +142,9 @@ CASES = Cases(
         "members_are_in_order": [good(members=members("b", "a")), good(members=members("a", "B"))],
         "queues_are_in_order": [good(queues=queues(1, 0)), good(queues=queues(10, 9))],
         "moves_are_possible": [
-            good(least_moves=-1, queues_moved=0, queues_preserved=2),
-            good(least_moves=2, queues_moved=1, queues_preserved=1),
-            good(least_moves=1, queues_moved=2, queues_preserved=1),
+            good(minimum_moves=-1, queues_moved=0, queues_preserved=2),
+            good(minimum_moves=2, queues_moved=1, queues_preserved=1),
+            good(minimum_moves=1, queues_moved=2, queues_preserved=1),
         ],
         # An interval that is repeated as it is overlaps itself too: here one of the two is empty.
         "keys_are_unique": [tiles((0, 0, "*"), (0, 3600, "*"))],
@@ -158,7 +158,7 @@ CASES = Cases(
         unreplayed(**UNOBSERVED),
         unreplayed(**UNOBSERVED | dict.fromkeys(("strategy", "strategy_source", "members", "queues"))),
         unreplayed(status="NOT_REPLAYABLE", reason="UNKNOWN_STRATEGY"),
-        good(trigger="MEMBER_JOINED", strategy_source="CLIENT"),
+        good(trigger_type="MEMBER_JOINED", strategy_source="CLIENT"),
         good(**UP_TO_ONE),
         good(**BOTH_OR_NONE, **BY_HASH),
         good(**BOTH_OR_NONE, **NOT_ALL_SUBSCRIBE),
@@ -186,7 +186,7 @@ CASES = Cases(
         good(members=members("\uff5e", "\U0001f600")),
         good(members=members("\U0001f600", "\uff5e")),
         good(queues=queues(9, 10)),
-        good(least_moves=0, queues_moved=0, queues_preserved=2),
-        good(least_moves=1, queues_moved=1, queues_preserved=1),
+        good(minimum_moves=0, queues_moved=0, queues_preserved=2),
+        good(minimum_moves=1, queues_moved=1, queues_preserved=1),
     ],
 )

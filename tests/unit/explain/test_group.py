@@ -94,7 +94,7 @@ def test_a_backlog_of_more_than_the_group_subscribes_is_said_to_be_one() -> None
 
 
 def trigger(*pairs: tuple[str, str | None]) -> list[dict[str, Any]]:
-    return [{"trigger": name, "subject": subject} for name, subject in pairs]
+    return [{"trigger_type": name, "subject": subject} for name, subject in pairs]
 
 
 @pytest.mark.parametrize(
@@ -102,22 +102,26 @@ def trigger(*pairs: tuple[str, str | None]) -> list[dict[str, Any]]:
     [
         ({"triggers": []}, "Nothing differs from the interval before it."),
         (
-            {"trigger": "FIRST_OBSERVATION", "triggers": trigger(("FIRST_OBSERVATION", None)), "queues_moved": None},
+            {
+                "trigger_type": "FIRST_OBSERVATION",
+                "triggers": trigger(("FIRST_OBSERVATION", None)),
+                "queues_moved": None,
+            },
             "This is the first interval that was recorded, so its trigger is unknown.",
         ),
         (
             {"triggers": trigger(("BROKER_BACK", "b"), ("MEMBER_EXPIRED", "c3"), ("MEMBER_JOINED", "c1, c2"))}
-            | {"queues_moved": 1_500, "queues_preserved": 300, "least_moves": 1_200},
+            | {"queues_moved": 1_500, "queues_preserved": 300, "minimum_moves": 1_200},
             "It began because b returned to the route, c3 stopped answering and expired and c1, c2 joined. 1,500 of "
             "1,800 queues changed owner; 1,200 would have been enough for this allocation.",
         ),
         (
-            {"triggers": trigger(("QUEUES_ADDED", "a:8-9")), "queues_moved": 0, "least_moves": 0},
+            {"triggers": trigger(("QUEUES_ADDED", "a:8-9")), "queues_moved": 0, "minimum_moves": 0},
             "It began because the queues a:8-9 were added. No queue changed owner.",
         ),
         (
             {"triggers": trigger(("STRATEGY_CHANGED", "c1")), "queues_moved": 1, "queues_preserved": 0}
-            | {"least_moves": 1},
+            | {"minimum_moves": 1},
             "It began because c1 changed strategy. 1 of 1 queue changed owner, the minimum for this allocation.",
         ),
     ],
@@ -228,7 +232,7 @@ def test_brokers_that_disagree_are_told_one_by_one() -> None:
 
 def test_what_waits_is_told_also_where_owners_are_not_known() -> None:
     """With its verdicts, which are told of nobody's queues else, and who joined."""
-    joined = [{"trigger": "MEMBER_JOINED", "subject": "c1"}]
+    joined = [{"trigger_type": "MEMBER_JOINED", "subject": "c1"}]
     unknown: dict[str, Any] = {"strategy": None, "strategy_source": None, "triggers": joined, "queues_moved": None}
     row = interval(0, 60, C1, status="NOT_APPLICABLE", reason="BROKER_REBALANCE", **unknown)
     text = topic_lines(group_step(30, row, progress=[progress(row, "a:0"), progress(row, "a:1", verdict="STALL")]))
@@ -287,7 +291,9 @@ def test_findings_are_told_the_worst_first() -> None:
         finding(rule="B", topic="T", evidence={"backlog_end": 1234, "unknown_queues": 2}),
         finding(rule="C", evidence={"measures": [{"name": "x_max", "value": 1234.5}, {"name": "y", "value": None}]}),
         finding(severity="WARN", rule="D", topic="U", cause=None),
-        finding(rule="E", topic="%RETRY%G", evidence={"parties": [{"name": "p", "client_ids": ["c1", "c2"]}]}),
+        finding(
+            rule="E", topic="%RETRY%G", evidence={"conflicting_values": [{"name": "p", "client_ids": ["c1", "c2"]}]}
+        ),
     ]
     rows = interval(0, 60, C1), interval(0, 60, C1, topic="U")
     text = all_lines(group_step(30, *rows, findings=findings))
@@ -345,9 +351,9 @@ def test_a_symptom_of_what_is_over_is_advised_as_its_root_cause() -> None:
     """
     skipped = {"measures": [{"name": "skipped", "value": 20.0}, {"name": "skipped_together", "value": 40.0}]}
     findings = [
-        finding(rule="ROOT", finding_id="a", cause="RESET", end=at(20), advice="Reset it."),
+        finding(rule="ROOT", finding_id="a", cause="RESET", ended_at=at(20), advice="Reset it."),
         finding(rule="SYMPTOM", finding_id="b", root_finding_id="a"),
-        finding(rule="MESSAGES_SKIPPED", topic="T", start=at(40), end=at(60), evidence=skipped),
+        finding(rule="MESSAGES_SKIPPED", topic="T", started_at=at(40), ended_at=at(60), evidence=skipped),
     ]
     text = all_lines(group_step(30, interval(0, 60, C1), findings=findings))
     assert text[3:8] == [

@@ -43,11 +43,11 @@ SEEN = {
 def named(name: str) -> GroupStep:
     """A group in which everything has that name: members, broker, topic, subject, advice."""
     twins = member(name, name), member(name, f"{name}2")
-    triggers = [{"trigger": "MEMBER_JOINED", "subject": name}]
+    triggers = [{"trigger_type": "MEMBER_JOINED", "subject": name}]
     row = interval(30, 60, *twins, topic=name, membership_view=name, triggers=triggers)
     row["queues"] = [{"broker_name": name, "queue_id": number} for number in range(2)]
     lost = {"unassigned_cause": "DUPLICATE_CLIENT_ID", "unassigned_client_id": name}
-    told = {"parties": [{"name": name, "client_ids": [name]}]}
+    told = {"conflicting_values": [{"name": name, "client_ids": [name]}]}
     return dataclasses.replace(
         group_step(
             40,

@@ -92,7 +92,8 @@ def test_what_breaks_a_rule_is_left_out_and_the_rest_is_judged() -> None:
         "keys_are_unique": 2,
     }
     reasons = [
-        (one["source_table"], json.loads(one["key"])["captured_at"][14:19], one["reasons"]) for one in found.rejected
+        (one["source_table"], json.loads(one["row_key"])["captured_at"][14:19], one["reasons"])
+        for one in found.rejected
     ]
     assert sorted(reasons) == [
         ("offset_snapshots", "00:20", ["OFFSETS_ARE_POSSIBLE", "CONSUMER_IS_NOT_AHEAD_OF_BROKER"]),
@@ -124,7 +125,7 @@ def test_the_copies_of_a_topic_are_left_out_like_the_topic_and_not_counted() -> 
     for table in (ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS):
         (fact,) = facts(found, table)
         assert (fact[ROWS], fact[REJECTED], fact[LEFT_OUT]) == (2, 1, 1)
-    assert [(one["source_table"], json.loads(one["key"])) for one in found.rejected] == [
+    assert [(one["source_table"], json.loads(one["row_key"])) for one in found.rejected] == [
         (table, {"cluster": "c", "topic": "t", "captured_at": "2026-03-01T10:00:20.000Z"})
         for table in ("route_snapshots", "topic_snapshots")
     ]

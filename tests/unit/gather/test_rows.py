@@ -13,7 +13,7 @@ from schemas import OUTPUTS
 from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.domain.kernel.allocations import Allocation, Member
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, Moves, RebalanceInterval
-from spark_jobs.domain.model.finding import Counts, Evidence, Finding, Party, QueueEvidence
+from spark_jobs.domain.model.finding import ConflictingValue, Counts, Evidence, Finding, QueueEvidence
 from spark_jobs.domain.model.history import UNKNOWN, Connection, GroupHistory
 from spark_jobs.domain.model.statuses import Reason, Trigger
 from spark_jobs.domain.model.thresholds import Thresholds
@@ -105,8 +105,8 @@ FINDING = Finding(
     severity="ERROR",
     topic="t",
     subject="c1",
-    start=START,
-    end=START + 10 * SECOND,
+    started_at=START,
+    ended_at=START + 10 * SECOND,
     cause="SHARED_INSTANCE",
     evidence=Evidence(
         persistence="PERSISTENT",
@@ -124,42 +124,42 @@ FINDING = Finding(
         if_deduplicated=Counts(0, 1),
         if_unique=None,
         measures=[("lag", 1.5), ("age", None)],
-        parties=[Party("b", ("c1", "c2")), Party("?", None)],
+        conflicting_values=[ConflictingValue("b", ("c1", "c2")), ConflictingValue("?", None)],
     ),
     advice="do",
-    held_since=START - 5 * SECOND,
+    active_since=START - 5 * SECOND,
     client_id="c1",
 )
 STATUS = GroupStatus(
     worst_severity="ERROR",
     finding_count=1,
-    members=3,
+    member_count=3,
     distinct_members=2,
     idle_members=1,
-    queues=2,
-    owned_once=0,
-    owned_twice=1,
-    owned_never=1,
+    queue_count=2,
+    queues_with_one_owner=0,
+    double_owned_queues=1,
+    unassigned_queues=1,
     backlog_start=2,
     backlog_end=0,
     lag_quality="MEASURED",
     unknown_queues=2,
     oldest_message_ms=None,
-    in_rate=1.25,
-    out_rate=None,
+    produced_messages_per_second=1.25,
+    consumed_messages_per_second=None,
     utilisation=0.25,
     busiest_utilisation=0.5,
     busiest_member="c1",
-    busiest_limit="PULLS",
-    headroom=1.25,
+    busiest_bottleneck="PULLS",
+    headroom_messages_per_second=1.25,
     catches_up=True,
     catch_up_seconds=90.5,
     retention_left_seconds=None,
     attribution=[TopicGrowth("t", 1, 2, 3, 4, 5, 6)],
-    limit="NONE",
+    bottleneck="NONE",
     more_members_help=None,
-    busiest_share=None,
-    share_after=None,
+    busiest_member_queues=None,
+    busiest_member_queues_with_one_more=None,
     advice="add",
     deleted_at=8_000_000,
     deleted_topics=[DeletedTopic("u", 7_000_000)],
@@ -207,15 +207,15 @@ def test_a_replayed_interval() -> None:
         "idle_members": 1,
         "min_queues_per_member": 0,
         "max_queues_per_member": 1,
-        "trigger": "MEMBER_LEFT",
+        "trigger_type": "MEMBER_LEFT",
         "trigger_subject": "c3",
         "triggers": [
-            {"trigger": "MEMBER_LEFT", "subject": "c3"},
-            {"trigger": "MEMBER_JOINED", "subject": "c2"},
+            {"trigger_type": "MEMBER_LEFT", "subject": "c3"},
+            {"trigger_type": "MEMBER_JOINED", "subject": "c2"},
         ],
         "queues_moved": 1,
         "queues_preserved": 1,
-        "least_moves": 0,
+        "minimum_moves": 0,
         "strategy_alternatives": None,
         "observed_virtual_nodes": None,
         "observed_rooms": None,
@@ -241,7 +241,7 @@ def test_an_interval_without_members_shares_nothing() -> None:
     unowned = replace(ALLOCATION, owners=[()] * 3, queues_per_member=[])
     nobody = replace(REPLAYED, members=(), allocation=unowned, moves=Moves(()))
     (row,) = tables([JudgedStep(step(START, nobody), [], None)])["rebalance_intervals"].to_pylist()
-    names = ("strategy", "idle_members", "min_queues_per_member", "max_queues_per_member", "trigger", "triggers")
+    names = ("strategy", "idle_members", "min_queues_per_member", "max_queues_per_member", "trigger_type", "triggers")
     assert [row[name] for name in names] == [None, 0, None, None, None, []]
 
 
@@ -312,16 +312,23 @@ def test_a_finding_with_all_its_evidence() -> None:
         "severity": "ERROR",
         "topic": "t",
         "subject": "c1",
-        "start": at(0),
-        "end": at(10),
+        "started_at": at(0),
+        "ended_at": at(10),
         "cause": "SHARED_INSTANCE",
         "advice": "do",
         "muted": None,
         "root_finding_id": None,
-        "held_since": at(-5),
+        "active_since": at(-5),
         "client_id": "c1",
     }
-    queue = {"topic": "t", "broker_name": "b", "queue_id": 1, "role": "UNASSIGNED", "start": at(0), "end": at(1)}
+    queue = {
+        "topic": "t",
+        "broker_name": "b",
+        "queue_id": 1,
+        "role": "UNASSIGNED",
+        "started_at": at(0),
+        "ended_at": at(1),
+    }
     known = {"backlog_start": 1, "backlog_end": None, "backlog_max": 2, "produced": 3, "consumed": None}
     assert evidence == known | {
         "persistence": "PERSISTENT",
@@ -334,7 +341,7 @@ def test_a_finding_with_all_its_evidence() -> None:
         "if_deduplicated": {"unassigned_queues": 0, "double_owned_queues": 1},
         "if_unique": None,
         "measures": [{"name": "lag", "value": 1.5}, {"name": "age", "value": None}],
-        "parties": [{"name": "b", "client_ids": ["c1", "c2"]}, {"name": "?", "client_ids": None}],
+        "conflicting_values": [{"name": "b", "client_ids": ["c1", "c2"]}, {"name": "?", "client_ids": None}],
     }
 
 

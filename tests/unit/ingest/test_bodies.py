@@ -358,11 +358,11 @@ def test_a_call_has_its_fate() -> None:
         "request": "stats",
         "subject": "pay orders",
         "captured_at": CAPTURED_AT,
-        "fate": "TIMED_OUT",
+        "outcome": "TIMED_OUT",
         "took_ms": 3004,
         "error": "RemotingTimeoutException wait response on the channel",
     }
     not_made = row(line("call", body='{"fate":"NOT_ASKED"}'))
-    assert (not_made["fate"], not_made["took_ms"], not_made["error"]) == ("NOT_ASKED", None, None)
+    assert (not_made["outcome"], not_made["took_ms"], not_made["error"]) == ("NOT_ASKED", None, None)
     assert rejection(line("call", body='{"tookMs":1}'))[0] == "MISSING_FIELD"
     assert rejection(line("call", body='{"fate":"ANSWERED","tookMs":-1}'))[0] == "OUT_OF_RANGE"

@@ -102,7 +102,7 @@ def test_a_quarantined_line_keeps_its_head_and_its_id(tmp_path: Path) -> None:
         "source_table": None,
         "source_file": "bad",
         "line_number": 2,
-        "key": None,
+        "row_key": None,
         "reasons": ["NOT_UTF8"],
         "detail": "invalid start byte at byte 0",
         "run_id": None,
@@ -114,5 +114,5 @@ def test_a_quarantined_line_keeps_its_head_and_its_id(tmp_path: Path) -> None:
 def test_of_a_long_key_the_head_is_kept() -> None:
     (found,) = outcomes([Line(1, line("connection", group="é" * 100_000, broker=7))], "demo")
     assert isinstance(found, Quarantined)
-    key = quarantine_row(found)["key"]
+    key = quarantine_row(found)["row_key"]
     assert key == ('{"cluster": "demo", "consumer_group": "' + r"\u00e9" * 20_000)[:65536]

@@ -20,7 +20,8 @@ def test_two_times_of_a_group(warehouse: str, capsys: pytest.CaptureFixture[str]
     assert main(words) == 0
     out, err = capsys.readouterr()
     both = "cluster=c group=g replayed_seconds={} min 00 s incidents=0 rebalances=0 queues_moved=0 members=2.0 "
-    both += "idle_members=0.0 unowned_queues=4.0 double_owned_queues=4.0 busiest_member=4 in_rate=20.0 out_rate=10.0 "
+    both += "idle_members=0.0 unassigned_queues=4.0 double_owned_queues=4.0 busiest_member=4 "
+    both += "produced_messages_per_second=20.0 consumed_messages_per_second=10.0 "
     assert out.splitlines() == [
         "2026-03-01T10:01Z/2026-03-01T10:04Z "
         + both.format(3)

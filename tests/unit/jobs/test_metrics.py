@@ -19,18 +19,31 @@ from tests.support.times import at
 
 HOUR, DAY = 3600, 24
 HOSTILE = 'a"b\\c\nd{e="f"} 1\u202e\x1b[2J,#'
-KNOWN = {"members": 3, "queues": 8, "owned_once": 4, "owned_twice": 1, "owned_never": 3, "backlog_end": 0}
+KNOWN = {
+    "member_count": 3,
+    "queue_count": 8,
+    "queues_with_one_owner": 4,
+    "double_owned_queues": 1,
+    "unassigned_queues": 3,
+    "backlog_end": 0,
+}
 BUSY = {
     "utilisation": 0.25,
     "busiest_utilisation": 0.5,
     "busiest_member": "c1",
-    "busiest_limit": "PULLS",
-    "headroom": 0.0,
+    "busiest_bottleneck": "PULLS",
+    "headroom_messages_per_second": 0.0,
     "catches_up": True,
     "catch_up_seconds": 90.5,
     "retention_left_seconds": 3600.0,
 }
-OFFLINE_STATUS = {"members": 0, "owned_never": 8, "owned_once": 0, "owned_twice": 0, "catches_up": False}
+OFFLINE_STATUS = {
+    "member_count": 0,
+    "unassigned_queues": 8,
+    "queues_with_one_owner": 0,
+    "double_owned_queues": 0,
+    "catches_up": False,
+}
 OFFLINE = {"rule": "GROUP_OFFLINE", "cause": "NOBODY_CONNECTED", "severity": "ERROR", "topic": None}
 
 
@@ -47,7 +60,7 @@ def observed(group: str, hour: int, seconds: float) -> list[dict[str, Any]]:
 
 
 def offline(group: str, hour: int, start: float, end: float, **values: Any) -> dict[str, Any]:
-    time = {"start": at(hour * HOUR + start), "end": at(hour * HOUR + end)}
+    time = {"started_at": at(hour * HOUR + start), "ended_at": at(hour * HOUR + end)}
     return finding(**key(group, hour) | OFFLINE | time | values, subject=group, finding_id=f"{group}{hour}")
 
 
@@ -107,7 +120,7 @@ BY_HAND: dict[str, dict[tuple[str, ...], float]] = {
     "observed_ratio": {("g",): 0.75, (HOSTILE,): 0.0, ("old",): 1.0},
     "members": {("g",): 0, ("old",): 3},
     "queues": {("g",): 8, ("old",): 8},
-    "unowned_queues": {("g",): 8, ("old",): 3},
+    "unassigned_queues": {("g",): 8, ("old",): 3},
     "double_owned_queues": {("g",): 0, ("old",): 1},
     "backlog_known": {("g",): 1, (HOSTILE,): 0, ("old",): 1},
     "backlog_messages": {("g",): 0, ("old",): 0},

@@ -104,7 +104,7 @@ def notify(warehouse: Path, *options: str) -> int:
 
 def remembered(warehouse: Path) -> list[dict[str, Any]]:
     found = rows(DeltaTables(Location.parse(str(warehouse))).read(NOTICES, NOTICES.columns))
-    return sorted(found, key=lambda row: row["told_at"])
+    return sorted(found, key=lambda row: row["sent_at"])
 
 
 def test_what_opens_and_is_over_is_told_once_and_written_down(service: Service, published: Path) -> None:
@@ -122,15 +122,15 @@ def test_what_opens_and_is_over_is_told_once_and_written_down(service: Service, 
     assert service.titles() == [OPENED, "rebalance-audit c: 1 incident resolved"]
     assert "from 2026-03-01T11:00Z to 2026-03-01T13:00Z" in service.got[1]["message"]
     _, resolved = remembered(published)
-    assert {name: value for name, value in resolved.items() if name != "told_at"} == {
+    assert {name: value for name, value in resolved.items() if name != "sent_at"} == {
         "target": "default",
         "cluster": "c",
         "incident_id": opened["incident_id"],
-        "told": "resolved",
+        "event": "resolved",
         "severity": "ERROR",
         "rule": "GROUP_OFFLINE",
         "headline": "No consumer of G is connected",
-        "groups": ["G"],
+        "consumer_groups": ["G"],
         "opened_at": at(3600),
         "resolved_at": at(3 * 3600),
         "last_seen_at": at(3 * 3600),

@@ -28,7 +28,7 @@ def call(second: float, called: str, fate: str, request: str = "connection", clu
         "subject": "g",
         "captured_at": moment,
         "captured_date": moment.date(),
-        "fate": fate,
+        "outcome": fate,
         "took_ms": None,
         "error": None,
     }

@@ -17,7 +17,7 @@ from tests.support.rows import finding, interval, progress
 from tests.support.times import at
 
 HOUR = 3600
-STATUS = {"finding_count": 1, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No.", "members": 2}
+STATUS = {"finding_count": 1, "unknown_queues": 0, "bottleneck": "NO_BACKLOG", "advice": "No.", "member_count": 2}
 
 
 def a_finding(group: str, hour: int, rule: str, span: tuple[int, int] = (0, HOUR), **values: Any) -> dict[str, Any]:
@@ -25,14 +25,18 @@ def a_finding(group: str, hour: int, rule: str, span: tuple[int, int] = (0, HOUR
     measures = [{"name": name, "value": float(one)} for name, one in values.items() if not isinstance(one, list)]
     evidence = {"measures": measures, "queues": values.get("queues", [])}
     severity = "ERROR" if rule == "CONSUMER_STOPPED" else "WARN"
-    time = {"step_start": at(hour * HOUR), "start": at(hour * HOUR + span[0]), "end": at(hour * HOUR + span[1])}
+    time = {
+        "step_start": at(hour * HOUR),
+        "started_at": at(hour * HOUR + span[0]),
+        "ended_at": at(hour * HOUR + span[1]),
+    }
     named = {"cluster": "eu", "consumer_group": group, "rule": rule, "severity": severity, "evidence": evidence}
     return finding(**named, **time, finding_id=f"{group}{rule}{hour}")
 
 
 def queue(backlog_start: int) -> dict[str, Any]:
     place = {"topic": "T", "broker_name": "a", "queue_id": 0, "role": "BEHIND"}
-    return place | dict.fromkeys(("start", "end"), at(0)) | {"backlog_start": backlog_start}
+    return place | dict.fromkeys(("started_at", "ended_at"), at(0)) | {"backlog_start": backlog_start}
 
 
 def history(groups: dict[str, int]) -> Published:
@@ -109,7 +113,7 @@ def test_churn_and_skew_that_are_usual(tmp_path: Path, capsys: pytest.CaptureFix
         published[FINDINGS].append(a_finding("worker", hour, "REBALANCE_STORM", (0, 1000), rebalances=number))
         for place in range(number):
             start = hour * HOUR + place * apart
-            of_step = key | {"step_start": at(hour * HOUR), "trigger": "MEMBER_JOINED", "queues_moved": 1}
+            of_step = key | {"step_start": at(hour * HOUR), "trigger_type": "MEMBER_JOINED", "queues_moved": 1}
             published[REBALANCE_INTERVALS].append(interval(start, start + apart) | of_step)
     published[FINDINGS] += [a_finding("worker", hour, "FLAPPING_MEMBER", comings=5, goings=4) for hour in range(1, 7)]
     published[FINDINGS] += [a_finding("rare", hour, "FLAPPING_MEMBER", comings=9, goings=9) for hour in range(1, 6)]
@@ -139,7 +143,7 @@ def test_the_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     lines = suggested(tmp_path / "once", once, capsys)
     assert "# demo flapper: no suggestion: 1 h 00 min audited, 3 d 00 h are needed" in lines
     assert lines[-2:] == ["# 0 groups: no threshold to raise", "groups: []"]
-    moments = ("step_start", "start", "end", "interval_start", "interval_end")
+    moments = ("step_start", "started_at", "ended_at", "interval_start", "interval_end")
     again: Published = {
         table: [
             row | {name: row[name] + timedelta(hours=number) for name in moments if name in row}

@@ -33,7 +33,7 @@ def warehouse(tmp_path: Path) -> Path:
     lags = [progress(row, f"a:{queue}") for row in (first, second) for queue in (0, 1)]
     lags[0]["lag_first"] = None
     unowned = {"rule": "UNASSIGNED_QUEUE", "cause": "CONFIG_HOLE", "topic": "T", "subject": "a:1"}
-    unowned_finding = finding(**key("bad"), **unowned, start=at(1800), end=at(3600), finding_id="f")
+    unowned_finding = finding(**key("bad"), **unowned, started_at=at(1800), ended_at=at(3600), finding_id="f")
     bad, good = ([row | key(group) for row in (first, second)] for group in ("bad", "good"))
     published = {
         FINDINGS: [unowned_finding],

@@ -19,7 +19,7 @@ from tests.support.recordings import write_warehouse
 from tests.support.rows import finding, interval
 from tests.support.times import START, at
 
-STATUS = {"finding_count": 1, "unknown_queues": 0, "limit": "NO_BACKLOG", "advice": "No."}
+STATUS = {"finding_count": 1, "unknown_queues": 0, "bottleneck": "NO_BACKLOG", "advice": "No."}
 HOUR, DAY = 3600, 86400
 KEY = {"cluster": "c", "consumer_group": "G"}
 UNCOMPARED = "{}; none was observed in the last week and the one before: unknown what got worse."
@@ -41,17 +41,19 @@ def warehouse(tmp_path: Path) -> Path:
     """Eight days of two groups: G lost a queue for 40 min on the first day, and two for 3 h in the last week."""
     offline = {"rule": "GROUP_OFFLINE", "cause": "NOBODY_CONNECTED", "severity": "ERROR", "topic": None, "subject": "G"}
     found = [
-        finding(**KEY, **offline, finding_id=str(hour), step_start=at(hour * HOUR), start=at(begin), end=at(end))
+        finding(
+            **KEY, **offline, finding_id=str(hour), step_start=at(hour * HOUR), started_at=at(begin), ended_at=at(end)
+        )
         for hour, begin, end in ((30, 30 * HOUR, 30 * HOUR + 1800), (60, 60 * HOUR, 60 * HOUR + 5400 - 1800))
     ]
     intervals = [
         row(0, 2400, unassigned_queues=1),
-        row(2400, HOUR, trigger="MEMBER_JOINED", queues_moved=4),
-        row(30 * HOUR, 31 * HOUR, trigger="MEMBER_LEFT", unassigned_queues=2, queues_moved=3),
-        row(30 * HOUR, 31 * HOUR, trigger="MEMBER_LEFT", topic="U", double_owned_queues=1, queues_moved=2),
+        row(2400, HOUR, trigger_type="MEMBER_JOINED", queues_moved=4),
+        row(30 * HOUR, 31 * HOUR, trigger_type="MEMBER_LEFT", unassigned_queues=2, queues_moved=3),
+        row(30 * HOUR, 31 * HOUR, trigger_type="MEMBER_LEFT", topic="U", double_owned_queues=1, queues_moved=2),
         row(60 * HOUR, 62 * HOUR, unassigned_queues=2),
         row(62 * HOUR, 63 * HOUR, status="UNOBSERVED", unassigned_queues=None, double_owned_queues=None),
-        row(0, HOUR, "calm", status="NOT_APPLICABLE", trigger="MEMBER_JOINED", queues_moved=None),
+        row(0, HOUR, "calm", status="NOT_APPLICABLE", trigger_type="MEMBER_JOINED", queues_moved=None),
         row(30 * HOUR, 30 * HOUR + 24 * HOUR, "calm"),
     ]
     # The newest step ends eight days after 10:00: the oldest week has one day.

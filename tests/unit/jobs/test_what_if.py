@@ -68,7 +68,7 @@ def written(
         write(tmp_path, table, [])
     status = {
         "step_start": HOUR.start,
-        "limit": "DUPLICATE_IDS",
+        "bottleneck": "DUPLICATE_IDS",
         "finding_count": 1,
         "unknown_queues": 0,
         "advice": ".",
@@ -91,13 +91,13 @@ def test_cases_are_compared_with_what_really_happened(warehouse: str, capsys: py
     given = ("--warehouse", warehouse, "--group", "g", "--interval", str(HOUR))
     lines = printed(capsys, *given, "--unique-ids", "--speed", "c1=30", "--case", "--members =1").splitlines()
     assert lines == [
-        "really happened: unowned=4.0 owned_twice=4.0 idle=0.0 busiest=4 queues moves_per_rebalance=- highest=6,000 "
-        "last=6,000 drained_after=not by the end consumed_twice=6,000",
-        "--speed c1=30 --unique-ids: unowned=0.0 owned_twice=0.0 idle=0.0 busiest=4 queues moves_per_rebalance=- "
-        "highest=0 last=0 drained_after=0 s consumed_twice=0",
+        "really happened: unassigned_queues=4.0 double_owned_queues=4.0 idle=0.0 busiest=4 queues "
+        "moves_per_rebalance=- highest=6,000 last=6,000 drained_after=not by the end consumed_twice=6,000",
+        "--speed c1=30 --unique-ids: unassigned_queues=0.0 double_owned_queues=0.0 idle=0.0 busiest=4 queues "
+        "moves_per_rebalance=- highest=0 last=0 drained_after=0 s consumed_twice=0",
         # c1 was seen to take 10 a second, 20 come.
-        "--members =1: unowned=0.0 owned_twice=0.0 idle=0.0 busiest=8 queues moves_per_rebalance=- highest=≤ 6,000 "
-        "last=≤ 6,000 drained_after=not by the end consumed_twice=0",
+        "--members =1: unassigned_queues=0.0 double_owned_queues=0.0 idle=0.0 busiest=8 queues "
+        "moves_per_rebalance=- highest=≤ 6,000 last=≤ 6,000 drained_after=not by the end consumed_twice=0",
         "Without any change, the model differs from the recorded backlog by 0 messages on average. Queues and members "
         "are averages over time. docs/what-if.md describes the model and its limits.",
         "--members =1: ≤ is an upper bound: members with a backlog do not report how fast they are, and were never "
@@ -195,10 +195,11 @@ def test_as_json(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_plan_says_who_would_own_what(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, "--warehouse", warehouse, "--group", "g", "--plan", "1").splitlines()
     assert lines[:3] == [
-        "change=-1 members=1 idle=0 unowned=0 owned_twice=0 c1: 8 queues, 20.0 of ≥ 10.0 ?",
-        "change=+0 members=2 idle=0 unowned=4 owned_twice=4 c1: 4 queues, 10.0 of ≥ 10.0; c1: 4 queues, 10.0 of ≥ 10.0",
-        "change=+1 members=3 idle=0 unowned=3 owned_twice=3 c1: 3 queues, 7.5 of ≥ 10.0; c1: 3 queues, 7.5 of ≥ 10.0; "
-        "~new-0002: 2 queues, 5.0 of ≥ 10.0",
+        "change=-1 members=1 idle=0 unassigned_queues=0 double_owned_queues=0 c1: 8 queues, 20.0 of ≥ 10.0 ?",
+        "change=+0 members=2 idle=0 unassigned_queues=4 double_owned_queues=4 c1: 4 queues, 10.0 of ≥ 10.0; "
+        "c1: 4 queues, 10.0 of ≥ 10.0",
+        "change=+1 members=3 idle=0 unassigned_queues=3 double_owned_queues=3 c1: 3 queues, 7.5 of ≥ 10.0; "
+        "c1: 3 queues, 7.5 of ≥ 10.0; ~new-0002: 2 queues, 5.0 of ≥ 10.0",
     ]
 
 

@@ -23,7 +23,7 @@ def published(tmp_path: Path) -> Path:
     """A warehouse in which one run has published one group's hour."""
     for table in OUTPUTS:
         write(tmp_path, table, [])
-    status: dict[str, Any] = {"step_start": HOUR, "cluster": "c", "consumer_group": "g", "limit": "NO_BACKLOG"}
+    status: dict[str, Any] = {"step_start": HOUR, "cluster": "c", "consumer_group": "g", "bottleneck": "NO_BACKLOG"}
     write(tmp_path, GROUP_STATUS, [status | {"finding_count": 0, "unknown_queues": 0, "advice": "None."}])
     versions = {table.name: int(table is GROUP_STATUS) for table in OUTPUTS}
     write(tmp_path, AUDIT_RUNS, [audit_run(Interval(HOUR, HOUR + timedelta(hours=1)), versions)])

@@ -27,10 +27,10 @@ def test_lanes_are_of_the_same_groups_and_what_needs_attention_comes_first() -> 
     incidents = [
         incident(0, 60, "resolved"),
         incident(0, None, "warned", severity="WARN"),
-        incident(0, None, "little", piled_up=5),
-        incident(0, None, "much", piled_up=50),
-        incident(900, 960, "little", "much", "third", piled_up=7),
-        incident(600, 660, "little", piled_up=None),
+        incident(0, None, "little", peak_backlog_messages=5),
+        incident(0, None, "much", peak_backlog_messages=50),
+        incident(900, 960, "little", "much", "third", peak_backlog_messages=7),
+        incident(600, 660, "little", peak_backlog_messages=None),
     ]
     names, left_out = lanes(incidents)
     assert [lane.groups for lane in names] == [
@@ -90,7 +90,7 @@ def test_an_open_end_reaches_the_right_edge_and_is_called_open() -> None:
 
 
 def test_a_tooltip_says_what_when_and_how_much_and_a_click_opens_the_page() -> None:
-    broad = incident(600, 1200, *(f"g{place}" for place in range(10)), piled_up=None)
+    broad = incident(600, 1200, *(f"g{place}" for place in range(10)), peak_backlog_messages=None)
     (bar,) = drawn(broad)
     assert bar["id"] == "incident-g0-600"
     assert (bar["headline"], bar["what"]) == (broad.headline, "ERROR DUPLICATE_CLIENT_ID, FIXED_INSTANCE_NAME")

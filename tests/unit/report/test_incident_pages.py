@@ -22,7 +22,9 @@ pytestmark = needs_browser
 Open = Callable[..., Opened]
 
 TWINS = incident(600, 3000)
-IDLE = incident(1200, None, "quiet", "twins", severity="WARN", headline="c1 of quiet owns no queue", piled_up=None)
+IDLE = incident(
+    1200, None, "quiet", "twins", severity="WARN", headline="c1 of quiet owns no queue", peak_backlog_messages=None
+)
 HTML = page(content(twins(troubled()), others=(fleet_row("quiet"),), incidents=(IDLE, TWINS)))
 
 
@@ -50,7 +52,7 @@ def test_it_begins_with_how_many_are_open_the_worst_and_what_to_do(open_page: Op
     [
         ((), "No incidents."),
         (
-            (replace(TWINS, resolved_at=None, piled_up=None),),
+            (replace(TWINS, resolved_at=None, peak_backlog_messages=None),),
             "1 incident: 1 ERROR; 1 is open ERROR Consumers of twins share the client id twin "
             "open since 2026-03-01 10:10:00 What to do: Make it unique.",
         ),
@@ -209,7 +211,7 @@ def test_a_name_stays_text_in_incidents_and_trends(open_page: Open, name: str) -
     other = TWINS.consequences[0]._replace(consumer_group=name, topic=name, subject=name)
     hostile = incident(
         600, None, name, cluster=name, headline=name, advice=name, rule=name, cause=name, causes=(name,),
-        topics=(name,), queues=((name, name, 1),), members=(name,), roots=(root,), consequences=(other,),
+        topics=(name,), queues=((name, name, 1),), client_ids=(name,), roots=(root,), consequences=(other,),
         incident_id="1",
     )  # fmt: skip
     start = to_micros(at(0))

@@ -256,7 +256,10 @@ HOSTILE = (
 def test_a_name_stays_text_wherever_it_stands(open_page: Open, name: str) -> None:
     evidence = finding(0, 1)["evidence"]
     evidence |= {"client_ids": [name], "connections": [{"client_id": name, "client_addr": name}]}
-    evidence |= {"measures": [{"name": name, "value": 1.0}], "parties": [{"name": name, "client_ids": [name]}]}
+    evidence |= {
+        "measures": [{"name": name, "value": 1.0}],
+        "conflicting_values": [{"name": name, "client_ids": [name]}],
+    }
     place = {"topic": name, "broker_name": name}
     row = troubled(name) | {"cluster": name, "advice": name, "rules": [{"rule": name, "findings": 1}]}
     group = replace(

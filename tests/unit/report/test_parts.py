@@ -70,7 +70,7 @@ def test_what_goes_on_over_steps_is_told_once_with_its_worst_numbers() -> None:
             measured(600, 3600, 5, severity="INFO", finding_id="f", cause="CONFIG_HOLE"),
         ]
     )
-    minutes = [tuple((row[at].hour - 10) * 60 + row[at].minute for at in ("start", "end")) for row in rows]
+    minutes = [tuple((row[at].hour - 10) * 60 + row[at].minute for at in ("started_at", "ended_at")) for row in rows]
     assert [(row["severity"], row["finding_id"], row["steps"]) for row in rows] == [
         ("ERROR", "a", 3),
         ("WARN", "e", 1),
@@ -78,7 +78,7 @@ def test_what_goes_on_over_steps_is_told_once_with_its_worst_numbers() -> None:
         ("INFO", "f", 1),
     ]
     assert minutes == [(10, 150), (0, 10), (160, 165), (10, 60)]
-    assert rows[0]["of"] == (measured(600, 3600, 90)["start"], measured(600, 3600, 90)["end"])
+    assert rows[0]["of"] == (measured(600, 3600, 90)["started_at"], measured(600, 3600, 90)["ended_at"])
 
 
 def test_every_term_is_explained_on_the_page() -> None:

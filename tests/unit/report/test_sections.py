@@ -24,8 +24,8 @@ _PROGRESS = (
 )  # fmt: skip
 _INTERVALS = (
     *_KEY, "interval_end", "status", "reason", "strategy", "strategy_source", "members", "member_count",
-    "distinct_members", "queue_count", "unassigned_queues", "double_owned_queues", "idle_members", "trigger",
-    "trigger_subject", "queues_moved", "queues_preserved", "least_moves",
+    "distinct_members", "queue_count", "unassigned_queues", "double_owned_queues", "idle_members", "trigger_type",
+    "trigger_subject", "queues_moved", "queues_preserved", "minimum_moves",
 )  # fmt: skip
 _OWNER = ("client_id", "client_addr")
 _MEMBER = ("client_id", "client_addr", "version", "strategy")
@@ -123,7 +123,7 @@ def test_a_state_ends_with_a_rebalance_or_a_gap_and_not_with_a_step() -> None:
         interval(6000, 7200, None, "b1"),
     ]
     merged = states(named(rows, _INTERVALS))
-    assert columns_of(merged, "start", "end", "status", "trigger", "member_count", "queues_moved") == sorted(
+    assert columns_of(merged, "start", "end", "status", "trigger_type", "member_count", "queues_moved") == sorted(
         [
             (at(0), at(1000), "REPLAYED", "FIRST_OBSERVATION", 1, 2),
             (at(1000), at(5000), "REPLAYED", "MEMBER_RESTARTED", 1, 2),
@@ -142,7 +142,7 @@ def test_what_was_not_replayed_is_one_state_as_long_as_the_reason_is_one() -> No
         interval(2000, 3600, None, status="UNOBSERVED"),
     ]
     counted = [{**row, "member_count": count} for row, count in zip(named(rows, _INTERVALS), (1, 2, None), strict=True)]
-    assert columns_of(states(counted), "start", "end", "status", "trigger", "member_count") == [
+    assert columns_of(states(counted), "start", "end", "status", "trigger_type", "member_count") == [
         (at(0), at(2000), "NOT_REPLAYABLE", None, None),
         (at(2000), at(3600), "UNOBSERVED", None, None),
     ]
@@ -165,8 +165,8 @@ def test_a_part_of_the_backlog_keeps_its_first_last_and_highest_lag_and_the_time
 
 
 _STATUS = (
-    "cluster", "consumer_group", "step_start", "backlog_start", "backlog_end", "members", "queues", "owned_twice",
-    "owned_never", "limit", "advice", "busiest_utilisation",
+    "cluster", "consumer_group", "step_start", "backlog_start", "backlog_end", "member_count", "queue_count",
+    "double_owned_queues", "unassigned_queues", "bottleneck", "advice", "busiest_utilisation",
     "catches_up", "catch_up_seconds", "retention_left_seconds",
 )  # fmt: skip
 
@@ -202,7 +202,7 @@ def test_the_fleet_lists_what_needs_attention_first() -> None:
         finding("w", "ERROR UNASSIGNED_QUEUE", "b:1", None, "CONFIG_HOLE", topic="t"),
     ]
     rows = fleet(named(status, _STATUS), findings, [], TWO_HOURS)
-    assert [(row["consumer_group"], row["rank"], row["piled_up"]) for row in rows] == [
+    assert [(row["consumer_group"], row["rank"], row["peak_backlog_messages"]) for row in rows] == [
         ("z", 3, 70),
         ("y", 3, 1000),
         ("w", 3, None),
@@ -214,10 +214,10 @@ def test_the_fleet_lists_what_needs_attention_first() -> None:
     assert [(rule["rule"], rule["findings"]) for rule in rows[1]["rules"]] == [("CLIENT_HUNG", 1)]
     assert [row["errors"] for row in rows[:3]] == [3, 1, 1]
     last = rows[-1]
-    assert (last["backlog_start"], last["backlog_end"], last["members"], last["owned_never"]) == (1, 9, 5, 1)
+    assert (last["backlog_start"], last["backlog_end"], last["member_count"], last["unassigned_queues"]) == (1, 9, 5, 1)
     assert [row["busiest"] for row in rows] == [None] * 4 + [0.5]
     assert (last["catches_up"], last["catch_up_seconds"], last["retention_left_seconds"]) == (False, None, 60.0)
-    assert (last["limit"], last["advice"], last["rules"], last["lines"]) == ("LISTENER", "second", None, None)
+    assert (last["bottleneck"], last["advice"], last["rules"], last["lines"]) == ("LISTENER", "second", None, None)
 
 
 def test_the_small_line_has_the_highest_sum_of_all_queues_in_each_part() -> None:

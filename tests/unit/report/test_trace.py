@@ -139,7 +139,7 @@ def test_incidents_that_overlap_have_lanes_and_those_that_stood_at_the_end_have_
         "groups": "g",
         "opened_at": "2026-03-01T10:01:30Z",
         "resolved_at": "open",
-        "piled_up": 12345,
+        "peak_backlog_messages": 12345,
         "advice": "Start it.",
     }
     assert facts(out.getvalue(), "before")["opened_at"] == "2026-03-01T09:00Z"

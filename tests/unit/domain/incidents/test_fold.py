@@ -12,7 +12,7 @@ import pytest
 from spark_jobs.domain.incidents.facts import part_headline
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.values import AuditedTime, GroupCost, Incident, IncidentPart, PublishedFinding
-from spark_jobs.domain.model.finding import Finding, Party, QueueEvidence
+from spark_jobs.domain.model.finding import ConflictingValue, Finding, QueueEvidence
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.catalog import RULES
 from tests.support.audited import finding
@@ -78,7 +78,7 @@ def folded(
 
 def summaries(*found: Sequence[PublishedFinding], **more: Any) -> list[str]:
     return [
-        f"{one.rule} {clock(one.opened_at)}-{clock(one.resolved_at)} {','.join(one.groups)} "
+        f"{one.rule} {clock(one.opened_at)}-{clock(one.resolved_at)} {','.join(one.consumer_groups)} "
         f"{'+'.join(one.causes)} {one.severity} {len(one.consequences)}"
         for one in folded(*found, **more)
     ]
@@ -144,7 +144,7 @@ def test_a_fault_over_20_hours_is_one() -> None:
     unowned = published("02:30-22:40", "UNASSIGNED_QUEUE", OFFLINE, topic="t", queues=[("t", "b", 0, "UNASSIGNED")])
     (one,) = folded(offline, following(offline, unowned))
     assert summaries(offline, following(offline, unowned)) == [f"{OFFLINE} 02:30-22:40 g {NOBODY} ERROR 1"]
-    assert (one.unowned_queue_minutes, one.headline) == (20 * 60 + 10, "No consumer of g is connected")
+    assert (one.unassigned_queue_minutes, one.headline) == (20 * 60 + 10, "No consumer of g is connected")
     assert one.costs == (GroupCost("g", None, 20 * 60 + 10),)
     assert len(one.roots[0].finding_ids) == len(one.consequences[0].finding_ids) == 21
 
@@ -154,7 +154,7 @@ def test_minutes_without_owner_count_once_however_many_findings_say_so() -> None
     twins = published("02:30-03:30", "DUPLICATE_CLIENT_ID", "CLONED_PROCESS", client_id="c1", queues=queues)
     unowned = published("02:30-03:30", "UNASSIGNED_QUEUE", "DUPLICATE_CLIENT_ID", topic="t", queues=queues[:1])
     (one,) = folded(twins, following(twins, unowned))
-    assert (one.unowned_queue_minutes, one.queues) == (60, (("t", "b", 0), ("t", "b", 1)))
+    assert (one.unassigned_queue_minutes, one.queues) == (60, (("t", "b", 0), ("t", "b", 1)))
 
 
 def test_a_queue_into_which_nothing_came_is_not_missed_by_anybody() -> None:
@@ -167,15 +167,15 @@ def test_a_queue_into_which_nothing_came_is_not_missed_by_anybody() -> None:
                 "b",
                 0,
                 "UNASSIGNED",
-                found.finding.start + begin * SECOND,
-                found.finding.start + end * SECOND,
+                found.finding.started_at + begin * SECOND,
+                found.finding.started_at + end * SECOND,
                 *measured,
             )
             for begin, end in times
         ]
         evidence = found.finding.evidence._replace(queues=queues)
         (one,) = folded([found._replace(finding=found.finding._replace(evidence=evidence))])
-        return one.unowned_queue_minutes
+        return one.unassigned_queue_minutes
 
     # From 2 to 10 and from 15 to 30 minutes after it began.
     assert minutes(5, 5, 5, 0, 0) == minutes(0, 0, 0, 1, 1) == minutes(None, None, None, 0, None) == 8 + 15
@@ -189,7 +189,7 @@ def test_what_came_to_queues_without_an_offset_adds_up_and_more_may_wait() -> No
     def folded_with(last: int | None) -> tuple[int | None, bool]:
         steps = []
         for hour, came in zip(found, (300, 500), strict=True):
-            time = hour.finding.start, hour.finding.end
+            time = hour.finding.started_at, hour.finding.ended_at
             queues = [
                 QueueEvidence("t", "b", 0, "UNASSIGNED", *time, 0, 40, 40, 40, 0),
                 QueueEvidence("t", "b", 1, "UNASSIGNED", *time, None, last, came, came, None),
@@ -197,7 +197,7 @@ def test_what_came_to_queues_without_an_offset_adds_up_and_more_may_wait() -> No
             evidence = hour.finding.evidence._replace(queues=queues, backlog_max=came + 40, unknown_queues=1)
             steps.append(hour._replace(finding=hour.finding._replace(evidence=evidence)))
         (one,) = folded(steps)
-        return one.piled_up, one.backlog_is_minimum
+        return one.peak_backlog_messages, one.backlog_is_minimum
 
     assert folded_with(None) == (840, True)
     assert folded_with(0) == (540, False)
@@ -214,7 +214,7 @@ def test_nothing_that_waits_beside_something_unknown_is_unknown() -> None:
             for its, one in zip(evidence, published("03:00-05:00", OFFLINE, NOBODY), strict=True)
         ]
         (one,) = folded(measured)
-        return one.piled_up
+        return one.peak_backlog_messages
 
     assert [waiting((0, 0), (None, 1)), waiting((0, 1), (0, 0)), waiting((None, 1), (None, 0))] == [None] * 3
     assert [waiting((0, 0), (0, 0)), waiting((0, 0), (7, 1)), waiting((7, 0), (None, 1))] == [0, 7, 7]
@@ -251,7 +251,7 @@ def test_each_cause_of_a_condition_has_its_time() -> None:
     silent = published("03:00-03:10", "CLIENT_HUNG", "NO_ANSWER", client_id="c1")
     idle = published("03:12-04:30", "CLIENT_HUNG", "NO_PULL", client_id="c1")
     (part,) = folded(silent, idle)[0].roots
-    assert [(cause, clock(start), clock(end)) for cause, start, end in part.causes] == [
+    assert [(cause, clock(start), clock(end)) for cause, start, end in part.cause_spans] == [
         ("NO_ANSWER", "03:00", "03:10"),
         ("NO_PULL", "03:12", "04:30"),
     ]
@@ -337,7 +337,7 @@ def test_the_recorder_stops_for_all_groups_at_once() -> None:
 def unseen(span: str, group: str, source: str = "membership_snapshots") -> list[PublishedFinding]:
     """Nothing is recorded of the group, by source."""
     found = published(span, "UNOBSERVED", "NO_SNAPSHOTS", group, severity="INFO")
-    evidence = found[0].finding.evidence._replace(parties=[Party(source, None)])
+    evidence = found[0].finding.evidence._replace(conflicting_values=[ConflictingValue(source, None)])
     return [one._replace(finding=one.finding._replace(evidence=evidence)) for one in found]
 
 
@@ -374,9 +374,9 @@ def test_info_and_muted_findings_open_nothing() -> None:
 
 def since(text: str, found: Sequence[PublishedFinding]) -> list[PublishedFinding]:
     """The findings with the time since which the first of them is known to have held."""
-    held_since = START + (seconds(text) - TEN) * SECOND
+    active_since = START + (seconds(text) - TEN) * SECOND
     first, *others = found
-    return [first._replace(finding=first.finding._replace(held_since=held_since)), *others]
+    return [first._replace(finding=first.finding._replace(active_since=active_since)), *others]
 
 
 def test_a_condition_that_its_first_step_could_not_report_began_there() -> None:
@@ -446,9 +446,9 @@ def test_piled_up_is_the_highest_of_each_group() -> None:
         for group, backlog in (("g1", 70), ("g2", 5), ("g3", None))
     ]
     (one,) = folded(*found)
-    assert one.piled_up == 75
+    assert one.peak_backlog_messages == 75
     assert one.costs == (GroupCost("g1", 70, 0), GroupCost("g2", 5, 0), GroupCost("g3", None, 0))
-    assert folded(found[2])[0].piled_up is None
+    assert folded(found[2])[0].peak_backlog_messages is None
 
 
 @pytest.mark.parametrize(
@@ -469,7 +469,7 @@ def test_what_piled_up_in_other_queues_of_a_topic_is_added_up(since: str, queues
         for rule, time, of_rule, backlog in rules
     ]
     (one,) = folded(cause, following(cause, [found for of_rule in behind for found in of_rule]))
-    assert one.piled_up == messages
+    assert one.peak_backlog_messages == messages
 
 
 def test_what_piled_up_in_several_topics_is_added_up() -> None:
@@ -481,9 +481,9 @@ def test_what_piled_up_in_several_topics_is_added_up() -> None:
         for one in published(f"{since}-05:00", "CONSUMER_LAGGING", topic=topic, subject=topic, backlog_max=backlog)
     ]
     (one,) = folded(slow, following(slow, behind))
-    assert one.piled_up == 57
+    assert one.peak_backlog_messages == 57
     whole = published("03:00-05:00", "GROUP_OFFLINE", "NOBODY_CONNECTED", subject="g", backlog_max=60)
-    assert folded(whole, following(whole, behind))[0].piled_up == 60
+    assert folded(whole, following(whole, behind))[0].peak_backlog_messages == 60
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -575,7 +575,7 @@ def test_of_several_causes_the_one_with_most_messages_leads_and_of_one_cause_the
     assert one.cause == "TO_MINIMUM"
     same = [*early, *rewound("03:14-03:15", "TO_MINIMUM", 5)]
     (one,) = folded(same)
-    assert one.roots[0].start // SECOND == early[0].finding.start // SECOND
+    assert one.roots[0].started_at // SECOND == early[0].finding.started_at // SECOND
     assert one.advice == same[-1].finding.advice
 
 
@@ -590,7 +590,9 @@ def test_incidents_of_several_groups_that_point_to_one_broker_name_each_other() 
 
     def split(span: str, group: str, *fewer: str) -> list[PublishedFinding]:
         parties = [("a", ("c1", "c2")), *((broker, ("c1",)) for broker in fewer)]
-        return published(span, "MEMBERSHIP_VIEW_SPLIT", "BROKERS_DISAGREE", group, topic="t", parties=parties)
+        return published(
+            span, "MEMBERSHIP_VIEW_SPLIT", "BROKERS_DISAGREE", group, topic="t", conflicting_values=parties
+        )
 
     found = folded(
         stalled("03:10-03:50", "g1", "CONSUMER_STALLED"),
@@ -602,7 +604,7 @@ def test_incidents_of_several_groups_that_point_to_one_broker_name_each_other() 
         split("03:12-03:40", "g6", "b", "c"),
         stalled("03:25-03:50", "g7", "CONSUMER_STALLED"),
     )
-    advice = {one.groups[0]: one.advice for one in found}
+    advice = {one.consumer_groups[0]: one.advice for one in found}
     assert advice["g1"] == "Incidents of g2, g3 point to b, too: look at b first. Do it."
     assert advice["g2"] == "Incidents of g1, g3 point to b, too: look at b first. Do it."
     assert advice["g3"] == "Incidents of g1, g2 point to b, too: look at b first. Do it."

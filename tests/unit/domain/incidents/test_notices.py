@@ -27,7 +27,7 @@ class Listener:
         seen = [one for one in folded(*found, until=until, but=but) if one.last_seen_at > scope.since]
         new = notices(seen, self.memory, scope)
         self.memory += sorted(new, key=lambda one: not one.is_over)
-        return [f"{one.told} {one.severity} {one.rule} {clock(one.opened_at)}" for one in new]
+        return [f"{one.event} {one.severity} {one.rule} {clock(one.opened_at)}" for one in new]
 
 
 def offline(span: str, group: str = "g") -> list[PublishedFinding]:

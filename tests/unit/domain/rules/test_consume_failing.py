@@ -52,7 +52,7 @@ def test_a_listener_that_rejects_a_third_is_a_warning_of_its_topic() -> None:
     statuses = [said(second, well=6.0, failed=3.0 if 200 <= second <= 400 else 0.0) for second in TIMES]
     (finding,) = of_clients(statuses)
     assert (finding.cause, finding.severity, finding.topic, finding.subject) == ("LISTENER_FAILS", "WARN", "t", "t")
-    assert (finding.start - START, finding.end - START) == (200 * SECOND, 420 * SECOND)
+    assert (finding.started_at - START, finding.ended_at - START) == (200 * SECOND, 420 * SECOND)
     assert finding.evidence.client_ids == ["c1"]
     assert finding.evidence.measures == [
         ("consumed_per_second", 9.0),
@@ -154,7 +154,7 @@ def test_it_lasts_until_a_client_looks_for_messages_that_take_longer_again() -> 
     """After 60 s less than a tenth comes back; in 10 min it looks again."""
     statuses = [said(second, rt=600_001.0, consume_timeout_minutes=10) for second in TIMES]
     (finding,) = sent_back(100, 10, *statuses)
-    assert (finding.start - START, finding.end - START) == (40 * SECOND, 660 * SECOND)
+    assert (finding.started_at - START, finding.ended_at - START) == (40 * SECOND, 660 * SECOND)
     assert finding.evidence.measures == [
         ("consume_rt_ms", 600_001.0),
         ("consume_timeout_minutes", 10.0),
@@ -195,7 +195,7 @@ def test_what_is_given_up_is_counted_while_it_grows() -> None:
     letters = [dead(-60, 5, 0), dead(60, 5, 0), dead(120, 6, 1), dead(240, 6, 1), dead(300, 7, 1), dead(360, 0, 0)]
     (finding,) = found(healthy_group(TIMES, "c1") | {TOPIC_SNAPSHOTS: letters})
     assert (finding.cause, finding.severity, finding.subject) == ("GIVEN_UP", "WARN", "g")
-    assert (finding.start - START, finding.end - START) == (60 * SECOND, 300 * SECOND)
+    assert (finding.started_at - START, finding.ended_at - START) == (60 * SECOND, 300 * SECOND)
     assert finding.evidence.measures == [("dead_letters", 3.0)]
     quiet = [dead(-60, 1), dead(-20, 5), dead(60, 5), dead(120, 5)]
     assert found(healthy_group(TIMES, "c1") | {TOPIC_SNAPSHOTS: quiet}) == []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from schemas import MEMBERSHIP_SNAPSHOTS
-from spark_jobs.domain.model.finding import Condition, Counts, Finding, FindingQueue, Party, RuleHit
+from spark_jobs.domain.model.finding import Condition, ConflictingValue, Counts, Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
@@ -158,7 +158,7 @@ def test_members_that_are_not_replayed_have_twins_too_and_what_that_does_to_queu
         "c1", 40 * SECOND, ["10.0.0.1:1", "10.0.0.1:3"],
     )  # fmt: skip
     assert (of_id.if_deduplicated, of_id.if_unique, of_id.queue) == (None, None, None)
-    assert of_id.parties == (Party("owners of queues are unknown: UNKNOWN_STRATEGY", ("c1",)),)
+    assert of_id.conflicting_values == (ConflictingValue("owners of queues are unknown: UNKNOWN_STRATEGY", ("c1",)),)
 
 
 def twins_found(**more: Any) -> tuple[list[Finding], set[Reason | None]]:
@@ -175,5 +175,7 @@ def test_a_broadcasting_groups_twins_are_found() -> None:
     (found,), reasons = twins_found(message_model="BROADCASTING")
     assert "BROADCASTING" in reasons
     assert (found.severity, found.subject, found.evidence.persistence) == ("ERROR", "c1", "PERSISTENT")
-    assert found.evidence.parties == [Party("owners of queues are unknown: BROADCASTING", ("c1",))]
+    assert found.evidence.conflicting_values == [
+        ConflictingValue("owners of queues are unknown: BROADCASTING", ("c1",))
+    ]
     assert (found.evidence.queues, found.evidence.backlog_max) == ([], None)

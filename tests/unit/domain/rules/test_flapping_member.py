@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import Rebalance
-from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.flapping_member import RULE
 from tests.support.builders import SETTINGS, audited_step, rebalance, span
@@ -62,12 +62,12 @@ def test_a_rebalance_of_two_topics_counts_once_and_what_it_moved_twice() -> None
         "comings": 2,
         "goings": 2,
         "queues_moved": 16,
-        "least_moves": 8,
+        "minimum_moves": 8,
         "moved_per_least_move": 2,
     }
     assert span(hit) == "0-300"
     assert (hit.severity, hit.minimum_seconds, hit.topic) == ("WARN", 0, None)
-    assert hit.parties == (Party("x", ("x",)),)
+    assert hit.conflicting_values == (ConflictingValue("x", ("x",)),)
 
 
 def test_what_moved_as_one_id_took_the_place_of_another_counts_once() -> None:
@@ -78,7 +78,7 @@ def test_what_moved_as_one_id_took_the_place_of_another_counts_once() -> None:
     (hit,) = hits(swaps)
     assert hit.measures
     assert (hit.measures["queues_moved"], hit.measures["comings"], hit.measures["goings"]) == (4, 2, 2)
-    assert hit.parties == (Party("h", ("h@1", "h@2", "h@3")),)
+    assert hit.conflicting_values == (ConflictingValue("h", ("h@1", "h@2", "h@3")),)
 
 
 def test_where_nothing_had_to_move_there_is_no_ratio() -> None:

@@ -129,5 +129,5 @@ def test_queues_of_a_broker_that_has_no_master_may_lack_their_locks(since: int, 
 def test_of_queues_that_stood_those_to_the_end_are_named_if_others_moved_long_before(end: int, says: str) -> None:
     found = finding("f", "CONSUMER_STOPPED", 0, 1200, queues=[("t", "b", 0, ""), ("t", "b", 1, "")])
     first, second = found.evidence.queues
-    queues = [first._replace(end=end * SECOND), second._replace(end=1200 * SECOND)]
+    queues = [first._replace(ended_at=end * SECOND), second._replace(ended_at=1200 * SECOND)]
     assert standing_to_the_end(found._replace(evidence=found.evidence._replace(queues=queues))) == says

@@ -9,7 +9,7 @@ import pytest
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
-from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import Variant
 from spark_jobs.domain.rules.load_imbalance import RULE, hits, is_imbalanced, severity, topic_cause, unequal_traffic
@@ -65,14 +65,14 @@ def test_one_hit_per_interval_with_uneven_shares() -> None:
             severity="INFO",
             weight=3,
             measures={"most_queues": 4, "fewest_queues": 1},
-            parties=(Party("4 queues", ("b", "a")), Party("1 queue", ("c",))),
+            conflicting_values=(ConflictingValue("4 queues", ("b", "a")), ConflictingValue("1 queue", ("c",))),
         )
     ]
 
 
 def test_by_connections_a_twin_is_two() -> None:
     (found,) = hits(audited_step(_shared("t", "c1 c1 c2", 2, 2, 0, strategy="CONFIG")))
-    assert found.parties == (Party("2 queues", ("c1",)), Party("0 queues", ("c2",)))
+    assert found.conflicting_values == (ConflictingValue("2 queues", ("c1",)), ConflictingValue("0 queues", ("c2",)))
 
 
 def test_what_twins_own_is_no_warning() -> None:
@@ -111,7 +111,7 @@ def test_remainders_over_all_topics() -> None:
             severity="INFO",
             weight=3,
             measures={"most_queues": 6, "fewest_queues": 3},
-            parties=(Party("6 queues", ("c1",)), Party("3 queues", ("c2", "c3"))),
+            conflicting_values=(ConflictingValue("6 queues", ("c1",)), ConflictingValue("3 queues", ("c2", "c3"))),
         )
     ]
 
@@ -328,6 +328,6 @@ def test_one_hit_with_the_two_members_over_the_time_of_all() -> None:
             cause="UNEQUAL_TRAFFIC",
             severity="INFO",
             measures={"most_consumed": 600, "least_consumed": 150},
-            parties=(Party("600 messages", ("c1",)), Party("150 messages", ("c2",))),
+            conflicting_values=(ConflictingValue("600 messages", ("c1",)), ConflictingValue("150 messages", ("c2",))),
         )
     ]

@@ -11,7 +11,7 @@ import pytest
 from spark_jobs.domain.judge import audited_step as audited_history
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Replays
-from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.history import Connection, GroupHistory, Membership, ServerRoutes
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.window import SECOND
@@ -53,13 +53,27 @@ def test_one_hit_per_moment_at_which_views_begin() -> None:
         _view("b", 100, 140, "c1", topic="u"),
     )
     split: dict[str, Any] = {"cause": "BROKERS_DISAGREE", "severity": "ERROR", "minimum_seen_seconds": 50}
-    parties = (Party("b", ("c2", "c1")), Party("b2", ("c1",)))
+    parties = (ConflictingValue("b", ("c2", "c1")), ConflictingValue("b2", ("c1",)))
     first, last = 100 * SECOND, 180 * SECOND
     assert list(hits(step)) == [
-        RuleHit(first, last, topic="t", seen_at=140 * SECOND, weight=2, parties=parties, **split),
-        RuleHit(140 * SECOND, last, topic="t", seen_at=last, weight=1, parties=(Party("b", ("c3",)),), **split),
+        RuleHit(first, last, topic="t", seen_at=140 * SECOND, weight=2, conflicting_values=parties, **split),
         RuleHit(
-            first, 140 * SECOND, topic="u", seen_at=140 * SECOND, weight=1, parties=(Party("b", ("c1",)),), **split
+            140 * SECOND,
+            last,
+            topic="t",
+            seen_at=last,
+            weight=1,
+            conflicting_values=(ConflictingValue("b", ("c3",)),),
+            **split,
+        ),
+        RuleHit(
+            first,
+            140 * SECOND,
+            topic="u",
+            seen_at=140 * SECOND,
+            weight=1,
+            conflicting_values=(ConflictingValue("b", ("c1",)),),
+            **split,
         ),
     ]
 
@@ -145,7 +159,7 @@ def test_a_list_that_changes_with_every_snapshot_differs_from_one_that_stays(
     agree in between, the split that began at 1 s is not over.
     """
     (found,) = findings(audited(_flickering(every=every)), [RULE])
-    assert (found.start // SECOND, found.end // SECOND, found.cause) == (1, end, "LIST_CHANGES")
+    assert (found.started_at // SECOND, found.ended_at // SECOND, found.cause) == (1, end, "LIST_CHANGES")
     assert RULE.detail
     assert RULE.detail(found) == f"b2 does not list c2, c3, and its list changed {changes} times"
 

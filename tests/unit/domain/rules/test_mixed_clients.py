@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.kernel.audited_step import Disagreement
-from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND
@@ -91,7 +91,12 @@ def test_parties_are_languages_with_versions_without_what_is_unknown() -> None:
             cause="DIFFERENT_RULES",
             view="b",
             severity="INFO",
-            parties=(Party("", ("c3",)), Party("400", ("c4",)), Party("GO", ("c2",)), Party("JAVA 493", ("c1", "c5"))),
+            conflicting_values=(
+                ConflictingValue("", ("c3",)),
+                ConflictingValue("400", ("c4",)),
+                ConflictingValue("GO", ("c2",)),
+                ConflictingValue("JAVA 493", ("c1", "c5")),
+            ),
         )
     ]
 
@@ -112,7 +117,10 @@ def test_members_of_different_message_models_whether_replayed_or_not() -> None:
             view="*",
             severity="ERROR",
             weight=1,
-            parties=(Party("BROADCASTING", ("c2",)), Party("CLUSTERING", ("c1", "c3"))),
+            conflicting_values=(
+                ConflictingValue("BROADCASTING", ("c2",)),
+                ConflictingValue("CLUSTERING", ("c1", "c3")),
+            ),
         )
     ]
 
@@ -124,8 +132,8 @@ def test_a_broker_that_says_now_one_message_model_and_now_the_other() -> None:
 
     def found(*spans: Span[Membership]) -> list[tuple[int, int]]:
         got = hits(audited_step(interval(0, 60, None, None), memberships={"b": spans}))
-        parties = (Party("BROADCASTING", None), Party("CLUSTERING", None))
-        return [(hit.start // SECOND, hit.end // SECOND) for hit in got if hit.parties == parties]
+        parties = (ConflictingValue("BROADCASTING", None), ConflictingValue("CLUSTERING", None))
+        return [(hit.start // SECOND, hit.end // SECOND) for hit in got if hit.conflicting_values == parties]
 
     assert found(said(0, "CLUSTERING"), said(20, "BROADCASTING"), said(40, "CLUSTERING")) == [(20, 40)]
     assert found(said(0, "CLUSTERING"), said(20, "BROADCASTING")) == []

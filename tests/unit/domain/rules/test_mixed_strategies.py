@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spark_jobs.domain.kernel.allocations import Member
-from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.mixed_strategies import hits
 from tests.support.builders import allocation, audited_step, interval, members
@@ -26,7 +26,7 @@ def test_one_hit_per_interval_of_any_view_and_topic() -> None:
             cause="DIFFERENT_STRATEGIES",
             view="b",
             severity="ERROR",
-            parties=(Party("AVG", ("c3",)), Party("AVG_BY_CIRCLE", ("c2", "c1"))),
+            conflicting_values=(ConflictingValue("AVG", ("c3",)), ConflictingValue("AVG_BY_CIRCLE", ("c2", "c1"))),
         )
     ]
 

@@ -51,7 +51,7 @@ def found(audited: AuditedStep) -> list[Finding]:
 
 def told(finding: Finding) -> str:
     """`cause start-end`, seconds of the hour."""
-    return f"{finding.cause} {second_of(finding.start)}-{second_of(finding.end)}"
+    return f"{finding.cause} {second_of(finding.started_at)}-{second_of(finding.ended_at)}"
 
 
 def measures(finding: Finding) -> dict[str, float | None]:

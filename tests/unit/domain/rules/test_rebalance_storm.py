@@ -53,7 +53,7 @@ def test_one_change_of_several_topics_is_one_rebalance_and_moves_the_queues_of_a
     topics = [rebalance(0), rebalance(3, moment=0, topic="u"), rebalance(50), rebalance(99)]
     hit = only(replace(audited_step(settings=SOON), rebalances=topics))
     assert span(hit) == "0-99"
-    assert hit.measures == {"rebalances": 3, "queues_moved": 8, "least_moves": 4}
+    assert hit.measures == {"rebalances": 3, "queues_moved": 8, "minimum_moves": 4}
     assert (hit.severity, hit.minimum_seconds, hit.topic) == ("WARN", 0, None)
     assert list(RULE.hits(replace(audited_step(settings=SOON), rebalances=topics[:3]))) == []
 

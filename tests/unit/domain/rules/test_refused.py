@@ -29,7 +29,7 @@ def test_the_owner_gets_nothing_of_what_the_brokers_subscription_lacks() -> None
     """From 200 s to 400 s; samples at 210 s and 390 s: 180 messages."""
     (refused,) = _found(lambda second: () if 200 <= second < 400 else ("t",))
     assert (refused.rule, refused.severity, refused.evidence.client_ids) == ("CONSUMER_STALLED", "ERROR", ["c1"])
-    assert (refused.start, refused.end) == (micros(200), micros(400))
+    assert (refused.started_at, refused.ended_at) == (micros(200), micros(400))
     (queue,) = refused.evidence.queues
     assert (queue.topic, queue.broker_name, queue.queue_id, queue.backlog_end) == ("t", "b", 0, 180)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import Disagreement
-from spark_jobs.domain.model.finding import Party, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.history import Membership, Subscriptions, normal_expression
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.parties import flaps
+from spark_jobs.domain.rules.conflicting_values import flaps
 from spark_jobs.domain.rules.subscription_mismatch import hits, mismatch
 from tests.support.builders import audited_step, broker_said, interval
 
@@ -105,7 +105,11 @@ def test_one_hit_per_mismatch_with_who_said_what() -> None:
         view="b",
         severity="ERROR",
         weight=1,
-        parties=(Party("nothing", ("c2",)), Party("t: *", ("c1", "c0")), Party("t: *, u: A", ("c3",))),
+        conflicting_values=(
+            ConflictingValue("nothing", ("c2",)),
+            ConflictingValue("t: *", ("c1", "c0")),
+            ConflictingValue("t: *, u: A", ("c3",)),
+        ),
     )
     assert [(hit.start // SECOND, hit.cause) for hit in found] == [
         (10, "DIFFERENT_TOPICS"),
@@ -144,7 +148,7 @@ def test_a_flap_tells_both_texts_and_not_whose_they_are() -> None:
             60 * SECOND,
             cause="DIFFERENT_EXPRESSIONS",
             severity="ERROR",
-            parties=(Party("t: A", None), Party("t: B", None)),
+            conflicting_values=(ConflictingValue("t: A", None), ConflictingValue("t: B", None)),
             measures={"changes": 2},
             hint="Which client has which subscription is not known: record the clients' running info.",
         )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.finding import Party
+from spark_jobs.domain.model.finding import ConflictingValue
 from spark_jobs.domain.model.history import Membership, OffsetReadings, Subscriptions
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Series, Span
@@ -114,12 +114,12 @@ def found(step: AuditedStep) -> list[tuple[str, str | None, list[str]]]:
     """Span, severity, and the sources without snapshots."""
     hits = list(RULE.hits(step))
     for hit in hits:
-        sources = ", ".join(party.name for party in hit.parties or ())
+        sources = ", ".join(party.name for party in hit.conflicting_values or ())
         broker = f" ({hit.queue.broker_name})" if hit.queue else ""
         assert (hit.cause, hit.topic) == ("SILENT_BROKER" if broker else "NO_SNAPSHOTS", None)
         assert sources.endswith(broker)
-    assert all(party.client_ids is None for hit in hits for party in hit.parties or ())
-    return [(span(hit), hit.severity, [party.name for party in hit.parties or ()]) for hit in hits]
+    assert all(party.client_ids is None for hit in hits for party in hit.conflicting_values or ())
+    return [(span(hit), hit.severity, [party.name for party in hit.conflicting_values or ()]) for hit in hits]
 
 
 def read(*times: float) -> OffsetReadings:
@@ -146,7 +146,10 @@ def test_routes_and_offsets_are_those_of_the_ordinary_topics_of_the_group() -> N
     step = with_readings(audited_step(*topics), times, routes=routes)
     assert found(step) == [("100-300", "WARN", ["offset_snapshots: u", "route_snapshots: t"])]
     (hit,) = RULE.hits(step)
-    assert hit.parties == (Party("offset_snapshots: u", None), Party("route_snapshots: t", None))
+    assert hit.conflicting_values == (
+        ConflictingValue("offset_snapshots: u", None),
+        ConflictingValue("route_snapshots: t", None),
+    )
 
 
 def test_a_topic_with_several_intervals_is_looked_at_once() -> None:
@@ -219,7 +222,7 @@ def test_a_group_whose_members_no_broker_ever_returned_is_unobserved_from_the_fi
     step = called(audited_step(), a=[*range(1200, 1300, 20)], b=[1240])
     assert silences(step) == [("1200-3600", "ERROR", "NOT_ANSWERED")]
     (hit,) = RULE.hits(step)
-    assert [party.name for party in hit.parties or ()] == ["membership_snapshots"]
+    assert [party.name for party in hit.conflicting_values or ()] == ["membership_snapshots"]
     assert hit.hint == (
         "a did not answer the request for the group's connections from 1970-01-01T00:20Z on (TIMED_OUT by a). "
         "b did not answer the request for the group's connections from 1970-01-01T00:20:40Z on (TIMED_OUT by b)."

@@ -113,7 +113,7 @@ def test_who_comes_where_nobody_ever_was_gets_everything() -> None:
     given = history([], [])
     found = compare(given, [Case(members=Change("+", 1))], with_new_room(NEARBY, given))
     assert found is not None
-    assert (found.cases[0].busiest, found.cases[0].unowned) == (4, 0)
+    assert (found.cases[0].busiest, found.cases[0].unassigned_queues) == (4, 0)
 
 
 def test_without_rooms_there_is_none() -> None:

@@ -61,7 +61,7 @@ def test_more_members_than_queues_change_nothing() -> None:
     found = compared(history, UNCHANGED_CASE, Case("+5", members=Change("+", 5)))
     # 6 a second more wait in each of two queues.
     assert [one.highest for one in found.cases] == [7200, 7200]
-    assert (found.cases[1].idle, found.cases[1].busiest, found.cases[1].unowned) == (5, 1, 0)
+    assert (found.cases[1].idle, found.cases[1].busiest, found.cases[1].unassigned_queues) == (5, 1, 0)
     assert not found.cases[1].at_most
 
 
@@ -113,12 +113,12 @@ def test_what_was_seen_without_a_backlog_is_a_bound() -> None:
 def test_without_messages_no_pace_is_known(case: Case) -> None:
     found = only(steps(lambda _: TWO, [nothing] * 4, [nothing] * 4), case)
     assert (found.unknown, found.highest, found.last, found.consumed_twice) == (NO_PACE, None, None, None)
-    assert found.unowned == 0
+    assert found.unassigned_queues == 0
 
 
 def test_without_members_everything_waits() -> None:
     found = only(steps(lambda _: [], [at(1)] * 4, [nothing] * 4), UNCHANGED_CASE)
-    assert (found.members, found.unowned, found.highest) == (0, 4, 2400)
+    assert (found.members, found.unassigned_queues, found.highest) == (0, 4, 2400)
 
 
 def test_over_a_gap_nothing_is_claimed_and_behind_it_the_recorded_backlog_counts() -> None:

@@ -43,7 +43,7 @@ def test_the_fewest_members_that_are_not_too_busy(
     history = slow([at(5)] * 8, [at(2.5)] * 8)
     (need,) = sized(history, load, utilisation=utilisation).needs
     assert need.group is not None
-    assert (need.group.members, need.group.queues, need.group.unowned) == (members, queues, 0)
+    assert (need.group.members, need.group.queues, need.group.unassigned_queues) == (members, queues, 0)
     assert need.group.utilisation == pytest.approx(busiest, rel=0.02)
     assert not need.group.by_pulls
 

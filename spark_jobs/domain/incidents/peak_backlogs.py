@@ -30,7 +30,7 @@ class _Backlog(NamedTuple):
     unknown: int | None
 
 
-def piled_up(threads: Sequence[Thread]) -> dict[str, int]:
+def peak_backlogs(threads: Sequence[Thread]) -> dict[str, int]:
     """Per group the highest backlog that its findings give, where it is known: of one about several topics, or of each
     topic, added up. What came to queues without an offset is added up over the findings of one condition.
     """

@@ -1,4 +1,6 @@
-"""The parties of a finding (which clients gave which answer), and a broker's answers that change back and forth."""
+"""The conflicting values of a finding (which clients gave which answer), and answers of a broker that change back and
+forth.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import NamedTuple, TypeVar
 
-from spark_jobs.domain.model.finding import Party
+from spark_jobs.domain.model.finding import ConflictingValue
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND, AuditSettings
@@ -15,9 +17,9 @@ from spark_jobs.domain.model.window import SECOND, AuditSettings
 Value = TypeVar("Value", str, int, tuple[tuple[str, str], ...])
 
 
-def parties(
+def conflicting_values(
     answers: Iterable[tuple[Value, str]], name: Callable[[Value], str], *, descending: bool = False
-) -> tuple[Party, ...]:
+) -> tuple[ConflictingValue, ...]:
     """One per different value, in the order of the values, with the client ids that have it, each once and in the
     order given.
 
@@ -26,7 +28,9 @@ def parties(
     ids_of_value: dict[Value, dict[str, None]] = {}
     for value, client_id in answers:
         ids_of_value.setdefault(value, {})[client_id] = None
-    return tuple(Party(name(value), tuple(ids_of_value[value])) for value in sorted(ids_of_value, reverse=descending))
+    return tuple(
+        ConflictingValue(name(value), tuple(ids_of_value[value])) for value in sorted(ids_of_value, reverse=descending)
+    )
 
 
 def flaps(
