@@ -43,11 +43,12 @@ def warehouse(tmp_path: Path) -> Warehouse:
 def example_warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The recording of the project, audited by the kernel alone; tests must not change it."""
     from tests.spark.recording.conftest import EXAMPLE
+    from tests.support.kernel import recorded_rows
     from tests.support.look import rows_into
-    from tests.support.recordings import HOUR, source_rows
+    from tests.support.recordings import HOUR
 
     folder = tmp_path_factory.mktemp("example")
-    rows_into(folder, HOUR, 20, source_rows(EXAMPLE))
+    rows_into(folder, HOUR, 20, recorded_rows(EXAMPLE))
     return str(folder)
 
 

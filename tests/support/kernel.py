@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,9 @@ def published(rows: Rows, interval: Interval, settings: AuditSettings = SETTINGS
     return {table: [_without_zone(row) for row in outputs[table.name].to_pylist()] for table in OUTPUTS}
 
 
+@lru_cache(maxsize=3)
 def recorded_rows(*recordings: Path) -> dict[Table, list[dict[str, Any]]]:
-    """The source rows that the lines of recordings are read as."""
+    """The source rows that the lines of recordings are read as; tests must not change them."""
     rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
     for outcome in (outcome for recording in recordings for outcome in outcomes(read_lines(recording))):
         if isinstance(outcome, Row):

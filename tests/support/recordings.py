@@ -30,16 +30,12 @@ DAY = Interval.parse("2026-11-21/2026-11-22")
 Published = dict[Table, list[dict[str, Any]]]
 
 
-#: By recording the rows of every source table.
-source_rows = cache(recorded_rows)
-
-
 @cache
 def recorded(recording: Path = EXAMPLE, read: Interval | None = None) -> list[GroupHistory]:
     """One per consumer group of the recording: of its snapshots in this time only, where one is given, and of the
     sightings of all time.
     """
-    rows = source_rows(recording)
+    rows = recorded_rows(recording)
     if read is None:
         return group_histories(rows)
     return group_histories({table: [row for row in found if _is_in(read, row)] for table, found in rows.items()}, rows)

@@ -88,13 +88,8 @@ def seconds(moment: datetime) -> float:
 
 
 @pytest.fixture(scope="module")
-def recorded() -> Rows:
-    return recorded_rows(RECORDING)
-
-
-@pytest.fixture(scope="module")
-def audited(recorded: Rows) -> Rows:
-    return published_hour(recorded, cadence_seconds=10)
+def audited() -> Rows:
+    return published_hour(recorded_rows(RECORDING), cadence_seconds=10)
 
 
 def identity(finding: dict[str, Any]) -> tuple[str, ...]:
@@ -146,11 +141,11 @@ def test_what_waits_for_a_group_is_known_or_said_to_be_unknown(audited: Rows) ->
     assert found["grpc-service"]["advice"] == "Unknown: the backlog of 8 queues is not known."
 
 
-def test_the_offsets_of_both_pop_groups_say_nothing(recorded: Rows, audited: Rows) -> None:
+def test_the_offsets_of_both_pop_groups_say_nothing(audited: Rows) -> None:
     """The recording is as the module's text says; what came in is known, what went out is not."""
     committed = {
         (queue["consumer_offset"], queue["last_timestamp"])
-        for row in recorded[OFFSET_SNAPSHOTS]
+        for row in recorded_rows(RECORDING)[OFFSET_SNAPSHOTS]
         if row["consumer_group"] in ("grpc-service", "pop-shared")
         for queue in row["offsets"]
     }

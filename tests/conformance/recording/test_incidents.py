@@ -25,7 +25,8 @@ from spark_jobs.store.read.finding_rows import published_findings
 from tests.conformance.recording.test_live_bodies import DATA
 from tests.spark.recording.conftest import EXAMPLE
 from tests.spark.recording.test_timeline import BEGIN, END, T0
-from tests.support.recordings import DAY, HOUR, PROXIES, Published, audited, source_rows, write_warehouse
+from tests.support.kernel import recorded_rows
+from tests.support.recordings import DAY, HOUR, PROXIES, Published, audited, write_warehouse
 from tests.support.stored import arrow_table
 
 EVERYBODY = (
@@ -154,7 +155,7 @@ def test_wherever_the_steps_begin_incidents_have_the_same_times(recording: Path,
 
 def hour_of(recording: Path) -> Interval:
     """The whole hour in which a recording lies."""
-    begin = min(row["captured_at"] for row in source_rows(recording)[MEMBERSHIP_SNAPSHOTS])
+    begin = min(row["captured_at"] for row in recorded_rows(recording)[MEMBERSHIP_SNAPSHOTS])
     start = begin.replace(minute=0, second=0, microsecond=0)
     return Interval(start, start + timedelta(hours=1))
 

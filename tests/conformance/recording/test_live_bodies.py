@@ -91,7 +91,6 @@ def file_of(recording: str) -> Path:
     return DATA / f"live_{recording}.jsonl.gz"
 
 
-@cache
 def recorded(recording: str) -> Rows:
     return recorded_rows(file_of(recording))
 

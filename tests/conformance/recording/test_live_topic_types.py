@@ -29,8 +29,7 @@ sessions | LITE     | NOT_APPLICABLE | LITE
 """
 
 
-recorded = cache(lambda: recorded_rows(FILE))
-audited = cache(lambda: published_hour(recorded(), cadence_seconds=5))
+audited = cache(lambda: published_hour(recorded_rows(FILE), cadence_seconds=5))
 
 
 def test_every_line_is_read() -> None:
@@ -38,7 +37,9 @@ def test_every_line_is_read() -> None:
 
 
 def test_every_route_tells_the_type_of_its_topic_from_the_first_on() -> None:
-    told = {(row["topic"], row["message_type"]) for row in recorded()[ROUTE_SNAPSHOTS] if row["topic"][0] != "%"}
+    told = {
+        (row["topic"], row["message_type"]) for row in recorded_rows(FILE)[ROUTE_SNAPSHOTS] if row["topic"][0] != "%"
+    }
     rows = [row for row in audited()[REBALANCE_INTERVALS] if row["topic"][0] != "%" and row["status"] != "UNOBSERVED"]
     lines = [[cell.strip() for cell in line.split("|")] for line in TOPICS.strip().splitlines()]
     assert told == {(topic, message_type) for topic, message_type, *_ in lines}

@@ -18,8 +18,6 @@ from spark_jobs.cli.commands import COMMANDS
 from spark_jobs.cli.environment import with_environment
 from spark_jobs.cli.main import build_parser, main
 from spark_jobs.cli.usage import check_names
-from spark_jobs.domain.model.intervals import Interval
-from tests.support.look import audit_into
 
 ROOT = Path(__file__).parents[3]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md"))]
@@ -48,7 +46,7 @@ def of_cron(table: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(example_warehouse: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where a reader types: the clone's files, recordings, the warehouse of the demo; and the programs, in `bin`."""
     here = tmp_path_factory.mktemp("typed")
     for name in ("examples", "spark_jobs", "deploy"):
@@ -67,8 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (here / "bin" / name).chmod(0o755)
     for name in REAL.split():
         (here / "bin" / name).symlink_to(Path("/bin", name))
-    recording = ROOT / "examples" / "recording.jsonl.gz"
-    audit_into(here / "warehouse", Interval.parse("2026-11-21T02:00/2026-11-21T03:00"), 20, [recording])
+    (here / "warehouse").symlink_to(example_warehouse)
     return here
 
 
