@@ -26,7 +26,7 @@ def check_equal(recording: Recording) -> None:
             assert ours == theirs, what
 
 
-@few(400)
+@few(200)
 @given(recordings())
 def test_random_histories(recording: Recording) -> None:
     check_equal(recording)

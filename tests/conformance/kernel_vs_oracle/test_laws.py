@@ -112,7 +112,7 @@ LAWS = (check_cutting, check_order, check_findings)
 
 
 @pytest.mark.parametrize("law", LAWS)
-@few(100)
+@few(50)
 @given(recording=recordings())
 def test_laws(law: Callable[[Recording], None], recording: Recording) -> None:
     law(recording)

@@ -122,7 +122,8 @@ def test_whatever_the_steps_are_the_incidents_are_the_same(step_seconds: int, ru
 #: A recording, and by how many seconds before a full hour steps of five minutes begin: where a condition begins or ends
 #: shortly before or after a step's border, is too short for its first step, or transient in it.
 BORDERS = [
-    *((EXAMPLE, seconds) for seconds in (40, 60, 70, 160, 170, 200)),
+    *((EXAMPLE, seconds) for seconds in (40, 160)),
+    *(pytest.param(EXAMPLE, seconds, marks=pytest.mark.slow) for seconds in (60, 70, 170, 200)),
     *((PROXIES, seconds) for seconds in (40, 140)),
     (DATA / "live_ghost.jsonl.gz", 30),
     (DATA / "redelivery.jsonl.gz", 140),

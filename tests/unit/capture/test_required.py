@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,7 @@ GROUPS = ("dup", "kill", "norm")
 CADENCE, ROUNDS = 0.5, 3
 #: How long a time-out takes here, and an answer that is late (s).
 LATE = 0.15
+FAULTS = ("never answers", "is late", "closes")
 OPTIONAL = [request for request in Request if not request.is_required]
 #: The lines that stand for a required request, by kind.
 LINES = {Request.CONNECTION: "connection", Request.STATS: "stats", Request.ROUTE: "route"}
@@ -81,6 +84,18 @@ def lines_of(request: Request, fault: str, folder: Path) -> tuple[Counter[str], 
     return Counter(f"{line['kind']} {line.get('group', line.get('topic'))}" for line in lines), said
 
 
+Captured = dict[tuple[Request, str], tuple[Counter[str], list[str]]]
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory: pytest.TempPathFactory) -> Captured:
+    """Every fault of every kind of request: some captures at once, as each mostly waits for its next round."""
+    cases = [*product(Request, FAULTS)]
+    folders = [tmp_path_factory.mktemp("capture") for _ in cases]
+    with ThreadPoolExecutor(6) as threads:
+        return dict(zip(cases, threads.map(lines_of, *zip(*cases, strict=True), folders), strict=True))
+
+
 def whole(*but: Request) -> dict[str, int]:
     """What every group has that is asked for in every round, but for these requests."""
     kinds = [kind for request, kind in LINES.items() if request not in but]
@@ -88,10 +103,10 @@ def whole(*but: Request) -> dict[str, int]:
     return dict.fromkeys(names, ROUNDS)
 
 
-@pytest.mark.parametrize("fault", ["never answers", "is late", "closes"])
+@pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("request_", OPTIONAL)
-def test_no_optional_request_costs_the_answers_that_matter(request_: Request, fault: str, tmp_path: Path) -> None:
-    lines, said = lines_of(request_, fault, tmp_path)
+def test_no_optional_request_costs_the_answers_that_matter(request_: Request, fault: str, captured: Captured) -> None:
+    lines, said = captured[request_, fault]
     assert {name: lines[name] for name in whole()} == whole()
     assert len(said) == ROUNDS
     assert not [line for line in said if "MISSED" in line]
@@ -100,9 +115,9 @@ def test_no_optional_request_costs_the_answers_that_matter(request_: Request, fa
 @pytest.mark.parametrize("fault", ["never answers", "closes"])
 @pytest.mark.parametrize("request_", [request for request in Request if request.is_required])
 def test_a_required_request_does_not_cost_the_answers_of_others_either(
-    request_: Request, fault: str, tmp_path: Path
+    request_: Request, fault: str, captured: Captured
 ) -> None:
-    lines, said = lines_of(request_, fault, tmp_path)
+    lines, said = captured[request_, fault]
     assert {name: lines[name] for name in whole(request_)} == whole(request_)
     if request_ in (Request.CONNECTION, Request.STATS):
         error = REFUSED if fault == "closes" else TIMED_OUT
@@ -111,6 +126,6 @@ def test_a_required_request_does_not_cost_the_answers_of_others_either(
 
 
 @pytest.mark.parametrize("request_", [request for request in Request if request.is_required])
-def test_a_required_answer_that_is_late_is_recorded(request_: Request, tmp_path: Path) -> None:
-    lines, _ = lines_of(request_, "is late", tmp_path)
+def test_a_required_answer_that_is_late_is_recorded(request_: Request, captured: Captured) -> None:
+    lines, _ = captured[request_, "is late"]
     assert {name: lines[name] for name in whole()} == whole()
