@@ -6,27 +6,25 @@ from schemas.types import BOOLEAN, STRING, TIMESTAMP, Field, Struct, array_of, f
 
 ALLOCATIONS = Table(
     name="allocations",
-    comment="One row per (replayed rebalance interval, queue that the route can hold messages in)",
+    comment="One row per queue of a replayed rebalance interval",
     schema=Struct(
         *OF_INTERVAL,
         INTERVAL_END,
         *OF_QUEUE,
-        required("readable", BOOLEAN, "false: in no client's list (no read permission, or beyond the read queues)"),
+        required("readable", BOOLEAN, "false: no read permission, or beyond the read queues"),
         required(
             "owners",
             array_of(*fields(STRING, "client_id", "client_addr")),
-            "connections that consume it: none, one or more",
+            "connections that consume it",
         ),
-        Field("unassigned_cause", STRING, "why nobody owns it; null where somebody does"),
-        Field("unassigned_client_id", STRING, "the client id in whose share it lies, if that is the cause"),
-        Field(
-            "double_owned_cause", STRING, "why more than one connection owns it (POP_SHARED: by design); null otherwise"
-        ),
+        Field("unassigned_cause", STRING, "why it has no owner; null: it has one"),
+        Field("unassigned_client_id", STRING, "client id to which it belongs, if that is the cause"),
+        Field("double_owned_cause", STRING, "why it has several owners (POP_SHARED: by design); null: it has not"),
         Field(
             "settled_at",
             TIMESTAMP,
-            "the route has changed, and until then clients may have the queues of before: owners are those that list "
-            "the queue, of the clients that report their queues; null: it has not",
+            "until then clients may have the queues of before a changed route, and reported queues decide; null: no "
+            "change",
         ),
     ),
     key=(*OF_INTERVAL.names, *OF_QUEUE.names),

@@ -5,40 +5,36 @@ from schemas.types import BOOLEAN, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, Fie
 
 CLIENT_SNAPSHOTS = recorded(
     "client_snapshots",
-    "One row per (cluster, consumer group, client id, time): the client's running info. Of connections with "
-    "one client id, only the first answers",
-    (CLUSTER, CONSUMER_GROUP, required("client_id", STRING, "client id that was asked")),
-    required("answered", BOOLEAN, "false: the client did not answer in time; all below is null then"),
-    Field(
-        "in_group", BOOLEAN, "false: the client answered that it has no consumer of this group; all below is null then"
-    ),
-    Field("strategy_class", STRING, "Java class of its AllocateMessageQueueStrategy, without the @hash"),
+    "One row per client's answer: its running info. Of duplicate client ids only the first answers",
+    (CLUSTER, CONSUMER_GROUP, required("client_id", STRING, "client id")),
+    required("answered", BOOLEAN, "false: no answer in time; all below is null"),
+    Field("in_group", BOOLEAN, "false: the client has no consumer of this group; all below is null"),
+    Field("strategy_class", STRING, "Java class of its allocation strategy"),
     Field("message_model", STRING, "CLUSTERING, BROADCASTING or LITE_SELECTIVE"),
-    Field("consume_orderly", BOOLEAN, "true: orderly listener, which needs the broker's queue lock"),
-    Field("client_rebalance", BOOLEAN, "false: the broker assigns (POP), no client owns queues"),
-    Field("started_at", TIMESTAMP, "start of the consumer, by the client's clock"),
-    Field("consume_threads", INTEGER, "core size of the consume thread pool"),
-    Field("consume_batch_size", INTEGER, "most messages of one call of the listener: consumeMessageBatchMaxSize"),
-    Field("pull_batch_size", INTEGER, "most messages of one pull: pullBatchSize"),
-    Field("pull_interval_ms", INTEGER, "ms from an answer to the next pull of the queue: pullInterval"),
-    Field("pull_threshold_for_queue", INTEGER, "messages of a queue; above it pulling pauses: pullThresholdForQueue"),
+    Field("consume_orderly", BOOLEAN, "true: orderly listener, which needs queue locks"),
+    Field("client_rebalance", BOOLEAN, "false: the broker assigns (POP)"),
+    Field("started_at", TIMESTAMP, "start, by the client's clock"),
+    Field("consume_threads", INTEGER, "core size of the thread pool"),
+    Field("consume_batch_size", INTEGER, "consumeMessageBatchMaxSize"),
+    Field("pull_batch_size", INTEGER, "pullBatchSize"),
+    Field("pull_interval_ms", INTEGER, "pullInterval"),
+    Field("pull_threshold_for_queue", INTEGER, "pullThresholdForQueue"),
     Field(
         "pull_threshold_size_for_queue",
         INTEGER,
-        "MiB of messages of a queue; above it pulling pauses: pullThresholdSizeForQueue",
+        "pullThresholdSizeForQueue, MiB",
     ),
     Field(
         "consume_max_span",
         INTEGER,
-        "offsets from the first to the last message it holds of a queue; above it pulling pauses, unless it "
-        "consumes in order: consumeConcurrentlyMaxSpan",
+        "consumeConcurrentlyMaxSpan",
     ),
     Field(
         "consume_timeout_minutes",
         LONG,
-        "minutes a message may take; then the client sends it back, unless it consumes in order: consumeTimeout",
+        "consumeTimeout",
     ),
-    Field("subscriptions", SUBSCRIPTION, "the subscriptions of this client"),
+    Field("subscriptions", SUBSCRIPTION, "subscriptions of this client"),
     Field(
         "owned_queues",
         array_of(
@@ -49,14 +45,12 @@ CLIENT_SNAPSHOTS = recorded(
             *fields(LONG, "cached_min_offset", "cached_max_offset", "commit_offset", "last_pull", "last_consume"),
             Field("last_lock", LONG),
         ),
-        "its process queues; messages, MiB, offsets; last_pull and last_consume in ms, 0: never; last_lock: when an "
-        "orderly client locked the queue last, or began with it, in ms",
+        "process queues; last_pull and last_consume in ms, 0: never; last_lock: last lock of an orderly client, ms",
     ),
     Field(
         "lock_refused",
         array_of(*fields(STRING, "topic", "broker_name"), Field("queue_id", INTEGER)),
-        "queues of which brokers refuse the lock to it, because another client has it; null: not recorded. Logs of "
-        "brokers have it, recorders do not ask for it",
+        "queues whose lock another client has, from brokers' logs; null: not recorded",
     ),
     Field(
         "consume_status",
@@ -64,6 +58,6 @@ CLIENT_SNAPSHOTS = recorded(
             Field("topic", STRING),
             *fields(DOUBLE, "consume_rt_ms", "consume_ok_tps", "consume_failed_tps", "pull_rt_ms", "pull_tps"),
         ),
-        "per topic, milliseconds and messages per second, as the client measured over its last minute",
+        "per topic: milliseconds and messages per second of the last minute",
     ),
 )

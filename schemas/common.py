@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from schemas.table import Table
 from schemas.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, Field, Struct, array_of, fields, required
 
-CLUSTER = required("cluster", STRING, "the fleet, as the recorder names it; part of every key")
+CLUSTER = required("cluster", STRING, "the cluster, as the recorder names it")
 CONSUMER_GROUP = required("consumer_group", STRING, "consumer group")
-TOPIC = required("topic", STRING, "topic; %RETRY%<group> is a topic like any other")
-BROKER_NAME = required("broker_name", STRING, "broker name (a master and its replicas share it)")
-QUEUE_ID = required("queue_id", INTEGER, "number of the queue on its broker, from 0")
+TOPIC = required("topic", STRING, "topic, also %RETRY%<group>")
+BROKER_NAME = required("broker_name", STRING, "broker name, shared by a master and its replicas")
+QUEUE_ID = required("queue_id", INTEGER, "queue on its broker, from 0")
 
-STEP_START = required("step_start", TIMESTAMP, "start of the audit step, UTC; a publish replaces whole steps")
+STEP_START = required("step_start", TIMESTAMP, "start of the audit step")
 MEMBERSHIP_VIEW = required(
     "membership_view",
     STRING,
-    "'*' where all brokers that host the topic list the same members, else the broker whose list this is",
+    "'*' if all brokers of the topic list the same members, else the broker with this list",
 )
-INTERVAL_START = required("interval_start", TIMESTAMP, "start of the rebalance interval, UTC, inclusive")
-INTERVAL_END = required("interval_end", TIMESTAMP, "end of the rebalance interval, UTC, exclusive")
+INTERVAL_START = required("interval_start", TIMESTAMP, "start of the rebalance interval")
+INTERVAL_END = required("interval_end", TIMESTAMP, "end of the rebalance interval, exclusive")
 
 #: What the rows of a group, of a topic and of an interval in a step begin with, and what those of a queue have further.
 OF_GROUP = Struct(STEP_START, CLUSTER, CONSUMER_GROUP)
@@ -45,8 +45,8 @@ def recorded(
     former: Mapping[str, str] | None = None,
 ) -> Table:
     """A table of answers, each with its time, which ends the key; laid out by time."""
-    captured_at = required("captured_at", TIMESTAMP, "when the answer came, UTC")
-    captured_date = Field("captured_date", DATE, "UTC day of captured_at, generated")
+    captured_at = required("captured_at", TIMESTAMP, "time of the answer")
+    captured_date = Field("captured_date", DATE, "day of captured_at, generated")
     return Table(
         name,
         comment,

@@ -41,29 +41,25 @@ EVIDENCE = Struct(
 
 FINDINGS = Table(
     name="findings",
-    comment="One row per condition over its whole duration inside a step",
+    comment="One row per condition over its duration in a step",
     schema=Struct(
-        required("finding_id", STRING, "stable: the same condition has the same id in every run"),
+        required("finding_id", STRING, "stable over runs"),
         STEP_START,
-        required("rule", STRING, "which rule found it; docs/findings.md explains each"),
+        required("rule", STRING, "rule that reports it"),
         required("severity", STRING, "INFO, WARN or ERROR"),
         CLUSTER,
         CONSUMER_GROUP,
-        Field("topic", STRING, "null where the condition concerns the whole group"),
-        required("subject", STRING, "what it is about: a client id, or queues as broker:0-3"),
-        required("started_at", TIMESTAMP, "UTC; a condition that began before the step starts with the step"),
-        required("ended_at", TIMESTAMP, "UTC, exclusive"),
-        Field("cause", STRING, "why, as an enum name"),
-        required("evidence", EVIDENCE, "the facts: queues, connections, backlog, possible fixes"),
+        Field("topic", STRING, "null: the whole group"),
+        required("subject", STRING, "a client id, queues as broker:0-3, or a topic"),
+        required("started_at", TIMESTAMP, "start, not before the step"),
+        required("ended_at", TIMESTAMP, "end, exclusive"),
+        Field("cause", STRING, "cause"),
+        required("evidence", EVIDENCE, "queues, connections, backlog, possible fixes"),
         required("advice", STRING, "what to do"),
-        Field("muted", STRING, "why it counts for no exit code and no notice, as configured; null: it does"),
-        Field("root_finding_id", STRING, "the finding of the same step that caused it; null: this one is a root"),
-        Field(
-            "active_since", TIMESTAMP, "when the condition began, as far as the look-back shows; before the step, too"
-        ),
-        Field(
-            "client_id", STRING, "the client that it is about, or the host whose ids change; null: none in particular"
-        ),
+        Field("muted", STRING, "why it is silenced; null: it is not"),
+        Field("root_finding_id", STRING, "root cause in the same step; null: it is one"),
+        Field("active_since", TIMESTAMP, "beginning of the condition, also before the step"),
+        Field("client_id", STRING, "client, or host whose ids change; null: none"),
     ),
     key=("finding_id",),
     partition_by=("step_start",),

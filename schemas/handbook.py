@@ -20,7 +20,8 @@ All times are UTC, unknown is null, and a column in **bold** is never null. `DES
 
 ## Common columns
 
-The sections of tables name these in the key, or behind "Also".
+The sections of tables name these in the key, or behind "Also". Results are partitioned by `step_start`, sources are
+clustered by time.
 
 | column | type | meaning |
 |---|---|---|
@@ -59,10 +60,7 @@ def _is_common(column: Field) -> bool:
 def _part(title: str, tables: tuple[Table, ...]) -> Iterator[str]:
     yield from (f"## {title}", "")
     for table in tables:
-        laid_out = _names(table.partition_by or table.cluster_by)
-        how = "Partitioned by" if table.partition_by else "Laid out by"
         yield from (f"### {table.name}", "", f"{table.comment}. Key: {_names(table.key)}.")
-        yield from (f"{how} {laid_out}.",) if laid_out else ()
         if more := [column.name for column in table.schema if _is_common(column) and column.name not in table.key]:
             yield f"Also: {_names(more)}."
         yield from ("", *_HEAD, *(_row(column) for column in table.schema if not _is_common(column)), "")
@@ -85,12 +83,18 @@ def _names(names: Iterable[str]) -> str:
 
 
 def _view(view: FlatView) -> Iterator[str]:
-    """Its columns: those of the table, with the name that they have there, and a row for each that it computes."""
-    computed = [column for column in view.columns if _origin(column) is None]
-    taken = [(column.name, _origin(column)) for column in view.columns if column not in computed]
-    named = ", ".join(f"`{name}`" if name == old else f"`{name}` (`{old}`)" for name, old in taken)
-    yield from (f"### {view.name}", "", f"{view.comment}. As in [{view.table.name}](#{view.table.name}): {named}.", "")
-    if computed:
+    """Columns of the table by their other names, and a row for each column that it computes."""
+    renamed = _names(
+        f"{column.name} ({old})" for column in view.columns if (old := _origin(column)) not in (None, column.name)
+    )
+    more = f", renamed: {renamed}" if renamed else ""
+    yield from (
+        f"### {view.name}",
+        "",
+        f"{view.comment}. Columns of [{view.table.name}](#{view.table.name}){more}.",
+        "",
+    )
+    if computed := [column for column in view.columns if _origin(column) is None]:
         yield from ("| column | meaning |", "|---|---|")
         yield from (f"| `{column.name}` | {_cell(column.comment)} |" for column in computed)
         yield ""

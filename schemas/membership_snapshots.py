@@ -5,27 +5,26 @@ from schemas.types import BOOLEAN, INTEGER, STRING, Array, Field, array_of, fiel
 
 MEMBERSHIP_SNAPSHOTS = recorded(
     "membership_snapshots",
-    "One row per (cluster, consumer group, broker that answered, time): its consumer connections",
+    "One row per broker's answer: the consumer connections of a group",
     (CLUSTER, CONSUMER_GROUP, BROKER_NAME),
-    Field("message_model", STRING, "CLUSTERING, BROADCASTING, LITE_SELECTIVE; null when no member is online"),
+    Field("message_model", STRING, "CLUSTERING, BROADCASTING, LITE_SELECTIVE; null: no member online"),
     Field("consume_type", STRING, "CONSUME_PASSIVELY (push), CONSUME_ACTIVELY (pull) or CONSUME_POP"),
-    Field("consume_from_where", STRING, "where a new group starts"),
+    Field("consume_from_where", STRING, "start of a new group"),
     required(
         "connections",
         Array(CONNECTION),
-        "one entry per connection, duplicates kept; empty: the broker answered that no member is online",
+        "one entry per connection, with duplicates; empty: no member online",
     ),
-    required("subscriptions", SUBSCRIPTION, "the group's subscriptions; the last heartbeat wins"),
+    required("subscriptions", SUBSCRIPTION, "subscriptions by the last heartbeat"),
     Field(
         "listed",
         BOOLEAN,
-        "false: the group is deleted: the broker listed it before, and no broker does any more; null: not recorded",
+        "false: the group is deleted, no broker lists it any more; null: not recorded",
     ),
     Field(
         "request_modes",
         array_of(*fields(STRING, "topic", "mode"), Field("pop_share_queue_num", INTEGER)),
-        "the message request modes that the broker was given for the group: PULL, or POP with its share count; "
-        "null: not recorded",
+        "message request modes: PULL, or POP with its share count; null: not recorded",
     ),
     checks={
         "known_message_model": "message_model IS NULL OR "

@@ -5,7 +5,7 @@ from schemas.types import INTEGER, LONG, STRING, Field, array_of, fields, requir
 
 OFFSET_SNAPSHOTS = recorded(
     "offset_snapshots",
-    "One row per (cluster, consumer group, topic, time): the broker's and the group's offsets per queue",
+    "One row per snapshot of a group and topic: the offsets per queue",
     (CLUSTER, CONSUMER_GROUP, TOPIC),
     required(
         "offsets",
@@ -14,8 +14,7 @@ OFFSET_SNAPSHOTS = recorded(
             Field("queue_id", INTEGER),
             *fields(LONG, "broker_offset", "consumer_offset", "pull_offset", "last_timestamp"),
         ),
-        "next offset to write (null: unknown, as logs do not have it), to consume, to pull; last_timestamp: store time "
-        "(ms) of the last consumed message. consumer_offset 0 with last_timestamp 0 is 'never committed': unknown, not "
-        "caught up",
+        "next offset to write (null: unknown), to consume, to pull; last_timestamp: store time (ms) of the last "
+        "consumed message. consumer_offset 0 with last_timestamp 0: never committed, unknown",
     ),
 )

@@ -9,74 +9,72 @@ MEMBER = Struct(*CONNECTION, Field("strategy", STRING), Field("subscribes", BOOL
 
 REBALANCE_INTERVALS = Table(
     name="rebalance_intervals",
-    comment="One row per (cluster, consumer group, topic, membership view, interval): the inputs of the allocation "
-    "and its totals. For every broker that hosts the topic, the rows of '*' and of its own view tile the step",
+    comment="One row per rebalance interval of a membership view: the inputs of the allocation and its totals. For "
+    "every broker, the rows of '*' and of its own view tile the step",
     schema=Struct(
         *OF_INTERVAL,
         INTERVAL_END,
         required("status", STRING, "REPLAYED, UNOBSERVED, NOT_APPLICABLE or NOT_REPLAYABLE"),
-        Field("reason", STRING, "why it was not replayed; null where it was"),
+        Field("reason", STRING, "why it was not replayed; null: it was"),
         Field(
             "strategy",
             STRING,
-            "strategy of all members, or MIXED; null: unobserved or not applicable. Null and REPLAYED: not known, the "
-            "owners are those that clients report",
+            "strategy of all members, or MIXED; null: unobserved or not applicable; null and REPLAYED: owners are as "
+            "clients report",
         ),
         Field(
             "strategy_source",
             STRING,
-            "CLIENT, CONFIGURATION, OBSERVED: in the queues that clients report, or DEFAULT: AVG assumed",
+            "CLIENT, CONFIGURATION, OBSERVED (by the queues that clients report) or DEFAULT (AVG assumed)",
         ),
-        Field("members", Array(MEMBER), "as every client sorts them, duplicates kept"),
+        Field("members", Array(MEMBER), "as clients sort them, with duplicates"),
         Field(
             "queues",
             array_of(Field("broker_name", STRING), Field("queue_id", INTEGER)),
-            "the readable queues as every client sorts them",
+            "readable queues, as clients sort them",
         ),
-        Field("members_seen_at", TIMESTAMP, "last snapshot inside the interval's span with these members"),
-        Field("member_count", INTEGER, "connections, duplicates counted"),
+        Field("members_seen_at", TIMESTAMP, "last snapshot with these members"),
+        Field("member_count", INTEGER, "connections, with duplicates"),
         Field("distinct_members", INTEGER, "different client ids"),
         Field("queue_count", INTEGER, "readable queues"),
-        Field("unassigned_queues", INTEGER, "readable queues that nobody owns"),
+        Field("unassigned_queues", INTEGER, "readable queues without owner"),
         Field(
             "double_owned_queues",
             INTEGER,
-            "queues with more than one owner, but those that several members share by POP",
+            "queues with several owners, except by POP",
         ),
-        Field("idle_members", INTEGER, "connections that own no queue of this topic"),
-        Field("min_queues_per_member", INTEGER, "smallest share of a connection"),
-        Field("max_queues_per_member", INTEGER, "largest share of a connection"),
+        Field("idle_members", INTEGER, "connections without a queue of this topic"),
+        Field("min_queues_per_member", INTEGER, "fewest queues of a connection"),
+        Field("max_queues_per_member", INTEGER, "most queues of a connection"),
         Field(
             "trigger_type",
             STRING,
-            "what began it: the first of `triggers`; null: it began before the step's window, its members are not "
-            "known, or it has the inputs of the interval that it is compared with",
+            "what began it: the first of `triggers`; null: unknown, or nothing differs",
         ),
-        Field("trigger_subject", STRING, "who or what the trigger is about: client ids, brokers, queues"),
+        Field("trigger_subject", STRING, "client ids, brokers or queues of the trigger"),
         Field(
             "triggers",
             array_of(Field("trigger_type", STRING), Field("subject", STRING)),
-            "everything that differs from the last replayed interval, the rarer and wider first; where nothing was "
-            "replayed, the queues and members that differ from the last interval with known members",
+            "all differences to the last replayed interval, or to the last one with known members; the rarer first",
         ),
-        Field("queues_moved", INTEGER, "queues of both intervals whose set of owners (client ids) differs"),
-        Field("queues_preserved", INTEGER, "queues of both intervals with the same set of owners"),
+        Field("queues_moved", INTEGER, "queues that changed owner"),
+        Field("queues_preserved", INTEGER, "queues that kept their owner"),
         Field(
             "minimum_moves",
             INTEGER,
-            "the fewest queues that any allocation with as many queues per owner would have moved",
+            "minimum of moves for as many queues per owner",
         ),
         Field(
             "strategy_alternatives",
             Array(STRING),
-            "other strategies that explain the queues that clients report as well as `strategy`; null: none",
+            "other strategies that explain the reported queues as well; null: none",
         ),
         Field(
             "observed_virtual_nodes",
             INTEGER,
-            "virtual nodes of CONSISTENT_HASH that these queues show; null: not observed",
+            "observed virtual nodes of CONSISTENT_HASH; null: none",
         ),
-        Field("observed_rooms", Array(STRING), "rooms of MACHINE_ROOM that these queues show; null: not observed"),
+        Field("observed_rooms", Array(STRING), "observed rooms of MACHINE_ROOM; null: none"),
     ),
     key=OF_INTERVAL.names,
     partition_by=("step_start",),

@@ -6,27 +6,25 @@ from schemas.types import BOOLEAN, INTEGER, STRING, TIMESTAMP, Field, Struct, re
 
 SIGHTINGS = Table(
     name="sightings",
-    comment="One row per (cluster, consumer group or topic and broker with its read queues, hour) in which it was seen",
+    comment="One row per hour in which a group, or a topic on a broker, was seen",
     schema=Struct(
         CLUSTER,
-        Field("consumer_group", STRING, "group that a broker answered about; null: the row is of a topic"),
-        Field("topic", STRING, "topic whose route was seen; null: the row is of a group"),
+        Field("consumer_group", STRING, "group; null: of a topic"),
+        Field("topic", STRING, "topic; null: of a group"),
         Field(
             "broker_name",
             STRING,
-            "broker that the route named as readable; null: the row is of a group, or the topic had no route",
+            "readable broker of the route; null: none",
         ),
-        required("hour", TIMESTAMP, "start of the hour, UTC"),
-        required("first_at", TIMESTAMP, "captured_at of the first snapshot of the hour that showed it, UTC"),
-        required("last_at", TIMESTAMP, "the same of the last one"),
+        required("hour", TIMESTAMP, "start of the hour"),
+        required("first_at", TIMESTAMP, "its first snapshot in the hour"),
+        required("last_at", TIMESTAMP, "its last snapshot in the hour"),
         Field(
             "deleted",
             BOOLEAN,
-            "true: it was seen that the group is deleted; null: that the group, or the broker, is there",
+            "true: the group was deleted; null: it was there",
         ),
-        Field(
-            "read_queue_nums", INTEGER, "how many queues of the broker were readable; null: no broker, or not recorded"
-        ),
+        Field("read_queue_nums", INTEGER, "readable queues of the broker; null: unknown"),
     ),
     key=("cluster", "consumer_group", "topic", "broker_name", "deleted", "read_queue_nums", "hour"),
     cluster_by=("hour",),

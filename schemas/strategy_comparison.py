@@ -6,23 +6,22 @@ from schemas.types import DOUBLE, INTEGER, STRING, Field, Struct, required
 
 STRATEGY_COMPARISON = Table(
     name="strategy_comparison",
-    comment="One row per (cluster, consumer group, topic, step, strategy): what the strategy would have done with the "
-    "members and queues that were there, over the replayed intervals of the step in which all brokers agreed and "
-    "some member was online; without retry topics. MACHINE_ROOM, MACHINE_ROOM_NEARBY and CONFIG only if configured",
+    comment="One row per topic, step and strategy: the result of the strategy for the recorded members and queues, "
+    "while all brokers agreed. MACHINE_ROOM, MACHINE_ROOM_NEARBY and CONFIG only if configured",
     schema=Struct(
         *OF_TOPIC,
-        required("strategy", STRING, "the strategy, whether the group runs it or not"),
-        required("states", INTEGER, "different (members, queues) in the step"),
-        required("queue_count", INTEGER, "readable queues, the most of any interval"),
-        required("unassigned_queues", INTEGER, "readable queues without owner, the most of any interval"),
-        required("double_owned_queues", INTEGER, "queues with several owners, the most of any interval"),
+        required("strategy", STRING, "strategy"),
+        required("states", INTEGER, "different members and queues in the step"),
+        required("queue_count", INTEGER, "most readable queues of any interval"),
+        required("unassigned_queues", INTEGER, "most readable queues without owner"),
+        required("double_owned_queues", INTEGER, "most queues with several owners"),
         required(
             "largest_share",
             DOUBLE,
-            "queues of the connection with most ÷ queues per connection, the most of any interval; 1 is even",
+            "most queues of a connection ÷ mean, the most of any interval",
         ),
-        required("queues_moved", INTEGER, "queues that changed their owners, over all rebalances of the step"),
-        Field("minimum_moves", INTEGER, "of these: how many had to, whatever allocation gives the same shares"),
+        required("queues_moved", INTEGER, "queues that changed owner in the step"),
+        Field("minimum_moves", INTEGER, "minimum for the same number of queues per owner"),
     ),
     key=(*OF_TOPIC.names, "strategy"),
     partition_by=("step_start",),

@@ -5,11 +5,11 @@ from schemas.types import INTEGER, LONG, STRING, Field, array_of, fields, requir
 
 TOPIC_SNAPSHOTS = recorded(
     "topic_snapshots",
-    "One row per (cluster, topic, time): smallest and next offset of every queue that can hold messages",
+    "One row per snapshot of a topic: the offsets of every queue that can hold messages",
     (CLUSTER, TOPIC),
     required(
         "queues",
         array_of(Field("broker_name", STRING), Field("queue_id", INTEGER), *fields(LONG, "min_offset", "max_offset")),
-        "messages; max_offset is the next offset to be written",
+        "max_offset: the next offset to write",
     ),
 )

@@ -68,33 +68,33 @@ _OWNED = f"""(
 VIEWS: tuple[FlatView, ...] = (
     FlatView(
         "bi_incidents",
-        "One row per incident, as `rebalance-audit incidents --publish` saved them last",
+        "One row per incident, as `incidents --publish` wrote them",
         INCIDENTS,
         (
             *_of(INCIDENTS, "incident_id", "cluster", "severity", "rule", "cause", "headline", "opened_at"),
             *_of(INCIDENTS, "resolved_at", "last_seen_at", "resolution"),
             ViewColumn("consumer_groups", "{texts:consumer_groups}", "its consumer groups, separated by commas"),
             ViewColumn("topics", "{texts:topics}", "its topics, separated by commas"),
-            ViewColumn("client_ids", "{texts:client_ids}", "client ids that its root causes name, separated by commas"),
+            ViewColumn("client_ids", "{texts:client_ids}", "client ids of its root causes, separated by commas"),
             ViewColumn("teams", "{texts:teams}", "teams of its groups, separated by commas"),
             *_of(INCIDENTS, "peak_backlog_messages", "unassigned_queue_minutes", "advice"),
         ),
     ),
     FlatView(
         "bi_incident_groups",
-        "One row per incident and consumer group: its cost for the group",
+        "One row per incident and consumer group",
         INCIDENTS,
         (
             *_of(INCIDENTS, "incident_id", "cluster"),
             ViewColumn("consumer_group", "cost.consumer_group", "consumer group"),
-            ViewColumn("team", "cost.team", "the team that owns the group; null: no route says so"),
+            ViewColumn("team", "cost.team", "team of the group; null: none"),
             ViewColumn(
                 "peak_backlog_messages", "cost.peak_backlog_messages", "peak backlog of the group; null: unknown"
             ),
             ViewColumn(
                 "unassigned_queue_minutes",
                 "cost.unassigned_queue_minutes",
-                "minutes without owner, added up over queues",
+                "minutes without owner, over all queues",
             ),
             *_of(INCIDENTS, "severity", "rule", "cause", "opened_at", "resolved_at", "last_seen_at"),
         ),
@@ -143,15 +143,14 @@ VIEWS: tuple[FlatView, ...] = (
     ),
     FlatView(
         "bi_ownership",
-        "One row per queue, owner and time without a gap in which it owned the queue; or, without owner, per reason. "
-        "Time of which nothing was replayed has no rows",
+        "One row per queue, owner (or reason for none) and time without a gap; replayed time only",
         ALLOCATIONS,
         (
             *_of(ALLOCATIONS, "cluster", "consumer_group", "topic", "membership_view", "broker_name", "queue_id"),
-            ViewColumn("owner_client_id", "owner_client_id", "client id of the owner; null: the queue has none"),
-            ViewColumn("owner_address", "owner_address", "its address, as the broker sees it; null: no owner"),
-            ViewColumn("owned_from", "owned_from", "when it began, UTC, inclusive"),
-            ViewColumn("owned_until", "owned_until", "when it ended, UTC, exclusive"),
+            ViewColumn("owner_client_id", "owner_client_id", "null: no owner"),
+            ViewColumn("owner_address", "owner_address", "address of the owner"),
+            ViewColumn("owned_from", "owned_from", "start"),
+            ViewColumn("owned_until", "owned_until", "end, exclusive"),
             *_of(ALLOCATIONS, "readable>is_readable", "unassigned_cause", "double_owned_cause"),
         ),
         _OWNED,
