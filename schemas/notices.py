@@ -1,4 +1,4 @@
-"""Notices of incidents that were sent: what was reported is not reported again."""
+"""Notifications of incidents that were sent: what was reported is not reported again."""
 
 from schemas.common import CLUSTER
 from schemas.table import Table

@@ -15,7 +15,7 @@ class Mute(NamedTuple):
 
 
 def mute_reason(mutes: Sequence[Mute], rule: str, start: int) -> str | None:
-    """Why a finding that begins then is muted: the reason of the first that fits; None: it is not."""
+    """Why a finding that begins then is silenced: the reason of the first that fits; None: it is not."""
     fitting = (mute for mute in mutes if mute.rule in (None, rule) and (mute.until is None or start < mute.until))
     return next((mute.reason for mute in fitting), None)
 

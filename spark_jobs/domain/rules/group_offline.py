@@ -82,7 +82,7 @@ RULE = Rule(
             "the same, but the cluster has proxies that were not asked: brokers do not list what is connected to them",
             "Consumers may be connected to a proxy and get nothing, or there is none. Look at the consumers and at the "
             "proxies, and record the group's connections from every proxy.",
-            headline="No broker lists a consumer of {groups}, and nobody gets its messages",
+            headline="No broker lists a consumer of {groups}, and its messages are not consumed",
         ),
     },
     example="`batch-export`: both members leave at 02:05:54 and join again at 02:13:54.",

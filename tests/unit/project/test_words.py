@@ -47,6 +47,37 @@ BANNED = {
     r"\b(stands?|stood) (since|still|behind|below|before|so long|for more)\b": "lasts, is",
     r"\bbe it\b": "whether",
 }
+#: Words that readers stumble over, and the ones to use; code spans and links do not count.
+REPLACED = {
+    r"judg(e|es|ed|ing)": "evaluate, apply",
+    r"consequences?": "symptom",
+    r"fates?": "outcome",
+    r"beside": "alongside",
+    r"cadences?": "collection interval",
+    r"mut(e|es|ed|ing)": "silence",
+    r"notices?": "notification",
+    r"twins?": "duplicates",
+    r"held since": "active since",
+}
+#: Words that only docstrings still have.
+REPLACED_IN_TEXTS = {
+    r"(tells?|told|telling)": "report, show, print",
+    r"nobody": "no consumer, no member, unassigned",
+    r"positions?": "index",
+    r"further": "additional, more",
+    r"claims?": "lock, lease",
+    r"(offset|first|last|any|between|known) readings?": "sample",
+}
+#: By the words of a place, why a replaced word is right there.
+ALLOWED = {
+    "### notices": "a table",
+    "(TWINS)": "a cause",
+    "position: ": "a key of --json",
+    "mutes:": "the configuration's key",
+    "notices.url": "a file's name in examples",
+    "rebalance-audit-notices": "a secret's name in examples",
+    'class="key nobody"': "a style of the page",
+}
 #: Names of functions, classes, arguments and variables that do not say what they hold.
 BANNED_NAMES = {
     *("asked", "behind", "both", "came", "found", "gone", "held", "met", "one", "others", "said", "stated"),
@@ -143,6 +174,24 @@ def test_words_that_make_a_reader_stumble_are_not_said(banned: str) -> None:
 def test_nor_are_they_in_docstrings(banned: str) -> None:
     places = [f"{where}: {text}" for where, text in DOCSTRINGS if re.search(banned, text, re.IGNORECASE)]
     assert places == [], f"say instead: {BANNED[banned]}"
+
+
+def _prose(text: str) -> str:
+    """The text without code, link targets, options and what is allowed."""
+    for allowed in ALLOWED:
+        text = text.replace(allowed, "")
+    return re.sub(r"`[^`]*`|\]\([^)]*\)|--[\w-]+|\{[^}]*\}", " ", text)
+
+
+@pytest.mark.parametrize("word", [*REPLACED, *REPLACED_IN_TEXTS])
+def test_texts_use_the_words_of_the_field(word: str) -> None:
+    docstrings_too = DOCSTRINGS if word in REPLACED else []
+    places = [
+        f"{where}: {text}"
+        for where, text in PRINTED + PAGES + docstrings_too
+        if re.search(rf"(?<![\w.$/-]){word}(?![\w=.]*[\w=])", _prose(text), re.IGNORECASE)
+    ]
+    assert places == [], f"say instead: {(REPLACED | REPLACED_IN_TEXTS)[word]}"
 
 
 def test_a_docstring_begins_with_a_verb_or_a_noun() -> None:
