@@ -75,7 +75,7 @@ def _row(column: Field) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return text.replace("|", "\\|").replace("<", "&lt;")
 
 
 def _names(names: Iterable[str]) -> str:

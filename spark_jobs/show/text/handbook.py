@@ -43,7 +43,7 @@ def glossary() -> str:
 
 def _term(term: Term) -> str:
     names = ", ".join(f"`{name}`" for name in (*term.rocketmq, *term.columns))
-    return f"| {term.name} | {term.meaning} | {names} |"
+    return f"| {term.name} | {_cell(term.meaning)} | {names} |"
 
 
 def _limit(limit: Limit) -> str:
@@ -62,10 +62,15 @@ def _page(rule: Rule) -> Iterator[str]:
     yield from ("| cause | when | what to do |", "|---|---|---|")
     for name, cause in rule.causes.items():
         advice = _elsewhere(rule, cause) or " ".join([cause.advice, *(f"`{as_written(it)}`" for it in cause.commands)])
-        yield f"| `{name}` | {cause.when} | {advice} |"
+        yield f"| `{name}` | {_cell(cause.when)} | {_cell(advice)} |"
     symptoms = ", ".join(_symptoms(rule.name))
     yield from ("", f"**Symptoms:** {symptoms}.") if symptoms else ()
     yield from ("", f"**Example:** {rule.example}") if rule.example else ()
+
+
+def _cell(text: str) -> str:
+    """The text of a cell: Markdown takes `<name>` for a tag."""
+    return text.replace("<", "&lt;")
 
 
 def _elsewhere(rule: Rule, cause: Cause) -> str | None:
