@@ -36,7 +36,7 @@ RULE = Rule(
     "take to follow the route (50 s). ERROR; INFO if nothing was produced to these queues and they are empty.",
     causes={
         UnassignedCause.BEYOND_READ_QUEUES: Cause(
-            "`readQueueNums < writeQueueNums`",
+            "fewer read queues than write queues",
             "No consumer can read the surplus write queues. Raise readQueueNums to writeQueueNums.",
             commands=(READ_AND_WRITE_QUEUES,),
         ),
