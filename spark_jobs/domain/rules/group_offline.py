@@ -15,7 +15,11 @@ from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NAME = "GROUP_OFFLINE"
-NOBODY_CONNECTED, NOBODY_LISTED = "NOBODY_CONNECTED", "NOBODY_LISTED"
+NOBODY_CONNECTED = "NOBODY_CONNECTED"
+_BEHIND_PROXIES = (
+    "The cluster has proxies, and brokers do not list what is connected to them: consumers may run and get nothing. "
+    "Look at the consumers and at the proxies, and record the group's connections from every proxy."
+)
 _SAME_IDS = (
     "Members with the same ids were connected before and after, so their processes may have run all the time: look at "
     "their heartbeats (`heartbeatBrokerInterval`) and at the network."
@@ -42,7 +46,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         yield RuleHit(
             start,
             end,
-            cause=NOBODY_LISTED if may_be_behind_proxies(step) else NOBODY_CONNECTED,
+            cause=NOBODY_CONNECTED,
             seen_at=min(max((at for at in seen if at is not None), default=start), end),
             minimum_seen_seconds=step.settings.thresholds.settled_seconds,
             severity=ERROR,
@@ -52,7 +56,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _hint(step: AuditedStep, start: int, end: int) -> str | None:
-    """A sentence on consumers that may run all the time."""
+    """Sentences on consumers that may run all the time."""
+    if may_be_behind_proxies(step):
+        return _BEHIND_PROXIES
     spans = [span for spans in step.memberships.values() for span in spans if span.state.connections]
     before = {member.client_id for span in spans if span.end <= start for member in span.state.connections}
     after = {member.client_id for span in spans if span.start >= end for member in span.state.connections}
@@ -77,12 +83,6 @@ RULE = Rule(
         NOBODY_CONNECTED: Cause(
             "no broker lists a connection of the group",
             "No consumer of the group was connected. Start one, or delete the group if it is no longer needed.",
-        ),
-        NOBODY_LISTED: Cause(
-            "the same, but the cluster has proxies that were not asked: brokers do not list what is connected to them",
-            "Consumers may be connected to a proxy and get nothing, or there is none. Look at the consumers and at the "
-            "proxies, and record the group's connections from every proxy.",
-            headline="No broker lists a consumer of {groups}, and its messages are not consumed",
         ),
     },
     example="`batch-export`: both members leave at 02:05:54 and join again at 02:13:54.",

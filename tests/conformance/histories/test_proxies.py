@@ -42,7 +42,7 @@ EXPECTED = """
     grpc     | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
     remoting | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
     stops    | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 300
-    stops    | GROUP_OFFLINE    | ERROR | NOBODY_LISTED          | 300 | 640
+    stops    | GROUP_OFFLINE    | ERROR | NOBODY_CONNECTED       | 300 | 640
     stops    | UNASSIGNED_QUEUE | ERROR | GROUP_OFFLINE          | 300 | 640
     quiet    | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
     dead     | GROUP_OFFLINE    | ERROR | NOBODY_CONNECTED       | 100 | 640
@@ -110,7 +110,7 @@ def test_what_a_group_has_to_do_is_known_and_by_whom_it_is_done_is_not(found: Pu
 
 
 def test_where_nobody_says_who_consumes_it_is_unknown_whether_more_members_help(found: Published) -> None:
-    names = ("members", "limit", "more_members_help")
+    names = ("member_count", "bottleneck", "more_members_help")
     told = {row["consumer_group"]: tuple(row[name] for name in names) for row in found[GROUP_STATUS]}
     assert {group: told[group] for group in ("stops", "listed", "dead")} == {
         "stops": (None, "UNKNOWN_MEMBERS", None),

@@ -72,7 +72,7 @@ def offline(life: Life, fault: Time, random: Random) -> Life:
     return replace(life, members=_during(life, fault, ()), standing=[Standing("topic", range(8), fault)])
 
 
-@planted("GROUP_OFFLINE/NOBODY_LISTED", "UNASSIGNED_QUEUE/GROUP_OFFLINE")
+@planted("GROUP_OFFLINE/NOBODY_CONNECTED", "UNASSIGNED_QUEUE/GROUP_OFFLINE")
 def stopped_behind_a_proxy(life: Life, fault: Time, random: Random) -> Life:
     nobody = Standing("topic", range(8), fault)
     return replace(life, connects=False, has_proxy=True, answers=False, standing=[nobody])

@@ -167,20 +167,20 @@ def test_the_same_ids_before_and_after_may_have_run_all_the_time(after: str, say
 
 
 @pytest.mark.parametrize(
-    ("asked", "at", "cause"),
+    ("asked", "at", "may_run"),
     [
-        ({}, 0, "NOBODY_LISTED"),
+        ({}, 0, True),
         # A proxy that was asked lists nobody; a proxy that comes after the step says nothing of it.
-        ({"proxy 192.0.2.1:8080": ""}, 0, "NOBODY_CONNECTED"),
-        ({}, 9000, "NOBODY_CONNECTED"),
+        ({"proxy 192.0.2.1:8080": ""}, 0, False),
+        ({}, 9000, False),
         # Who was connected to a broker before does not use a proxy.
-        ({"b": "c1"}, 0, "NOBODY_CONNECTED"),
+        ({"b": "c1"}, 0, False),
     ],
 )
-def test_behind_proxies_consumers_may_run(asked: dict[str, str], at: int, cause: str) -> None:
+def test_behind_proxies_consumers_may_run(asked: dict[str, str], at: int, may_run: bool) -> None:
     step = step_with({150: [(10, 9), (5, 5)]})
     proxy = series_of([(at * SECOND, broker_said(0, 300, "192.0.2.1@DEFAULT", NOTHING).state)])
     listed = {broker: [broker_said(0, 90, ids, NOTHING)] for broker, ids in asked.items()}
     history = replace(step.history, proxies={"b": proxy})
     (hit,) = RULE.hits(replace(step, history=history, memberships={**step.memberships, **listed}))
-    assert hit.cause == cause
+    assert (hit.hint or "").startswith("The cluster has proxies") == may_run
