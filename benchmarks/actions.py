@@ -24,12 +24,12 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.rocketmq.strategies import AVG, StrategySettings
 from spark_jobs.domain.status.strategy_comparison import OtherStrategies, strategy_comparison
-from spark_jobs.pipeline.audit_run import AuditRun
 from spark_jobs.pipeline.exchange import RESULTS
 from spark_jobs.pipeline.gather.gather import Gathered, Sources, over_groups
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.rows import results, tables
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunSpec, run
+from spark_jobs.pipeline.run_context import RunContext
 from spark_jobs.pipeline.sources import read_sources
 from spark_jobs.store.spark_types import struct_type
 from spark_jobs.store.warehouse import Warehouse
@@ -69,7 +69,7 @@ class Target:
 
     def sources(self, spark: SparkSession) -> Sources:
         """The snapshots that an audit of the interval reads."""
-        return read_sources(AuditRun.begin(spark, self.warehouse, RunRequest(self.interval), self.configuration))
+        return read_sources(RunContext.begin(spark, self.warehouse, RunSpec(self.interval), self.configuration))
 
 
 #: How the strategy of clients that do not report it is known.
@@ -109,7 +109,7 @@ def audit(spark: SparkSession, target: Target) -> Act:
             spark.sparkContext.setJobDescription(stage)  # for Spark's history server
 
         begins("opening the tables")
-        run(spark, target.warehouse, RunRequest(target.interval), target.configuration, begins)
+        run(spark, target.warehouse, RunSpec(target.interval), target.configuration, begins)
         ends = [at for _, at in began[1:]] + [time.perf_counter()]
         return {stage: end - at for (stage, at), end in zip(began, ends, strict=True)}
 

@@ -13,9 +13,12 @@ from pathlib import Path
 
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline import run as job
 from spark_jobs.runtime.session import get_session
 from spark_jobs.store.warehouse import Warehouse
+
+#: Commits to which this one is compared may call it otherwise.
+spec = next(getattr(job, name) for name in ("RunSpec", "RunRequest") if hasattr(job, name))
 
 
 def main() -> None:
@@ -25,7 +28,7 @@ def main() -> None:
     spark, warehouse = get_session(), Warehouse.parse(task["warehouse"])
     for line in sys.stdin:
         began = time.perf_counter()
-        run(spark, warehouse, RunRequest(Interval.parse(line.strip())), configuration)
+        job.run(spark, warehouse, spec(Interval.parse(line.strip())), configuration)
         print(f"took {time.perf_counter() - began}", flush=True)
 
 

@@ -28,6 +28,8 @@ from rebalance_audit_tasks import (
     SourcesSensor,
 )
 
+#: When the DAGs of a fleet run, in UTC.
+HOURLY, LATE, MAINTAIN = "0 * * * *", "30 3 * * *", "30 4 * * *"
 GRACE = "macros.timedelta(minutes=var.value.get('rebalance_audit_grace_minutes', 10) | int)"
 DAYS = "var.value.get('rebalance_audit_late_days', 7)"
 
@@ -80,16 +82,16 @@ def audits(
     config: str = "",
     connection: str = CONNECTION,
     operator: Callable[..., BaseOperator] = AuditOperator,
-    hourly: str = "0 * * * *",
-    late: str = "30 3 * * *",
-    maintain: str = "30 4 * * *",
+    hourly: str = HOURLY,
+    late: str = LATE,
+    maintain: str = MAINTAIN,
 ) -> list[DAG]:
     """The three DAGs of a fleet, NAME_hourly, NAME_late and NAME_maintain, on these cron schedules (UTC)."""
     fleet = Fleet(name, warehouse, config, connection, operator)
     return [hourly_dag(fleet, hourly), late_dag(fleet, late), maintain_dag(fleet, maintain)]
 
 
-def hourly_dag(fleet: Fleet, cron: str = "0 * * * *") -> DAG:
+def hourly_dag(fleet: Fleet, cron: str = HOURLY) -> DAG:
     """Audits every data interval (checks the sources, stages the results), publishes it, and sends notifications.
 
     Each task may be retried or cleared at any time.
@@ -122,7 +124,7 @@ def hourly_dag(fleet: Fleet, cron: str = "0 * * * *") -> DAG:
     return dag
 
 
-def late_dag(fleet: Fleet, cron: str = "30 3 * * *") -> DAG:
+def late_dag(fleet: Fleet, cron: str = LATE) -> DAG:
     """Audits again the steps whose sources changed after they were audited, and no others."""
     interval = "--interval={{ days_before(" + DUE + ", " + DAYS + ") }}"
     description = "Audits again the steps whose snapshots arrived late"
@@ -132,7 +134,7 @@ def late_dag(fleet: Fleet, cron: str = "30 3 * * *") -> DAG:
     return dag
 
 
-def maintain_dag(fleet: Fleet, cron: str = "30 4 * * *") -> DAG:
+def maintain_dag(fleet: Fleet, cron: str = MAINTAIN) -> DAG:
     """Compacts the tables, removes old files and rows as the Variables say, and checks constraints."""
     arguments = (
         "--retention-days={{ var.value.get('rebalance_audit_retention_days', 30) }}",

@@ -23,7 +23,7 @@ from spark_jobs.store.read.delta import DeltaTables, bytes_in, is_surely_reached
 
 #: PySpark imports pandas by it, when Python first gives Java a value.
 _OF_PYSPARK = "pyspark.testing"
-_CHECKS = f"{PREFIX}spark_jobs.pipeline.quality.validation"
+_CHECKS = [f"{PREFIX}spark_jobs.pipeline.quality.{module}" for module in ("suites", "validation")]
 
 
 def start_spark(say: Callable[[str], None], small: bool = False, *, checks: bool = False) -> SparkSession:
@@ -36,7 +36,7 @@ def start_spark(say: Callable[[str], None], small: bool = False, *, checks: bool
         check_java()
         check_jars(JARS_DIR)
     say("starting Spark")
-    modules = [_OF_PYSPARK, *([_CHECKS] if checks else [])]
+    modules = [_OF_PYSPARK, *(_CHECKS if checks else [])]
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     Thread(target=lambda: [*map(import_module, modules)]).start()
     # What Java prints (Delta's VACUUM does) is no output of the command.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from pyspark.sql import SparkSession
 
-    from spark_jobs.pipeline.run import RunResult
+    from spark_jobs.pipeline.run_record import RunRecord
     from spark_jobs.show.what_if import GroupRequest
 
 #: A time in UTC, or as ISO 8601: without an offset it is UTC.
@@ -45,19 +45,19 @@ _A_DAY = timedelta(days=1)
 
 def open_warehouse(
     warehouse: Path | str,
-    config: Path | str | None = None,
+    config: Configuration | Path | str | None = None,
     progress: Callable[[str], None] = lambda _: None,
     spark: SparkSession | None = None,
 ) -> AuditedWarehouse:
-    """The warehouse at a path, an object store's URI or a catalog's name. `config`: the YAML file of its runs, which
-    also says whose the groups are; `progress` is told what is being done; `spark`: the session that audits, and reads
-    what only Spark reads, instead of one that is started; nothing of it changes.
+    """The warehouse at a path, an object store's URI or a catalog's name. `config`: that of its runs, or its YAML file,
+    which also says whose the groups are; `progress` is told what is being done; `spark`: the session that audits, and
+    reads what only Spark reads, instead of one that is started; nothing of it changes.
 
     Nothing is read yet. Raises `WarehouseError` for a name that cannot be one, `ConfigurationError`, `SetupError` for a
     session of Spark Connect.
     """
     check_no_connect(spark)
-    return AuditedWarehouse(Location.parse(str(warehouse)), load(config), progress, spark)
+    return AuditedWarehouse(Location.parse(str(warehouse)), _configuration(config), progress, spark)
 
 
 @only_own_errors
@@ -267,7 +267,7 @@ class AuditedWarehouse:
         topic: str | None = None,
         scale: str | None = None,
         spark: SparkSession | None = None,
-    ) -> RunResult:
+    ) -> RunRecord:
         """Audits whole steps and publishes them: the same run again gives the same tables. `config` and `spark` count
         in the place of those of the warehouse. A session that is given does not change. Without one, Spark is started
         and stays started, and from then on the times of this process are UTC.
@@ -280,11 +280,11 @@ class AuditedWarehouse:
         time = Interval.parse(interval) if isinstance(interval, str) else interval
         configuration.grid.check_steps(time, self.clock())
         from spark_jobs.api.start import is_small, snapshots_of, start_spark
-        from spark_jobs.pipeline.run import RunRequest, run
+        from spark_jobs.pipeline.run import RunSpec, run
         from spark_jobs.runtime.borrowed import borrowed
         from spark_jobs.store.warehouse import Warehouse
 
-        what = (Warehouse.parse(self.location.location), RunRequest(time, cluster, group, topic), configuration)
+        what = (Warehouse.parse(self.location.location), RunSpec(time, cluster, group, topic), configuration)
         given = spark or self.spark
         if given is not None:
             with borrowed(given) as own:
@@ -314,6 +314,10 @@ class AuditedWarehouse:
         if isinstance(since, timedelta) and until is None:
             return GroupRequest(group, self.published.last(since), cluster)
         return GroupRequest(group, self.time(since, until), cluster)
+
+
+def _configuration(config: Configuration | Path | str | None) -> Configuration:
+    return config if isinstance(config, Configuration) else load(config)
 
 
 def _utc(moment: Moment) -> datetime:

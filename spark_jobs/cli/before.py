@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 from schemas import OPTIONAL_SOURCES, OUTPUTS, SOURCES, TABLES, Table
-from spark_jobs.config.file import load
 from spark_jobs.errors import UsageError, WarehouseError
 from spark_jobs.ingest.files import check_readable
 from spark_jobs.store.location import Location, check_all
@@ -68,7 +67,7 @@ def check_inputs(arguments: Namespace, needed: Iterable[Table] = ()) -> None:
         table_named(arguments.table)
     location = Location.parse(arguments.warehouse)
     if given.get("interval") is not None:
-        load(arguments.config).grid.check_steps(arguments.interval, datetime.now(UTC))
+        arguments.config.grid.check_steps(arguments.interval, datetime.now(UTC))
     if location.local_path is None:
         return  # who reaches another warehouse, and how, Spark knows
     _check_tables(location, location.local_path, needed, older=given.get("upgrade", False))

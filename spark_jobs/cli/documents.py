@@ -21,7 +21,7 @@ from spark_jobs.store.read.stored import rows, tuples
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from spark_jobs.pipeline.run import RunResult
+    from spark_jobs.pipeline.run_record import RunRecord
     from spark_jobs.show.incidents import Incidents
     from spark_jobs.show.status import Statuses
     from spark_jobs.show.trends import Trends
@@ -115,7 +115,7 @@ def _time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def run_document(result: RunResult) -> dict[str, Any]:
+def run_document(result: RunRecord) -> dict[str, Any]:
     """A run for `as_json`."""
     warnings = {"warnings": result.warnings, "quality_warnings": result.quality_warnings}
     return {"run": result.run, "findings": result.findings, "observed": result.observed} | warnings

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
 from expectations.suite import Severity
 from spark_jobs.cli.options import NEVER
 from spark_jobs.domain.model.severities import SEVERITIES
-from spark_jobs.errors import ExitCode
-from spark_jobs.operate.backfill import Audited, Backfill
-from spark_jobs.pipeline.quality.checks import Result
-from spark_jobs.pipeline.run import RunResult
+from spark_jobs.errors import ExitCode, RebalanceAuditError
+
+if TYPE_CHECKING:
+    from spark_jobs.operate.backfill import Outcome
+    from spark_jobs.pipeline.run_record import RunRecord
 
 
 def exit_code(severities: Iterable[str], fail_on: str, *, doubtful: bool = False) -> ExitCode:
@@ -23,34 +25,26 @@ def exit_code(severities: Iterable[str], fail_on: str, *, doubtful: bool = False
     return ExitCode.WARNINGS if doubtful or SEVERITIES.index("WARN") in ranks else ExitCode.CLEAN
 
 
-def run_exit_code(result: RunResult, fail_on: str) -> ExitCode:
+def run_exit_code(record: RunRecord, fail_on: str) -> ExitCode:
     """The `exit_code` of a run; findings that are silenced do not count, nor does what follows from them."""
-    return exit_code(result.reported_severities(), fail_on, doubtful=_is_doubtful(result))
+    doubtful = bool(record.quality_warnings) or not record.observed
+    return exit_code(record.severities, fail_on, doubtful=doubtful)
 
 
-def _is_doubtful(audit: RunResult | Audited) -> bool:
-    return bool(audit.quality_warnings) or not audit.observed
-
-
-def backfill_exit_code(result: Backfill, fail_on: str) -> ExitCode:
-    """The worst of all steps: `exit_code` of those that were audited, the error's of those that failed. Findings at or
-    above `fail_on` are worse than warnings only.
+def steps_exit_code(outcomes: Iterable[Outcome], fail_on: str) -> ExitCode:
+    """The worst of all steps: `run_exit_code` of those that were audited, the error's of those that failed. Nothing
+    published is worse than wrong usage, that than findings, and they than warnings only.
     """
-    audited = result.audited.values()
-    codes = {exit_code(step.findings, fail_on, doubtful=_is_doubtful(step)) for step in audited}
-    return worst(codes | {failure.exit_code for failure in result.failed.values()})
+    codes = {
+        outcome.exit_code if isinstance(outcome, RebalanceAuditError) else run_exit_code(outcome, fail_on)
+        for outcome in outcomes
+    }
+    worst_first = (ExitCode.NOT_PUBLISHED, ExitCode.USAGE, ExitCode.FINDINGS, ExitCode.WARNINGS)
+    return next((code for code in worst_first if code in codes), ExitCode.CLEAN)
 
 
-def quality_exit_code(failed: Iterable[Result]) -> ExitCode:
-    """1 if a critical expectation failed, else 2 if any did, else 0."""
-    severities = {result.severity for result in failed}
+def quality_exit_code(severities: Collection[str]) -> ExitCode:
+    """1 if something that failed is critical, else 2 if something is a warning, else 0."""
     if Severity.CRITICAL in severities:
         return ExitCode.FINDINGS
-    return ExitCode.WARNINGS if severities else ExitCode.CLEAN
-
-
-def worst(codes: Iterable[ExitCode]) -> ExitCode:
-    """Of many steps: nothing published is worse than wrong usage, that than findings, and they than warnings only."""
-    distinct = set(codes)
-    worst_first = (ExitCode.NOT_PUBLISHED, ExitCode.USAGE, ExitCode.FINDINGS, ExitCode.WARNINGS)
-    return next((code for code in worst_first if code in distinct), ExitCode.CLEAN)
+    return ExitCode.WARNINGS if Severity.WARNING in severities else ExitCode.CLEAN

@@ -17,7 +17,6 @@ from spark_jobs.cli.documents import answered
 from spark_jobs.cli.exit_codes import quality_exit_code
 from spark_jobs.cli.session import spark_for
 from spark_jobs.cli.terminal import Column, print_to_stderr, printable, progress_on, show_next, show_table
-from spark_jobs.config.file import load
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import EVER, format_utc
 from spark_jobs.operate.validate import Validation, validate
@@ -28,7 +27,7 @@ from spark_jobs.store.warehouse import Warehouse
 
 def validate_with_spark(arguments: Namespace) -> int:
     """The `quality_exit_code` of the expectations that failed."""
-    configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
+    configuration, warehouse = arguments.config, Warehouse.parse(arguments.warehouse)
     table = table_named(arguments.table) if arguments.table is not None else None
     tables = [table] if table else [*SOURCES, *OUTPUTS]
     with progress_on() as say:
@@ -43,7 +42,7 @@ def validate_with_spark(arguments: Namespace) -> int:
         print_to_stderr(f"warning: there is nothing in {validation.interval or 'the tables'}")
     if not arguments.json:
         show_next("status", arguments.warehouse)
-    return quality_exit_code(failed)
+    return quality_exit_code([result.severity for result in failed])
 
 
 def _validation_document(validation: Validation, failed: Sequence[Result]) -> dict[str, Any]:

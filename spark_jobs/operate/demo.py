@@ -13,7 +13,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.load import ingest
 from spark_jobs.installation import ROOT
-from spark_jobs.pipeline.run import RunRequest, RunResult, run
+from spark_jobs.pipeline.run import RunRecord, RunSpec, run
 from spark_jobs.store.read.through_spark import SparkTables
 from spark_jobs.store.warehouse import Warehouse
 
@@ -44,7 +44,7 @@ def example_files() -> ExampleFiles:
 
 def demo(
     spark: SparkSession, warehouse: Warehouse, files: ExampleFiles, progress: Callable[[str], None]
-) -> tuple[RunResult, Path]:
+) -> tuple[RunRecord, Path]:
     """Loads the recording into the warehouse, audits its hour, and writes the report: alongside the tables, or in the
     working directory where they are in a catalog or a remote store. A second time changes nothing.
     """
@@ -52,7 +52,7 @@ def demo(
 
     configuration = load(files.configuration)
     ingest(spark, warehouse, [files.recording], progress=progress)
-    result = run(spark, warehouse, RunRequest(INTERVAL), configuration, progress)
+    result = run(spark, warehouse, RunSpec(INTERVAL), configuration, progress)
     page = report(SparkTables(spark, warehouse), ReportRequest(RECORDED), progress)
     file = (warehouse.local_path or Path.cwd()) / "report.html"
     write_page(page, file)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 
@@ -16,13 +15,11 @@ from pyspark.sql import functions as F
 from schemas import AUDIT_RUNS, OPTIONAL_SOURCES, SIGHTINGS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval, format_utc
-from spark_jobs.errors import RebalanceAuditError, WarehouseError
+from spark_jobs.errors import WarehouseError
 from spark_jobs.operate.late_sightings import GONE, StepsByVersion, with_other_sightings
 from spark_jobs.operate.validate import check_step
-from spark_jobs.pipeline.audit_run import Progress
 from spark_jobs.pipeline.publish.content import Content, content_of_steps
-from spark_jobs.pipeline.publish.runs import PublishedRun
-from spark_jobs.pipeline.run import RunRequest, RunResult, run
+from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.pipeline.sources import during
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables, is_reached, is_surely_reached
@@ -48,36 +45,6 @@ _SAME_ROWS = frozenset(
         "CLUSTER BY",
     }
 )
-
-
-@dataclass(frozen=True)
-class Reaudit:
-    """A late step, and what its new audit published, or why it did not."""
-
-    step: Interval
-    outcome: RunResult | RebalanceAuditError
-
-
-def reaudit_late(
-    spark: SparkSession,
-    warehouse: Warehouse,
-    configuration: Configuration,
-    interval: Interval,
-    progress: Progress = lambda _: None,
-) -> list[Reaudit]:
-    """Audits the `late_steps` of the interval again, one after the other; one that fails does not keep the next back.
-
-    Raises what `late_steps` raises.
-    """
-    progress("looking for late snapshots")
-    reaudits = []
-    for step in late_steps(spark, warehouse, configuration, interval):
-        progress(f"auditing {step} again")
-        try:
-            reaudits.append(Reaudit(step, run(spark, warehouse, RunRequest(step), configuration, progress)))
-        except RebalanceAuditError as error:
-            reaudits.append(Reaudit(step, error))
-    return reaudits
 
 
 def late_steps(
@@ -151,16 +118,16 @@ def _versions_read(
     """
     if not stored.exists(AUDIT_RUNS):
         return {}
-    runs = [PublishedRun.of(row) for row in runs_of(stored, interval)]
+    runs = [RunRecord(row) for row in runs_of(stored, interval)]
     check_step(runs, configuration)
     since = auditable_since(stored, configuration.look_back)
     versions: dict[Interval, Mapping[str, int]] = {}
     for published in runs:  # newest first
-        audited = published.request.interval.intersect(interval)
-        if audited and published.request.covers_everything:
+        audited = published.spec.interval.intersect(interval)
+        if audited and published.spec.covers_everything:
             for step in configuration.grid.steps(audited):
                 if since is None or step.start >= since:
-                    versions.setdefault(step, published.source_versions)
+                    versions.setdefault(step, published.run["source_versions"])
     return versions
 
 

@@ -21,9 +21,9 @@ from spark_jobs.operate.upkeep import (
     upkeep_of,
     wrong_constraints,
 )
-from spark_jobs.pipeline.audit_run import Progress
 from spark_jobs.pipeline.publish.claims import drop_dead_claims
 from spark_jobs.pipeline.publish.turns import undo_unfinished
+from spark_jobs.pipeline.run_context import Progress
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.delta_log import LocalLog
 from spark_jobs.store.read.delta import DeltaTables, is_surely_reached

@@ -23,8 +23,8 @@ from schemas import (
 )
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.window import from_micros
-from spark_jobs.pipeline.audit_run import Progress
 from spark_jobs.pipeline.publish.turns import turn_without_run
+from spark_jobs.pipeline.run_context import Progress
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.read.kept import KEPT_SINCE, kept_since
 from spark_jobs.store.read.through_spark import stored_in

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from schemas import SOURCES, TABLES, Table
 from schemas.differences import as_stored, missing_columns, renamed_columns
 from schemas.types import Field, Struct, sql_type
-from spark_jobs.pipeline.audit_run import Progress
+from spark_jobs.pipeline.run_context import Progress
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.location import check_all

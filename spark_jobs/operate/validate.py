@@ -5,8 +5,8 @@ is audited, and nothing but `quality_results` and the pages is written.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,23 +14,22 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from expectations import BY_TABLE
-from expectations.suite import Severity
 from schemas import AUDIT_RUNS, OUTPUTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid
 from spark_jobs.errors import ConfigurationError, PublishConflictError
-from spark_jobs.pipeline.audit_run import Progress
 from spark_jobs.pipeline.check import record_results, validated
 from spark_jobs.pipeline.gather.gather import Gathered
 from spark_jobs.pipeline.gather.judged import IN_PART, checked_outputs, checked_snapshots
 from spark_jobs.pipeline.publish.claims import check_free
-from spark_jobs.pipeline.publish.content import NOTHING, Content, content_of_run, content_of_steps
-from spark_jobs.pipeline.publish.request import RunRequest
-from spark_jobs.pipeline.publish.runs import PublishedRun, of_one_topic
-from spark_jobs.pipeline.quality.checks import AsPublished, Check, Result, checks_of, settings_of
+from spark_jobs.pipeline.publish.content import NOTHING, content_of_run, content_of_steps
+from spark_jobs.pipeline.quality.checks import Result, settings_of
 from spark_jobs.pipeline.quality.counted import counted_in
-from spark_jobs.pipeline.quality.drift import Usual, usual_values
+from spark_jobs.pipeline.quality.drift import usual_values
 from spark_jobs.pipeline.quality.facts import Facts
+from spark_jobs.pipeline.run_context import Progress
+from spark_jobs.pipeline.run_record import RunRecord, of_one_topic
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.pipeline.sources import during
 from spark_jobs.store.read.published import runs_of
 from spark_jobs.store.read.stored import StoredTables
@@ -77,23 +76,28 @@ def validate(
     if interval is None:
         return Validation(run_id, None, [], None)
     usual = usual_values(stored_in(spark, warehouse), interval, configuration.quality)
-    checks = [check for check in _checks(frames, runs, interval, configuration, usual) if check.suite.table in wanted]
-    checked = validated(checks, _facts(frames, runs, interval, configuration, wanted, progress))
+    unchanged = {
+        table: _unchanged_steps(table, frames[table], runs, interval, configuration.grid)
+        for table in wanted
+        if table in OUTPUTS
+    }
+    facts = _facts(frames, runs, interval, configuration, wanted, progress)
+    checked = validated(wanted, interval, configuration, usual, facts, unchanged)
     pages = record_results(spark, warehouse, run_id, checked)
     return Validation(run_id, interval, checked.results, pages)
 
 
 def _unchanged(
     spark: SparkSession, warehouse: Warehouse, interval: Interval | None
-) -> tuple[dict[Table, DataFrame], list[PublishedRun]]:
+) -> tuple[dict[Table, DataFrame], list[RunRecord]]:
     """The rows of every table, and the runs that published them; raises `PublishConflictError` where a run publishes
     some of the steps meanwhile: it is not kept from that.
     """
     folder, stored = warehouse.folder(spark), stored_in(spark, warehouse)
-    check_free(folder, request := RunRequest(interval or EVER))
+    check_free(folder, spec := RunSpec(interval or EVER))
     runs = _runs(stored, interval)
     frames = {known: _rows(spark, warehouse, known, interval) for known in BY_TABLE}
-    check_free(folder, request)
+    check_free(folder, spec)
     if _runs(stored, interval) != runs:
         raise PublishConflictError("a run has published some of the steps meanwhile: try again")
     return frames, runs
@@ -111,27 +115,27 @@ def _time(table: Table) -> str:
     return "captured_at" if table in SOURCES else "step_start"
 
 
-def _runs(stored: StoredTables, interval: Interval | None) -> list[PublishedRun]:
+def _runs(stored: StoredTables, interval: Interval | None) -> list[RunRecord]:
     """The runs that published some of the interval's steps (None: of any), newest first."""
-    return [*map(PublishedRun.of, runs_of(stored, interval))] if stored.exists(AUDIT_RUNS) else []
+    return [*map(RunRecord, runs_of(stored, interval))] if stored.exists(AUDIT_RUNS) else []
 
 
-def check_step(runs: Iterable[PublishedRun], configuration: Configuration) -> None:
+def check_step(runs: Iterable[RunRecord], configuration: Configuration) -> None:
     """Raises `ConfigurationError` for a run with steps of another length than the configuration's."""
-    for run in runs:
-        if run.step_seconds != configuration.step_seconds:
+    for record in runs:
+        if (seconds := record.run["step_seconds"]) != configuration.step_seconds:
             raise ConfigurationError(
-                f"{run.request.interval} was audited in steps of {run.step_seconds} s, and step_seconds is "
+                f"{record.spec.interval} was audited in steps of {seconds} s, and step_seconds is "
                 f"{configuration.step_seconds}: name the configuration of the warehouse with --config"
             )
 
 
 def _hull(
-    frames: Mapping[Table, DataFrame], runs: Iterable[PublishedRun], configuration: Configuration
+    frames: Mapping[Table, DataFrame], runs: Iterable[RunRecord], configuration: Configuration
 ) -> Interval | None:
     """The whole steps that hold every row, and every step that was published: one that lost all its rows counts."""
     floor, length = configuration.grid.floor, configuration.grid.length
-    starts = [moment for run in runs for moment in (run.request.interval.start, run.request.interval.end - length)]
+    starts = [moment for run in runs for moment in (run.spec.interval.start, run.spec.interval.end - length)]
     for table, frame in frames.items():
         row = frame.agg(F.min(_time(table)), F.max(_time(table))).head()
         starts += [floor(moment.astimezone(UTC)) for moment in row or () if moment is not None]
@@ -140,7 +144,7 @@ def _hull(
 
 def _facts(
     frames: Mapping[Table, DataFrame],
-    runs: list[PublishedRun],
+    runs: list[RunRecord],
     interval: Interval,
     configuration: Configuration,
     wanted: Iterable[Table],
@@ -161,45 +165,25 @@ def _facts(
     return facts
 
 
-def _checks(
-    frames: Mapping[Table, DataFrame],
-    runs: list[PublishedRun],
-    interval: Interval,
-    configuration: Configuration,
-    usual: Usual,
-) -> Iterator[Check]:
-    """The checks that a run makes; of outputs also whether they are what was published."""
-    yield from checks_of(SOURCES, interval, configuration, usual)
-    for check in checks_of(OUTPUTS, interval, configuration, usual):
-        table = check.suite.table
-        contents = content_of_steps(frames[table].select(*table.columns))
-        published = _as_published(table, contents, runs, interval, configuration.grid)
-        yield replace(check, of_steps=(*check.of_steps, published))
-
-
-def _as_published(
-    table: Table, contents: Mapping[datetime, Content], runs: Sequence[PublishedRun], interval: Interval, grid: StepGrid
-) -> AsPublished:
-    """Compares the content of a table's steps with that of the runs (newest first) that published them, if they were
-    of everything, lie inside the interval, and no later run has published there.
+def _unchanged_steps(
+    table: Table, frame: DataFrame, runs: Sequence[RunRecord], interval: Interval, grid: StepGrid
+) -> dict[datetime, bool]:
+    """Return whether the content of a table's steps is that of the runs (newest first) that published them, by step, of
+    runs that were of everything, lie inside the interval, and were not replaced since.
     """
-    unchanged: dict[str, bool] = {}
+    contents = content_of_steps(frame.select(*table.columns))
+    unchanged: dict[datetime, bool] = {}
     for run in _last_word(runs, interval):
         if (published := run.contents.get(table.name)) is not None:
-            steps = [step.start for step in grid.steps(run.request.interval)]
+            steps = [step.start for step in grid.steps(run.spec.interval)]
             is_same = content_of_run(contents.get(step, NOTHING) for step in steps) == published
-            unchanged |= {step.isoformat(): is_same for step in steps}
-    return AsPublished(
-        name="content_is_as_published",
-        says="Number and content of the rows are what audit_runs says of the last run of the step.",
-        severity=Severity.CRITICAL,
-        unchanged=unchanged,
-    )
+            unchanged |= dict.fromkeys(steps, is_same)
+    return unchanged
 
 
-def _last_word(runs: Sequence[PublishedRun], interval: Interval) -> Iterable[PublishedRun]:
+def _last_word(runs: Sequence[RunRecord], interval: Interval) -> Iterable[RunRecord]:
     for place, run in enumerate(runs):
-        steps = run.request.interval
-        is_replaced = any(newer.request.overlaps(run.request) for newer in runs[:place])
-        if run.request.covers_everything and steps.intersect(interval) == steps and not is_replaced:
+        steps = run.spec.interval
+        is_replaced = any(newer.spec.overlaps(run.spec) for newer in runs[:place])
+        if run.spec.covers_everything and steps.intersect(interval) == steps and not is_replaced:
             yield run

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from schemas import SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.pipeline.audit_run import AuditRun, Progress
-from spark_jobs.pipeline.check import usual_of
+from spark_jobs.pipeline.check import check
 from spark_jobs.pipeline.publish.content import NOTHING, contents_of
-from spark_jobs.pipeline.publish.runs import PublishedRun
 from spark_jobs.pipeline.quality.checks import raise_if_critical
-from spark_jobs.pipeline.run import judge
+from spark_jobs.pipeline.run import audit, in_memory, outputs_of
+from spark_jobs.pipeline.run_context import Progress, RunContext
+from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.read.published import published_run
 from spark_jobs.store.read.through_spark import stored_in
@@ -42,19 +42,16 @@ def verify(spark: SparkSession, warehouse: Warehouse, run_id: str, progress: Pro
     Raises `NothingPublishedError` where no such run has published anything, `WarehouseError` where a version of a
     source is not there any more, `QualityError` where the gate of the sources is closed now.
     """
-    run = published_run(stored_in(spark, warehouse), run_id)
-    published = PublishedRun.of(run)
-    request, versions = published.request, published.source_versions
-    configuration = Configuration.model_validate_json(run["configuration"])
-    again = AuditRun(spark, warehouse, request, configuration, run_id, datetime.now(UTC), versions, progress)
-    again = replace(again, only_looks=True)
-    judged = judge(again, usual_of(again))
-    raise_if_critical(judged.checked.results)
+    published = RunRecord(published_run(stored_in(spark, warehouse), run_id))
+    configuration = Configuration.model_validate_json(published.run["configuration"])
+    context = RunContext.again(spark, warehouse, published, configuration, progress)
+    judged, counted = audit(context, in_memory)
+    raise_if_critical(check(context, SOURCES, counted.facts).results)
     progress("comparing")
-    contents = {table.name: content for table, content in contents_of(judged.outputs()).items()}
+    contents = {table.name: content for table, content in contents_of(outputs_of(judged, counted)).items()}
     differs = {
         name: {"published": asdict(then), "now": asdict(now)}
         for name, then in published.contents.items()
         if (now := contents.get(name, NOTHING)) != then
     }
-    return Verified(run_id, request.interval, differs, run["code_version"], code_version())
+    return Verified(run_id, published.spec.interval, differs, published.run["code_version"], code_version())

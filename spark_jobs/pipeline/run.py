@@ -1,13 +1,12 @@
 """The main job: read the snapshots of whole steps, replay, find what was wrong, publish.
 
-`run` is the list of its steps, each a function of what the one before gave; `tasks` does the same in two processes.
+`run` is the list of its steps; `tasks` does the same in two processes.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,93 +15,46 @@ from expectations.suite import Severity
 from schemas import CLIENT_SNAPSHOTS, OUTPUTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.incidents.team_routes import findings_with_teams
-from spark_jobs.domain.model.mutes import unreported_ids
-from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.pipeline.audit_run import AuditRun, Progress, published_row, write
-from spark_jobs.pipeline.check import (
-    check,
-    record_results,
-    reject_if_critical,
-    set_rejected_aside,
-    unused_sources,
-    usual_of,
-)
+from spark_jobs.pipeline.check import check, left_out, record_results, reject_if_critical, set_rejected_aside
 from spark_jobs.pipeline.gather.gather import Gathered
 from spark_jobs.pipeline.gather.judged import judged_steps, unpacked
 from spark_jobs.pipeline.publish.claims import Claimed, claim
 from spark_jobs.pipeline.publish.publisher import publish
-from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.publish.turns import Turn, publishing
 from spark_jobs.pipeline.quality.checks import CheckResults, failures
 from spark_jobs.pipeline.quality.counted import Counted, counted_in
-from spark_jobs.pipeline.quality.drift import Usual
+from spark_jobs.pipeline.run_context import Progress, RunContext, finished
+from spark_jobs.pipeline.run_record import RunRecord, reported_severities
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.pipeline.sightings import with_sightings, with_unanswered
 from spark_jobs.pipeline.sources import read_sources
 from spark_jobs.store.parallel import beside
 from spark_jobs.store.warehouse import Warehouse
 
-__all__ = ["JudgedRun", "RunRequest", "RunResult", "judge", "publish_judged", "run"]
+__all__ = ["RunRecord", "RunSpec", "audit", "check_sources", "publish_judged", "run"]
 
 _LOG = logging.getLogger(__name__)
-#: Makes a frame stay, as it is or as what was written of it.
-Keep = Callable[[DataFrame], DataFrame]
-
-
-@dataclass(frozen=True)
-class JudgedRun:
-    """Result of one pass over the sources: the rows of every output table, packed and kept, and what was counted; names
-    of the rules that could not be evaluated; what the checks of the sources saw, and what failed in words.
-    """
-
-    packed: DataFrame
-    counted: Counted
-    not_evaluated: list[str]
-    checked: CheckResults
-    quality_warnings: list[str]
-
-    def outputs(self) -> dict[Table, DataFrame]:
-        """The output tables that have rows."""
-        return {table: unpacked(self.packed, table) for table in OUTPUTS if self.counted.facts[table]}
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """Result of a run: its row of `audit_runs`, its findings as dicts with their `team`, what the reader should know of
-    what was not audited, which expectations failed without keeping the run from being published, and whether anything
-    was observed.
-    """
-
-    run: dict[str, Any]
-    findings: list[dict[str, Any]]
-    warnings: list[str]
-    quality_warnings: list[str]
-    observed: bool = True
-
-    def reported_severities(self) -> list[str]:
-        """The severities of the findings that are reported: neither they are silenced nor their roots."""
-        muted = unreported_ids((row["finding_id"], row["root_finding_id"], row["muted"]) for row in self.findings)
-        return [row["severity"] for row in self.findings if row["finding_id"] not in muted]
 
 
 def run(
     spark: SparkSession,
     warehouse: Warehouse,
-    request: RunRequest,
+    spec: RunSpec,
     configuration: Configuration,
     progress: Progress = lambda _: None,
-) -> RunResult:
-    """Audit the request's steps and publish them; the same run again gives the same tables.
+) -> RunRecord:
+    """Audit the steps of the spec and publish them; the same run again gives the same tables.
 
     Raises `IntervalError` off the grid, `WarehouseError` or `SchemaMismatchError` for sources that cannot be read,
     `PublishConflictError` where another run has the same steps, `QualityError` where a critical expectation fails:
     nothing is published then, and `audit_runs` says so.
     """
-    this = AuditRun.begin(spark, warehouse, request, configuration, progress)
-    with claim(warehouse.folder(spark), request, this.run_id) as claimed:
-        usual = usual_of(this)
-        judged = judge(this, usual)
-        reject_if_critical(this, judged.checked)
-        return publish_judged(this, judged, usual, claimed)
+    context = RunContext.begin(spark, warehouse, spec, configuration, progress)
+    with claim(warehouse.folder(spark), spec, context.run_id) as claimed:
+        judged, counted = audit(context, in_memory)
+        set_rejected_aside(context, judged, counted.facts)
+        checked = check_sources(context, counted)
+        return publish_judged(context, judged, counted, checked, claimed)
 
 
 def in_memory(frame: DataFrame) -> DataFrame:
@@ -110,66 +62,90 @@ def in_memory(frame: DataFrame) -> DataFrame:
     return frame.localCheckpoint()
 
 
-def judge(this: AuditRun, usual: Usual | None, keep: Keep = in_memory) -> JudgedRun:
-    """Reads, folds, gathers, checks and evaluates every group in one pass over the sources, and sets rows aside that
-    break a rule. `keep` makes the evaluated rows stay.
+def audit(context: RunContext, keep: Callable[[DataFrame], DataFrame]) -> tuple[DataFrame, Counted]:
+    """Read, fold, gather, check and evaluate every group in one pass over the sources: the rows of every output table
+    (`exchange.RESULTS`), and what was counted of them. `keep` makes the rows stay, as they are or as what was written
+    of them.
     """
-    this.progress("reading the snapshots")
-    gathered = with_unanswered(this, with_sightings(this, Gathered.of(read_sources(this))))
-    this.progress("checking and auditing every group")
-    packed = keep(judged_steps(gathered, this.request, this.configuration, this.check_settings))
-    _LOG.info("%s: audited", this.request.interval)
-    this.progress("checking what was counted")
-    counted = counted_in(packed)
-    checked = check(this, SOURCES, counted.facts, usual)
-    quarantined = set_rejected_aside(this, packed, counted.facts)
-    unused = unused_sources(counted.facts)
-    if len(unused) == len(SOURCES) and not len(gathered.beside["consumer_group"].drop_null()):
+    context.progress("reading the snapshots")
+    gathered = with_unanswered(context, with_sightings(context, Gathered.of(read_sources(context))))
+    context.progress("checking and auditing every group")
+    judged = keep(judged_steps(gathered, context.spec, context.configuration, context.check_settings))
+    _LOG.info("%s: audited", context.spec.interval)
+    context.progress("checking what was counted")
+    counted = counted_in(judged)
+    if len(counted.unused_sources) == len(SOURCES) and not len(gathered.beside["consumer_group"].drop_null()):
         counted = counted.without_outputs()
-    not_evaluated = sorted(rule.name for rule in RULES if not unused.isdisjoint(rule.needs))
-    aside = [f"{count} rows of {name} are in quarantine" for name, count in quarantined.items()]
-    return JudgedRun(packed, counted, not_evaluated, checked, aside + failures(checked.results, Severity.WARNING))
+    return judged, counted
 
 
-def publish_judged(this: AuditRun, judged: JudgedRun, usual: Usual | None, claimed: Claimed) -> RunResult:
-    """Checks the evaluated rows, publishes them, and records the run and the results of its checks. `claimed`: the
-    run's `claim`.
+def check_sources(context: RunContext, counted: Counted) -> CheckResults:
+    """Return what the checks of the sources see; raises `QualityError` where one that is critical fails: `audit_runs`
+    says rejected then.
+    """
+    checked = check(context, SOURCES, counted.facts)
+    reject_if_critical(context, checked)
+    return checked
+
+
+def publish_judged(
+    context: RunContext, judged: DataFrame, counted: Counted, of_sources: CheckResults, claimed: Claimed
+) -> RunRecord:
+    """Check the evaluated rows, publish them, and record the run and the results of its checks. `claimed`: the run's
+    `claim`.
 
     Raises `QualityError` if a critical expectation fails, `WarehouseError`, `PublishConflictError` or `PublishError`
     where they cannot be published.
     """
-    of_outputs = check(this, OUTPUTS, judged.counted.facts, usual)
-    checked = judged.checked + of_outputs
-    reject_if_critical(this, checked)
-    warnings = not_audited_warnings(judged, this.request)
-    quality_warnings = judged.quality_warnings + failures(of_outputs.results, Severity.WARNING)
-    this.progress("publishing")
-    recording = beside(lambda: record_results(this.spark, this.warehouse, this.run_id, checked))
-    with publishing(this.spark, this.warehouse, this.request, this.run_id, claimed) as turn, recording:
-        row = _published(this, judged, warnings + quality_warnings, turn)
-    findings = findings_with_teams(this.configuration.routes, judged.counted.findings)
-    return RunResult(row, findings, warnings, quality_warnings, judged.counted.observed)
+    checked = of_sources + check(context, OUTPUTS, counted.facts)
+    reject_if_critical(context, checked)
+    warnings, of_quality = not_audited_warnings(counted, context.spec), quality_warnings(counted, checked)
+    context.progress("publishing")
+    recording = beside(lambda: record_results(context.spark, context.warehouse, context.run_id, checked))
+    turn_of_run = publishing(context.spark, context.warehouse, context.spec, context.run_id, claimed)
+    with turn_of_run as turn, recording:
+        row = _published(context, judged, counted, warnings + of_quality, turn)
+    findings = findings_with_teams(context.configuration.routes, counted.findings)
+    return RunRecord(row, findings, reported_severities(findings), warnings, of_quality, counted.observed)
 
 
-def _published(this: AuditRun, judged: JudgedRun, warnings: list[str], turn: Turn) -> dict[str, Any]:
+def outputs_of(judged: DataFrame, counted: Counted) -> dict[Table, DataFrame]:
+    """The rows of the output tables that have some."""
+    return {table: unpacked(judged, table) for table in OUTPUTS if counted.facts[table]}
+
+
+def _published(
+    context: RunContext, judged: DataFrame, counted: Counted, warnings: list[str], turn: Turn
+) -> dict[str, Any]:
     """The row of `audit_runs`, written when every table is."""
-    one_step = this.configuration.grid.is_one_step(this.request.interval)
-    outputs = judged.outputs()
-    tables = publish(this.spark, this.warehouse, this.request, outputs, this.run_id, turn=turn, one_step=one_step)
-    row = published_row(this, tables, judged.not_evaluated, warnings)
-    this.progress("recording the run")
+    spark, warehouse, spec = context.spark, context.warehouse, context.spec
+    one_step = context.configuration.grid.is_one_step(spec.interval)
+    tables = publish(spark, warehouse, spec, outputs_of(judged, counted), context.run_id, turn=turn, one_step=one_step)
+    row = context.row(
+        "published",
+        finished_at=finished(spark, warehouse),
+        not_evaluated=counted.not_evaluated,
+        row_counts={name: table.content.rows for name, table in tables.items()},
+        content_hashes={name: table.content.hash for name, table in tables.items()},
+        published_versions={name: table.version for name, table in tables.items()},
+        message="; ".join(warnings) or None,
+    )
+    context.progress("recording the run")
     turn.check()  # nor is a run recorded in a place from which the warehouse has vanished
-    write(this, row, turn.options())
+    context.write(row, turn.options())
     return row
 
 
-def not_audited_warnings(judged: JudgedRun, request: RunRequest) -> list[str]:
+def quality_warnings(counted: Counted, checked: CheckResults) -> list[str]:
+    """Return what was set aside, and which expectations failed without closing the gate."""
+    aside = [f"{count} rows of {name} are in quarantine" for name, count in left_out(counted.facts).items()]
+    return aside + failures(checked.results, Severity.WARNING)
+
+
+def not_audited_warnings(counted: Counted, spec: RunSpec) -> list[str]:
     """Return what the reader of the findings should know of what was not audited."""
-    counted = judged.counted
     if not counted.observed:
-        return [
-            f"nothing was observed in {request.interval}: there are no snapshots, so nothing is known about that time"
-        ]
+        return [f"nothing was observed in {spec.interval}: there are no snapshots, so nothing is known about that time"]
     warnings = [
         f"{cluster}/{group} could not be replayed for {', '.join(topics)}: {reason}"
         for cluster, group, reason, topics in counted.skipped
@@ -179,6 +155,6 @@ def not_audited_warnings(judged: JudgedRun, request: RunRequest) -> list[str]:
             f"AVG was assumed for {counted.assumed} groups, as neither clients nor configuration name their strategy, "
             "and no client reports its queues (see strategy_source)"
         )
-    if judged.not_evaluated:
-        warnings.append(f"not evaluated, as {CLIENT_SNAPSHOTS.name} has no rows: {', '.join(judged.not_evaluated)}")
+    if counted.not_evaluated:
+        warnings.append(f"not evaluated, as {CLIENT_SNAPSHOTS.name} has no rows: {', '.join(counted.not_evaluated)}")
     return warnings

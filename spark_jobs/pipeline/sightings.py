@@ -19,10 +19,10 @@ from schemas import CAPTURE_CALLS, OFFSET_SNAPSHOTS, SIGHTINGS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import HOUR, from_micros, to_micros
-from spark_jobs.pipeline.audit_run import AuditRun
 from spark_jobs.pipeline.exchange import OFFSETS, ROUTE
 from spark_jobs.pipeline.gather.gather import Gathered, folded, with_state
 from spark_jobs.pipeline.gather.sightings import lost_queues, sighted, sighted_states, unanswered_states
+from spark_jobs.pipeline.run_context import RunContext
 from spark_jobs.pipeline.sources import during
 from spark_jobs.store.read.stored import Filter, StoredTables
 from spark_jobs.store.read.through_spark import stored_in
@@ -35,7 +35,7 @@ _COLUMNS = ("cluster", "called", "subject", "outcome", "error", "captured_at")
 _LOST = "cluster string, topic string, brokers array<string>, hours array<bigint>"
 
 
-def with_sightings(run: AuditRun, gathered: Gathered) -> Gathered:
+def with_sightings(run: RunContext, gathered: Gathered) -> Gathered:
     """Return what was gathered, with what was seen before the read window; and, where a route lacks queues that it
     named before, with the last offsets that were read of their brokers. As it was where the table has no rows of that
     time.
@@ -64,18 +64,18 @@ def with_sightings(run: AuditRun, gathered: Gathered) -> Gathered:
     return _with_queues(gathered, with_state(OFFSETS, queues))
 
 
-def with_unanswered(run: AuditRun, gathered: Gathered) -> Gathered:
+def with_unanswered(run: RunContext, gathered: Gathered) -> Gathered:
     """Return what was gathered, with the calls for members of the read window that were not answered."""
     if CAPTURE_CALLS.name not in run.versions:
         return gathered
-    request, stored = run.request, stored_in(run.spark, run.warehouse)
+    spec, stored = run.spec, stored_in(run.spark, run.warehouse)
     conditions = [
         Filter("captured_at", ">=", run.read_window.start),
         Filter("captured_at", "<", run.read_window.end),
         Filter("request", "=", _REQUEST),
         Filter("outcome", "IN", _UNANSWERED),
     ]
-    named = (("cluster", request.cluster), ("subject", request.consumer_group))
+    named = (("cluster", spec.cluster), ("subject", spec.consumer_group))
     conditions += [Filter(column, "=", name) for column, name in named if name is not None]
     calls = stored.read(CAPTURE_CALLS, _COLUMNS, conditions, run.versions[CAPTURE_CALLS.name])
     return replace(gathered, beside=pa.concat_tables([gathered.beside, unanswered_states(calls)]))
@@ -97,14 +97,14 @@ def _with_queues(gathered: Gathered, queues: DataFrame) -> Gathered:
     )
 
 
-def _sightings(run: AuditRun) -> pa.Table:
-    """Of the request's cluster and group, and of all topics."""
-    request, version = run.request, run.versions[SIGHTINGS.name]
+def _sightings(run: RunContext) -> pa.Table:
+    """Of the cluster and group, and of all topics."""
+    spec, version = run.spec, run.versions[SIGHTINGS.name]
     stored = stored_in(run.spark, run.warehouse)
-    rows = sightings_before(stored, request.interval, run.configuration, version, request.cluster)
-    if request.consumer_group is None:
+    rows = sightings_before(stored, spec.interval, run.configuration, version, spec.cluster)
+    if spec.consumer_group is None:
         return rows
-    return rows.filter(pc.fill_null(pc.equal(rows["consumer_group"], request.consumer_group), True))
+    return rows.filter(pc.fill_null(pc.equal(rows["consumer_group"], spec.consumer_group), True))
 
 
 def sightings_before(
@@ -120,15 +120,15 @@ def sightings_before(
     return stored.read(SIGHTINGS, SIGHTINGS.columns, conditions, version)
 
 
-def _offsets_around(run: AuditRun, hours: Iterable[int]) -> DataFrame:
-    """The request's rows of `offset_snapshots` around these hours, before the read window."""
+def _offsets_around(run: RunContext, hours: Iterable[int]) -> DataFrame:
+    """The rows of `offset_snapshots` around these hours, before the read window."""
     gap, until = run.configuration.audit_settings.max_gap, to_micros(run.read_window.start)
     around = [(hour - gap, min(hour + HOUR + gap, until)) for hour in sorted(hours)]
     is_near = reduce(
         or_, (during(Interval(from_micros(start), from_micros(end)), "captured_at") for start, end in around)
     )
     frame = run.warehouse.read(run.spark, OFFSET_SNAPSHOTS, run.versions[OFFSET_SNAPSHOTS.name]).where(is_near)
-    return reduce(DataFrame.where, run.request.filters(), frame)
+    return reduce(DataFrame.where, run.spec.filters(), frame)
 
 
 def _offsets_of_lost(offsets: DataFrame, lost: DataFrame, max_gap: int) -> DataFrame:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from schemas import MEMBERSHIP_SNAPSHOTS, SIGHTINGS, SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.runtime.session import SMALL_SETTINGS, get_session
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
@@ -52,11 +52,11 @@ def _small_audit(spark: SparkSession, warehouse: Warehouse) -> None:
     snapshot |= {"cluster": "c", "consumer_group": "g", "broker_name": "b"}
     rows = spark.createDataFrame([snapshot], spark_schema(table)).select(*table.columns)
     warehouse.save(rows.write.format("delta").mode("append"), table)
-    request = RunRequest(Interval(_START, _START + timedelta(hours=1)))
+    spec = RunSpec(Interval(_START, _START + timedelta(hours=1)))
     for settings in ({}, SMALL_SETTINGS):
         for name, value in settings.items():
             spark.conf.set(name, value)
-        run(spark, warehouse, request, Configuration())
+        run(spark, warehouse, spec, Configuration())
 
 
 def main(archive: str) -> None:

@@ -94,11 +94,13 @@ def _row(incident: Incident) -> dict[str, Any]:
 
 
 def _part_row(part: IncidentPart) -> dict[str, Any]:
-    return {
+    row = {
         **_with_times(part),
         "conflicting_values": [value._asdict() for value in part.conflicting_values],
         "cause_spans": [*map(_with_times, part.cause_spans)],
     }
+    del row["brokers"]  # they are those of its queues
+    return row
 
 
 def _with_times(part: IncidentPart | CauseTime) -> dict[str, Any]:

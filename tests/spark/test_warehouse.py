@@ -16,7 +16,7 @@ from schemas.types import Struct
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
 from spark_jobs.pipeline.publish.claims import claim
-from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.staging import drop_staged, stage, staged_times
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import load, membership
@@ -92,7 +92,7 @@ def test_a_catalog_schema_is_a_warehouse_too(spark: SparkSession) -> None:
         frame = stage(spark, warehouse, "x", spark.range(3))
         assert frame.count() == 3
         assert list(staged_times(spark, warehouse)) == ["x"]
-        with claim(warehouse.folder(spark), RunRequest(HOUR), "first") as held:
+        with claim(warehouse.folder(spark), RunSpec(HOUR), "first") as held:
             databases = Path(urlsplit(str(spark.conf.get("spark.sql.warehouse.dir"))).path)
             files = (databases / "audit_test.db" / "_claims").glob("*.json")
             assert [path.name for path in files] == [f"{held.name}.json"]

@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
 from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -29,15 +28,15 @@ from spark_jobs.cli.commands.backfill import bar_on, show_backfill
 from spark_jobs.cli.commands.demo import show_next_steps
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.environment import filters_from_environment, with_environment
-from spark_jobs.cli.exit_codes import backfill_exit_code, exit_code, run_exit_code
+from spark_jobs.cli.exit_codes import exit_code, run_exit_code, steps_exit_code
 from spark_jobs.cli.main import build_parser, main
 from spark_jobs.cli.show_incidents import show_findings
 from spark_jobs.cli.terminal import be_quiet, printable, progress_on, show_next
 from spark_jobs.cli.validation import show_failures
 from spark_jobs.domain.model.intervals import Interval, StepGrid, duration_text
-from spark_jobs.errors import ExitCode, SetupError
-from spark_jobs.operate.backfill import Audited, Backfill, Failed
-from spark_jobs.pipeline.run import RunResult
+from spark_jobs.errors import ExitCode, PublishConflictError, QualityError, SetupError, WarehouseError
+from spark_jobs.operate.backfill import Outcome
+from spark_jobs.pipeline.run_record import RunRecord, reported_severities
 from tests.support.consoles import cells, shown
 from tests.support.rows import finding as published_finding
 
@@ -239,35 +238,32 @@ def test_exit_code_of_a_run(severities: str, fail_on: str, doubtful: bool, code:
     assert exit_code(severities.split(), fail_on, doubtful=doubtful) is code
 
 
-def audited(quality_warnings: Sequence[str] = (), **findings: int) -> Audited:
-    return Audited("r1", findings, ["AVG was assumed\x1b"], quality_warnings)
+def audited(*quality_warnings: str, **findings: int) -> RunRecord:
+    return RunRecord({"run_id": "r1"}, [], findings, ["AVG was assumed\x1b"], [*quality_warnings])
 
 
 STEPS = list(StepGrid(timedelta(hours=1)).steps(Interval.parse("2026-11-21T02:00/2026-11-21T05:00")))
-HELD = Failed("PublishConflictError", "run\x1b x\nholds it", ExitCode.NOT_PUBLISHED)
-REJECTED = Failed("QualityError", "closed", ExitCode.FINDINGS)
-WRONG = Failed("WarehouseError", "no table", ExitCode.USAGE)
+HELD, REJECTED, WRONG = PublishConflictError("run\x1b x\nholds it"), QualityError("closed"), WarehouseError("no table")
 
 
 @pytest.mark.parametrize(
-    ("steps", "failed", "fail_on", "code"),
+    ("outcomes", "fail_on", "code"),
     [
-        ([], [], "ERROR", ExitCode.CLEAN),
-        ([audited(INFO=1)], [], "ERROR", ExitCode.CLEAN),
-        ([audited(), audited(WARN=2)], [], "ERROR", ExitCode.WARNINGS),
-        ([audited(["in quarantine"]), audited()], [], "ERROR", ExitCode.WARNINGS),
-        ([replace(audited(INFO=102), observed=False)], [], "ERROR", ExitCode.WARNINGS),
-        ([replace(audited(INFO=102), observed=False)], [], "INFO", ExitCode.FINDINGS),
-        ([audited(WARN=1), audited(ERROR=1)], [], "ERROR", ExitCode.FINDINGS),
-        ([audited(WARN=1), audited()], [], "WARN", ExitCode.FINDINGS),
-        ([audited(WARN=1)], [REJECTED], "ERROR", ExitCode.FINDINGS),
-        ([audited(ERROR=1)], [WRONG], "ERROR", ExitCode.USAGE),
-        ([audited(ERROR=1)], [WRONG, HELD], "ERROR", ExitCode.NOT_PUBLISHED),
+        ([], "ERROR", ExitCode.CLEAN),
+        ([audited(INFO=1)], "ERROR", ExitCode.CLEAN),
+        ([audited(), audited(WARN=2)], "ERROR", ExitCode.WARNINGS),
+        ([audited("in quarantine"), audited()], "ERROR", ExitCode.WARNINGS),
+        ([replace(audited(INFO=102), observed=False)], "ERROR", ExitCode.WARNINGS),
+        ([replace(audited(INFO=102), observed=False)], "INFO", ExitCode.FINDINGS),
+        ([audited(WARN=1), audited(ERROR=1)], "ERROR", ExitCode.FINDINGS),
+        ([audited(WARN=1), audited()], "WARN", ExitCode.FINDINGS),
+        ([audited(WARN=1), REJECTED], "ERROR", ExitCode.FINDINGS),
+        ([audited(ERROR=1), WRONG], "ERROR", ExitCode.USAGE),
+        ([audited(ERROR=1), WRONG, HELD], "ERROR", ExitCode.NOT_PUBLISHED),
     ],
 )
-def test_exit_code_of_a_backfill(steps: list[Audited], failed: list[Failed], fail_on: str, code: ExitCode) -> None:
-    result = Backfill(dict(zip(STEPS, steps, strict=False)), dict(zip(STEPS, failed, strict=False)))
-    assert backfill_exit_code(result, fail_on) is code
+def test_exit_code_of_a_backfill(outcomes: list[Outcome], fail_on: str, code: ExitCode) -> None:
+    assert steps_exit_code(outcomes, fail_on) is code
 
 
 @pytest.fixture
@@ -275,11 +271,11 @@ def backfilled(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What a backfill is called with. It needs no Spark: its first step is published already, its third fails."""
     called: dict[str, Any] = {}
 
-    def backfill(_: Any, __: Any, steps: Any, ___: Any, jobs: int, progress: Any) -> Backfill:
+    def backfill(_: Any, __: Any, steps: Any, ___: Any, jobs: int, progress: Any) -> dict[Interval, Outcome]:
         called.update(steps=steps, jobs=jobs)
         progress(STEPS[1], "audited", True)
         progress(STEPS[2], "failed: it's\nheld", True)
-        return Backfill({STEPS[1]: audited(ERROR=1, INFO=2)}, {STEPS[2]: HELD})
+        return {STEPS[1]: audited(ERROR=1, INFO=2), STEPS[2]: HELD}
 
     monkeypatch.setattr("spark_jobs.cli.session.start_spark", lambda *_, **__: None)
     monkeypatch.setattr("spark_jobs.cli.commands.backfill.published_steps", lambda *_: {STEPS[0]})
@@ -360,8 +356,8 @@ def test_a_backfill_is_a_bar_on_a_terminal() -> None:
 
 
 def test_a_backfill_is_a_table_on_a_terminal() -> None:
-    result = Backfill({STEPS[0]: audited(WARN=1)}, {STEPS[1]: HELD})
-    rows = cells(lambda console: show_backfill(console, result, 0), 100)
+    outcomes: dict[Interval, Outcome] = {STEPS[0]: audited(WARN=1), STEPS[1]: HELD}
+    rows = cells(lambda console: show_backfill(console, outcomes, 0), 100)
     assert ["audited", "2026-11-21T02:00Z/2026-11-21T03:00Z", "1", "finding:", "1", "WARN"] in rows
     assert ["failed", "2026-11-21T03:00Z/2026-11-21T04:00Z", "PublishConflictError"] in rows
     assert ["run\\x1b", "x"] in rows
@@ -589,12 +585,10 @@ def test_muted_findings_are_shown_last_and_count_for_nothing() -> None:
     assert [line.split()[:2] for line in lines[:2]] == [["WARN", "UNASSIGNED_QUEUE"], ["ERROR", "SLOW_LISTENER"]]
     assert lines[1].endswith(": Later. silenced: replaced in December")
     assert lines[2] == "1 finding: 1 WARN; 1 finding silenced"
-    result = RunResult({}, [muted, finding(severity="WARN")], [], [])
-    assert run_exit_code(result, "ERROR") is ExitCode.WARNINGS
-    assert run_exit_code(replace(result, findings=[muted]), "INFO") is ExitCode.CLEAN
     follows = finding(finding_id="c", root_finding_id="m")
-    assert run_exit_code(replace(result, findings=[muted, follows]), "INFO") is ExitCode.CLEAN
-    assert run_exit_code(replace(result, findings=[finding(severity="WARN"), follows]), "ERROR") is ExitCode.FINDINGS
+    assert reported_severities([muted, finding(severity="WARN"), follows]) == {"WARN": 1}
+    assert reported_severities([finding(severity="WARN"), follows]) == {"WARN": 1, "ERROR": 1}
+    assert run_exit_code(RunRecord({}, [muted], reported_severities([muted])), "INFO") is ExitCode.CLEAN
 
 
 def test_capture_says_what_it_misses(

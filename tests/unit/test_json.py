@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,17 @@ from spark_jobs.cli.commands import COMMANDS as ALL
 from spark_jobs.cli.commands import backfill, late
 from spark_jobs.cli.documents import as_json, run_document
 from spark_jobs.cli.main import main
-from spark_jobs.errors import ExitCode, PublishConflictError
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.errors import PublishConflictError
 from spark_jobs.ingest.load import IngestReport
 from spark_jobs.installation import ROOT
-from spark_jobs.operate.backfill import Audited, Backfill, Failed
-from spark_jobs.operate.late import Reaudit
 from spark_jobs.operate.retention import ExpiredRows
 from spark_jobs.operate.upgrade import Upgraded
 from spark_jobs.operate.upkeep import Maintained
 from spark_jobs.operate.validate import Validation
 from spark_jobs.operate.verify import Verified
 from spark_jobs.pipeline.quality.checks import Result
-from spark_jobs.pipeline.run import RunResult
+from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.store.arrow_types import arrow_schema
 from tests.support.recordings import HOUR
 
@@ -151,23 +151,22 @@ COMMANDS = {
     "validate --sources": ["validate --sources"],
 }
 TABLE = {section for section in COMMANDS if not section.startswith(("explain", "what-if", "validate"))}
-_RESULT = RunResult(dict.fromkeys(AUDIT_RUNS.columns), [{**dict.fromkeys(FINDINGS.columns), "team": "t"}], ["w"], ["q"])
+_RECORD = RunRecord(
+    dict.fromkeys(AUDIT_RUNS.columns), [{**dict.fromkeys(FINDINGS.columns), "team": "t"}], {}, ["w"], ["q"]
+)
+NEXT = Interval(HOUR.end, HOUR.end + timedelta(hours=1))
 _FAILED = Result(HOUR.start, "findings", "e", "c", "critical", False, 0.5, 1, 2.0, ["x"])
 _EXPIRED = ExpiredRows("t", 1, HOUR.start, HOUR.end)
 #: By section of the page, documents of commands that start Spark.
 DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
     "ingest": [vars(IngestReport(span=(HOUR.start, HOUR.end)))],
-    "run": [run_document(_RESULT)],
+    "run": [run_document(_RECORD)],
     "backfill": [
-        backfill._backfill_document(
-            HOUR,
-            Backfill({HOUR: Audited("r", {}, ["w"], ["q"])}, {HOUR: Failed("E", "r", ExitCode.USAGE)}),
-            [HOUR],
-        )
+        backfill._backfill_document(HOUR, {HOUR: _RECORD, NEXT: PublishConflictError("e")}, [HOUR]),
     ],
     "late": [
-        {"interval": HOUR, "late": [late._reaudit_document(Reaudit(HOUR, outcome))]}
-        for outcome in (_RESULT, PublishConflictError("e"))
+        {"interval": HOUR, "late": [late._late_document(HOUR, outcome)]}
+        for outcome in (_RECORD, PublishConflictError("e"))
     ],
     "validate": [validation._validation_document(Validation("r", HOUR, [_FAILED], Path("p")), [_FAILED])],
     "verify": [vars(Verified("r", HOUR, {}, "1", "2"))],

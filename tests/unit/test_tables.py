@@ -21,16 +21,16 @@ from spark_jobs.cli.main import main
 from spark_jobs.cli.show_incidents import show_findings
 from spark_jobs.cli.validation import show_failures
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.errors import ExitCode
-from spark_jobs.operate.backfill import Audited, Backfill, Failed
+from spark_jobs.errors import PublishConflictError
 from spark_jobs.operate.upkeep import Maintained
+from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.show.clients import ClientSeen
 from tests.support.consoles import shown
 from tests.support.rows import finding
 from tests.support.stored import audit_run
 from tests.support.times import at
 
-STEP = Interval(at(0), at(3600))
+STEP, NEXT = Interval(at(0), at(3600)), Interval(at(3600), at(7200))
 _GROUP = "--group payment-service"
 #: Between pieces of a name.
 _PUNCTUATION = r"[-_/:@#;=+&|%,]"
@@ -130,9 +130,7 @@ SHOWN: dict[str, Callable[[Console], None]] = {
     ),
     "backfill": lambda console: show_backfill(
         console,
-        Backfill(
-            {STEP: Audited("r", {"ERROR": 1}, [], [])}, {STEP: Failed("PublishConflictError", "a held", ExitCode(4))}
-        ),
+        {STEP: RunRecord({"run_id": "r"}, [], {"ERROR": 1}), NEXT: PublishConflictError("a held")},
         0,
     ),
 }

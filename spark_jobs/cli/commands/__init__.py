@@ -42,15 +42,21 @@ class Command:
         return {option: default for option, (default, *_) in self.choices.items()}
 
     def execute(self, arguments: Namespace) -> int:
-        """The exit code; the first word does not wait for what the handler imports."""
+        """The exit code; the first word does not wait for what the handler imports. From here on, `config` is the
+        configuration, and no path.
+        """
         from spark_jobs.cli.terminal import progress_on
 
         with progress_on() as say:
+            if word := "checking paths and tables" if self.check else self.first_word:
+                say(word)
+            if "--config" in self.options:
+                from spark_jobs.config.file import load
+
+                arguments.config = load(arguments.config)
             if self.check:
-                say("checking paths and tables")
                 function_named(f"before:{self.check}")(arguments)
-            if self.first_word:
-                say("loading the audit" if self.check else self.first_word)
+                say("loading the audit")
             handler = handler_of(arguments.name)
         return handler(arguments)
 

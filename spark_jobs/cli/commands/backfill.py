@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from typing import Any, TypeAlias
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from spark_jobs.api.start import snapshots_of
 from spark_jobs.cli.documents import answered
-from spark_jobs.cli.exit_codes import backfill_exit_code
+from spark_jobs.cli.exit_codes import steps_exit_code
 from spark_jobs.cli.session import spark_for
 from spark_jobs.cli.show_incidents import findings_text
 from spark_jobs.cli.terminal import (
@@ -28,48 +28,63 @@ from spark_jobs.cli.terminal import (
     show_next,
     show_table,
 )
-from spark_jobs.config.file import load
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.severities import SEVERITIES
-from spark_jobs.operate.backfill import Audited, Backfill, Failed, StepProgress, backfill, published_steps
+from spark_jobs.errors import RebalanceAuditError
+from spark_jobs.operate.backfill import Outcome, StepProgress, audited, backfill, failed, published_steps
 from spark_jobs.store.warehouse import Warehouse
 
 
 def backfill_command(arguments: Namespace) -> int:
-    """The `backfill_exit_code` of all steps."""
-    configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
+    """The `steps_exit_code` of all steps."""
+    configuration, warehouse = arguments.config, Warehouse.parse(arguments.warehouse)
     console = Console(stderr=True)
     with progress_on(console) as say:
         spark = spark_for(arguments, say, snapshots_of(arguments.interval))
         done = published_steps(spark, warehouse, arguments.interval, configuration) if arguments.only_missing else set()
     missing = [step for step in configuration.grid.steps(arguments.interval) if step not in done]
     with bar_on(console, len(missing)) as tell:
-        result = backfill(spark, warehouse, missing, configuration, arguments.jobs, tell)
-    if not answered(arguments, _backfill_document(arguments.interval, result, sorted(done))):
-        show_backfill(Console(), result, len(done))
+        outcomes = backfill(spark, warehouse, missing, configuration, arguments.jobs, tell)
+    if not answered(arguments, _backfill_document(arguments.interval, outcomes, sorted(done))):
+        show_backfill(Console(), outcomes, len(done))
         show_next("report", arguments.warehouse, interval=str(arguments.interval))
-    audited = result.audited.values()
-    warnings = Counter(text for step in audited for text in (*step.warnings, *step.quality_warnings))
+    records = audited(outcomes).values()
+    warnings = Counter(text for record in records for text in (*record.warnings, *record.quality_warnings))
     for text, times in warnings.items():
         print_to_stderr(f"warning, in steps: {times}: {text}")
-    return backfill_exit_code(result, arguments.fail_on)
-
-
-def _backfill_document(interval: Interval, result: Backfill, left_out: Iterable[Interval]) -> dict[str, Any]:
-    return {
-        "interval": interval,
-        "audited": [{"step": step} | vars(audited) for step, audited in result.audited.items()],
-        "left_out": [*left_out],
-        "failed": [{"step": step} | vars(failure) for step, failure in result.failed.items()],
-        "findings": {
-            severity: sum(audited.findings.get(severity, 0) for audited in result.audited.values())
-            for severity in SEVERITIES
-        },
-    }
+    return steps_exit_code(outcomes.values(), arguments.fail_on)
 
 
 #: A step that has come to its end, and what became of it.
-Ended: TypeAlias = tuple[Interval, Audited | Failed]
+Ended: TypeAlias = tuple[Interval, Outcome]
+#: Of a step that was audited, what its JSON has beside its id.
+_OF_STEP = ("warnings", "quality_warnings", "observed")
+
+
+def _backfill_document(
+    interval: Interval, outcomes: Mapping[Interval, Outcome], left_out: Iterable[Interval]
+) -> dict[str, Any]:
+    records, errors = audited(outcomes), failed(outcomes)
+    severities = _severities(outcomes)
+    return {
+        "interval": interval,
+        "audited": [
+            {"step": step, "run_id": record.run["run_id"], "findings": record.severities}
+            | {name: getattr(record, name) for name in _OF_STEP}
+            for step, record in records.items()
+        ],
+        "left_out": [*left_out],
+        "failed": [
+            {"step": step, "error": type(error).__name__, "reason": str(error), "exit_code": error.exit_code}
+            for step, error in errors.items()
+        ],
+        "findings": {severity: severities[severity] for severity in SEVERITIES},
+    }
+
+
+def _severities(outcomes: Mapping[Interval, Outcome]) -> Counter[str]:
+    """The findings of all steps by severity."""
+    return sum((Counter(record.severities) for record in audited(outcomes).values()), Counter[str]())
 
 
 @contextmanager
@@ -112,34 +127,33 @@ def bar_on(console: Console, total: int) -> Iterator[StepProgress]:
         yield tell
 
 
-def show_backfill(console: Console, result: Backfill, left_out: int) -> None:
+def show_backfill(console: Console, outcomes: Mapping[Interval, Outcome], left_out: int) -> None:
     """Show what became of every step, its findings by severity or the reason it failed, and how many were left out."""
-    severities = sum((Counter(audited.findings) for audited in result.audited.values()), Counter[str]())
-    counts = f"Steps: {len(result.audited)} audited, {left_out} left out, {len(result.failed)} failed. "
-    ended: list[Ended] = [*result.audited.items(), *result.failed.items()]
-    show_table(console, "Steps (UTC)", _STEP_COLUMNS, ended, counts + findings_text(severities))
+    counts = f"Steps: {len(audited(outcomes))} audited, {left_out} left out, {len(failed(outcomes))} failed. "
+    ended: list[Ended] = [*audited(outcomes).items(), *failed(outcomes).items()]
+    show_table(console, "Steps (UTC)", _STEP_COLUMNS, ended, counts + findings_text(_severities(outcomes)))
 
 
 def _ending(ended: Ended) -> Text:
-    return Text("failed", "bold red") if isinstance(ended[1], Failed) else Text("audited")
+    return Text("failed", "bold red") if isinstance(ended[1], RebalanceAuditError) else Text("audited")
 
 
 def _findings(ended: Ended) -> str | tuple[str, ...]:
     _, outcome = ended
-    if isinstance(outcome, Failed):
-        return outcome.error, *outcome.reason.splitlines()
-    return findings_text(outcome.findings)
+    if isinstance(outcome, RebalanceAuditError):
+        return type(outcome).__name__, *str(outcome).splitlines()
+    return findings_text(outcome.severities)
 
 
 def _findings_word(ended: Ended) -> str:
     _, outcome = ended
-    if isinstance(outcome, Failed):
-        return f"{outcome.error}: {' '.join(outcome.reason.split())}"
-    return f"run={outcome.run_id} {findings_text(outcome.findings)}"
+    if isinstance(outcome, RebalanceAuditError):
+        return f"{type(outcome).__name__}: {' '.join(str(outcome).split())}"
+    return f"run={outcome.run['run_id']} {findings_text(outcome.severities)}"
 
 
-_STEP_COLUMNS = (
+_STEP_COLUMNS: tuple[Column[Ended], ...] = (
     Column("", _ending, "{}", fold=True),
-    Column[Ended]("step", lambda ended: str(ended[0]), "{}", fold=True),
+    Column("step", lambda ended: str(ended[0]), "{}", fold=True),
     Column("findings", _findings, _findings_word, fold=True),
 )

@@ -7,41 +7,45 @@ from typing import Any
 
 from spark_jobs.api.start import snapshots_of
 from spark_jobs.cli.documents import answered, run_document
-from spark_jobs.cli.exit_codes import run_exit_code, worst
+from spark_jobs.cli.exit_codes import steps_exit_code
 from spark_jobs.cli.session import spark_for
 from spark_jobs.cli.terminal import print_to_stderr, progress_on, show_next
-from spark_jobs.config.file import load
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import RebalanceAuditError
-from spark_jobs.operate.late import Reaudit, is_nothing_late, reaudit_late
+from spark_jobs.operate.backfill import Outcome, audited, backfill, failed
+from spark_jobs.operate.late import is_nothing_late, late_steps
 from spark_jobs.store.warehouse import Warehouse
 
 
 def late_command(arguments: Namespace) -> int:
-    """The worst of the exit codes that the late steps have, each by itself."""
-    configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
-    late: list[Reaudit] = []
+    """The `steps_exit_code` of the late steps."""
+    configuration, warehouse = arguments.config, Warehouse.parse(arguments.warehouse)
+    late: dict[Interval, Outcome] = {}
     with progress_on() as say:
         say("looking for late snapshots")
         if not is_nothing_late(warehouse, configuration, arguments.interval):
             spark = spark_for(arguments, say, snapshots_of(arguments.interval))
-            late = reaudit_late(spark, warehouse, configuration, arguments.interval, say)
-    documents = [_reaudit_document(reaudit) for reaudit in late]
+            say("looking for late snapshots")
+            steps = late_steps(spark, warehouse, configuration, arguments.interval)
+            late = backfill(
+                spark,
+                warehouse,
+                steps,
+                configuration,
+                progress=lambda step, message, _: say(f"{step}: {message}"),
+                with_findings=True,
+            )
+    documents = [_late_document(step, outcome) for step, outcome in late.items()]
     if not answered(arguments, {"interval": arguments.interval, "late": documents}):
-        for reaudit in late:
-            if not isinstance(reaudit.outcome, RebalanceAuditError):
-                print(f"{reaudit.step}: audited again, {len(reaudit.outcome.findings)} findings")
+        for step, record in audited(late).items():
+            print(f"{step}: audited again, {len(record.findings)} findings")
         print(f"{len(late)} published steps of {arguments.interval} were late.")
         show_next("status", arguments.warehouse)
-    for reaudit in late:
-        if isinstance(reaudit.outcome, RebalanceAuditError):
-            print_to_stderr(f"{reaudit.step}: {reaudit.outcome}")
-    return worst(
-        outcome.exit_code if isinstance(outcome, RebalanceAuditError) else run_exit_code(outcome, arguments.fail_on)
-        for outcome in (reaudit.outcome for reaudit in late)
-    )
+    for step, error in failed(late).items():
+        print_to_stderr(f"{step}: {error}")
+    return steps_exit_code(late.values(), arguments.fail_on)
 
 
-def _reaudit_document(reaudit: Reaudit) -> dict[str, Any]:
-    outcome = reaudit.outcome
+def _late_document(step: Interval, outcome: Outcome) -> dict[str, Any]:
     of_step = {"error": str(outcome)} if isinstance(outcome, RebalanceAuditError) else run_document(outcome)
-    return {"step": reaudit.step} | of_step
+    return {"step": step} | of_step

@@ -10,7 +10,6 @@ from rich.console import Console
 
 from spark_jobs.cli.questions import opened
 from spark_jobs.cli.terminal import print_line, printable, show_next
-from spark_jobs.config.file import load
 from spark_jobs.errors import ExitCode
 from spark_jobs.operate.deliver import deliver, notify_url
 from spark_jobs.operate.notices import Message, NoticeRequest, messages, send_notices
@@ -18,7 +17,7 @@ from spark_jobs.operate.notices import Message, NoticeRequest, messages, send_no
 
 def notify_command(arguments: Namespace) -> int:
     """Exit code 0 whatever was sent, also where there was nothing to send."""
-    request = NoticeRequest(arguments.target, arguments.at_least, load(arguments.config).routes)
+    request = NoticeRequest(arguments.target, arguments.at_least, arguments.config.routes)
     files = {target: Path(target) for target in request.targets} | {request.target: arguments.to and Path(arguments.to)}
 
     def send(message: Message) -> None:

@@ -16,7 +16,7 @@ from spark_jobs.cli.terminal import print_to_stderr, printable, show_next
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.pipeline.run import RunResult
+from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.show.text.incident_text import worst_first
 from spark_jobs.store.location import Location
 
@@ -48,7 +48,7 @@ def incidents_in(
         return []  # of a name that nothing was recorded of
 
 
-def show_result(result: RunResult, warehouse: Location, incidents: Sequence[Incident] | None) -> None:
+def show_result(result: RunRecord, warehouse: Location, incidents: Sequence[Incident] | None) -> None:
     """Show the incidents, or the findings of the run where there are none given, and where the tables are."""
     if incidents is None:
         show_findings(Console(), result.findings)
@@ -57,7 +57,7 @@ def show_result(result: RunResult, warehouse: Location, incidents: Sequence[Inci
     print(f"The tables are in {printable(warehouse.location)}")
 
 
-def show_warnings(result: RunResult) -> None:
+def show_warnings(result: RunRecord) -> None:
     """Print what the reader should know of what was not audited, on stderr."""
     for warning in result.warnings + result.quality_warnings:
         print_to_stderr(f"warning: {warning}")

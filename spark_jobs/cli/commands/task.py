@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Mapping
+from typing import Any
 
 from spark_jobs.api.start import snapshots_of
+from spark_jobs.cli.commands.run import show_warnings
 from spark_jobs.cli.session import spark_for
-from spark_jobs.cli.terminal import print_to_stderr, printable, progress_on
-from spark_jobs.config.file import load
+from spark_jobs.cli.terminal import printable, progress_on
 from spark_jobs.errors import ExitCode
-from spark_jobs.pipeline.run import RunRequest
-from spark_jobs.pipeline.tasks import TASKS, ScheduledRun
+from spark_jobs.pipeline import tasks
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.warehouse import Warehouse
 
 
 def task_command(arguments: Namespace) -> int:
     """Exit code 0 also with warnings: a scheduler takes any other for a failure."""
-    configuration, warehouse = load(arguments.config), Warehouse.parse(arguments.warehouse)
-    request = RunRequest(arguments.interval, arguments.cluster, arguments.group)
+    configuration, warehouse = arguments.config, Warehouse.parse(arguments.warehouse)
+    spec = RunSpec(arguments.interval, arguments.cluster, arguments.group)
     with progress_on() as say:
         spark = spark_for(arguments, say, snapshots_of(arguments.interval))
-        outcome = TASKS[arguments.TASK](ScheduledRun(spark, warehouse, request, configuration, arguments.run, say))
-    print(printable(outcome.says))
-    for warning in outcome.warnings:
-        print_to_stderr(f"warning: {warning}")
+        task = getattr(tasks, f"{arguments.TASK}_task")
+        record = task(spark, warehouse, spec, configuration, arguments.run, say)
+    print(printable(_says(record.run)))
+    show_warnings(record)
     return ExitCode.CLEAN
+
+
+def _says(run: Mapping[str, Any]) -> str:
+    """Return what the task did, by the row of its run."""
+    if run["outcome"] == "staged":
+        read = ", ".join(f"{name} {version}" for name, version in run["source_versions"].items())
+        return f"run {run['run_id']} has read {read}, and staged its results"
+    rows = ", ".join(f"{name} {count}" for name, count in run["row_counts"].items())
+    return f"run {run['run_id']} published {rows} rows"

@@ -12,11 +12,10 @@ from rich.console import Console
 from rich.text import Text
 
 from spark_jobs.cli.documents import answered
+from spark_jobs.cli.exit_codes import quality_exit_code
 from spark_jobs.cli.terminal import Column, measure, progress_on, show_next, show_table
-from spark_jobs.config.file import load
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.phrases import count
-from spark_jobs.errors import ExitCode
 from spark_jobs.operate.own_sources import ProblemSeverity, SourceProblem, SourceReport, SourceSummary, check_sources
 from spark_jobs.store.read.delta import delta_tables
 
@@ -34,17 +33,14 @@ def validate_command(arguments: Namespace) -> int:
         from spark_jobs.cli.validation import validate_with_spark
 
         return validate_with_spark(arguments)
-    configuration, tables = load(arguments.config), delta_tables(arguments.warehouse)
+    configuration, tables = arguments.config, delta_tables(arguments.warehouse)
     with progress_on() as say:
         say("reading the source tables")
         report = check_sources(tables, configuration, datetime.now(UTC), arguments.interval)
     if not answered(arguments, asdict(report)):
         show_sources(Console(), report)
         show_next("validate", arguments.warehouse)
-    severities = {problem.severity for problem in report.problems}
-    if ProblemSeverity.CRITICAL in severities:
-        return ExitCode.FINDINGS
-    return ExitCode.WARNINGS if ProblemSeverity.WARNING in severities else ExitCode.CLEAN
+    return quality_exit_code([problem.severity for problem in report.problems])
 
 
 def show_sources(console: Console, report: SourceReport) -> None:

@@ -145,7 +145,7 @@ def part_headline(part: IncidentPart, rule: Rule) -> str:
         groups=Names([part.consumer_group], "group"),
         topics=Names([part.topic or ""], "topic"),
         queues=f"{part.topic or ''} {part.subject}".strip() if has_queues else part.topic or "its queues",
-        brokers=Names(sorted({queue.rpartition(":")[0] for queue in part.subject.split(", ")}), "broker"),
+        brokers=Names(part.brokers, "broker"),
         subjects=Names([part.subject], "client"),
         members=Names(part.client_ids, "client"),
     )

@@ -120,6 +120,7 @@ class Thread:
             conflicting_values=tuple(worst.evidence.conflicting_values or ()),
             client_id=self.identity.client_id,
             cause_spans=tuple(self._cause_time(cause) for cause in self.causes),
+            brokers=tuple(sorted({queue.broker_name for queue in worst.evidence.queues})),
         )
 
     def _cause_time(self, cause: str) -> CauseTime:

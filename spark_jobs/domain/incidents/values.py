@@ -55,8 +55,7 @@ class IncidentPart(NamedTuple):
 
     `started_at` and `ended_at`: when it was seen, first and last; `client_ids`: those that it names. Of its worst
     finding, the latest of equals: `cause`, `detail` (what it adds to the rule's headline, empty: nothing) and
-    `conflicting_values`.
-    `client_id`: as in its findings. `cause_spans`: every cause that it had, the first first.
+    `conflicting_values`; `brokers`: those of its queues. `client_id`: as in its findings. `cause_spans`: every cause that it had, the first first.
     """
 
     consumer_group: str
@@ -73,6 +72,7 @@ class IncidentPart(NamedTuple):
     conflicting_values: tuple[ConflictingValue, ...] = ()
     client_id: str | None = None
     cause_spans: tuple[CauseTime, ...] = ()
+    brokers: tuple[str, ...] = ()
 
     @property
     def names_more(self) -> bool:

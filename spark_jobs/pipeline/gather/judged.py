@@ -23,8 +23,8 @@ from spark_jobs.pipeline.gather.checked import checked
 from spark_jobs.pipeline.gather.gather import Gathered, over_groups
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.rows import results, seen, tables, tables_of
-from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.quality.facts import facts_of_outputs
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.spark_types import struct_type, union_of
 
 #: A column of published rows: whether their group was last published for one topic only.
@@ -32,11 +32,9 @@ IN_PART = "in_part"
 _RESULTS = struct_type(RESULTS)
 
 
-def judged_steps(
-    gathered: Gathered, request: RunRequest, configuration: Configuration, settings: CheckSettings
-) -> DataFrame:
-    """`exchange.RESULTS`: the rows that the request publishes, and what their checks and those of the snapshots say."""
-    judge_group = partial(_judged, request=request, configuration=configuration, settings=settings)
+def judged_steps(gathered: Gathered, spec: RunSpec, configuration: Configuration, settings: CheckSettings) -> DataFrame:
+    """`exchange.RESULTS`: the rows that the run publishes, and what their checks and those of the snapshots say."""
+    judge_group = partial(_judged, spec=spec, configuration=configuration, settings=settings)
 
     # A function of its own: Spark looks at the parameters of what it is given.
     def judged(states: pa.Table, samples: pa.Table) -> pa.Table:
@@ -92,15 +90,15 @@ def _without_collecting() -> Iterator[None]:
 
 
 def _judged(
-    states: pa.Table, samples: pa.Table, *, request: RunRequest, configuration: Configuration, settings: CheckSettings
+    states: pa.Table, samples: pa.Table, *, spec: RunSpec, configuration: Configuration, settings: CheckSettings
 ) -> pa.Table:
     """`exchange.RESULTS` of some groups, checked before and after they are evaluated, and of some topics."""
     usable = checked(states, samples, settings)
-    start, end = to_micros(request.interval.start), to_micros(request.interval.end)
+    start, end = to_micros(spec.interval.start), to_micros(spec.interval.end)
     judged = [
         step
         for history in histories(usable.states, usable.samples)
-        if _is_asked(request, history)
+        if _is_asked(spec, history)
         for step in judge(
             history,
             strategy_settings(configuration, history.cluster, history.consumer_group),
@@ -109,10 +107,10 @@ def _judged(
             end,
         )
     ]
-    written = tables(judged, request.topic)
+    written = tables(judged, spec.topic)
     facts = [*usable.facts, *facts_of_outputs(written, settings)]
     return results(written, facts, usable.rejected, [seen(written[REBALANCE_INTERVALS.name])])
 
 
-def _is_asked(request: RunRequest, history: GroupHistory) -> bool:
-    return request.cluster in (None, history.cluster) and request.consumer_group in (None, history.consumer_group)
+def _is_asked(spec: RunSpec, history: GroupHistory) -> bool:
+    return spec.cluster in (None, history.cluster) and spec.consumer_group in (None, history.consumer_group)

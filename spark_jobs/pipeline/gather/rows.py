@@ -108,7 +108,7 @@ def seen(intervals: pa.Table) -> dict[str, Any]:
 
 
 def _of_topic(table: Table, rows: pa.Table, topic: str) -> pa.Table:
-    """Return whether `RunRequest.replaces` holds for the rows."""
+    """Return whether `RunSpec.replaces` holds for the rows."""
     if "topic" not in rows.column_names:
         return rows
     return rows.filter(pc.fill_null(pc.equal(rows["topic"], topic), table is FINDINGS))

@@ -20,7 +20,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_r
 
 from spark_jobs.errors import PublishConflictError, WarehouseError
 from spark_jobs.pipeline.publish.claim_files import ClaimFiles, ConflictCheck
-from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.location import Location
 
 #: Beginnings of the names of claims.
@@ -88,26 +88,26 @@ def claims_of(warehouse: Location) -> Claims | None:
     return ClaimFiles(warehouse.local_path / "_claims") if warehouse.local_path else None
 
 
-def claim(warehouse: Location, request: RunRequest, run_id: str) -> AbstractContextManager[Claimed]:
-    """Holds the request's steps for this run; raises `PublishConflictError` if another run holds some of them."""
-    refuse = _refusing_overlaps(warehouse, request)
-    return _claimed(warehouse, f"{_RUN}{run_id}.", request.as_json(), refuse, _at_once(warehouse))
+def claim(warehouse: Location, spec: RunSpec, run_id: str) -> AbstractContextManager[Claimed]:
+    """Holds the run's steps for this run; raises `PublishConflictError` if another run holds some of them."""
+    refuse = _refusing_overlaps(warehouse, spec)
+    return _claimed(warehouse, f"{_RUN}{run_id}.", spec.as_json(), refuse, _at_once(warehouse))
 
 
-def check_free(warehouse: Location, request: RunRequest) -> None:
-    """Raises `PublishConflictError` if a run holds some of the request's steps; holds none itself."""
+def check_free(warehouse: Location, spec: RunSpec) -> None:
+    """Raises `PublishConflictError` if a run holds some of the run's steps; holds none itself."""
     if claims := claims_of(warehouse):
-        _refusing_overlaps(warehouse, request)(claims.active())
+        _refusing_overlaps(warehouse, spec)(claims.active())
 
 
-def _refusing_overlaps(warehouse: Location, request: RunRequest) -> ConflictCheck:
+def _refusing_overlaps(warehouse: Location, spec: RunSpec) -> ConflictCheck:
     def refuse(other_claims: Mapping[str, str]) -> None:
         for name, content in other_claims.items():
-            if name.startswith(_RUN) and request.overlaps(other := RunRequest.from_json(content)):
+            if name.startswith(_RUN) and spec.overlaps(other := RunSpec.from_json(content)):
                 other_id = name.removeprefix(_RUN).rpartition(".")[0]
                 raise PublishConflictError(
                     f"run {other_id} is auditing {other.interval} in this warehouse, which overlaps "
-                    f"{request.interval}: wait for it to end, or audit other steps{_or_killed(warehouse)}"
+                    f"{spec.interval}: wait for it to end, or audit other steps{_or_killed(warehouse)}"
                 )
 
     return refuse

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from schemas import OUTPUTS, Table
 from spark_jobs.errors import PublishError
 from spark_jobs.pipeline.publish.content import NOTHING, Content, Published, content, observed_content
-from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.publish.turns import Turn
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.runtime.faults import explained
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.parallel import run_in_parallel
@@ -28,15 +28,15 @@ _ALONE = Turn()
 def publish(
     spark: SparkSession,
     warehouse: Warehouse,
-    request: RunRequest,
+    spec: RunSpec,
     outputs: Mapping[Table, DataFrame],
     run_id: str,
     *,
     turn: Turn = _ALONE,
     one_step: bool = False,
 ) -> dict[str, Published]:
-    """Return what was published, per table: the `outputs` replace the request's rows; a table without rows is left out.
-    `turn`: that of the run, checked before each commit. `one_step`: the request is of a single step.
+    """Return what was published, per table: the `outputs` replace the run's rows; a table without rows is left out.
+    `turn`: that of the run, checked before each commit. `one_step`: the run is of a single step.
 
     Steps are partitions, so runs of other steps do not conflict; where Delta still sees a conflict, the publish is
     tried again, never the audit. Raises `PublishConflictError` or `PublishError`.
@@ -50,11 +50,11 @@ def publish(
     def published(table: Table) -> Published:
         written = NOTHING
         if table in outputs:
-            written = _replace(warehouse, table, outputs[table].transform(in_files), request, run_id, turn)
-        elif not warehouse.is_free(table, request.interval):
+            written = _replace(warehouse, table, outputs[table].transform(in_files), spec, run_id, turn)
+        elif not warehouse.is_free(table, spec.interval):
             nothing = spark.createDataFrame([], spark_schema(table)).select(*table.columns)
-            _replace(warehouse, table, nothing, request, run_id, turn)
-        _LOG.info("%s: %d rows published for %s", table.name, written.rows, request.interval)
+            _replace(warehouse, table, nothing, spec, run_id, turn)
+        _LOG.info("%s: %d rows published for %s", table.name, written.rows, spec.interval)
         return Published(written, warehouse.version_of(spark, table, run_id))
 
     # Much of a small write is waiting for Delta's log, so the tables do not queue up. A reader goes by `audit_runs`,
@@ -67,7 +67,7 @@ def _replace(
     warehouse: Warehouse,
     table: Table,
     frame: DataFrame,
-    request: RunRequest,
+    spec: RunSpec,
     run_id: str,
     turn: Turn,
 ) -> Content:
@@ -80,10 +80,10 @@ def _replace(
         writer = written.write.format("delta").option("userMetadata", run_id).options(**options)
         turn.check()  # also before a further try: another run may have published while this one was suspended
         # Looking for what is to be removed is most of a small replacement. The claim keeps the steps free until then.
-        if warehouse.is_free(table, request.interval):
+        if warehouse.is_free(table, spec.interval):
             warehouse.save(writer.mode("append"), table)
         else:
-            warehouse.save(writer.mode("overwrite").option("replaceWhere", request.replaces(table)), table)
+            warehouse.save(writer.mode("overwrite").option("replaceWhere", spec.replaces(table)), table)
         turn.check()  # else another one has fenced this run, and nothing was written that could be counted
         return seen()
 

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS, OUTPUTS, Table
 from spark_jobs.pipeline.publish.claims import Claimed, Claims, are_leases, claim_turn, claims_of
-from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.location import Location
 from spark_jobs.store.parallel import run_in_parallel
@@ -52,7 +52,7 @@ class Turn:
 
 @contextmanager
 def publishing(
-    spark: SparkSession, warehouse: Warehouse, request: RunRequest, run_id: str, claimed: Claimed
+    spark: SparkSession, warehouse: Warehouse, spec: RunSpec, run_id: str, claimed: Claimed
 ) -> Iterator[Turn]:
     """The turn of a run: from before its first table until `audit_runs` names it. Others wait for it.
 
@@ -65,7 +65,7 @@ def publishing(
         if claims is None:
             yield turn
             return
-        with _noted(claims, f"{run_id}.{name}", request.as_json(), turn):
+        with _noted(claims, f"{run_id}.{name}", spec.as_json(), turn):
             _undo_unfinished(spark, warehouse, claims, name, turn)
             yield turn
 
@@ -148,7 +148,7 @@ def _fence(spark: SparkSession, warehouse: Warehouse, turn: str) -> None:
 def _undo(spark: SparkSession, warehouse: Warehouse, run_id: str, text: str, turn: Turn) -> None:
     """The rows that the run replaced, in every table that has its commit; nothing where `audit_runs` names it."""
     try:
-        request = RunRequest.from_json(text)
+        spec = RunSpec.from_json(text)
     except json.JSONDecodeError:  # it died before its first table
         return
     if _is_published(spark, warehouse, run_id):
@@ -157,7 +157,7 @@ def _undo(spark: SparkSession, warehouse: Warehouse, run_id: str, text: str, tur
         version = warehouse.marked_version(spark, table, run_id) if warehouse.exists(spark, table) else None
         if version is not None:
             _LOG.warning("run %s died while it published: %s is put back as it was", run_id, table.name)
-            _put_back(spark, warehouse, table, request, version, turn)
+            _put_back(spark, warehouse, table, spec, version, turn)
 
 
 def _is_published(spark: SparkSession, warehouse: Warehouse, run_id: str) -> bool:
@@ -171,12 +171,12 @@ def _put_back(
     spark: SparkSession,
     warehouse: Warehouse,
     table: Table,
-    request: RunRequest,
+    spec: RunSpec,
     version: int,
     turn: Turn,
 ) -> None:
-    """The request's rows as they were before this version."""
-    rows = request.replaces(table)
+    """The run's rows as they were before this version."""
+    rows = spec.replaces(table)
     before = warehouse.read(spark, table, version - 1).where(rows).select(*table.columns)
     writer = before.sortWithinPartitions(*table.key).write.format("delta").mode("overwrite")
     writer = writer.options(**turn.options())

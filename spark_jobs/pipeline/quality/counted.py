@@ -12,9 +12,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from expectations import SUITES
-from schemas import FINDINGS, OUTPUTS
+from schemas import FINDINGS, OUTPUTS, SOURCES
+from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.pipeline.exchange import STEP_KEY
-from spark_jobs.pipeline.quality.facts import Fact, Facts, by_name
+from spark_jobs.pipeline.quality.facts import LEFT_OUT, ROWS, Fact, Facts, by_name
 from spark_jobs.store.read.stored import values
 from spark_jobs.store.spark_types import in_utc
 
@@ -34,6 +35,18 @@ class Counted:
     assumed: int
     skipped: Sequence[tuple[str, str, str, list[str]]]
     findings: Sequence[dict[str, Any]]
+
+    @property
+    def unused_sources(self) -> frozenset[str]:
+        """Names of the source tables that have no row that can be used."""
+        return frozenset(
+            table.name for table in SOURCES if all(step[ROWS] == step[LEFT_OUT] for step in self.facts[table])
+        )
+
+    @property
+    def not_evaluated(self) -> list[str]:
+        """Names of the rules that need a source without usable rows."""
+        return sorted(rule.name for rule in RULES if not self.unused_sources.isdisjoint(rule.needs))
 
     def without_outputs(self) -> Counted:
         """Of a run that observed nothing."""

@@ -1,17 +1,16 @@
 """Great Expectations evaluates the tables of a run by what Spark has counted: suites, results and Data Docs.
 
-The one module, with `metric`, that imports it: that takes seconds. Its own pages load styles and scripts from a dozen
-hosts: without them the index is empty. Its renderers stay; the templates in `views/` come before its own, and are plain
-HTML with one style sheet, which need no network and run no script, whatever the rows are named.
+Only this module, `suites` and `step_expectations` import it: that takes seconds. Its own pages load styles and scripts
+from a dozen hosts: without them the index is empty. Its renderers stay; the templates in `views/` come before its own,
+and are plain HTML with one style sheet, which need no network and run no script, whatever the rows are named.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -29,31 +28,29 @@ from great_expectations.data_context.types.resource_identifiers import (
     ExpectationSuiteIdentifier,
     ValidationResultIdentifier,
 )
-from great_expectations.expectations.metadata_types import FailureSeverity
 from great_expectations.render.view.view import DefaultJinjaIndexPageView, DefaultJinjaPageView
 from jinja2 import ChoiceLoader, FileSystemLoader
 
-from expectations.suite import KEYS_ARE_UNIQUE
 from spark_jobs.errors import QualitySiteError
-from spark_jobs.pipeline.quality.checks import AsPublished, Check, CheckResults, Result, StepsWithin
+from spark_jobs.pipeline.quality.checks import CheckResults, Result
 from spark_jobs.pipeline.quality.facts import EXAMPLES, ROWS, STEP, Facts
-from spark_jobs.pipeline.quality.metric import ExpectAsPublished, ExpectRowsToKeep, ExpectStepsWithin, as_batch
+from spark_jobs.pipeline.quality.step_expectations import as_batch
 
 #: Data Docs show so many runs; what was before is in quality_results.
 _RUNS_SHOWN = 50
 
 
-def validate(checks: Sequence[Check], facts: Facts) -> CheckResults:
-    """The results of the checks, by what was counted: a row per (check, expectation, step)."""
+def validate(suites: Iterable[gx.ExpectationSuite], facts: Facts) -> CheckResults:
+    """The results of the suites, by what was counted of their tables: a row per (table, expectation, step)."""
     source = _context(None).data_sources.add_pandas("facts")
     seen = CheckResults()
-    for check in checks:
-        name = check.suite.table.name
-        data = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe(name)
-        batch = data.get_batch({"dataframe": as_batch(facts[check.suite.table])})
+    steps_by_table = {table.name: steps for table, steps in facts.items()}
+    for suite in suites:
+        data = source.add_dataframe_asset(suite.name).add_batch_definition_whole_dataframe(suite.name)
+        batch = data.get_batch({"dataframe": as_batch(steps_by_table[suite.name])})
         # Not by a checkpoint: it stores and compares definitions that nobody asks for, most of the time.
-        validated = batch.validate(gx.ExpectationSuite(name=name, expectations=_expectations(check)))
-        results = [result for expectation in validated.results for result in _results(name, expectation)]
+        validated = batch.validate(suite)
+        results = [result for expectation in validated.results for result in _results(suite.name, expectation)]
         seen += CheckResults(results, [validated])
     return seen
 
@@ -128,19 +125,6 @@ def _context(site: Path | None) -> EphemeralDataContext:
 
 def _folder(path: Path) -> dict[str, str]:
     return {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(path)}
-
-
-def _expectations(check: Check) -> list[Any]:
-    suite = check.suite
-    of_rows = [
-        ExpectRowsToKeep(name=rule.name, says=rule.says, severity=FailureSeverity(suite.severity_of(rule)))
-        for rule in (*suite.expectations, KEYS_ARE_UNIQUE)
-    ]
-    kinds = {StepsWithin: ExpectStepsWithin, AsPublished: ExpectAsPublished}
-    of_steps = (
-        kinds[type(rule)](**asdict(rule) | {"severity": FailureSeverity(rule.severity)}) for rule in check.of_steps
-    )
-    return [*of_rows, *of_steps]
 
 
 def _results(table: str, validated: ExpectationValidationResult) -> Iterator[Result]:

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import psutil  # type: ignore[import-untyped]
 import pytest
@@ -21,8 +20,8 @@ from schemas import AUDIT_RUNS, FINDINGS, MEMBERSHIP_SNAPSHOTS, OUTPUTS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.pipeline.publish.content import content
-from spark_jobs.pipeline.run import RunRequest, run
-from spark_jobs.pipeline.tasks import ScheduledRun
+from spark_jobs.pipeline.run import RunSpec, run
+from spark_jobs.pipeline.tasks import staging_of
 from spark_jobs.store.warehouse import Warehouse
 from tests.end_to_end.dags.conftest import ROOT, Airflow, started
 from tests.end_to_end.dags.running import RunningAirflow, running, spark_of, until
@@ -31,7 +30,7 @@ from tests.support.snapshots import load, membership
 
 pytestmark = pytest.mark.airflow
 
-TWO_HOURS = RunRequest(Interval.parse("2026-03-01T10:00/2026-03-01T12:00"))
+TWO_HOURS = RunSpec(Interval.parse("2026-03-01T10:00/2026-03-01T12:00"))
 #: Airflow names a run of a backfill after the end of its interval.
 FIRST, SECOND, THIRD = (f"backfill__2026-03-01T{hour}:00:00+00:00" for hour in (11, 12, 13))
 
@@ -102,8 +101,8 @@ def backfilled(airflow_runs: RunningAirflow, audited: Warehouse, expected: dict[
 
 def staging(warehouse: Warehouse) -> str:
     """Under which name the first hour is staged."""
-    hour = RunRequest(Interval.parse("2026-03-01T10:00/2026-03-01T11:00"))
-    return ScheduledRun(cast(SparkSession, None), warehouse, hour, Configuration(), FIRST).staging
+    hour = RunSpec(Interval.parse("2026-03-01T10:00/2026-03-01T11:00"))
+    return staging_of(FIRST, hour)
 
 
 def is_publishing(warehouse: Warehouse, hour: str) -> bool:

@@ -27,7 +27,7 @@ from schemas import (
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval, StepGrid
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.stored import tuples
 from spark_jobs.store.warehouse import Warehouse
@@ -73,7 +73,7 @@ def prepare(spark: SparkSession, folder: Path) -> Prepared:
     )
     audited.create(spark, (*SOURCES, SIGHTINGS, CAPTURE_CALLS, QUARANTINE))
     for step in STEPS:
-        run(spark, audited, RunRequest(step), Configuration())
+        run(spark, audited, RunSpec(step), Configuration())
     late = folder / "late"
     shutil.copytree(audited.location, late)
     middle = [second for second in TIMES if 1200 < second % 3600 < 2400]

@@ -17,8 +17,8 @@ from benchmarks.fleet import Fleet
 from benchmarks.snapshots import make
 from schemas import FINDINGS
 from spark_jobs.config import Configuration
-from spark_jobs.pipeline import audit_run
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline import run_context
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.warehouse import Warehouse
 from tests.end_to_end.reliability.killing import Started, started
 from tests.end_to_end.reliability.reader import Steps, published_steps
@@ -236,10 +236,10 @@ def test_a_clock_that_goes_back_an_hour_between_two_runs(
             return datetime.now(UTC) + timedelta(hours=1)
 
     with monkeypatch.context() as patch:
-        patch.setattr(audit_run, "datetime", Ahead)
-        run(spark, warehouse, RunRequest(STEPS[0]), Configuration())
+        patch.setattr(run_context, "datetime", Ahead)
+        run(spark, warehouse, RunSpec(STEPS[0]), Configuration())
     ahead = published_steps(warehouse.location)
-    run(spark, warehouse, RunRequest(STEPS[1]), Configuration())
+    run(spark, warehouse, RunSpec(STEPS[1]), Configuration())
     now = published_steps(warehouse.location)
     assert now[STEPS[0].start] == ahead[STEPS[0].start]
     assert now[STEPS[1].start] != ahead[STEPS[1].start]

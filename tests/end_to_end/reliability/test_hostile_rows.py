@@ -23,7 +23,7 @@ from spark_jobs.config import Configuration
 from spark_jobs.config.model import Quality
 from spark_jobs.ingest.batches import PLACE, arrow_table
 from spark_jobs.pipeline.gather.rows import tables
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.stored import rows
 from spark_jobs.store.warehouse import Warehouse
@@ -58,7 +58,7 @@ def check(spark: SparkSession, folder: Path, broken: Sequence[Broken], odd_count
     odd = list(odd_rows(3, odd_count))
     kept = {table: good + [row for of_table, row in odd if of_table is table] for table, good in GOOD.items()}
     load(spark, warehouse, {table: kept[table] + [one.row for one in broken if one.table is table] for table in kept})
-    run(spark, warehouse, RunRequest(HOUR), CONFIGURATION)
+    run(spark, warehouse, RunSpec(HOUR), CONFIGURATION)
     stored, expected = DeltaTables(warehouse), tables(judged(kept, HOUR, sighted={}))
     for table in OUTPUTS:
         both = (stored.read(table, table.columns), expected[table.name].select(table.columns))

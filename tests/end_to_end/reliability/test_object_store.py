@@ -19,7 +19,7 @@ from schemas import NOTICES, TABLES
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError, WarehouseError
 from spark_jobs.pipeline.publish.claims import claim, claim_notices
-from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.s3.commits import check_puts
@@ -195,12 +195,12 @@ def test_readers_and_notices_need_no_java(environment: dict[str, str], tmp_path:
 
 def test_steps_and_notices_are_claimed(environment: dict[str, str]) -> None:
     location = Location.parse(f"s3a://{BUCKET}/claimed")
-    with claim(location, RunRequest(STEP), "one"):
-        with pytest.raises(PublishConflictError, match="run one is auditing"), claim(location, RunRequest(STEP), "two"):
+    with claim(location, RunSpec(STEP), "one"):
+        with pytest.raises(PublishConflictError, match="run one is auditing"), claim(location, RunSpec(STEP), "two"):
             pass
         with claim_notices(location):
             pass
-    with claim(location, RunRequest(STEP), "two"):
+    with claim(location, RunSpec(STEP), "two"):
         pass
     assert not [*obstore.list(from_url(location.location))]
 

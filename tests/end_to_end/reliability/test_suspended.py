@@ -20,13 +20,13 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError
 from spark_jobs.pipeline.publish import leases
 from spark_jobs.pipeline.publish.claims import claim, claim_turn
-from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.location import Location
 from spark_jobs.store.s3.objects import object_store
 from tests.end_to_end.reliability.s3_server import BUCKET, s3_server
 
 pytestmark = pytest.mark.reliability
-TEN = RunRequest(Interval.parse("2026-03-01T10:00/2026-03-01T11:00"))
+TEN = RunSpec(Interval.parse("2026-03-01T10:00/2026-03-01T11:00"))
 #: Seconds after which a lease ends here.
 LEASE = 1.0
 
@@ -37,11 +37,11 @@ from datetime import timedelta
 from spark_jobs.errors import WarehouseError
 from spark_jobs.pipeline.publish import leases
 from spark_jobs.pipeline.publish.claims import claim, claim_turn
-from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.location import Location
 leases.LEASE, leases._RENEWED_EVERY = timedelta(seconds=1), 0.1
 place = Location.parse(sys.argv[1])
-with claim(place, RunRequest.from_json(sys.argv[2]), "suspended") as claimed, claim_turn(place) as turn:
+with claim(place, RunSpec.from_json(sys.argv[2]), "suspended") as claimed, claim_turn(place) as turn:
     print("begun", flush=True)
     for _ in sys.stdin:
         try:

@@ -26,7 +26,7 @@ from schemas import (
 )
 from spark_jobs.config import Configuration
 from spark_jobs.pipeline.gather.judged import unpacked
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,7 @@ def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     for table, whose, start, end in _MISSING:
         when = f"captured_at BETWEEN '2026-03-01 {start}:00' AND '2026-03-01 {end}:00'"
         made.delta_table(spark, table).delete(f"{whose} AND {when}")
-    run(spark, made, RunRequest(FLEET.interval), Configuration())
+    run(spark, made, RunSpec(FLEET.interval), Configuration())
     return made
 
 

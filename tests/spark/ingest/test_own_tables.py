@@ -17,7 +17,7 @@ from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.operate.own_sources import check_sources
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.show.incidents import IncidentQuery, incidents_and_unknown
 from spark_jobs.store.flat_views import view_statements
 from spark_jobs.store.read.delta import DeltaTables
@@ -78,7 +78,7 @@ def test_they_are_as_an_audit_needs_them(filled: Warehouse) -> None:
 
 
 def test_an_audit_finds_the_client_ids_that_are_equal(spark: SparkSession, filled: Warehouse) -> None:
-    result = run(spark, filled, RunRequest(HOUR), Configuration())
+    result = run(spark, filled, RunSpec(HOUR), Configuration())
     assert {"DUPLICATE_CLIENT_ID", "UNASSIGNED_QUEUE"} <= {finding["rule"] for finding in result.findings}
     assert result.run["outcome"] == "published"
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from schemas import MEMBERSHIP_SNAPSHOTS
 from spark_jobs.config import Configuration
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import healthy_group, load, membership
 from tests.support.times import HOUR
@@ -25,7 +25,7 @@ def twins_hour(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
     rows = healthy_group(times, "c1", "c1", queues=1)
     rows[MEMBERSHIP_SNAPSHOTS] += [membership(second, "d1", "d1", group="other") for second in times]
     load(spark, warehouse, rows)
-    run(spark, warehouse, RunRequest(HOUR), Configuration())
+    run(spark, warehouse, RunSpec(HOUR), Configuration())
     return warehouse
 
 

@@ -14,12 +14,12 @@ from pyspark.sql import SparkSession
 from schemas import AUDIT_RUNS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.errors import ExitCode, IntervalError, PublishConflictError
+from spark_jobs.errors import IntervalError, PublishConflictError, QualityError
 from spark_jobs.operate import backfill as module
-from spark_jobs.operate.backfill import Audited, Failed, backfill, published_steps
+from spark_jobs.operate.backfill import audited, backfill, failed, published_steps
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.content import Content, content
-from spark_jobs.pipeline.run import RunRequest, RunResult, run
+from spark_jobs.pipeline.run import RunRecord, RunSpec, run
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import healthy_group, load, membership
@@ -47,15 +47,15 @@ def contents(spark: SparkSession, warehouse: Warehouse) -> dict[str, Content]:
     return {table.name: content(warehouse.read(spark, table)) for table in OUTPUTS}
 
 
-def severities(audited: Iterable[Audited]) -> list[dict[str, int]]:
-    return [dict(step.findings) for step in audited]
+def severities(records: Iterable[RunRecord]) -> list[dict[str, int]]:
+    return [dict(record.severities) for record in records]
 
 
 @pytest.fixture(scope="module")
 def in_one_run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Content]:
     warehouse = Warehouse.parse(str(tmp_path_factory.mktemp("whole") / "warehouse"))
     load(spark, warehouse, history())
-    run(spark, warehouse, RunRequest(WHOLE), TEN_MINUTES)
+    run(spark, warehouse, RunSpec(WHOLE), TEN_MINUTES)
     return contents(spark, warehouse)
 
 
@@ -65,12 +65,13 @@ def test_two_steps_at_a_time_publish_what_one_run_does(
 ) -> None:
     load(spark, warehouse, history())
     messages: list[tuple[Interval, str, bool]] = []
-    result = backfill(spark, warehouse, STEPS, TEN_MINUTES, jobs=2, progress=lambda *words: messages.append(words))
+    outcomes = backfill(spark, warehouse, STEPS, TEN_MINUTES, jobs=2, progress=lambda *words: messages.append(words))
     assert contents(spark, warehouse) == in_one_run
-    assert (list(result.audited), result.failed) == (STEPS, {})
-    assert severities(result.audited.values()) == [{}, TWINS, {}]
+    records = audited(outcomes)
+    assert (list(records), failed(outcomes)) == (STEPS, {})
+    assert severities(records.values()) == [{}, TWINS, {}]
     runs = {row.run_id for row in warehouse.read(spark, AUDIT_RUNS).collect()}
-    assert runs == {step.run_id for step in result.audited.values()}
+    assert runs == {record.run["run_id"] for record in records.values()}
     begun = [step for step, message, _ in messages if message == "reading the snapshots"]
     ended = [step for step, message, has_ended in messages if has_ended and message == "audited"]
     assert (sorted(begun), sorted(ended)) == (STEPS, STEPS)
@@ -87,21 +88,19 @@ def test_steps_that_fail_fail_alone_and_are_what_is_missing(
     rows = history()
     rows[MEMBERSHIP_SNAPSHOTS].append(membership(705, "", group="broken"))
     load(spark, warehouse, rows)
-    with claim(warehouse, RunRequest(THIRD), "other"):
-        result = backfill(spark, warehouse, STEPS, TEN_MINUTES)
-    assert list(result.audited) == [FIRST]
-    assert [(step, failure.error, failure.exit_code) for step, failure in result.failed.items()] == [
-        (SECOND, "QualityError", ExitCode.FINDINGS),
-        (THIRD, "PublishConflictError", ExitCode.NOT_PUBLISHED),
-    ]
-    assert "few_rows_are_quarantined failed in the step 2026-03-01T10:10Z" in result.failed[SECOND].reason
-    assert result.failed[THIRD].reason.startswith("run other is auditing 2026-03-01T10:20Z/2026-03-01T10:30Z")
+    with claim(warehouse, RunSpec(THIRD), "other"):
+        outcomes = backfill(spark, warehouse, STEPS, TEN_MINUTES)
+    assert list(audited(outcomes)) == [FIRST]
+    errors = failed(outcomes)
+    assert {step: type(error) for step, error in errors.items()} == {SECOND: QualityError, THIRD: PublishConflictError}
+    assert "few_rows_are_quarantined failed in the step 2026-03-01T10:10Z" in str(errors[SECOND])
+    assert str(errors[THIRD]).startswith("run other is auditing 2026-03-01T10:20Z/2026-03-01T10:30Z")
 
     assert published_steps(spark, warehouse, WHOLE, OTHER) == set()
     assert published_steps(spark, warehouse, WHOLE, TEN_MINUTES) == {FIRST}
     warehouse.delta_table(spark, MEMBERSHIP_SNAPSHOTS).delete("consumer_group = 'broken'")
-    result = backfill(spark, warehouse, [SECOND, THIRD], TEN_MINUTES)
-    assert severities(result.audited.values()) == [TWINS, {}]
+    outcomes = backfill(spark, warehouse, [SECOND, THIRD], TEN_MINUTES)
+    assert severities(audited(outcomes).values()) == [TWINS, {}]
     assert contents(spark, warehouse) == in_one_run
     assert published_steps(spark, warehouse, WHOLE, TEN_MINUTES) == set(STEPS)
 
@@ -149,9 +148,9 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], None]:
     """Puts something else in the place of a run, told of its step and given a way to say what it does."""
 
     def put(act: Run) -> None:
-        def fake(_: Any, __: Any, request: RunRequest, ___: Any, progress: Callable[[str], None]) -> RunResult:
-            act(request.interval, progress)
-            return RunResult({"run_id": "r"}, [], [], [])
+        def fake(_: Any, __: Any, spec: RunSpec, ___: Any, progress: Callable[[str], None]) -> RunRecord:
+            act(spec.interval, progress)
+            return RunRecord({"run_id": "r"})
 
         monkeypatch.setattr(module, "run", fake)
 
@@ -181,7 +180,7 @@ def test_a_bug_or_an_interrupt_stops_and_says_how_to_go_on(
     assert sorted(begun) == [FIRST, SECOND]
     assert stages.acquire(blocking=False)
     (note,) = raised.value.__notes__
-    assert "stay published: the same command with --only-missing does the rest" in note
+    assert "stay published: the same command does the rest, a backfill with --only-missing" in note
 
 
 def test_outcomes_are_in_the_order_of_time_whichever_step_ends_first(
@@ -199,6 +198,6 @@ def test_outcomes_are_in_the_order_of_time_whichever_step_ends_first(
 
     running(act)
     fourth = Interval(THIRD.start + timedelta(seconds=600), THIRD.end + timedelta(seconds=600))
-    result = backfill(spark, Warehouse.parse(str(tmp_path)), [*STEPS, fourth], TEN_MINUTES, jobs=2)
-    assert list(result.audited) == [FIRST, THIRD, fourth]
-    assert result.failed == {SECOND: Failed("PublishConflictError", "held", ExitCode.NOT_PUBLISHED)}
+    outcomes = backfill(spark, Warehouse.parse(str(tmp_path)), [*STEPS, fourth], TEN_MINUTES, jobs=2)
+    assert list(outcomes) == [*STEPS, fourth]
+    assert {step: str(error) for step, error in failed(outcomes).items()} == {SECOND: "held"}

@@ -23,7 +23,7 @@ from spark_jobs.config import Configuration
 from spark_jobs.config.file import load as configured
 from spark_jobs.config.model import GroupEntry
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.stored import rows
 from spark_jobs.store.warehouse import Warehouse
@@ -86,7 +86,7 @@ def copy_of(warehouse: Warehouse, folder: Path) -> Warehouse:
 
 def audit(spark: SparkSession, warehouse: Warehouse, configuration: Path, *intervals: Interval) -> Contents:
     for interval in intervals:
-        run(spark, warehouse, RunRequest(interval), configured(configuration))
+        run(spark, warehouse, RunSpec(interval), configured(configuration))
     return contents(warehouse)
 
 
@@ -167,7 +167,7 @@ def test_killed_before_and_after_publishing_and_audited_twice(
     assert not any(unaudited.exists(spark, table) for table in (*OUTPUTS, AUDIT_RUNS))
     # Something older stands there, audited with another strategy, which the next killed run replaces.
     circle = Configuration(step_seconds=600, groups=(GroupEntry(cluster="c", strategy="AVG_BY_CIRCLE"),))
-    older = run(spark, unaudited, RunRequest(WHOLE), circle).run["published_versions"]
+    older = run(spark, unaudited, RunSpec(WHOLE), circle).run["published_versions"]
     replaced = contents(unaudited)
     kill_when(start_audit(unaudited, configuration, WHOLE), "recording the run")
     assert contents(unaudited) == in_one_run

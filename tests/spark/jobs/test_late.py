@@ -23,7 +23,7 @@ from spark_jobs.operate.late import late_steps
 from spark_jobs.operate.late_sightings import StepsByVersion, with_other_sightings
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.content import content_of_steps
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.read.through_spark import SparkTables
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
@@ -45,7 +45,7 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Wa
     warehouse = Warehouse.parse(str(tmp_path_factory.mktemp("late") / "warehouse"))
     times = [start + second for start in (0, HOUR, 2 * HOUR) for second in range(0, 600, 20)]
     load(spark, warehouse, healthy_group(times, "c1", "c2"))
-    run(spark, warehouse, RunRequest(AUDITED), CONFIGURATION)
+    run(spark, warehouse, RunSpec(AUDITED), CONFIGURATION)
     return warehouse
 
 
@@ -193,7 +193,7 @@ def test_late_steps_are_audited_again_and_one_that_fails_does_not_keep_the_other
     add(spark, copied, 110, HOUR + 310)
     before = content_of_steps(copied.read(spark, REBALANCE_INTERVALS))
     command = ["late", "--warehouse", copied.location, "--interval", str(DAY), "--json"]
-    with claim(copied, RunRequest(TEN), "other"):
+    with claim(copied, RunSpec(TEN), "other"):
         assert main(command) == 4
     ten, eleven = json.loads(capsys.readouterr().out)["late"]
     assert ten["step"] == "2026-03-01T10:00:00Z/2026-03-01T11:00:00Z"

@@ -28,7 +28,7 @@ from spark_jobs.operate.maintain import maintain
 from spark_jobs.operate.upkeep import Maintained, days_to_keep, nothing_to_maintain, upkeep_of
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.content import Content, content
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.delta_log import LocalLog
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
@@ -67,7 +67,7 @@ def test_the_rows_stay_and_so_do_the_versions_of_the_last_runs(spark: SparkSessi
     for start in (0, 200, 400):
         load(spark, warehouse, healthy_group(range(start, start + 200, 20), "c1", "c2"))
     age_commits(warehouse, MEMBERSHIP_SNAPSHOTS, 40)
-    record = run(spark, warehouse, RunRequest(HOUR), Configuration()).run
+    record = run(spark, warehouse, RunSpec(HOUR), Configuration()).run
     versions = record["source_versions"] | record["published_versions"]
     before = contents(spark, warehouse, versions)
     assert before["membership_snapshots"].rows == 30
@@ -134,7 +134,7 @@ def test_what_killed_runs_left_behind_goes_and_what_is_in_use_stays(spark: Spark
         part.write_bytes(b"")
         age(part, 0.5 if name == "written_findings" else days)
         age(part.parent, days)
-    with claim(warehouse, RunRequest(HOUR), "alive") as held:
+    with claim(warehouse, RunSpec(HOUR), "alive") as held:
         alive = root / "_claims" / f"{held.name}.json"
         shutil.copy(alive, root / "_claims" / "run-dead.json")
         maintain(spark, warehouse, MONTH)

@@ -19,7 +19,7 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import EVER
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.operate.maintain import SHORTEST_RETENTION, maintain
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.status import statuses
 from spark_jobs.store.read.delta import DeltaTables
@@ -149,7 +149,7 @@ def test_a_reader_sees_a_whole_run_or_the_one_before(spark: SparkSession, copied
     with ThreadPoolExecutor(1) as pool:
         looking = pool.submit(look)
         try:
-            run(spark, copied, RunRequest(HOUR), Configuration())
+            run(spark, copied, RunSpec(HOUR), Configuration())
         finally:
             done.set()
         looks = looking.result()

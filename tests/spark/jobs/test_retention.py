@@ -19,7 +19,7 @@ from spark_jobs.operate.late import is_nothing_late, late_steps
 from spark_jobs.operate.retention import Keep, delete_expired
 from spark_jobs.operate.upkeep import oldest_versions
 from spark_jobs.pipeline.publish.content import content
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import healthy_group, load, membership
@@ -55,7 +55,7 @@ def test_old_days_go_and_nothing_audits_them_again(
     spark: SparkSession, warehouse: Warehouse, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     load(spark, warehouse, healthy_group(range(AT_22, AT_26, 20), "c1", "c2"))
-    run(spark, warehouse, RunRequest(AUDITED), Configuration())
+    run(spark, warehouse, RunSpec(AUDITED), Configuration())
     versions = {table: warehouse.version(spark, table) for table in (*SOURCES, *OUTPUTS)}
     kept = {
         table: content(warehouse.read(spark, table).where("step_start >= TIMESTAMP '2026-03-02'")) for table in OUTPUTS
@@ -93,8 +93,8 @@ def test_old_days_go_and_nothing_audits_them_again(
     assert is_late_or_logged(spark, warehouse, caplog) == ([KEPT], said)
     for step in (DELETED, CUT):
         with pytest.raises(WarehouseError, match="cannot be audited any more: it needs the snapshots from"):
-            run(spark, warehouse, RunRequest(step), Configuration())
-    run(spark, warehouse, RunRequest(KEPT), Configuration())
+            run(spark, warehouse, RunSpec(step), Configuration())
+    run(spark, warehouse, RunSpec(KEPT), Configuration())
 
     again = delete_expired(spark, warehouse, Keep(snapshots=since_midnight() + timedelta(days=1)))
     assert again == []

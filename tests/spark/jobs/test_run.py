@@ -26,7 +26,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import IntervalError, PublishConflictError, SchemaMismatchError, WarehouseError
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.content import content
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.runtime.session import SMALL_SETTINGS
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.stored import rows
@@ -34,7 +34,7 @@ from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import healthy_group, load
 from tests.support.times import HOUR, at
 
-REQUEST = RunRequest(HOUR)
+REQUEST = RunSpec(HOUR)
 EVERY_20_S = range(0, 600, 20)
 
 
@@ -112,7 +112,7 @@ def test_no_snapshots_is_unobserved_and_not_an_error(
 ) -> None:
     """Of the group that was there the day before nothing is said, as there is no table of sightings."""
     load(spark, warehouse, healthy_group(EVERY_20_S, "c1"))
-    result = run(spark, warehouse, RunRequest(Interval.parse("2026-03-02T10:00/2026-03-02T11:00")), Configuration())
+    result = run(spark, warehouse, RunSpec(Interval.parse("2026-03-02T10:00/2026-03-02T11:00")), Configuration())
     assert result.findings == []
     assert len(result.warnings) == 1
     assert "nothing was observed" in result.warnings[0]
@@ -122,11 +122,11 @@ def test_no_snapshots_is_unobserved_and_not_an_error(
 def test_a_filtered_run_replaces_only_what_it_is_about(spark: SparkSession, copied: Warehouse) -> None:
     intervals, found = (stored(copied, table) for table in (REBALANCE_INTERVALS, FINDINGS))
     assert (len(intervals), len(found)) == (2, 4)
-    result = run(spark, copied, RunRequest(HOUR, "c", "other", None), Configuration())
+    result = run(spark, copied, RunSpec(HOUR, "c", "other", None), Configuration())
     assert result.run["row_counts"]["rebalance_intervals"] == 1
     assert stored(copied, REBALANCE_INTERVALS) == intervals
     # Findings of a whole group are published with any of its topics.
-    run(spark, copied, RunRequest(HOUR, "c", "g", "t"), Configuration())
+    run(spark, copied, RunSpec(HOUR, "c", "g", "t"), Configuration())
     assert stored(copied, REBALANCE_INTERVALS) == intervals
     assert stored(copied, FINDINGS) == found
 
@@ -160,7 +160,7 @@ def test_without_client_snapshots_the_audit_does_without(spark: SparkSession, wa
 
 
 def test_an_interval_off_the_grid_names_the_whole_steps(spark: SparkSession, warehouse: Warehouse) -> None:
-    request = RunRequest(Interval(HOUR.start, HOUR.end + timedelta(minutes=1)))
+    request = RunSpec(Interval(HOUR.start, HOUR.end + timedelta(minutes=1)))
     with pytest.raises(IntervalError, match=r"whole steps around it are 2026-03-01T10:00Z/2026-03-01T12:00Z"):
         run(spark, warehouse, request, Configuration())
 

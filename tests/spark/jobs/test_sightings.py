@@ -18,10 +18,11 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.ingest.load import ingest
 from spark_jobs.ingest.recording import NOT_LISTED
-from spark_jobs.operate.late import late_steps, reaudit_late
+from spark_jobs.operate.backfill import audited, backfill
+from spark_jobs.operate.late import late_steps
 from spark_jobs.operate.maintain import maintain
 from spark_jobs.operate.verify import verify
-from spark_jobs.pipeline.run import RunRequest, RunResult, run
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import healthy_group, load, membership, route
@@ -121,7 +122,7 @@ LATE = [("t a 1", 13_200, 14_380), ("g", 13_200, 14_380)]
 
 def test_what_was_seen_hours_ago_is_missed(spark: SparkSession, loaded: Warehouse) -> None:
     assert sightings(spark, loaded) == EARLY + LATE
-    result = run(spark, loaded, RunRequest(Interval(at(2 * HOUR), at(4 * HOUR))), Configuration())
+    result = run(spark, loaded, RunSpec(Interval(at(2 * HOUR), at(4 * HOUR))), Configuration())
     # From 12:00 to 13:00 nobody was captured at all. After that group h still says nothing since 10:30; broker b held
     # 7 messages then and queue a:1 held 5, and g is back without them.
     assert hits(result.findings) == {
@@ -150,7 +151,7 @@ def test_a_group_that_was_deleted_is_not_missed(spark: SparkSession, warehouse: 
     said.append({"kind": "route", "at": to_micros(at(14_385)) // 1000, "topic": "t", **no_route})
     ingest_lines(spark, warehouse, tmp_path / "recording.jsonl", [*recorded(), *map(json.dumps, said)])
     assert sightings(spark, warehouse) == [*EARLY, ("h deleted", 1800, 1920), ("t", 14_385, 14_385), *LATE]
-    findings = run(spark, warehouse, RunRequest(Interval(at(0), at(4 * HOUR))), Configuration()).findings
+    findings = run(spark, warehouse, RunSpec(Interval(at(0), at(4 * HOUR))), Configuration()).findings
     assert {row["consumer_group"] for row in findings if row["rule"] == "UNOBSERVED"} == {"g"}
     status = warehouse.read(spark, GROUP_STATUS).where("consumer_group = 'h'").select("step_start", "deleted_at")
     assert [tuple(row) for row in status.collect()] == [(naive(0), naive(1800))]
@@ -162,15 +163,15 @@ def test_a_group_that_was_deleted_is_not_missed(spark: SparkSession, warehouse: 
 
 @pytest.mark.slow
 def test_one_group_alone_is_told_the_same(spark: SparkSession, loaded: Warehouse) -> None:
-    findings = run(spark, loaded, RunRequest(hour(3), "c", "g"), Configuration()).findings
+    findings = run(spark, loaded, RunSpec(hour(3), "c", "g"), Configuration()).findings
     assert {rule for rule, *_ in hits(findings)} == {"UNOBSERVED", "BROKER_NOT_READABLE"}
     assert {row["consumer_group"] for row in findings} == {"g"}
 
 
 @pytest.mark.slow
 def test_all_hours_in_one_run_publish_the_same(spark: SparkSession, loaded: Warehouse) -> None:
-    alone = [row for n in range(4) for row in run(spark, loaded, RunRequest(hour(n)), Configuration()).findings]
-    together = run(spark, loaded, RunRequest(Interval(at(0), at(4 * HOUR))), Configuration()).findings
+    alone = [row for n in range(4) for row in run(spark, loaded, RunSpec(hour(n)), Configuration()).findings]
+    together = run(spark, loaded, RunSpec(Interval(at(0), at(4 * HOUR))), Configuration()).findings
     assert together == alone
 
 
@@ -184,15 +185,15 @@ def test_steps_are_late_if_what_was_seen_before_them_came_late(
     early = [line for line in lines if json.loads(line)["at"] < to_micros(at(HOUR)) // 1000]
     following = [json.dumps(json.loads(line) | {"at": at_half_past_two}) for line in lines[-3:]]
     ingest_lines(spark, warehouse, tmp_path / "late.jsonl", [meta, *lines[len(early) :]])
-    everything, audited = Interval(at(0), at(5 * HOUR)), Interval(at(2 * HOUR), at(4 * HOUR))
-    assert run(spark, warehouse, RunRequest(audited), Configuration()).findings == []
+    everything, two_hours = Interval(at(0), at(5 * HOUR)), Interval(at(2 * HOUR), at(4 * HOUR))
+    assert run(spark, warehouse, RunSpec(two_hours), Configuration()).findings == []
     ingest_lines(spark, warehouse, tmp_path / "following.jsonl", [meta, *following])
     assert late_steps(spark, warehouse, Configuration(), everything) == []
     ingest_lines(spark, warehouse, tmp_path / "early.jsonl", [meta, *early])
-    reaudits = reaudit_late(spark, warehouse, Configuration(), everything)
-    assert [reaudit.step for reaudit in reaudits] == [hour(2), hour(3)]
-    results = [reaudit.outcome for reaudit in reaudits if isinstance(reaudit.outcome, RunResult)]
-    assert [{rule for rule, *_ in hits(result.findings)} for result in results] == [
+    late = late_steps(spark, warehouse, Configuration(), everything)
+    again = backfill(spark, warehouse, late, Configuration(), with_findings=True)
+    assert list(again) == [hour(2), hour(3)]
+    assert [{rule for rule, *_ in hits(record.findings)} for record in audited(again).values()] == [
         {"UNOBSERVED"},
         {"UNOBSERVED", "BROKER_NOT_READABLE"},
     ]
@@ -222,5 +223,5 @@ def test_maintain_brings_what_the_sources_tell(spark: SparkSession, warehouse: W
         ("d deleted", 40, 40),
         ("g", 0, 600),
     ]
-    findings = hits(run(spark, warehouse, RunRequest(hour(1)), Configuration()).findings)
+    findings = hits(run(spark, warehouse, RunSpec(hour(1)), Configuration()).findings)
     assert findings == {("UNOBSERVED", "g", "INFO", "g", HOUR)}

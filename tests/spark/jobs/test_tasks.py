@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from datetime import timedelta
+from typing import NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,10 +12,11 @@ from schemas import AUDIT_RUNS, FINDINGS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import IntervalError, PublishConflictError, QualityError, WarehouseError
+from spark_jobs.pipeline import tasks
 from spark_jobs.pipeline.publish.claims import claim_task
 from spark_jobs.pipeline.publish.content import content
-from spark_jobs.pipeline.run import RunRequest, run
-from spark_jobs.pipeline.tasks import TASKS, Outcome, ScheduledRun
+from spark_jobs.pipeline.run import RunRecord, RunSpec, run
+from spark_jobs.pipeline.tasks import staging_of
 from spark_jobs.store.staging import staged
 from spark_jobs.store.warehouse import Warehouse
 from tests.spark.quality import test_gate
@@ -25,6 +26,16 @@ from tests.support.times import HOUR, at
 CONFIGURATION = Configuration()
 #: 4 queues over the members a, a, b: both a own the first two, b the last, and nobody the third.
 RULES = ["DOUBLE_OWNED_QUEUE", "DUPLICATE_CLIENT_ID", "UNASSIGNED_QUEUE"]
+
+
+class Scheduled(NamedTuple):
+    """What each task of a scheduled run is given."""
+
+    spark: SparkSession
+    warehouse: Warehouse
+    spec: RunSpec = RunSpec(HOUR)
+    configuration: Configuration = CONFIGURATION
+    name: str = "scheduled__1"
 
 
 def history(spark: SparkSession, warehouse: Warehouse, *, broken_rows: int = 1, hours: int = 1) -> None:
@@ -43,35 +54,35 @@ def history(spark: SparkSession, warehouse: Warehouse, *, broken_rows: int = 1, 
 
 
 @pytest.fixture(scope="module")
-def scheduled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> ScheduledRun:
+def scheduled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Scheduled:
     warehouse = Warehouse.parse(str(tmp_path_factory.mktemp("tasks") / "warehouse"))
     history(spark, warehouse)
-    return ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
+    return Scheduled(spark, warehouse)
 
 
-def hashes(scheduled: ScheduledRun) -> dict[str, str]:
+def hashes(scheduled: Scheduled) -> dict[str, str]:
     return {t.name: content(scheduled.warehouse.read(scheduled.spark, t)).hash for t in OUTPUTS}
 
 
-def do(scheduled: ScheduledRun, *names: str) -> Outcome:
-    return [TASKS[name](scheduled) for name in names][-1]
+def do(scheduled: Scheduled, name: str) -> RunRecord:
+    return {"audit": tasks.audit_task, "publish": tasks.publish_task}[name](*scheduled)
 
 
-def test_a_task_out_of_turn_says_which_one_to_run(scheduled: ScheduledRun) -> None:
+def test_a_task_out_of_turn_says_which_one_to_run(scheduled: Scheduled) -> None:
     with pytest.raises(WarehouseError, match="task audit of run scheduled__1 has staged nothing for 2026"):
         do(scheduled, "publish")
     assert not scheduled.warehouse.exists(scheduled.spark, FINDINGS)
 
 
-def test_a_task_waits_until_nobody_does_one_of_the_run(scheduled: ScheduledRun) -> None:
-    with claim_task(scheduled.warehouse, scheduled.name, scheduled.staging):
+def test_a_task_waits_until_nobody_does_one_of_the_run(scheduled: Scheduled) -> None:
+    with claim_task(scheduled.warehouse, scheduled.name, staging_of(scheduled.name, scheduled.spec)):
         for name in ("audit", "publish"):
             with pytest.raises(PublishConflictError, match="still doing a task of run scheduled__1"):
                 do(scheduled, name)
 
 
 @pytest.mark.slow
-def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: ScheduledRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: Scheduled, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is done again, as a retry or a clear would; both are killed first, publishing before it is written down."""
     spark, warehouse = scheduled.spark, scheduled.warehouse
     do(scheduled, "audit")
@@ -83,23 +94,23 @@ def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: ScheduledRun, mo
         do(scheduled, "publish")
     do(scheduled, "audit")
     with pytest.raises(WarehouseError, match="audited with another configuration"):
-        do(dataclasses.replace(scheduled, configuration=Configuration(max_gap_seconds=61)), "publish")
+        do(scheduled._replace(configuration=Configuration(max_gap_seconds=61)), "publish")
     with monkeypatch.context() as patch:
-        patch.setattr("spark_jobs.pipeline.run.write", lambda *_: 1 / 0)
+        patch.setattr("spark_jobs.pipeline.run_context.RunContext.write", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             do(scheduled, "publish")
     assert not warehouse.exists(spark, AUDIT_RUNS)
     do(scheduled, "publish")
     assert sorted(row.rule for row in warehouse.read(spark, FINDINGS).collect()) == RULES
-    assert staged(spark, warehouse, scheduled.results) is None
+    assert staged(spark, warehouse, f"{staging_of(scheduled.name, scheduled.spec)}_results") is None
     (row,) = warehouse.read(spark, AUDIT_RUNS).collect()
     assert (row.outcome, row.content_hashes) == ("published", hashes(scheduled))
     assert "1 rows of membership_snapshots are in quarantine" in row.message
     by_tasks = hashes(scheduled)
-    run(spark, warehouse, RunRequest(HOUR), CONFIGURATION)
+    run(spark, warehouse, RunSpec(HOUR), CONFIGURATION)
     assert hashes(scheduled) == by_tasks
     version = warehouse.version(spark, FINDINGS)
-    assert do(scheduled, "publish").says == f"run {row.run_id} is already published"
+    assert do(scheduled, "publish").run["run_id"] == row.run_id
     assert warehouse.version(spark, FINDINGS) == version
 
 
@@ -107,13 +118,13 @@ def test_snapshots_that_come_between_the_tasks_are_audited_before_anything_is_pu
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
     history(spark, warehouse)
-    scheduled = ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
+    scheduled = Scheduled(spark, warehouse)
     do(scheduled, "audit")
     load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(1805, "a", "a", "b", "c")]})
-    says = do(scheduled, "publish").says
-    assert says.endswith("; it was audited again, as membership_snapshots changed since the task audit")
+    record = do(scheduled, "publish")
+    assert record.warnings[0] == "audited again, as membership_snapshots changed since the task audit"
     (published,) = warehouse.read(spark, AUDIT_RUNS).collect()
-    assert published.run_id == says.split()[1]
+    assert published.run_id == record.run["run_id"]
     assert published.source_versions[MEMBERSHIP_SNAPSHOTS.name] == warehouse.version(spark, MEMBERSHIP_SNAPSHOTS)
 
 
@@ -123,22 +134,23 @@ def test_what_the_tasks_publish_after_late_snapshots_is_what_a_run_publishes(
 ) -> None:
     """Snapshots of other steps are not waited for."""
     history(spark, warehouse)
-    scheduled = ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
-    began = do(scheduled, "audit").says.split()[1]
+    scheduled = Scheduled(spark, warehouse)
+    began = do(scheduled, "audit").run
     load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(7200, "a")]})
-    assert do(scheduled, "publish").says.startswith(f"run {began} published ")
-    later = dataclasses.replace(scheduled, name="scheduled__2")
+    published = do(scheduled, "publish").run
+    assert (published["run_id"], published["outcome"]) == (began["run_id"], "published")
+    later = scheduled._replace(name="scheduled__2")
     do(later, "audit")
     load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(1805, "a", "a", "b", "c")]})
     do(later, "publish")
     by_tasks = hashes(later)
-    run(spark, warehouse, RunRequest(HOUR), CONFIGURATION)
+    run(spark, warehouse, RunSpec(HOUR), CONFIGURATION)
     assert hashes(later) == by_tasks
 
 
 def test_a_closed_gate_leaves_a_rejected_run_and_no_later_task(spark: SparkSession, warehouse: Warehouse) -> None:
     history(spark, warehouse, broken_rows=3)
-    scheduled = ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
+    scheduled = Scheduled(spark, warehouse)
     with pytest.raises(QualityError, match="few_rows_are_quarantined"):
         do(scheduled, "audit")
     assert [row.outcome for row in warehouse.read(spark, AUDIT_RUNS).collect()] == ["rejected"]
@@ -150,7 +162,7 @@ def test_results_that_break_a_law_are_not_published(
     spark: SparkSession, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(spark, warehouse, test_gate.history())
-    scheduled = ScheduledRun(spark, warehouse, RunRequest(HOUR), CONFIGURATION, "scheduled__1")
+    scheduled = Scheduled(spark, warehouse)
     test_gate.break_rows(monkeypatch)
     do(scheduled, "audit")
     for _ in ("once", "again"):
@@ -160,7 +172,7 @@ def test_results_that_break_a_law_are_not_published(
     assert not warehouse.exists(spark, FINDINGS)
 
 
-def test_a_step_off_the_grid_is_refused_before_anything_is_read(scheduled: ScheduledRun) -> None:
+def test_a_step_off_the_grid_is_refused_before_anything_is_read(scheduled: Scheduled) -> None:
     off = Interval(at(1), at(1) + timedelta(hours=1))
     with pytest.raises(IntervalError, match="step"):
-        do(dataclasses.replace(scheduled, request=RunRequest(off)), "audit")
+        do(scheduled._replace(spec=RunSpec(off)), "audit")

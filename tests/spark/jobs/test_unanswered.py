@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from schemas import CAPTURE_CALLS, GROUP_STATUS, QUALITY_RESULTS
 from spark_jobs.config import Configuration
 from spark_jobs.operate.verify import verify
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.warehouse import Warehouse
 from tests.spark.jobs.test_sightings import connections_body, hits, hour, ingest_lines, line, route_body, stats_body
 
@@ -36,12 +36,12 @@ def recorded() -> list[str]:
 
 def test_a_group_that_was_never_recorded_is_an_error(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     ingest_lines(spark, warehouse, tmp_path / "recording.jsonl", recorded())
-    result = run(spark, warehouse, RunRequest(hour(0)), Configuration())
+    result = run(spark, warehouse, RunSpec(hour(0)), Configuration())
     assert hits(result.findings) == {
         ("UNOBSERVED", "g", "INFO", "g", 1840.0),
         ("UNOBSERVED", "h", "ERROR", "h", 1200.0),
     }
-    assert result.reported_severities().count("ERROR") == 1
+    assert result.severities["ERROR"] == 1
     (of_h,) = (row for row in result.findings if row["consumer_group"] == "h")
     assert of_h["cause"] == "NOT_ANSWERED"
     assert of_h["advice"].endswith(
@@ -57,6 +57,6 @@ def test_a_group_that_was_never_recorded_is_an_error(spark: SparkSession, wareho
 def test_nothing_but_calls_is_something_to_report(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     lines = [text for text in recorded() if '"kind": "call"' in text or '"meta"' in text]
     ingest_lines(spark, warehouse, tmp_path / "recording.jsonl", lines)
-    one_group = RunRequest(hour(0), consumer_group="h")
+    one_group = RunSpec(hour(0), consumer_group="h")
     result = run(spark, warehouse, one_group, Configuration())
     assert hits(result.findings) == {("UNOBSERVED", "h", "ERROR", "h", 1200.0)}

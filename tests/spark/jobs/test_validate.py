@@ -28,7 +28,7 @@ from spark_jobs.errors import ConfigurationError, ExitCode, IntervalError, Publi
 from spark_jobs.operate import validate as operated
 from spark_jobs.operate.validate import Validation, validate
 from spark_jobs.pipeline.publish.claims import claim
-from spark_jobs.pipeline.run import RunRequest
+from spark_jobs.pipeline.run import RunSpec
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import load, membership
 from tests.support.times import HOUR, at
@@ -86,7 +86,7 @@ def test_a_broken_source_row_is_a_warning_and_lost_rows_are_critical(spark: Spar
     assert warning.examples == [
         '{"cluster":"c","consumer_group":"g","broker_name":"b","captured_at":"2026-03-01T10:59:50.000Z"}'
     ]
-    assert quality_exit_code(warnings) is ExitCode.WARNINGS
+    assert quality_exit_code([result.severity for result in warnings]) is ExitCode.WARNINGS
     assert {(result.table_name, result.expectation) for result in broken if result.severity == "critical"} == {
         ("allocations", "content_is_as_published"),
         ("rebalance_intervals", "every_readable_queue_is_allocated_once"),
@@ -94,7 +94,7 @@ def test_a_broken_source_row_is_a_warning_and_lost_rows_are_critical(spark: Spar
         ("queue_progress", "queue_is_allocated"),
         ("findings", "queues_are_allocated"),
     }
-    assert quality_exit_code(broken) is ExitCode.FINDINGS
+    assert quality_exit_code([result.severity for result in broken]) is ExitCode.FINDINGS
 
 
 def test_a_run_of_one_topic_leaves_groups_in_part(spark: SparkSession, copied: Warehouse) -> None:
@@ -119,7 +119,7 @@ def test_bad_use_is_told_in_words(spark: SparkSession, twins_hour: Warehouse, tm
     with pytest.raises(ConfigurationError, match="was audited in steps of 3600 s, and step_seconds is 300"):
         validate(spark, twins_hour, Configuration(step_seconds=300))
     with (
-        claim(twins_hour, RunRequest(HOUR), "other"),
+        claim(twins_hour, RunSpec(HOUR), "other"),
         pytest.raises(PublishConflictError, match="run other is auditing"),
     ):
         validate(spark, twins_hour, CONFIGURATION)
@@ -131,7 +131,7 @@ def test_it_keeps_no_run_from_the_steps_and_notices_one_that_publishes(
     looks_at = operated._rows
 
     def meanwhile(*arguments: Any) -> DataFrame:
-        with claim(copied, RunRequest(HOUR), "meanwhile"):
+        with claim(copied, RunSpec(HOUR), "meanwhile"):
             return looks_at(*arguments)
 
     with monkeypatch.context() as patch:

@@ -15,7 +15,7 @@ from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.operate.verify import verify
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import load, membership
@@ -26,7 +26,7 @@ def test_what_a_run_published_comes_out_again(
     spark: SparkSession, copied: Warehouse, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(spark, copied, {MEMBERSHIP_SNAPSHOTS: [membership(8, "x", group="")]})
-    run_id = run(spark, copied, RunRequest(HOUR), Configuration()).run["run_id"]
+    run_id = run(spark, copied, RunSpec(HOUR), Configuration()).run["run_id"]
     shutil.rmtree(Path(copied.location, QUARANTINE.name))
     load(spark, copied, {MEMBERSHIP_SNAPSHOTS: [membership(7, "late")]})
     files = sorted(Path(copied.location).rglob("*"))

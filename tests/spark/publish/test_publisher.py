@@ -13,7 +13,7 @@ from schemas import OUTPUTS, REBALANCE_INTERVALS, Table
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.pipeline.publish.content import NOTHING, content, contents_of
 from spark_jobs.pipeline.publish.publisher import publish
-from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.times import HOUR
@@ -54,7 +54,7 @@ def test_what_was_written_is_counted_on_the_way(
     warehouse: Warehouse = request.getfixturevalue(where)
     for run_id, topics in (("first", ["a", "b"]), ("again", ["c"]), ("empty", [])):
         outputs = intervals(spark, HOUR.start, topics) if topics else {}
-        found = publish(spark, warehouse, RunRequest(HOUR), outputs, run_id, one_step=True)
+        found = publish(spark, warehouse, RunSpec(HOUR), outputs, run_id, one_step=True)
         rows = warehouse.read(spark, REBALANCE_INTERVALS).select(*REBALANCE_INTERVALS.columns)
         assert found[REBALANCE_INTERVALS.name].content == content(rows)
         assert content(rows).rows == len(topics)
@@ -72,9 +72,9 @@ def topics(spark: SparkSession, warehouse: Warehouse) -> dict[datetime, list[str
 
 
 def test_a_new_step_is_appended_and_one_that_is_there_is_replaced(spark: SparkSession, warehouse: Warehouse) -> None:
-    publish(spark, warehouse, RunRequest(HOUR), intervals(spark, HOUR.start, ["a", "b"]), "first")
-    publish(spark, warehouse, RunRequest(NEXT), intervals(spark, NEXT.start, ["c"]), "second")
-    again = publish(spark, warehouse, RunRequest(HOUR), intervals(spark, HOUR.start, ["d"]), "third")
+    publish(spark, warehouse, RunSpec(HOUR), intervals(spark, HOUR.start, ["a", "b"]), "first")
+    publish(spark, warehouse, RunSpec(NEXT), intervals(spark, NEXT.start, ["c"]), "second")
+    again = publish(spark, warehouse, RunSpec(HOUR), intervals(spark, HOUR.start, ["d"]), "third")
     ten, eleven = (step.replace(tzinfo=None) for step in (HOUR.start, NEXT.start))
     assert topics(spark, warehouse) == {ten: ["d"], eleven: ["c"]}
     assert written(spark, warehouse) == [("Append", "first"), ("Append", "second"), ("Overwrite", "third")]
@@ -83,10 +83,10 @@ def test_a_new_step_is_appended_and_one_that_is_there_is_replaced(spark: SparkSe
 
 
 def test_what_has_no_rows_is_not_written_but_removes_what_is_there(spark: SparkSession, warehouse: Warehouse) -> None:
-    nothing = publish(spark, warehouse, RunRequest(HOUR), {}, "first")
+    nothing = publish(spark, warehouse, RunSpec(HOUR), {}, "first")
     assert {(one.content, one.version) for one in nothing.values()} == {(NOTHING, 0)}
-    publish(spark, warehouse, RunRequest(HOUR), intervals(spark, HOUR.start, ["a"]), "second")
-    publish(spark, warehouse, RunRequest(HOUR), {}, "third")
+    publish(spark, warehouse, RunSpec(HOUR), intervals(spark, HOUR.start, ["a"]), "second")
+    publish(spark, warehouse, RunSpec(HOUR), {}, "third")
     assert topics(spark, warehouse) == {}
     assert written(spark, warehouse)[-1] == ("Overwrite", "third")
     assert [warehouse.version(spark, table) for table in OUTPUTS if table is not REBALANCE_INTERVALS] == [0] * 5

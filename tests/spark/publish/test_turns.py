@@ -14,8 +14,8 @@ from spark_jobs.errors import WarehouseError
 from spark_jobs.pipeline.publish import turns
 from spark_jobs.pipeline.publish.claims import claim, claims_of
 from spark_jobs.pipeline.publish.publisher import publish
-from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.publish.turns import Turn, publishing, undo_unfinished
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.read.through_spark import SparkTables
 from spark_jobs.store.warehouse import Warehouse
 from tests.spark.publish.test_publisher import NEXT, intervals, topics
@@ -27,7 +27,7 @@ class KilledError(Exception):
     """Stands for the end of a process."""
 
 
-def publish_and_die(spark: SparkSession, warehouse: Warehouse, request: RunRequest, topic: str, run_id: str) -> None:
+def publish_and_die(spark: SparkSession, warehouse: Warehouse, request: RunSpec, topic: str, run_id: str) -> None:
     """Its tables are published, and `audit_runs` does not say so."""
     rows = intervals(spark, request.interval.start, [topic])
     with (
@@ -40,7 +40,7 @@ def publish_and_die(spark: SparkSession, warehouse: Warehouse, request: RunReque
 
 
 def test_what_a_run_published_and_did_not_finish_is_put_back(spark: SparkSession, warehouse: Warehouse) -> None:
-    of_hour, of_next = RunRequest(HOUR), RunRequest(NEXT)
+    of_hour, of_next = RunSpec(HOUR), RunSpec(NEXT)
     with claim(warehouse, of_hour, "first") as held, publishing(spark, warehouse, of_hour, "first", held):
         publish(spark, warehouse, of_hour, intervals(spark, HOUR.start, ["a", "b"]), "first")
     publish_and_die(spark, warehouse, of_hour, "half", "second")
@@ -61,7 +61,7 @@ def test_a_run_publishes_after_it_has_put_back_what_others_left(
 ) -> None:
     """Both are commits to one table in one turn, and Delta skips a commit that it takes for one that it has."""
     monkeypatch.setattr(turns, "are_leases", lambda _: True)
-    request = RunRequest(HOUR)
+    request = RunSpec(HOUR)
     for run_id in ("first", "second"):
         publish_and_die(spark, warehouse, request, "half", run_id)
     with claim(warehouse, request, "third") as held, publishing(spark, warehouse, request, "third", held) as turn:
@@ -74,7 +74,7 @@ def test_one_that_died_before_its_first_table_changes_nothing(spark: SparkSessio
     folder = warehouse.local_path / "_claims"
     folder.mkdir(parents=True)
     (folder / "first.note").write_text("", encoding="utf-8")
-    (folder / "second.note").write_text(RunRequest(HOUR).as_json(), encoding="utf-8")
+    (folder / "second.note").write_text(RunSpec(HOUR).as_json(), encoding="utf-8")
     undo_unfinished(spark, warehouse)
     assert [path.name for path in folder.iterdir()] == ["all.lock"]
 
@@ -85,15 +85,15 @@ def test_the_second_waits_for_the_first(spark: SparkSession, warehouse: Warehous
     def second() -> None:
         begun.set()
         with (
-            claim(warehouse, RunRequest(NEXT), "second") as held,
-            publishing(spark, warehouse, RunRequest(NEXT), "second", held),
+            claim(warehouse, RunSpec(NEXT), "second") as held,
+            publishing(spark, warehouse, RunSpec(NEXT), "second", held),
         ):
             order.append("second")
 
     other = threading.Thread(target=second)
     with (
-        claim(warehouse, RunRequest(HOUR), "first") as held,
-        publishing(spark, warehouse, RunRequest(HOUR), "first", held),
+        claim(warehouse, RunSpec(HOUR), "first") as held,
+        publishing(spark, warehouse, RunSpec(HOUR), "first", held),
     ):
         other.start()
         assert begun.wait(10)
@@ -106,7 +106,7 @@ def test_the_second_waits_for_the_first(spark: SparkSession, warehouse: Warehous
 def test_a_run_that_has_lost_its_claim_commits_nothing(spark: SparkSession, warehouse: Warehouse) -> None:
     """As one does that was suspended, and that others took for dead: neither its tables, nor what it undoes."""
     assert warehouse.local_path is not None
-    folder, of_hour = warehouse.local_path / "_claims", RunRequest(HOUR)
+    folder, of_hour = warehouse.local_path / "_claims", RunSpec(HOUR)
     publish_and_die(spark, warehouse, of_hour, "half", "first")
     rows = intervals(spark, HOUR.start, ["a"])
 
@@ -133,7 +133,7 @@ def test_a_run_that_is_suspended_before_a_commit_commits_nothing(
 ) -> None:
     """It has passed its last check when others take it for dead and undo what it did; then it goes on."""
     monkeypatch.setattr(turns, "are_leases", lambda _: True)
-    request, folder, save = RunRequest(HOUR), Path(warehouse.location, "_claims"), Warehouse.save
+    request, folder, save = RunSpec(HOUR), Path(warehouse.location, "_claims"), Warehouse.save
 
     def run_to_its_end(run_id: str, topic: str) -> None:
         with claim(warehouse, request, run_id) as held, publishing(spark, warehouse, request, run_id, held) as turn:
@@ -168,7 +168,7 @@ def test_a_run_that_is_suspended_before_a_commit_commits_nothing(
 def test_a_warehouse_that_has_vanished_is_not_begun_anew(
     spark: SparkSession, warehouse: Warehouse, tmp_path: Path
 ) -> None:
-    root, request = Path(warehouse.location), RunRequest(HOUR)
+    root, request = Path(warehouse.location), RunSpec(HOUR)
     with claim(warehouse, request, "first") as held:
         root.rename(tmp_path / "elsewhere")
         with (

@@ -29,7 +29,7 @@ from spark_jobs.pipeline.gather import judged as judged_module
 from spark_jobs.pipeline.gather.rows import tables
 from spark_jobs.pipeline.publish.content import content
 from spark_jobs.pipeline.quality.facts import BROKEN, by_name, facts_of_outputs
-from spark_jobs.pipeline.run import RunRequest, run
+from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.kernel import judged
 from tests.support.snapshots import load, membership, offsets, route
@@ -110,11 +110,11 @@ def test_a_rejected_run_publishes_nothing_and_says_why(
     spark: SparkSession, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(spark, warehouse, history())
-    published = run(spark, warehouse, RunRequest(HOUR), Configuration())
+    published = run(spark, warehouse, RunSpec(HOUR), Configuration())
     before = {table.name: warehouse.version(spark, table) for table in OUTPUTS}
     break_rows(monkeypatch)
     with pytest.raises(QualityError) as error:
-        run(spark, warehouse, RunRequest(HOUR), Configuration())
+        run(spark, warehouse, RunSpec(HOUR), Configuration())
     assert error.value.exit_code == ExitCode.FINDINGS
     assert caught(error.value) == {"rebalance_intervals: members_are_in_order"}
     assert '"consumer_group":"twins"' in str(error.value)

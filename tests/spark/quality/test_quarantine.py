@@ -8,34 +8,39 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, QUARANTINE, ROUTE_SNAPSHOTS
+from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, QUARANTINE, ROUTE_SNAPSHOTS, SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.config.model import Quality
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import QualityError
-from spark_jobs.pipeline.audit_run import AuditRun
-from spark_jobs.pipeline.check import usual_of
-from spark_jobs.pipeline.publish.request import RunRequest
-from spark_jobs.pipeline.quality.checks import raise_if_critical
-from spark_jobs.pipeline.run import JudgedRun, judge
+from spark_jobs.pipeline.check import check, set_rejected_aside
+from spark_jobs.pipeline.quality.checks import CheckResults, raise_if_critical
+from spark_jobs.pipeline.run import audit, in_memory, quality_warnings
+from spark_jobs.pipeline.run_context import RunContext
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import load, membership, offsets, route
 from tests.support.times import at
 
-REQUEST = RunRequest(Interval(at(0), at(3600)))
+REQUEST = RunSpec(Interval(at(0), at(3600)))
 GOOD, OTHER = (100, 90, 1), (100, 91, 1)
 
 
-def checked(spark: SparkSession, warehouse: Warehouse, percent: float, run_id: str = "run") -> tuple[JudgedRun, str]:
-    """What a run gives that lets this percentage of a step go; why its gate is closed."""
+def checked(
+    spark: SparkSession, warehouse: Warehouse, percent: float, run_id: str = "run"
+) -> tuple[CheckResults, list[str], str]:
+    """What a run sees that lets this percentage of a step go, and its warnings; why its gate is closed."""
     configuration = Configuration(quality=Quality(max_quarantined_percent=percent))
-    run = replace(AuditRun.begin(spark, warehouse, REQUEST, configuration), run_id=run_id)
-    judged = judge(run, usual_of(run))
+    context = replace(RunContext.begin(spark, warehouse, REQUEST, configuration), run_id=run_id)
+    judged, counted = audit(context, in_memory)
+    set_rejected_aside(context, judged, counted.facts)
+    of_sources = check(context, SOURCES, counted.facts)
+    warnings = quality_warnings(counted, of_sources)
     try:
-        raise_if_critical(judged.checked.results)
+        raise_if_critical(of_sources.results)
     except QualityError as error:
-        return judged, str(error)
-    return judged, ""
+        return of_sources, warnings, str(error)
+    return of_sources, warnings, ""
 
 
 def quarantine(spark: SparkSession, warehouse: Warehouse) -> list[dict[str, Any]]:
@@ -67,7 +72,7 @@ def test_rows_are_set_aside_with_every_reason_and_only_once(spark: SparkSession,
         *[broken(120 + microseconds / 1_000_000, queue_id=65536) for microseconds in (1, 2)],
     ]
     load(spark, warehouse, {OFFSET_SNAPSHOTS: rows})
-    first, _ = checked(spark, warehouse, 100)
+    _, first, _ = checked(spark, warehouse, 100)
     found = quarantine(spark, warehouse)
     assert {(_second(row), tuple(sorted(row["reasons"]))) for row in found} == {
         (
@@ -89,10 +94,10 @@ def test_rows_are_set_aside_with_every_reason_and_only_once(spark: SparkSession,
     # The row as JSON is the name and what a good row is.
     assert cut["detail"].startswith("cut: the row has so many characters: 100")
     assert (_second(cut), len(cut["content"])) == (100, 65536)
-    again, _ = checked(spark, warehouse, 100, "again")
+    _, again, _ = checked(spark, warehouse, 100, "again")
     assert quarantine(spark, warehouse) == found
-    for judged in (first, again):
-        assert "9 rows of offset_snapshots are in quarantine" in judged.quality_warnings
+    for warnings in (first, again):
+        assert "9 rows of offset_snapshots are in quarantine" in warnings
 
 
 def _second(row: dict[str, Any]) -> int:
@@ -105,9 +110,9 @@ def test_more_than_a_step_may_lose_closes_the_gate(spark: SparkSession, warehous
     times = [72 * number for number in range(50)]
     rows = [offsets(second, GOOD) for second in times[1:]] + [broken(0, consumer_offset=-5)]
     load(spark, warehouse, {OFFSET_SNAPSHOTS: rows})
-    _, why_not = checked(spark, warehouse, 2.0)
+    _, _, why_not = checked(spark, warehouse, 2.0)
     assert why_not == ""
-    closed, why = checked(spark, warehouse, 1.9)
+    closed, _, why = checked(spark, warehouse, 1.9)
     key = '{"cluster":"c","consumer_group":"g","topic":"t","captured_at":"2026-03-01T10:00:00.000Z"}'
     assert why == (
         "the data-quality gate is closed, nothing was published:\n"
@@ -115,7 +120,7 @@ def test_more_than_a_step_may_lose_closes_the_gate(spark: SparkSession, warehous
         f"  offset_snapshots: offsets_are_possible failed in the step 2026-03-01T10:00Z: 1 rows, for example {key}"
     )
     # What each of the rows breaks is there with its key, and it is in quarantine all the same.
-    (one,) = (one for one in closed.checked.results if one.expectation == "offsets_are_possible")
+    (one,) = (one for one in closed.results if one.expectation == "offsets_are_possible")
     assert (one.success, one.severity, one.unexpected_count, one.unexpected_percent) == (False, "warning", 1, 2.0)
     assert [json.loads(key)["captured_at"] for key in one.examples] == ["2026-03-01T10:00:00.000Z"]
     assert len(quarantine(spark, warehouse)) == 1
@@ -125,7 +130,7 @@ def test_brokers_that_are_not_the_hosts_are_a_warning_and_every_row_is_used(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
     load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1", broker="b2")], ROUTE_SNAPSHOTS: [route(0, 4)]})
-    judged, why = checked(spark, warehouse, 0)
+    _, warnings, why = checked(spark, warehouse, 0)
     assert why == ""
     assert not warehouse.exists(spark, QUARANTINE)
-    assert any("brokers_are_the_hosts failed" in one for one in judged.quality_warnings)
+    assert any("brokers_are_the_hosts failed" in one for one in warnings)

@@ -17,7 +17,7 @@ from spark_jobs.config import Configuration
 from spark_jobs.config.file import load
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.ingest.load import ingest
-from spark_jobs.pipeline.run import RunRequest, RunResult, run
+from spark_jobs.pipeline.run import RunRecord, RunSpec, run
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.counted import Counts, counted
 
@@ -35,7 +35,7 @@ class Audited:
     warehouse: Warehouse
     configuration: Configuration
     interval: Interval
-    result: RunResult
+    result: RunRecord
     cost: Counts
 
     def rows(self, spark: SparkSession, table: Table) -> list[dict[str, Any]]:
@@ -57,7 +57,7 @@ def audited(spark: SparkSession, recorded: Warehouse, tmp_path_factory: pytest.T
     configuration = load(CONFIGURATION)
     interval = hours_of(spark, recorded, configuration)
     with counted(spark, tmp_path_factory.mktemp("events")) as cost:
-        result = run(spark, recorded, RunRequest(interval), configuration)
+        result = run(spark, recorded, RunSpec(interval), configuration)
     return Audited(recorded, configuration, interval, result, cost())
 
 

@@ -9,7 +9,7 @@ from typing import cast
 from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS
-from spark_jobs.pipeline.audit_run import finished
+from spark_jobs.pipeline.run_context import finished
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.published import publish_hours
 from tests.support.stored import write

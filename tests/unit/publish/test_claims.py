@@ -15,7 +15,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError, WarehouseError
 from spark_jobs.pipeline.publish import claims, leases
 from spark_jobs.pipeline.publish.claims import claim, claim_notices, claim_task, claim_turn, claims_of, drop_dead_claims
-from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.location import Location
 from spark_jobs.store.warehouse import Warehouse
 
@@ -37,16 +37,16 @@ def place(request: pytest.FixtureRequest, warehouse: Warehouse, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("first", "second", "refused"),
     [
-        (RunRequest(TEN), RunRequest(ELEVEN), False),
-        (RunRequest(TEN), RunRequest(BOTH), True),
-        (RunRequest(TEN, "c"), RunRequest(TEN, "d"), False),
-        (RunRequest(TEN, "c", "g"), RunRequest(TEN, "c"), True),
-        (RunRequest(TEN, "c", "g"), RunRequest(TEN, "c", "h"), False),
-        (RunRequest(TEN, "c", "g", "t"), RunRequest(TEN, "c", "g", "u"), True),
+        (RunSpec(TEN), RunSpec(ELEVEN), False),
+        (RunSpec(TEN), RunSpec(BOTH), True),
+        (RunSpec(TEN, "c"), RunSpec(TEN, "d"), False),
+        (RunSpec(TEN, "c", "g"), RunSpec(TEN, "c"), True),
+        (RunSpec(TEN, "c", "g"), RunSpec(TEN, "c", "h"), False),
+        (RunSpec(TEN, "c", "g", "t"), RunSpec(TEN, "c", "g", "u"), True),
     ],
 )
 def test_overlapping_requests_exclude_each_other(
-    place: Location, first: RunRequest, second: RunRequest, refused: bool
+    place: Location, first: RunSpec, second: RunSpec, refused: bool
 ) -> None:
     refuses = pytest.raises(PublishConflictError, match="run first is auditing") if refused else nullcontext()
     with claim(place, first, "first"), refuses, claim(place, second, "second"):
@@ -61,7 +61,7 @@ def test_who_looks_at_the_claims_sees_none_half_gone(warehouse: Warehouse) -> No
     held, ends = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with claim(warehouse, RunRequest(TEN), "first"):
+        with claim(warehouse, RunSpec(TEN), "first"):
             held.set()
             ends.wait(timeout=10)
 
@@ -112,10 +112,10 @@ def test_a_run_killed_while_it_claimed_leaves_nothing(warehouse: Warehouse) -> N
 
 
 def test_who_is_refused_takes_nothing_from_the_holder_of_the_same_name(warehouse: Warehouse) -> None:
-    with claim(warehouse, RunRequest(TEN), "same"):
-        with pytest.raises(PublishConflictError), claim(warehouse, RunRequest(TEN), "same"):
+    with claim(warehouse, RunSpec(TEN), "same"):
+        with pytest.raises(PublishConflictError), claim(warehouse, RunSpec(TEN), "same"):
             pass
-        with pytest.raises(PublishConflictError), claim(warehouse, RunRequest(TEN), "other"):
+        with pytest.raises(PublishConflictError), claim(warehouse, RunSpec(TEN), "other"):
             pass
 
 
@@ -123,10 +123,10 @@ def test_a_claim_that_cannot_be_written_is_none(warehouse: Warehouse) -> None:
     assert warehouse.local_path is not None
     content = warehouse.local_path / "_claims" / "run-first.json"
     content.mkdir(parents=True)
-    with pytest.raises(IsADirectoryError), claim(warehouse, RunRequest(TEN), "first"):
+    with pytest.raises(IsADirectoryError), claim(warehouse, RunSpec(TEN), "first"):
         pass
     content.rmdir()
-    with claim(warehouse, RunRequest(TEN), "second"):
+    with claim(warehouse, RunSpec(TEN), "second"):
         pass
 
 
@@ -148,7 +148,7 @@ def test_one_process_at_a_time_sends_notices(place: Location, monkeypatch: pytes
     monkeypatch.setattr(claims, "_NOTICES_TIMEOUT", 0.2)
     with (
         claim_notices(place),
-        claim(place, RunRequest(TEN), "beside"),
+        claim(place, RunSpec(TEN), "beside"),
         pytest.raises(PublishConflictError, match="has been sending notifications"),
         claim_notices(place),
     ):
@@ -161,7 +161,7 @@ def test_turns_wait_and_notes_stay(place: Location) -> None:
     """A note is no claim."""
     kept = claims_of(place)
     assert kept is not None
-    with claim_turn(place), claim_notices(place), claim(place, RunRequest(TEN), "first") as held:
+    with claim_turn(place), claim_notices(place), claim(place, RunSpec(TEN), "first") as held:
         kept.write_note("first", "text")
         held.check()
     with pytest.raises(WarehouseError, match="is not there any more"):

@@ -15,7 +15,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError, WarehouseError
 from spark_jobs.pipeline.publish import claims, leases
 from spark_jobs.pipeline.publish.claims import check_free, claim, claims_of, drop_dead_claims
-from spark_jobs.pipeline.publish.request import RunRequest
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.location import Location
 from spark_jobs.store.s3 import commits, objects
 
@@ -43,7 +43,7 @@ def test_of_many_at_once_one_holds_the_steps(store: MemoryStore, monkeypatch: py
 
     def hold(name: str) -> None:
         nonlocal inside, most, done
-        with claim(BUCKET, RunRequest(TEN), name):
+        with claim(BUCKET, RunSpec(TEN), name):
             inside += 1
             most = max(most, inside)
             time.sleep(0.01)
@@ -61,12 +61,12 @@ def test_of_many_at_once_one_holds_the_steps(store: MemoryStore, monkeypatch: py
 def test_what_is_renewed_stays_and_what_is_not_ends(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "LEASE", timedelta(seconds=0.5))
     monkeypatch.setattr(leases, "_RENEWED_EVERY", 0.05)
-    obstore.put(store, "run-killed", RunRequest(ELEVEN).as_json().encode())
-    with claim(BUCKET, RunRequest(TEN), "alive") as held:
+    obstore.put(store, "run-killed", RunSpec(ELEVEN).as_json().encode())
+    with claim(BUCKET, RunSpec(TEN), "alive") as held:
         time.sleep(0.8)
-        with pytest.raises(PublishConflictError), claim(BUCKET, RunRequest(TEN), "other"):
+        with pytest.raises(PublishConflictError), claim(BUCKET, RunSpec(TEN), "other"):
             pass
-        with claim(BUCKET, RunRequest(ELEVEN), "after the killed"):
+        with claim(BUCKET, RunSpec(ELEVEN), "after the killed"):
             pass
         drop_dead_claims(BUCKET)
         assert names(store) == [held.name, f"tokens/{held.name}"]
@@ -76,10 +76,10 @@ def test_what_is_renewed_stays_and_what_is_not_ends(store: MemoryStore, monkeypa
 def test_a_claim_that_another_took_for_dead_is_lost(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if it is renewed then, and whatever the other wanted."""
     monkeypatch.setattr(leases, "LEASE", timedelta(seconds=0.2))
-    with claim(BUCKET, RunRequest(TEN), "suspended") as held:
+    with claim(BUCKET, RunSpec(TEN), "suspended") as held:
         held.check()
         time.sleep(0.3)
-        with claim(BUCKET, RunRequest(ELEVEN), "other"):
+        with claim(BUCKET, RunSpec(ELEVEN), "other"):
             pass
         for _ in range(2):
             with pytest.raises(WarehouseError, match="another process took over"):
@@ -93,7 +93,7 @@ def test_a_claim_that_is_renewed_while_it_is_taken_for_dead_is_alive(
     """It had been suspended, and renewed its claim just before its token was removed: its next commit may be done."""
     monkeypatch.setattr(leases, "LEASE", timedelta(seconds=0.2))
     delete = obstore.delete
-    with claim(BUCKET, RunRequest(TEN), "suspended") as held:
+    with claim(BUCKET, RunSpec(TEN), "suspended") as held:
 
         def renewed_first(store: MemoryStore, name: str) -> None:
             if name == f"tokens/{held.name}":
@@ -104,7 +104,7 @@ def test_a_claim_that_is_renewed_while_it_is_taken_for_dead_is_alive(
         with monkeypatch.context() as patch:
             patch.setattr(obstore, "delete", renewed_first)
             patch.setattr(claims, "_AT_ONCE", 0.0)
-            with pytest.raises(PublishConflictError, match="suspended"), claim(BUCKET, RunRequest(TEN), "other"):
+            with pytest.raises(PublishConflictError, match="suspended"), claim(BUCKET, RunSpec(TEN), "other"):
                 pass
         with pytest.raises(WarehouseError):
             held.check()
@@ -112,12 +112,12 @@ def test_a_claim_that_is_renewed_while_it_is_taken_for_dead_is_alive(
 
 def test_a_look_at_the_claims_leaves_them_alone(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "LEASE", timedelta(seconds=0.2))
-    with claim(BUCKET, RunRequest(TEN), "first") as held:
+    with claim(BUCKET, RunSpec(TEN), "first") as held:
         with pytest.raises(PublishConflictError, match="run first is auditing"):
-            check_free(BUCKET, RunRequest(TEN))
-        check_free(BUCKET, RunRequest(ELEVEN))
+            check_free(BUCKET, RunSpec(TEN))
+        check_free(BUCKET, RunSpec(ELEVEN))
         time.sleep(0.3)
-        check_free(BUCKET, RunRequest(TEN))
+        check_free(BUCKET, RunSpec(TEN))
         held.check()
         assert names(store) == [held.name, f"tokens/{held.name}"]
 
@@ -138,7 +138,7 @@ def test_a_store_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(obstore, "put", fails)
     with (
         pytest.raises(WarehouseError, match="s3a://bucket/audit cannot be written: no credentials"),
-        claim(BUCKET, RunRequest(TEN), "taken"),
+        claim(BUCKET, RunSpec(TEN), "taken"),
     ):
         pass
     with pytest.raises(WarehouseError, match="s3a://bucket/audit cannot be written: no credentials"):

@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from great_expectations.expectations.metadata_types import FailureSeverity
 
 from expectations import BY_TABLE
-from expectations.suite import Severity
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.pipeline.quality.checks import QUARANTINED_PERCENT, Check, Result, StepsWithin
+from spark_jobs.pipeline.quality.checks import Result
 from spark_jobs.pipeline.quality.facts import Facts, by_name, counts_of
+from spark_jobs.pipeline.quality.step_expectations import ExpectFewRowsToBeQuarantined
+from spark_jobs.pipeline.quality.suites import suite
 from spark_jobs.pipeline.quality.validation import validate, write_pages
 from tests.support.snapshots import membership
 from tests.support.times import at
@@ -51,19 +53,18 @@ def counted(snapshots: Sequence[Mapping[str, Any]]) -> Facts:
     return {SUITE.table: [by_name(SUITE, fact) for fact in counts_of(whole, SUITE).facts()]}
 
 
-def few_quarantined(percent: float) -> StepsWithin:
+def few_quarantined(percent: float) -> ExpectFewRowsToBeQuarantined:
     """At most so many percent of the step's rows break a rule."""
-    return StepsWithin(
+    return ExpectFewRowsToBeQuarantined(
         name="few_rows_are_quarantined",
         says="No more than 1 % of a step's rows break a rule.",
-        severity=Severity.CRITICAL,
-        fact=QUARANTINED_PERCENT,
+        severity=FailureSeverity.CRITICAL,
         bounds={at(0).isoformat(): [None, percent]},
     )
 
 
 def validated(site: Path, run_id: str, facts: Facts, percent: float = 1) -> Sequence[Result]:
     """What a run sees in the rows; with its pages."""
-    checked = validate([Check(SUITE, (few_quarantined(percent),))], facts)
+    checked = validate([suite(SUITE, [few_quarantined(percent)])], facts)
     write_pages(checked, run_id, site)
     return checked.results

@@ -13,8 +13,10 @@ from schemas import ALLOCATIONS, MEMBERSHIP_SNAPSHOTS, QUALITY_RESULTS
 from spark_jobs.config import Configuration
 from spark_jobs.config.model import Quality
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.pipeline.quality.checks import Check, Result, as_usual, checks_of
+from spark_jobs.pipeline.quality.checks import Result
 from spark_jobs.pipeline.quality.drift import Subject, Usual, usual_values
+from spark_jobs.pipeline.quality.step_expectations import ExpectRowsToKeep
+from spark_jobs.pipeline.quality.suites import as_usual, suite, suites_of
 from spark_jobs.pipeline.quality.validation import validate
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
@@ -113,15 +115,14 @@ def test_nothing_is_usual_before_five_days_of_the_same_hour(usual: Usual) -> Non
 def test_an_unusual_step_is_a_warning_and_look_back_is_not_looked_at() -> None:
     """4 rows in the step at 10 where 9 to 11 are usual, none at 11 where 5 are; 1 row of look-back before."""
     table = MEMBERSHIP_SNAPSHOTS
-    suite = BY_TABLE[table]
     rows = [membership(second) for second in (-20, 0, 20, 40, 60)]
     known = {
         Subject(table.name, None): {TEN: (9.0, 11.0), ELEVEN: (4.5, 5.5)},
         Subject(table.name, "message_model"): {TEN: (90.0, 100.0), ELEVEN: (0.0, 1.0)},
         Subject(table.name, "consume_type"): {TEN: (0.0, 50.0)},
     }
-    expected = tuple(as_usual(table, known, [TEN, ELEVEN]))
-    found = validate([Check(suite, expected)], counted(rows)).results
+    expected = suite(BY_TABLE[table], as_usual(table, known, [TEN, ELEVEN]))
+    found = validate([expected], counted(rows)).results
     drift = [one for one in found if one.expectation.endswith("_is_usual")]
     assert {one.severity for one in drift} == {"warning"}
 
@@ -140,5 +141,5 @@ def test_an_unusual_step_is_a_warning_and_look_back_is_not_looked_at() -> None:
 
 
 def test_a_run_of_some_groups_is_not_compared() -> None:
-    (check,) = checks_of([ALLOCATIONS], INTERVAL, Configuration(), None)
-    assert check.of_steps == ()
+    (expected,) = suites_of([ALLOCATIONS], INTERVAL, Configuration(), None, {})
+    assert {type(expectation) for expectation in expected.expectations} == {ExpectRowsToKeep}

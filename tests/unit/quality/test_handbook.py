@@ -2,9 +2,9 @@
 
 from schemas import SOURCES
 from spark_jobs.config import Configuration
-from spark_jobs.pipeline.quality.checks import of_source
 from spark_jobs.pipeline.quality.drift import NULLS_ARE_USUAL, ROWS_ARE_USUAL
 from spark_jobs.pipeline.quality.handbook import PAGE, handbook
+from spark_jobs.pipeline.quality.suites import of_source
 from tests.support.times import HOUR
 
 

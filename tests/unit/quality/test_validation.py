@@ -13,7 +13,8 @@ import pytest
 
 from spark_jobs.errors import QualitySiteError
 from spark_jobs.pipeline.quality import validation
-from spark_jobs.pipeline.quality.checks import Check, CheckResults
+from spark_jobs.pipeline.quality.checks import CheckResults
+from spark_jobs.pipeline.quality.suites import suite
 from spark_jobs.pipeline.quality.validation import validate, write_pages
 from tests.support.times import at
 from tests.unit.quality.pages import HOSTILE, SUITE, rows, validated
@@ -79,13 +80,13 @@ def test_the_index_lists_the_newest_runs(tmp_path: Path, monkeypatch: pytest.Mon
 def test_an_error_is_an_error_and_no_failed_expectation() -> None:
     of_another_suite = {SUITE.table: [{"step_start": "", "rows": 1, "broken": {}}]}
     with pytest.raises(RuntimeError, match="cluster_is_a_name"):
-        validate([Check(SUITE)], of_another_suite)
+        validate([suite(SUITE)], of_another_suite)
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocked = tmp_path / "file" / "_quality"
     blocked.parent.write_text("in its place")
-    checked = validate([Check(SUITE)], rows())
+    checked = validate([suite(SUITE)], rows())
     with pytest.raises(QualitySiteError, match=rf"cannot be written to {blocked}: Not a directory"):
         write_pages(checked, "r", blocked)
     site = tmp_path / "_quality"

@@ -522,15 +522,15 @@ def test_the_id_stays_when_more_is_audited() -> None:
 
 
 @pytest.mark.parametrize(
-    ("topic", "subject", "sentence"),
+    ("topic", "subject", "brokers", "sentence"),
     [
-        ("t", "b:0-3, a:1", "g|t|t b:0-3, a:1|a and b"),
-        ("t", "t", "g|t|t|"),
-        (None, "g", "g||its queues|"),
+        ("t", "b:0-3, a:1", ("a", "b"), "g|t|t b:0-3, a:1|a and b"),
+        ("t", "t", (), "g|t|t|"),
+        (None, "g", (), "g||its queues|"),
     ],
 )
-def test_one_condition_in_a_sentence(topic: str | None, subject: str, sentence: str) -> None:
-    part = IncidentPart("g", "R", "C", "ERROR", topic, subject, 0, 1, ("f",))
+def test_one_condition_in_a_sentence(topic: str | None, subject: str, brokers: tuple[str, ...], sentence: str) -> None:
+    part = IncidentPart("g", "R", "C", "ERROR", topic, subject, 0, 1, ("f",), brokers=brokers)
     rule = replace(RULES[0], headline="{groups}|{topics}|{queues}|{brokers}")
     assert part_headline(part, rule) == sentence
 

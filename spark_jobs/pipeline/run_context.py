@@ -1,6 +1,4 @@
-"""One run of the audit: what it audits, where, with which configuration, which versions of the sources it reads, and
-the row of `audit_runs` that it leaves: rejected, or published.
-"""
+"""`RunContext`: what a run has while it works; and how it writes down what became of it."""
 
 from __future__ import annotations
 
@@ -8,6 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -17,15 +16,15 @@ from expectations.rows import CheckSettings
 from schemas import AUDIT_RUNS, CAPTURE_CALLS, OPTIONAL_SOURCES, SIGHTINGS, SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.errors import QualityError
-from spark_jobs.pipeline.publish.content import Published
-from spark_jobs.pipeline.publish.request import RunRequest
 from spark_jobs.pipeline.quality.checks import settings_of
+from spark_jobs.pipeline.quality.drift import Usual, usual_values
+from spark_jobs.pipeline.run_record import RunRecord
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.read.kept import check_kept
 from spark_jobs.store.read.recorded import check_recorded
-from spark_jobs.store.read.stored import Filter, tuples
+from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 from spark_jobs.store.read.through_spark import SparkTables, stored_in
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.sql import literal
@@ -33,33 +32,38 @@ from spark_jobs.store.warehouse import Warehouse
 
 #: Says what a command is doing now.
 Progress = Callable[[str], None]
+#: What a run has not published yet; the row of a rejected one keeps it.
+_UNPUBLISHED: Mapping[str, Any] = {
+    "not_evaluated": [],
+    "row_counts": {},
+    "content_hashes": {},
+    "published_versions": {},
+}
 
 
 @dataclass(frozen=True)
-class AuditRun:
+class RunContext:
     """Input of every step of a run. `versions`: the Delta version of each source table, of `sightings` and of
-    `capture_calls`, by name; a table that does not exist has none.
+    `capture_calls`, by name; a table that does not exist has none. `is_recorded`: `audit_runs` has a row of this run
+    already, as a task that was rejected is run again.
     """
 
     spark: SparkSession
     warehouse: Warehouse
-    request: RunRequest
+    spec: RunSpec
     configuration: Configuration
     run_id: str
     started_at: datetime
     versions: Mapping[str, int]
     progress: Progress = lambda _: None
-    #: Whether `audit_runs` has a row of this run already: a task that was rejected is run again.
     is_recorded: bool = False
-    #: Whether it writes nothing, neither rows into quarantine nor pages: another run is compared with it.
-    only_looks: bool = False
 
     @classmethod
     def begin(
         cls,
         spark: SparkSession,
         warehouse: Warehouse,
-        request: RunRequest,
+        spec: RunSpec,
         configuration: Configuration,
         progress: Progress = lambda _: None,
     ) -> Self:
@@ -70,67 +74,88 @@ class AuditRun:
         that no snapshot names.
         """
         now = datetime.now(UTC)
-        configuration.grid.check_steps(request.interval, now)
+        configuration.grid.check_steps(spec.interval, now)
         versions = {
             table.name: warehouse.version(spark, table)
             for table in (*SOURCES, SIGHTINGS, CAPTURE_CALLS)
             if table not in (*OPTIONAL_SOURCES, SIGHTINGS, CAPTURE_CALLS) or warehouse.exists(spark, table)
         }
         stored = stored_in(spark, warehouse)
-        check_recorded(stored, request.cluster, request.consumer_group, request.topic)
-        check_kept(stored, request.interval, configuration.look_back)
-        return cls(spark, warehouse, request, configuration, uuid.uuid4().hex, now, versions, progress)
+        check_recorded(stored, spec.cluster, spec.consumer_group, spec.topic)
+        check_kept(stored, spec.interval, configuration.look_back)
+        return cls(spark, warehouse, spec, configuration, uuid.uuid4().hex, now, versions, progress)
+
+    @classmethod
+    def again(
+        cls,
+        spark: SparkSession,
+        warehouse: Warehouse,
+        record: RunRecord,
+        configuration: Configuration,
+        progress: Progress = lambda _: None,
+    ) -> Self:
+        """A run that has begun before, of the versions that it read then."""
+        row = record.run
+        identity = row["run_id"], row["started_at"].astimezone(UTC), row["source_versions"]
+        return cls(spark, warehouse, record.spec, configuration, *identity, progress)
 
     @property
     def read_window(self) -> Interval:
         """The time whose snapshots are read: the steps, and the look-back of the first."""
-        steps = self.request.interval
+        steps = self.spec.interval
         return Interval(steps.start - self.configuration.look_back, steps.end)
 
     @property
     def check_settings(self) -> CheckSettings:
         """Return what expectations know of the run."""
-        return settings_of(self.request.interval, self.configuration, whole_groups=self.request.topic is None)
+        return settings_of(self.spec.interval, self.configuration, whole_groups=self.spec.topic is None)
 
-    def row(self) -> dict[str, Any]:
-        """The columns of its row of `audit_runs` that are known from its beginning."""
-        request = self.request
+    @property
+    def stored(self) -> StoredTables:
+        """The tables of the warehouse as plain values."""
+        return stored_in(self.spark, self.warehouse)
+
+    @cached_property
+    def usual(self) -> Usual | None:
+        """Return what is usual in the steps; None for a run of some groups only, which is compared with nothing."""
+        if not self.spec.covers_everything:
+            return None
+        return usual_values(self.stored, self.spec.interval, self.configuration.quality)
+
+    def row(self, outcome: str, **columns: Any) -> dict[str, Any]:
+        """Its row of `audit_runs`, with these columns of what it has published; empty without them."""
+        spec = self.spec
         return {
             "run_id": self.run_id,
             "started_at": self.started_at,
-            "interval_start": request.interval.start,
-            "interval_end": request.interval.end,
+            "interval_start": spec.interval.start,
+            "interval_end": spec.interval.end,
             "step_seconds": int(self.configuration.grid.length.total_seconds()),
-            "cluster": request.cluster,
-            "consumer_group": request.consumer_group,
-            "topic": request.topic,
+            "cluster": spec.cluster,
+            "consumer_group": spec.consumer_group,
+            "topic": spec.topic,
             "source_versions": dict(self.versions),
             "configuration_hash": self.configuration.hash(),
             "configuration": self.configuration.canonical_json(),
             "code_version": code_version(),
+            "finished_at": datetime.now(UTC),
+            **_UNPUBLISHED,
+            "outcome": outcome,
+            "message": None,
+            **columns,
         }
 
-
-def write_rejected(run: AuditRun, error: QualityError) -> None:
-    """Records that the run published nothing, and why."""
-    nothing: dict[str, Any] = {"not_evaluated": [], "row_counts": {}, "content_hashes": {}, "published_versions": {}}
-    outcome = {"finished_at": datetime.now(UTC), "outcome": "rejected", "message": str(error)}
-    write(run, run.row() | nothing | outcome)
-
-
-def published_row(
-    run: AuditRun, tables: Mapping[str, Published], not_evaluated: list[str], warnings: list[str]
-) -> dict[str, Any]:
-    """Return what is to be recorded of a run whose tables, by name, are published."""
-    return run.row() | {
-        "finished_at": finished(run.spark, run.warehouse),
-        "not_evaluated": not_evaluated,
-        "row_counts": {name: table.content.rows for name, table in tables.items()},
-        "content_hashes": {name: table.content.hash for name, table in tables.items()},
-        "published_versions": {name: table.version for name, table in tables.items()},
-        "outcome": "published",
-        "message": "; ".join(warnings) or None,
-    }
+    def write(self, row: Mapping[str, Any], options: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Adds the row to `audit_runs`, or puts it in place of what the same run wrote there before. `options`:
+        Delta's.
+        """
+        if not self.is_recorded:
+            SparkTables(self.spark, self.warehouse).append(AUDIT_RUNS, [row], options)
+            return
+        rows = self.spark.createDataFrame([dict(row)], spark_schema(AUDIT_RUNS))
+        same_run = f"run_id = {literal(self.run_id)}"
+        writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", same_run).options(**options)
+        retry_on_conflict(lambda: self.warehouse.save(writer, AUDIT_RUNS), "record the run")
 
 
 def finished(spark: SparkSession, warehouse: Warehouse) -> datetime:
@@ -141,14 +166,3 @@ def finished(spark: SparkSession, warehouse: Warehouse) -> datetime:
     later = stored.read(AUDIT_RUNS, ["finished_at"], [Filter("finished_at", ">=", now)])
     moments: list[datetime] = [moment for (moment,) in tuples(later)]
     return max([now, *(moment + timedelta(microseconds=1) for moment in moments)])
-
-
-def write(run: AuditRun, row: Mapping[str, Any], options: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Adds the row to `audit_runs`, or puts it in place of what the same run wrote there before. `options`: Delta's."""
-    if not run.is_recorded:
-        SparkTables(run.spark, run.warehouse).append(AUDIT_RUNS, [row], options)
-        return
-    rows = run.spark.createDataFrame([row], spark_schema(AUDIT_RUNS))
-    same_run = f"run_id = {literal(run.run_id)}"
-    writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", same_run).options(**options)
-    retry_on_conflict(lambda: run.warehouse.save(writer, AUDIT_RUNS), "record the run")

@@ -1,10 +1,11 @@
-"""The request of a run, and the published rows that it replaces."""
+"""`RunSpec`: what a run is asked for, and the published rows that it replaces."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from schemas import FINDINGS, Table
 from spark_jobs.domain.model.intervals import Interval
@@ -12,7 +13,7 @@ from spark_jobs.store.sql import literal
 
 
 @dataclass(frozen=True)
-class RunRequest:
+class RunSpec:
     """Whole audit steps, of all clusters, groups and topics or of those named (exact names)."""
 
     interval: Interval
@@ -20,20 +21,26 @@ class RunRequest:
     consumer_group: str | None = None
     topic: str | None = None
 
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """The spec of a run, from its row of `audit_runs`."""
+        interval = Interval(row["interval_start"], row["interval_end"])
+        return cls(interval, row["cluster"], row["consumer_group"], row["topic"])
+
     def as_json(self) -> str:
         """Return what `from_json` reads; the same every time."""
         return json.dumps([str(self.interval), self.cluster, self.consumer_group, self.topic])
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The request that `as_json` wrote; raises `json.JSONDecodeError` where it was not written whole."""
+        """The spec that `as_json` wrote; raises `json.JSONDecodeError` where it was not written whole."""
         interval, cluster, consumer_group, topic = json.loads(text)
         return cls(Interval.parse(interval), cluster, consumer_group, topic)
 
     @property
     def covers_everything(self) -> bool:
         """Return whether it is of all clusters, groups and topics."""
-        return self == RunRequest(self.interval)
+        return self == RunSpec(self.interval)
 
     def filters(self) -> list[str]:
         """SQL conditions on cluster and group, for any table that has them."""
@@ -52,7 +59,7 @@ class RunRequest:
             conditions.append(f"({of_topic} OR topic IS NULL)" if table is FINDINGS else of_topic)
         return " AND ".join(conditions)
 
-    def overlaps(self, other: RunRequest) -> bool:
+    def overlaps(self, other: RunSpec) -> bool:
         """Return whether both would replace some of the same rows."""
         ours = (self.cluster, self.consumer_group, self.topic)
         theirs = (other.cluster, other.consumer_group, other.topic)

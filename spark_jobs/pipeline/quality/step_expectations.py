@@ -1,8 +1,6 @@
-"""How expectations are evaluated inside Great Expectations: one metric for a whole suite, three kinds of
-expectation.
+"""Expectations of Great Expectations whose batch is what was counted of a table: one row per step.
 
-Great Expectations' own metrics are one Spark job or more for each expectation; this one is given what
-was counted where the rows are.
+They need no metric: Great Expectations' own are one Spark job or more for each expectation.
 """
 
 from __future__ import annotations
@@ -11,38 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import pandas as pd
-from great_expectations.core.metric_domain_types import MetricDomainTypes
-from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation
-from great_expectations.expectations.metrics.metric_provider import metric_value
-from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 from great_expectations.render.components import LegacyRendererType, RenderedStringTemplateContent
 from great_expectations.render.renderer.renderer import renderer
 
 from expectations.suite import KEYS_ARE_UNIQUE
-from spark_jobs.pipeline.quality.checks import NULL_PERCENT, QUARANTINED_PERCENT, ROW_COUNT, SEEN_PERCENT
 from spark_jobs.pipeline.quality.facts import BROKEN, EXAMPLES, NULLS, REJECTED, ROWS, SERIES, SPANS, STEP
 
-_METRIC = "table.step_facts"
 #: The one column of a batch.
 FACTS = "facts"
-
-
-class StepFacts(TableMetricProvider):
-    """The batch: what was counted of a table, step by step."""
-
-    metric_name = _METRIC
-    value_keys = ()
-
-    @metric_value(engine=PandasExecutionEngine)
-    def _pandas(
-        cls,  # noqa: N805 - a metric function is bound to its class by the decorator
-        execution_engine: PandasExecutionEngine,
-        metric_domain_kwargs: dict[str, Any],
-        **_: object,
-    ) -> list[dict[str, Any]]:
-        batch, _domain, _values = execution_engine.get_compute_domain(metric_domain_kwargs, MetricDomainTypes.TABLE)
-        return list(batch[FACTS])
 
 
 def as_batch(steps: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -50,10 +25,9 @@ def as_batch(steps: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame({FACTS: pd.Series(list(steps), dtype=object)})
 
 
-class _OfSteps(BatchExpectation):
+class OfSteps(BatchExpectation):
     """Evaluated step by step. `name` and `says` are the words of it."""
 
-    metric_dependencies: ClassVar = (_METRIC,)
     domain_keys: ClassVar = ("batch_id",)
     name: str
     says: str
@@ -66,11 +40,16 @@ class _OfSteps(BatchExpectation):
         """`success`, `observed` and, if it is about single rows, `unexpected` of one step."""
         raise NotImplementedError
 
-    def _validate(self, metrics: dict[str, Any], *_: object, **__: object) -> dict[str, Any]:
+    def _validate(
+        self,
+        metrics: dict[str, Any],  # noqa: ARG002 - it has none
+        runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
+        execution_engine: Any = None,
+    ) -> dict[str, Any]:
         steps = [
             {STEP: step[STEP], ROWS: step[ROWS], EXAMPLES: step.get(EXAMPLES, {}).get(self.name, [])}
             | self._judged(step)
-            for step in self._looked_at(metrics[_METRIC])
+            for step in self._looked_at([*execution_engine.get_domain_records({})[FACTS]])
         ]
         rows, unexpected = sum(step[ROWS] for step in steps), sum(step.get("unexpected") or 0 for step in steps)
         failed = [step for step in steps if not step["success"]]
@@ -109,26 +88,26 @@ class _OfSteps(BatchExpectation):
         return [RenderedStringTemplateContent(content_block_type="string_template", string_template=template)]
 
 
-class ExpectRowsToKeep(_OfSteps):
-    """Every row keeps the expectation of the suite with this name."""
+class ExpectRowsToKeep(OfSteps):
+    """Every row keeps the rule of the table that has this name."""
 
     def _judged(self, step: Mapping[str, Any]) -> dict[str, Any]:
         broken = step[BROKEN][self.name]
         return {"success": broken == 0, "observed": broken, "unexpected": broken}
 
 
-class ExpectStepsWithin(_OfSteps):
-    """`checks.StepsWithin`."""
+class _StepsWithin(OfSteps):
+    """In each of the steps that `bounds` names (ISO 8601), a fact about all rows lies inside its bounds (lowest,
+    highest; None: none). A step without rows has none, unless `of_empty_steps`.
+    """
 
-    fact: str
-    column: str | None = None
-    cadence: int = 1
+    of_empty_steps: ClassVar = False
     bounds: dict[str, list[float | None]]
 
     def _looked_at(self, steps: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         seen = {step[STEP]: step for step in steps}
         named = [seen.get(start, {STEP: start, ROWS: 0}) for start in self.bounds]
-        return [step for step in named if step[ROWS] or self.fact == ROW_COUNT]
+        return [step for step in named if step[ROWS] or self.of_empty_steps]
 
     def _judged(self, step: Mapping[str, Any]) -> dict[str, Any]:
         observed = self._observed(step)
@@ -139,18 +118,47 @@ class ExpectStepsWithin(_OfSteps):
         }
 
     def _observed(self, step: Mapping[str, Any]) -> float:
-        rows: int = step[ROWS]
-        if self.fact == ROW_COUNT:
-            return rows
-        if self.fact == SEEN_PERCENT:
-            return 100 * rows / (int(step[SERIES]) + int(step[SPANS]) / self.cadence)
-        if self.fact == QUARANTINED_PERCENT:
-            return 100 * (int(step[REJECTED]) + int(step[BROKEN][KEYS_ARE_UNIQUE.name])) / rows
-        return 100 * int(step[NULLS][self.fact.removeprefix(NULL_PERCENT)]) / rows
+        raise NotImplementedError
 
 
-class ExpectAsPublished(_OfSteps):
-    """`checks.AsPublished`."""
+class ExpectFewRowsToBeQuarantined(_StepsWithin):
+    """The percentage of a step's rows that are not used lies inside its bounds."""
+
+    def _observed(self, step: Mapping[str, Any]) -> float:
+        return float(100 * (step[REJECTED] + step[BROKEN][KEYS_ARE_UNIQUE.name]) / step[ROWS])
+
+
+class ExpectCadenceToBeKept(_StepsWithin):
+    """The percentage of the snapshots that are there, of one every `cadence` (microseconds) from the first to the last
+    of each series, lies inside its bounds.
+    """
+
+    cadence: int
+
+    def _observed(self, step: Mapping[str, Any]) -> float:
+        return float(100 * step[ROWS] / (step[SERIES] + step[SPANS] / self.cadence))
+
+
+class ExpectRowCountToBeUsual(_StepsWithin):
+    """The number of a step's rows, also of one without any, lies inside its bounds."""
+
+    of_empty_steps: ClassVar = True
+
+    def _observed(self, step: Mapping[str, Any]) -> float:
+        return float(step[ROWS])
+
+
+class ExpectNullPercentToBeUsual(_StepsWithin):
+    """The percentage of a step's rows in which the `column` is null lies inside its bounds."""
+
+    column: str
+
+    def _observed(self, step: Mapping[str, Any]) -> float:
+        return float(100 * step[NULLS][self.column] / step[ROWS])
+
+
+class ExpectContentToBeAsPublished(OfSteps):
+    """In each of the steps that `unchanged` names (ISO 8601), the table is what the last run published (true)."""
 
     unchanged: dict[str, bool]
 

@@ -1,0 +1,62 @@
+"""`RunRecord`: what a run leaves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from schemas import GROUP_STATUS
+from spark_jobs.domain.model.mutes import unreported_ids
+from spark_jobs.pipeline.publish.content import Content
+from spark_jobs.pipeline.run_spec import RunSpec
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """The row of `audit_runs`. Of a run that has just ended also its findings, as dicts with their `team`, the number
+    of those that are reported by severity, what the reader should know of what was not audited, which expectations
+    failed without keeping the run from being published, and whether anything was observed.
+    """
+
+    run: dict[str, Any]
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    severities: Mapping[str, int] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    quality_warnings: list[str] = field(default_factory=list)
+    observed: bool = True
+
+    @property
+    def spec(self) -> RunSpec:
+        """Return what the run was asked for."""
+        return RunSpec.of(self.run)
+
+    @property
+    def contents(self) -> dict[str, Content]:
+        """The content that it published, by table name."""
+        hashes = self.run["content_hashes"]
+        return {name: Content(rows, hashes[name]) for name, rows in self.run["row_counts"].items()}
+
+    def rows_of_its_groups(self) -> str:
+        """SQL condition of what it audited, in any output table: whole groups, also if it published one topic."""
+        return replace(self.spec, topic=None).replaces(GROUP_STATUS)
+
+
+def reported_severities(findings: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """The findings that are reported, by severity: neither they are silenced nor their roots."""
+    muted = unreported_ids((row["finding_id"], row["root_finding_id"], row["muted"]) for row in findings)
+    return Counter(row["severity"] for row in findings if row["finding_id"] not in muted)
+
+
+def of_one_topic(runs: Sequence[RunRecord]) -> str:
+    """SQL condition of rows whose group was last audited for one topic only: what concerns the whole group was
+    published, and its other topics are as an earlier run left them, or not there.
+    """
+    conditions = []
+    for place, topic_run in enumerate(runs):
+        if topic_run.spec.topic is not None:
+            later = [run for run in runs[:place] if run.spec.topic is None and run.spec.overlaps(topic_run.spec)]
+            again = " OR ".join(f"({run.rows_of_its_groups()})" for run in later) or "false"
+            conditions.append(f"({topic_run.rows_of_its_groups()} AND NOT ({again}))")
+    return " OR ".join(conditions) or "false"
