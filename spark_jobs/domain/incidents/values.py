@@ -54,8 +54,9 @@ class IncidentPart(NamedTuple):
     """One condition of an incident in one group, over all its steps.
 
     `started_at` and `ended_at`: when it was seen, first and last; `client_ids`: those that it names. Of its worst
-    finding, the latest of equals: `cause`, `detail` (what it adds to the rule's headline, empty: nothing) and
-    `conflicting_values`; `brokers`: those of its queues. `client_id`: as in its findings. `cause_spans`: every cause that it had, the first first.
+    finding, the latest of equals: `cause`, `detail` (what it adds to the rule's headline, empty: nothing),
+    `conflicting_values` and `brokers`, those of its queues. `client_id`: as in its findings. `cause_spans`: every cause
+    that it had, the first first.
     """
 
     consumer_group: str
