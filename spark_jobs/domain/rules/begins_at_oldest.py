@@ -139,9 +139,8 @@ _RESET = "If the history is not wanted, reset the group to now (mqadmin resetOff
 RULE = Rule(
     name=NAME,
     headline="{groups} {groups:begins|begin} with the oldest messages of {queues}",
-    meaning="A group that never committed an offset begins at the oldest message that the broker has, and consumes the "
-    "topic's history before what is new. Measures: `history`, the messages that waited then, and `left` at the end of "
-    "the step.",
+    meaning="A new group begins at the oldest message that the broker has. It consumes the topic's history before what "
+    "is new. Measures: `history`, the messages that waited then, and `left` at the end of the step.",
     decided_by="The group's first known offset is at most a minute's consumption above the oldest one. More messages "
     "wait than it consumes in a minute, and more than twice what came since. INFO; WARN for NOT_AT_THE_END.",
     causes={

@@ -104,7 +104,7 @@ def _unmoved(step: AuditedStep, queue: FindingQueue, hang: Hung, time: Time) -> 
 RULE = Rule(
     name=NAME,
     headline="{subjects} in {groups} {subjects:hangs|hang}, but still {subjects:owns|own} queues",
-    meaning="A member owns queues, but does not answer or has stopped pulling, so they are not consumed. The broker "
+    meaning="A member with queues does not answer, or has stopped pulling. Its queues are not consumed. The broker "
     "closes its connection about 120 s after its last heartbeat.",
     decided_by="`NO_ANSWER`: no client snapshot got an answer for `silent_after_seconds` (60 s). `NO_PULL`: a queue's "
     "last pull is more than `pull_idle_seconds` (120 s) old; clients pull even an idle queue every 15 s. Not applied "

@@ -44,7 +44,7 @@ def _busy_members(step: AuditedStep, hit: RuleHit) -> Sequence[str]:
 RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} cannot keep up with {queues}",
-    meaning="The consumer makes progress, but its lag never decreased in the window: it is slower than the producers.",
+    meaning="The consumer is slower than the producers. It makes progress, but its lag never decreased in the window.",
     decided_by=DECIDED_BY.format("WARN"),
     causes={
         FALLING_BEHIND: Cause(

@@ -153,8 +153,8 @@ def _verdict_times(step: AuditedStep, topic: str, span: Unconsumed) -> Iterator[
 RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} make no progress in {queues}",
-    meaning="The queue has a backlog and should be consumed, but its consumer offset did not advance in the window, "
-    "nor since its interval began. `all_of_one_broker` is 1 if only queues of one broker stand.",
+    meaning="The queue has a backlog, but its consumer offset does not advance. It did not in the window, nor since "
+    "its interval began. `all_of_one_broker` is 1 if only queues of one broker stand.",
     decided_by=DECIDED_BY.format("STALL")
     + " `NEVER_COMMITTED` and `FEW_MESSAGES` (WARN) use all offset samples of the step and its look-back. They do not "
     "apply to a filtered subscription, POP, a proxy, BROADCASTING or, unless another queue of the topic has a "

@@ -38,8 +38,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} stopped committing offsets for {queues}",
-    meaning="The consumer of the queue made progress, and then stopped committing offsets for longer than the window "
-    "had shown progress, while messages wait. `all_of_one_broker` is 1 if only queues of one broker stand.",
+    meaning="A consumer stopped committing offsets while messages wait. It had made progress before, for less time "
+    "than it has stopped. `all_of_one_broker` is 1 if only queues of one broker stand.",
     decided_by=DECIDED_BY.format("STOP"),
     causes={
         NO_COMMITS: Cause(

@@ -69,9 +69,9 @@ RULE = Rule(
     name=NAME,
     headline="{subjects} in {groups} {subjects:has|have} reached {subjects:its cache limit|their cache limits} and "
     "{subjects:stops|stop} pulling {queues}",
-    meaning="A client has cached so many messages of a queue that it stops pulling (flow control): the consumer is "
-    "slow, not the broker. Measures of the worst queue: `cached_count`, `cached_mib`, `cached_span` (offsets from "
-    "oldest to newest), and the `limit` that it reached.",
+    meaning="A client has cached so many messages of a queue that it stops pulling. This flow control means that the "
+    "consumer is slow, not the broker. Measures of the worst queue: `cached_count`, `cached_mib`, `cached_span` "
+    "(offsets from oldest to newest), and the `limit` that it reached.",
     decided_by="Two successive client snapshots show the queue above the client's limit: `pullThresholdForQueue`, "
     "`pullThresholdSizeForQueue` or `consumeConcurrentlyMaxSpan`; by default the configured `cached_messages` (1000), "
     "`cached_mib` (100) and `cached_span` (2000). WARN.",

@@ -48,11 +48,10 @@ RULE = Rule(
     name=NAME,
     headline="{subjects} {subjects:is|are} listed in {groups}, but {subjects:has|have} no consumer there: "
     "{subjects:its|their} queues are not consumed",
-    meaning="Brokers list a client as a member of the group, but its process has no consumer of the group any more, so "
-    "its queues are not consumed. The broker missed the request to unregister it, while the process stays connected "
-    "for other groups. Brokers before 5.5.1 keep such a member as long as that connection lives (RocketMQ issue "
-    "#10435); later ones for 120 s, unless the client uses `useHeartbeatV2`. `rebalance-audit clients` finds its other "
-    "groups.",
+    meaning="Brokers list a client whose process has no consumer of the group any more. Its queues are not consumed. "
+    "The broker missed the request to unregister it, while the process stays connected for other groups. Brokers "
+    "before 5.5.1 keep such a member as long as that connection lives (RocketMQ issue #10435); later ones for 120 s, "
+    "unless the client uses `useHeartbeatV2`. `rebalance-audit clients` finds its other groups.",
     decided_by="The client has queues, and for `silent_after_seconds` (60 s) at least two client snapshots show no "
     "consumer of the group.",
     causes={

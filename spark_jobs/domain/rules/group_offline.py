@@ -75,8 +75,8 @@ def _queues(step: AuditedStep, start: int, end: int) -> list[QueueEvidence]:
 RULE = Rule(
     name=NAME,
     headline="No consumer of {groups} is connected",
-    meaning="No consumer of the group is connected, while its topics receive messages or have a backlog. Measures, as "
-    "far as known: messages `produced`, and those that wait (`backlog_end`).",
+    meaning="No consumer of the group is connected. Its topics receive messages or have a backlog. Measures, as far as "
+    "known: messages `produced`, and those that wait (`backlog_end`).",
     decided_by="No broker lists a member for longer than a restart takes (50 s), and offset samples of that time show "
     "messages. Not applied to BROADCASTING, to POP without recorded request modes, or to MEMBERS_UNSEEN. ERROR.",
     causes={

@@ -211,9 +211,9 @@ RULE = Rule(
     name=NAME,
     headline="Members of {groups} have uneven shares of queues or messages",
     detail=_detail,
-    meaning="One member owns at least two queues more than another, in one topic or over all topics except retry "
-    "topics (`most_queues`, `fewest_queues`; `conflicting_values`: numbers of queues with their clients). Or one "
-    "member consumes far more messages without owning more queues (`most_consumed`, `least_consumed`).",
+    meaning="One member owns at least two queues more than another. Over one topic, or all except retry topics "
+    "(`most_queues`, `fewest_queues`; `conflicting_values`: numbers of queues with their clients). Or one member "
+    "consumes far more messages without owning more queues (`most_consumed`, `least_consumed`).",
     decided_by="The replayed allocation shows it; not for POP. WARN if the busiest member owns more than twice the "
     "queues of the least busy one plus two, or has nearly all its threads busy while that one has not; else INFO, as "
     "always for a hash ring or a shared client id. `UNEQUAL_TRAFFIC` (INFO): of two members with queues for the whole "

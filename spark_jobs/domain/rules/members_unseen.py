@@ -35,8 +35,8 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 RULE = Rule(
     name=NAME,
     headline="No broker lists the consumers of {groups}, and it is not offline",
-    meaning="No broker lists a connection of the group, but the group is not offline: clients of a cluster-mode proxy "
-    "register with the proxy only. Ownership is not replayed; lag and verdicts are as in any group. INFO.",
+    meaning="No broker lists a member, but the group is not offline. Clients of a cluster-mode proxy register with the "
+    "proxy only. Ownership is not replayed; lag and verdicts are as in any group. INFO.",
     decided_by="No broker lists a member, and a recorded proxy lists one, or committed offsets advance in two rounds "
     "of the recorder. It ends if no offset advances for `stalled_after_seconds` while messages are produced: the group "
     "is then offline.",

@@ -208,9 +208,9 @@ RULE = Rule(
     name=NAME,
     headline="Consumer offsets of {groups} jumped over messages that were not consumed in {queues}",
     detail=_detail,
-    meaning="The consumer offset of a queue went forward over messages that the group's listeners did not get. The "
-    "backlog is gone, but its messages were not processed. Measures of the worst queue: `skipped`, the new "
-    "`consumer_offset`, and `skipped_together` in all queues of that sample.",
+    meaning="The consumer offset went forward over messages that no listener got. The backlog is gone, but its "
+    "messages were not processed. Measures of the worst queue: `skipped`, the new `consumer_offset`, and "
+    "`skipped_together` in all queues of that sample.",
     decided_by="Between two samples the offset rises above all before by more than `rewind_tolerance`: to the broker's "
     "oldest offset; or by ten times the queue's pace, while client snapshots show that the owner did not consume, or "
     "no member was there. If clients do not report, all queues with a backlog must jump by a hundred times their pace. "

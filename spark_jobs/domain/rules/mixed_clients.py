@@ -111,9 +111,8 @@ def _named(member: Member) -> str:
 RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} are incompatible clients",
-    meaning="Members of one group are clients whose languages or versions compute the strategy differently, or that "
-    "use different message models. `conflicting_values` are the languages with version ordinals, or the message "
-    "models, with their clients.",
+    meaning="Languages or versions of a group's clients compute the strategy differently, or message models differ. "
+    "`conflicting_values` are the languages with version ordinals, or the message models, with their clients.",
     decided_by="Language and version as the broker lists them; unknown ones count as current Java. Message models as "
     "the clients report them, or a broker whose message model changes and changes back while all clients stay.",
     causes={

@@ -32,9 +32,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 RULE = Rule(
     name=NAME,
     headline="Consumers of {groups} use different allocation strategies",
-    meaning="Members of one group use different allocation strategies, so some queues are consumed twice and others by "
-    "no consumer (DOUBLE_OWNED_QUEUE and UNASSIGNED_QUEUE say which). `conflicting_values` are the strategies with "
-    "their clients.",
+    meaning="Members of one group use different allocation strategies. Some queues are consumed twice and others by no "
+    "consumer: DOUBLE_OWNED_QUEUE and UNASSIGNED_QUEUE name them. `conflicting_values` are the strategies with their "
+    "clients.",
     decided_by="Clients report different strategy classes, or one that pops and one that pulls. For a custom class the "
     "configured strategy counts. ERROR.",
     causes={

@@ -187,11 +187,10 @@ def _hit(
 RULE = Rule(
     name=NAME,
     headline="{subjects} in {groups} {subjects:consumes nearly as much as it|consume nearly as much as they} can",
-    meaning="A member is near the limit of what it can consume, as its client reports it: with a few more messages a "
-    "backlog grows. Measures: `utilisation` in its worst minute, and what each change would leave: "
-    "`with_twice_the_threads`, `with_more_members` (`more_members`: as many as take one queue from it), "
-    "`with_twice_the_queues`, `with_half_the_response_time`, `with_no_pull_interval`. The advice names the best "
-    "change.",
+    meaning="A member is near the limit of what it can consume. With a few more messages a backlog grows. Measures: "
+    "`utilisation` in its worst minute, and what each change would leave: `with_twice_the_threads`, "
+    "`with_more_members` (`more_members`: as many as take one queue from it), `with_twice_the_queues`, "
+    "`with_half_the_response_time`, `with_no_pull_interval`. The advice names the best change.",
     decided_by="All client snapshots of `near_capacity_seconds` (300 s) show at least `near_capacity_percent` (80) of "
     "its capacity: by threads, response time × messages per second ÷ `consumeMessageBatchMaxSize`; by pulls, messages "
     "per second of a queue of `pullBatchSize` (32 at most) ÷ (`pullInterval` + pull RT). Also at full speed on a "

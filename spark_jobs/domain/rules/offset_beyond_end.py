@@ -91,10 +91,9 @@ def _detail(finding: Finding) -> str:
 RULE = Rule(
     name=NAME,
     headline="{groups} skips messages of {queues}, because its offsets are those of a former life of the topic",
-    meaning="The committed offset of a queue is beyond the queue's end, so the messages below it are not consumed. "
-    "Brokers keep a group's offsets when its topic is deleted, and a topic that is created again begins with 0. "
-    "Measures: `beyond_end`, the messages up to the old offset; `skipped`, those that the group has since passed "
-    "over.",
+    meaning="The committed offset is beyond the queue's end. The messages below it are not consumed. Brokers keep a "
+    "group's offsets when its topic is deleted, and a topic that is created again begins with 0. Measures: "
+    "`beyond_end`, the messages up to the old offset; `skipped`, those that the group has since passed over.",
     decided_by="Two samples with the same offset show the end below it by more than `rewind_tolerance`. WARN from "
     "`persistent_after_seconds` (150 s) on; ERROR when the group commits above it; INFO if the offset goes back. Not "
     "applied if another process serves the broker.",

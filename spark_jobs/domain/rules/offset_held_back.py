@@ -118,9 +118,9 @@ def _is_orderly(step: AuditedStep, client_id: str, stand: Unconsumed) -> bool:
 RULE = Rule(
     name=NAME,
     headline="One message holds back the offset of {queues} in {groups}, while the client consumes the queue",
-    meaning="One unfinished message holds back the committed offset of its queue, while the client consumes the "
-    "messages behind it. The backlog that brokers show is not real, and a restart consumes these messages again. "
-    "Measures of the worst queue: `consumer_offset`, `consumed_again`.",
+    meaning="One unfinished message holds back the committed offset of its queue. The client consumes the messages "
+    "behind it. The backlog that brokers show is not real, and a restart consumes these messages again. Measures of "
+    "the worst queue: `consumer_offset`, `consumed_again`.",
     decided_by="For `verdict_window_seconds` (300 s) the consumer offset stands while messages are produced, and "
     "client snapshots show the message there as the oldest cached one, while later ones are consumed. It replaces "
     "CONSUMER_STOPPED and CONSUMER_STALLED. WARN.",

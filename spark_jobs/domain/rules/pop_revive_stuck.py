@@ -82,7 +82,7 @@ def _queue_hits(
 RULE = Rule(
     name=NAME,
     headline="{brokers} {brokers:does|do} not deliver unacknowledged popped messages again",
-    meaning="A broker does not deliver unacknowledged messages of POP groups again: a thread that reads one of its "
+    meaning="A broker does not deliver unacknowledged messages of POP groups again. A thread that reads one of its "
     "revive queues (`rmq_sys_REVIVE_LOG_` + cluster) makes no progress. The finding belongs to the group "
     "`CID_RMQ_SYS_REVIVE_GROUP`. Measures of the worst queue: `lag`, `came_meanwhile`, and `age_seconds` of the last "
     "processed entry.",

@@ -199,8 +199,8 @@ RULE = Rule(
     name=NAME,
     headline="Some queues of {topics} receive far more messages than the others",
     detail=lambda finding: finding.subject,
-    meaning="Some queues of the topic receive far more messages than the others, because a selector or ordering key "
-    "sends to few queues: more consumers cannot help. Or a broker receives none, so the owners of its queues idle. "
+    meaning="Some queues of the topic receive far more messages than the others. A selector or ordering key sends to "
+    "few queues, and more consumers cannot help. Or a broker receives none, so the owners of its queues idle. "
     "Measures: `max_over_mean`, and messages over the step.",
     decided_by="`HOT_QUEUES`: busiest ÷ mean ≥ `skew_ratio` over the step, with a mean of at least "
     "`skew_messages_per_queue`; not for POP. `BROKER_WITHOUT_MESSAGES`: such a mean elsewhere, and no growth in any "

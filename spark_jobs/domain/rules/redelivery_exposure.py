@@ -95,9 +95,9 @@ def _hit(step: AuditedStep, exposed: dict[int, Exposure]) -> RuleHit:
 RULE = Rule(
     name=NAME,
     headline="Rebalances of {groups} hand over many messages in flight",
-    meaning="A queue's new owner starts at the committed offset, so it consumes again what the previous owner had "
-    "pulled but not committed. Measures: `in_flight_max` in one rebalance, `in_flight_total`, `rebalances`, "
-    "`queues_handed_over`, and `unknown_queues`, which are left out.",
+    meaning="Rebalances hand over messages in flight. A queue's new owner starts at the committed offset, so it "
+    "consumes again what the previous owner had pulled but not committed. Measures: `in_flight_max` in one rebalance, "
+    "`in_flight_total`, `rebalances`, `queues_handed_over`, and `unknown_queues`, which are left out.",
     decided_by="Pull offset − consumer offset of the queues that changed owner, by the last sample before. INFO; WARN "
     "from `redelivery_messages` (10,000) in one rebalance.",
     causes={

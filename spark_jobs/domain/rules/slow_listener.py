@@ -64,8 +64,8 @@ def _hit(
 RULE = Rule(
     name=NAME,
     headline="{subjects} in {groups} {subjects:has|have} a slow listener",
-    meaning="The listener, or a service that it calls, keeps all consume threads of a client busy (measures: "
-    "`busy_threads`, `consume_threads`, and `consume_rt_ms` and `pull_rt_ms` of the topic that takes most threads). Or "
+    meaning="The listener, or a service that it calls, keeps all consume threads of a client busy. Measures: "
+    "`busy_threads`, `consume_threads`, and `consume_rt_ms` and `pull_rt_ms` of the topic that takes most threads. Or "
     "it became slower: both response times at their worst, and as before (`usual_…`).",
     decided_by="Two successive client snapshots show it for `busy_after_seconds` (120 s). WARN. `ALL_THREADS_BUSY`: "
     "response time × rate is at least `busy_percent` (90) of its threads; also at full speed on a backlog. "

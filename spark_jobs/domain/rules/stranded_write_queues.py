@@ -30,7 +30,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 RULE = Rule(
     name=NAME,
     headline="Producers write to queues of {topics} that no consumer can read",
-    meaning="The topic has more write queues than read queues, so messages go to queues that no consumer can read. "
+    meaning="Messages go to queues that no consumer can read. The topic has more write queues than read queues. "
     "`backlog_end`: how many messages they hold, if topic snapshots were recorded.",
     decided_by="In the topic's route `readQueueNums < writeQueueNums` on a readable broker, for longer than members "
     "take to follow the route (50 s). ERROR; INFO if nothing was produced to these queues and they are empty.",

@@ -55,8 +55,8 @@ def _missing(implementation: Implementation, settings: StrategySettings) -> str 
 RULE = Rule(
     name=NAME,
     headline="The strategy of {groups} is not known, or lacks a setting",
-    meaning="Members run a strategy that cannot be replayed without a setting that clients do not report. The owners "
-    "are unknown, or those that the clients report (`AS_REPORTED`).",
+    meaning="A strategy cannot be replayed without a setting that clients do not report. The owners are unknown, or "
+    "those that the clients report (`AS_REPORTED`).",
     decided_by="An interval is SETTINGS_MISSING or UNKNOWN_STRATEGY, or replayed without a strategy. INFO.",
     causes={
         ROOMS_MISSING: Cause(

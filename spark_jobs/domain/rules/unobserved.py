@@ -83,9 +83,9 @@ def _event(finding: Finding) -> Iterable[Hashable]:
 RULE = Rule(
     name=NAME,
     headline="Snapshots of {groups} are missing",
-    meaning="Snapshots of the group's members, or of the routes or offsets of its topics, are missing, or one broker's "
-    "offsets are. What happened in that time is unknown, and the other rules report nothing. `conflicting_values` are "
-    "the sources without snapshots, with their topic.",
+    meaning="Snapshots of members, routes or offsets are missing, or one broker's offsets are. What happened in that "
+    "time is unknown, and the other rules report nothing. `conflicting_values` are the sources without snapshots, with "
+    "their topic.",
     decided_by="No snapshot for `max_gap` (three collection intervals) from a source that had some within the "
     "look-back; members within `sightings_days`, and from no broker. ERROR if the recorder called and no broker "
     "answered all step; WARN for a single broker, or if snapshots came again; INFO if the gap lasts to the end, as the "
