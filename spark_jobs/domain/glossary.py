@@ -33,8 +33,6 @@ broker offset: The offset of the next message written to a queue.
     OffsetWrapper.brokerOffset | offset_snapshots.offsets
 catch-up time: The time until no queue of a group has a lag, at its current pace.
     | group_status.catch_up_seconds
-cause: Why a finding exists, one of the causes of its rule.
-    | findings.cause
 client id: The name by which brokers know a client, ip@instanceName; every consumer of a group needs its own.
     ClientConfig.buildMQClientId | client_snapshots.client_id
 client snapshot: The report of one client about itself: queues, strategy, threads and response times.
@@ -43,10 +41,6 @@ collection interval: The time between two snapshots of the same thing, 20 second
     | membership_snapshots.captured_at
 connection: One entry in a broker's list of the clients of a group; duplicate client ids have several.
     ConsumerConnection.connectionSet | membership_snapshots.connections
-consumer: A client that consumes messages as a member of a consumer group.
-    DefaultMQPushConsumer DefaultMQPullConsumer | client_snapshots
-consumer group: Consumers with one group name, which share the queues of their topics.
-    MQConsumerInner.groupName | group_status.consumer_group
 consumer offset: The committed offset of the next message that a group consumes from a queue.
     OffsetWrapper.consumerOffset | queue_progress.consumer_offset
 dead-letter topic: The topic %DLQ%<group>, for messages whose delivery failed too often.
@@ -95,8 +89,6 @@ proxy: A RocketMQ 5 process that clients connect to; brokers do not list these c
     CID_DefaultHeartBeatSyncerTopic | rebalance_intervals.reason
 quarantine: The table of input lines and source rows that break a rule and are not audited.
     | quarantine
-queue: One of the numbered parts of a topic on a broker, written as broker:id.
-    MessageQueue | allocations.queue_id
 rebalance: All members compute the allocation again, because its inputs changed.
     RebalanceService RebalanceImpl | rebalance_intervals.trigger_type
 rebalance interval: A span in a step during which members, readable queues and strategy stay the same.
@@ -115,16 +107,12 @@ route: The brokers of a topic with their queues and permissions, as name servers
     TopicRouteData QueueData | route_snapshots.queues
 sample: The offsets of a queue in one snapshot.
     OffsetWrapper | queue_progress.readings
-severity: ERROR: harm; WARN: waste, or by design; INFO: it ends by itself, or no message was affected.
-    | findings.severity
 snapshot: One recorded answer of a broker, name server or client, with its time.
     | membership_snapshots.captured_at
 subscription: A topic of a consumer, with the tags or SQL expression that select its messages.
     SubscriptionData | client_snapshots.subscriptions
 symptom: A finding that another one, its root cause, has caused.
     | findings.root_finding_id
-topic: A named stream of messages, divided into queues on one or more brokers.
-    TopicConfig | topic_snapshots
 trigger: The reason why a rebalance interval began, such as a member that joined.
     | rebalance_intervals.trigger_type
 unassigned queue: A queue without owner, whose messages are not consumed.
