@@ -11,6 +11,7 @@ from benchmarks.logs import make
 from benchmarks.measure import CallResults
 from benchmarks.process import perform
 from benchmarks.times import Times
+from spark_jobs.domain.phrases import count
 
 _SMALL, _LARGE = 50, 200
 
@@ -39,7 +40,8 @@ class _Read(NamedTuple):
 
 def _read(bench: Bench, *works: tuple[int, int]) -> list[_Read]:
     """So many megabytes of logs, read on so many cores; the works take turns."""
-    bench.say(f"reading {' and '.join(f'{megabytes} MB of logs on {cores} cores' for megabytes, cores in works)}")
+    what = (f"{megabytes} MB of logs on {count(cores, 'core')}" for megabytes, cores in works)
+    bench.say(f"reading {' and '.join(what)}")
     tasks = [{"action": "read logs", "folder": str(_logs(bench, size)), "cores": cores} for size, cores in works]
     turns = [[perform(task, (sys.executable, "-m", "benchmarks.logs")) for task in tasks] for _ in range(bench.rounds)]
     return [
