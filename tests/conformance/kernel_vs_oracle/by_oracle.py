@@ -35,6 +35,7 @@ from tests.support.oracle.timeline import (
     of_unknown_strategy,
     rebalance_intervals,
 )
+from tests.support.oracle.unseen import may_be_at_proxies
 from tests.support.oracle.views import AGREED
 
 
@@ -49,7 +50,7 @@ def said(group: Group, window: StepWindow, thresholds: Thresholds) -> Said:
         lines,
         sorted(line for _, line in rows),
         _rebalances(lines, window),
-        _counts(topics) if has_interval else None,
+        _counts(topics, window) if has_interval else None,
         status.backlog(row for row, _ in rows) if has_interval else None,
         status.growths([row for row, _ in rows], group.offsets, window),
         piled_up((row for row, _ in rows), group.offsets, window, allowed_lag, stalled_after),
@@ -57,8 +58,10 @@ def said(group: Group, window: StepWindow, thresholds: Thresholds) -> Said:
     )
 
 
-def _counts(topics: Sequence[_Topic]) -> status.Counts:
-    ends = [end for topic in topics if (end := topic.end())]
+def _counts(topics: Sequence[_Topic], window: StepWindow) -> status.Counts:
+    """Who the members are is unknown where they may be at proxies."""
+    are_hidden = may_be_at_proxies(topics[0].history.seen_in(window), window)
+    ends = [] if are_hidden else [end for topic in topics if (end := topic.end())]
     return status.counts(ends, [interval for topic in topics for interval in topic.clipped])
 
 

@@ -23,13 +23,13 @@ class _Pair(NamedTuple):
 
 def unseen_times(history: TopicHistory, window: StepWindow) -> list[tuple[Time, str]]:
     """The times in which somebody consumes, each with the reason; `history` with the snapshots of the window only."""
-    listing = _where(history.memberships, window, lambda lists: any(membership.client_ids for membership in lists))
+    listing = _times_with_members(history.memberships, window)
     nobody = _where(
         history.memberships,
         window,
         lambda lists: bool(lists) and not any(membership.client_ids for membership in lists),
     )
-    proxies = _where(history.proxies, window, lambda lists: any(membership.client_ids for membership in lists))
+    proxies = _times_with_members(history.proxies, window)
     if proxies:
         proxies[0] = (window.replayed_from, proxies[0][1])
     found: list[tuple[Time, str]] = []
@@ -43,6 +43,18 @@ def unseen_times(history: TopicHistory, window: StepWindow) -> list[tuple[Time, 
             elif not listing:
                 found += [(time, THROUGH_PROXY) for time in shared]
     return found
+
+
+def may_be_at_proxies(history: TopicHistory, window: StepWindow) -> bool:
+    """Whether proxies, which nobody asks for members here, were there, and no broker listed any member; `history` as
+    above.
+    """
+    listed, proxies = (_times_with_members(snapshots, window) for snapshots in (history.memberships, history.proxies))
+    return bool(proxies) and not listed
+
+
+def _times_with_members(snapshots: Sequence[MembershipSnapshot], window: StepWindow) -> list[Time]:
+    return _where(snapshots, window, lambda lists: any(membership.client_ids for membership in lists))
 
 
 def _where(snapshots: Sequence[MembershipSnapshot], window: StepWindow, holds: object) -> list[Time]:
