@@ -81,7 +81,7 @@ def client(seconds: float, client_id: str = "c1", *, group: str = "g", **reporte
 def load(spark: SparkSession, warehouse: Warehouse, rows: dict[Table, list[dict[str, Any]]]) -> None:
     """Append the rows to the warehouse's source tables, making those that are missing."""
     if warehouse.local_path and not warehouse.local_path.exists():
-        shutil.copytree(_empty(spark).name, warehouse.local_path)
+        copy_empty(spark, warehouse, SOURCES)
     warehouse.create(spark, SOURCES)
     for table, found in rows.items():
         schema = StructType([field for field in spark_schema(table) if field.name in table.columns])
@@ -89,11 +89,16 @@ def load(spark: SparkSession, warehouse: Warehouse, rows: dict[Table, list[dict[
         warehouse.save(frame.write.format("delta").mode("append"), table)
 
 
+def copy_empty(spark: SparkSession, warehouse: Warehouse, tables: tuple[Table, ...]) -> None:
+    """The tables without rows in a new warehouse: to copy them is cheaper than to make them."""
+    assert warehouse.local_path is not None
+    shutil.copytree(_empty(spark, tables).name, warehouse.local_path)
+
+
 @cache
-def _empty(spark: SparkSession) -> TemporaryDirectory[str]:
-    """The source tables without rows: to copy them is cheaper than to make them."""
+def _empty(spark: SparkSession, tables: tuple[Table, ...]) -> TemporaryDirectory[str]:
     folder = TemporaryDirectory()
-    Warehouse.parse(folder.name).create(spark, SOURCES)
+    Warehouse.parse(folder.name).create(spark, tables)
     return folder
 
 

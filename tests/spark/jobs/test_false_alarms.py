@@ -5,6 +5,7 @@ Judged by the kernel: `tests/spark/recording/test_kernel.py` shows that a run pu
 
 from __future__ import annotations
 
+import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.fleet import Fleet
@@ -14,6 +15,7 @@ from tests.support.kernel import judged
 FLEET = Fleet(groups=100, hours=1, churn=1.0, duplicates=0)
 
 
+@pytest.mark.slow
 def test_deploys_of_a_healthy_fleet_tell_what_was_in_flight_and_raise_no_alarm(spark: SparkSession) -> None:
     steps = judged({table: frame.toArrow().to_pylist() for table, frame in snapshots(spark, FLEET)}, FLEET.interval)
     # What was in flight on the queues that moved is consumed again, which an operator may want to know.

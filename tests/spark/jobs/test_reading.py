@@ -129,6 +129,7 @@ def test_both_read_when_topics_were_deleted(spark: SparkSession, tmp_path: Path)
         assert (incident.resolved_at, incident.resolution) == (to_micros(at(6000)), "TOPIC_DELETED")
 
 
+@pytest.mark.slow
 def test_a_reader_sees_a_whole_run_or_the_one_before(spark: SparkSession, copied: Warehouse) -> None:
     """The rows of `findings` are as many as `group_status` counts, in every look while a run replaces them."""
     before, after = {"g", "other"}, {"g", "other", "third"}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,11 +53,22 @@ def is_late_or_logged(
         return late_steps(spark, warehouse, Configuration(), AUDITED), caplog.messages
 
 
-def test_old_days_go_and_nothing_audits_them_again(
-    spark: SparkSession, warehouse: Warehouse, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.fixture(scope="module")
+def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Two hours of each of two days, audited in one run. Tests must not change it."""
+    warehouse = Warehouse.parse(str(tmp_path_factory.mktemp("days") / "warehouse"))
     load(spark, warehouse, healthy_group(range(AT_22, AT_26, 20), "c1", "c2"))
     run(spark, warehouse, RunSpec(AUDITED), Configuration())
+    return warehouse
+
+
+@pytest.fixture
+def warehouse(audited: Warehouse, tmp_path: Path) -> Warehouse:
+    shutil.copytree(audited.location, tmp_path / "copy")
+    return Warehouse.parse(str(tmp_path / "copy"))
+
+
+def test_old_days_go(spark: SparkSession, warehouse: Warehouse, capsys: pytest.CaptureFixture[str]) -> None:
     versions = {table: warehouse.version(spark, table) for table in (*SOURCES, *OUTPUTS)}
     kept = {
         table: content(warehouse.read(spark, table).where("step_start >= TIMESTAMP '2026-03-02'")) for table in OUTPUTS
@@ -76,7 +89,6 @@ def test_old_days_go_and_nothing_audits_them_again(
     assert "topic_snapshots" not in by_table
     assert {table: warehouse.version(spark, table) for table in versions} == versions
 
-    assert late_steps(spark, warehouse, Configuration(), AUDITED) == []
     deleted = delete_expired(spark, warehouse, Keep(since_midnight(), since_midnight()))
     assert {expired.table: expired.rows for expired in deleted} == {
         name: change["rows"] for name, change in by_table.items()
@@ -86,6 +98,13 @@ def test_old_days_go_and_nothing_audits_them_again(
     assert {table: content(warehouse.read(spark, table)) for table in OUTPUTS} == kept
     assert kept[GROUP_STATUS].rows == 2
 
+
+@pytest.mark.slow
+def test_days_that_are_gone_are_neither_late_nor_audited_again(
+    spark: SparkSession, warehouse: Warehouse, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert late_steps(spark, warehouse, Configuration(), AUDITED) == []
+    delete_expired(spark, warehouse, Keep(since_midnight(), since_midnight()))
     said = ["the steps before 2026-03-02T00:07Z stay as they are: `maintain` has deleted their snapshots or results"]
     assert is_late_or_logged(spark, warehouse, caplog) == ([], said)
     assert is_nothing_late(warehouse, Configuration(), DELETED)

@@ -47,6 +47,7 @@ def versions(spark: SparkSession, warehouse: Warehouse) -> dict[str, int]:
     return {table.name: warehouse.version(spark, table) for table in OUTPUTS}
 
 
+@pytest.mark.usefixtures("tables")
 def test_a_healthy_group_has_intervals_nothing_wrong_and_its_run_is_recorded(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_healthy_group_has_intervals_nothing_wrong_and_its_run_is_recorded(
     assert record.not_evaluated == need_clients
 
 
+@pytest.mark.usefixtures("tables")
 def test_no_snapshots_is_unobserved_and_not_an_error(
     spark: SparkSession, warehouse: Warehouse, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -119,14 +121,15 @@ def test_no_snapshots_is_unobserved_and_not_an_error(
     assert "there is no table sightings" in caplog.text
 
 
-def test_a_filtered_run_replaces_only_what_it_is_about(spark: SparkSession, copied: Warehouse) -> None:
+@pytest.mark.parametrize(("group", "topic"), [pytest.param("other", None, marks=pytest.mark.slow), ("g", "t")])
+def test_a_filtered_run_replaces_only_what_it_is_about(
+    spark: SparkSession, copied: Warehouse, group: str, topic: str | None
+) -> None:
+    """Findings of a whole group are published with any of its topics."""
     intervals, found = (stored(copied, table) for table in (REBALANCE_INTERVALS, FINDINGS))
     assert (len(intervals), len(found)) == (2, 4)
-    result = run(spark, copied, RunSpec(HOUR, "c", "other", None), Configuration())
+    result = run(spark, copied, RunSpec(HOUR, "c", group, topic), Configuration())
     assert result.run["row_counts"]["rebalance_intervals"] == 1
-    assert stored(copied, REBALANCE_INTERVALS) == intervals
-    # Findings of a whole group are published with any of its topics.
-    run(spark, copied, RunSpec(HOUR, "c", "g", "t"), Configuration())
     assert stored(copied, REBALANCE_INTERVALS) == intervals
     assert stored(copied, FINDINGS) == found
 

@@ -120,6 +120,7 @@ EARLY = [("t a 2", 1200, 1780), ("t b 1", 1200, 1780), ("g", 1200, 1780), ("h", 
 LATE = [("t a 1", 13_200, 14_380), ("g", 13_200, 14_380)]
 
 
+@pytest.mark.usefixtures("tables")
 def test_what_was_seen_hours_ago_is_missed(spark: SparkSession, loaded: Warehouse) -> None:
     assert sightings(spark, loaded) == EARLY + LATE
     result = run(spark, loaded, RunSpec(Interval(at(2 * HOUR), at(4 * HOUR))), Configuration())
@@ -136,11 +137,17 @@ def test_what_was_seen_hours_ago_is_missed(spark: SparkSession, loaded: Warehous
     assert result.run["source_versions"]["sightings"] == loaded.version(spark, SIGHTINGS)
     failed = loaded.read(spark, QUALITY_RESULTS).where("NOT success AND severity = 'critical'")
     assert failed.count() == 0
-    # A run is audited again from the sightings that it read, whatever became of them.
+
+
+@pytest.mark.slow
+def test_a_run_is_audited_again_from_the_sightings_that_it_read(spark: SparkSession, loaded: Warehouse) -> None:
+    result = run(spark, loaded, RunRequest(hour(3)), Configuration())
+    assert ("BROKER_NOT_READABLE", "g", "ERROR", "b:0", 13_200) in hits(result.findings)
     loaded.delta_table(spark, SIGHTINGS).delete()
     assert verify(spark, loaded, result.run["run_id"]).differs == {}
 
 
+@pytest.mark.usefixtures("tables")
 def test_a_group_that_was_deleted_is_not_missed(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     """As above, but from 10:30 on no broker lists `h`, and at 13:59:45 none has `t`, as capture writes it."""
     said = [

@@ -114,6 +114,7 @@ def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: Scheduled, monke
     assert warehouse.version(spark, FINDINGS) == version
 
 
+@pytest.mark.usefixtures("tables")
 def test_snapshots_that_come_between_the_tasks_are_audited_before_anything_is_published(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
@@ -148,6 +149,7 @@ def test_what_the_tasks_publish_after_late_snapshots_is_what_a_run_publishes(
     assert hashes(later) == by_tasks
 
 
+@pytest.mark.slow
 def test_a_closed_gate_leaves_a_rejected_run_and_no_later_task(spark: SparkSession, warehouse: Warehouse) -> None:
     history(spark, warehouse, broken_rows=3)
     scheduled = Scheduled(spark, warehouse)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from schemas import CAPTURE_CALLS, GROUP_STATUS, QUALITY_RESULTS
@@ -34,6 +35,7 @@ def recorded() -> list[str]:
     return lines
 
 
+@pytest.mark.usefixtures("tables")
 def test_a_group_that_was_never_recorded_is_an_error(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     ingest_lines(spark, warehouse, tmp_path / "recording.jsonl", recorded())
     result = run(spark, warehouse, RunSpec(hour(0)), Configuration())
@@ -51,9 +53,18 @@ def test_a_group_that_was_never_recorded_is_an_error(spark: SparkSession, wareho
     assert (status.worst_severity, status.finding_count, status.members, status.backlog_end) == ("ERROR", 1, None, None)
     assert result.run["source_versions"]["capture_calls"] == warehouse.version(spark, CAPTURE_CALLS)
     assert warehouse.read(spark, QUALITY_RESULTS).where("NOT success AND severity = 'critical'").isEmpty()
+
+
+@pytest.mark.slow
+def test_a_run_is_audited_again_from_the_calls_that_it_read(
+    spark: SparkSession, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    ingest_lines(spark, warehouse, tmp_path / "recording.jsonl", recorded())
+    result = run(spark, warehouse, RunRequest(hour(0)), Configuration())
     assert verify(spark, warehouse, result.run["run_id"]).differs == {}
 
 
+@pytest.mark.usefixtures("tables")
 def test_nothing_but_calls_is_something_to_report(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     lines = [text for text in recorded() if '"kind": "call"' in text or '"meta"' in text]
     ingest_lines(spark, warehouse, tmp_path / "recording.jsonl", lines)

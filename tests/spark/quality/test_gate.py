@@ -106,6 +106,7 @@ def break_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judged_module, "_judged", broken)
 
 
+@pytest.mark.usefixtures("tables")
 def test_a_rejected_run_publishes_nothing_and_says_why(
     spark: SparkSession, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
