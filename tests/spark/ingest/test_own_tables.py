@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import INCIDENTS, OPTIONAL_SOURCES, SOURCES, VIEWS
+from schemas import CLIENT_SNAPSHOTS, INCIDENTS, OPTIONAL_SOURCES, SOURCES, VIEWS
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
@@ -80,7 +80,9 @@ def test_they_are_as_an_audit_needs_them(filled: Warehouse) -> None:
 def test_an_audit_finds_the_client_ids_that_are_equal(spark: SparkSession, filled: Warehouse) -> None:
     result = run(spark, filled, RunSpec(HOUR), Configuration())
     assert {"DUPLICATE_CLIENT_ID", "UNASSIGNED_QUEUE"} <= {finding["rule"] for finding in result.findings}
-    assert result.run["outcome"] == "published"
+    assert (result.run["outcome"], result.run["row_counts"]["allocations"]) == ("published", 4)
+    assert CLIENT_SNAPSHOTS.name not in result.run["source_versions"]
+    assert "CLIENT_HUNG" in result.run["not_evaluated"]
 
     incidents = incidents_and_unknown(DeltaTables(filled), IncidentQuery())
     by_spark = SparkTables(spark, filled)

@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 from schemas import (
     ALLOCATIONS,
     AUDIT_RUNS,
-    CLIENT_SNAPSHOTS,
     FINDINGS,
     MEMBERSHIP_SNAPSHOTS,
     OUTPUTS,
@@ -150,16 +149,6 @@ def test_compiled_expressions_publish_the_same(compiling: SparkSession, copied: 
     before = {table: stored(copied, table) for table in OUTPUTS}
     run(compiling, copied, REQUEST, Configuration())
     assert {table: stored(copied, table) for table in OUTPUTS} == before
-
-
-def test_without_client_snapshots_the_audit_does_without(spark: SparkSession, warehouse: Warehouse) -> None:
-    load(spark, warehouse, healthy_group(EVERY_20_S, "c1", "c2"))
-    assert warehouse.local_path is not None
-    (warehouse.local_path / CLIENT_SNAPSHOTS.name).rename(warehouse.local_path / "elsewhere")
-    result = run(spark, warehouse, REQUEST, Configuration())
-    assert result.run["row_counts"]["allocations"] == 4
-    assert CLIENT_SNAPSHOTS.name not in result.run["source_versions"]
-    assert "CLIENT_HUNG" in result.run["not_evaluated"]
 
 
 def test_an_interval_off_the_grid_names_the_whole_steps(spark: SparkSession, warehouse: Warehouse) -> None:

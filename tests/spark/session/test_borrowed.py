@@ -18,7 +18,7 @@ _ZONE = "America/New_York"
 def in_its_own_process(task: str, folder: Path) -> dict[str, Any]:
     """The output of `tests.spark.session.somebody`."""
     without = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK_DIST"))}
-    environment = without | {"TZ": _ZONE, "PYSPARK_PYTHON": sys.executable} if task == "audit" else without
+    environment = without | {"TZ": _ZONE, "PYSPARK_PYTHON": sys.executable} if task in ("audit", "catalog") else without
     command = [sys.executable, "-m", "tests.spark.session.somebody", task, str(folder)]
     answer = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert answer.returncode == 0, answer.stderr[-4000:]
@@ -40,6 +40,12 @@ def test_a_run_leaves_the_session_as_it_was_and_publishes_what_every_run_does(tm
         ["DUPLICATE_CLIENT_ID", "2026-03-01 10:00:00", "2026-03-01 11:00:00"],
         ["DUPLICATE_CLIENT_ID", "2026-03-01 11:00:00", "2026-03-01 12:00:00"],
     ]
+
+
+@pytest.mark.slow
+def test_a_run_in_a_schema_of_the_catalog_publishes_the_same(tmp_path: Path) -> None:
+    seen = in_its_own_process("catalog", tmp_path)
+    assert seen["before"] == seen["after"]
     of_folder, of_catalog = seen["hashes"]
     assert of_folder == of_catalog
     assert seen["steps"] == ["2026-03-01 10:00:00+00:00"]
