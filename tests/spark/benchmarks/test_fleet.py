@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -44,6 +45,7 @@ def test_every_table_has_its_rows_in_one_file_per_hour(spark: SparkSession, ware
     }
 
 
+@pytest.mark.slow
 def test_the_default_fleet_has_the_size_that_is_promised(spark: SparkSession) -> None:
     fleet = Fleet()
     assert memberships(spark, fleet).count() == 2_160_000

@@ -147,7 +147,7 @@ def test_a_run_is_audited_again_from_the_sightings_that_it_read(spark: SparkSess
     assert verify(spark, loaded, result.run["run_id"]).differs == {}
 
 
-@pytest.mark.usefixtures("tables")
+@pytest.mark.slow
 def test_a_group_that_was_deleted_is_not_missed(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     """As above, but from 10:30 on no broker lists `h`, and at 13:59:45 none has `t`, as capture writes it."""
     said = [

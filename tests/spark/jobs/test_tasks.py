@@ -160,6 +160,7 @@ def test_a_closed_gate_leaves_a_rejected_run_and_no_later_task(spark: SparkSessi
         do(scheduled, "publish")
 
 
+@pytest.mark.slow
 def test_results_that_break_a_law_are_not_published(
     spark: SparkSession, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
