@@ -141,7 +141,7 @@ def test_what_was_seen_hours_ago_is_missed(spark: SparkSession, loaded: Warehous
 
 @pytest.mark.slow
 def test_a_run_is_audited_again_from_the_sightings_that_it_read(spark: SparkSession, loaded: Warehouse) -> None:
-    result = run(spark, loaded, RunRequest(hour(3)), Configuration())
+    result = run(spark, loaded, RunSpec(hour(3)), Configuration())
     assert ("BROKER_NOT_READABLE", "g", "ERROR", "b:0", 13_200) in hits(result.findings)
     loaded.delta_table(spark, SIGHTINGS).delete()
     assert verify(spark, loaded, result.run["run_id"]).differs == {}

@@ -60,7 +60,7 @@ def test_a_run_is_audited_again_from_the_calls_that_it_read(
     spark: SparkSession, warehouse: Warehouse, tmp_path: Path
 ) -> None:
     ingest_lines(spark, warehouse, tmp_path / "recording.jsonl", recorded())
-    result = run(spark, warehouse, RunRequest(hour(0)), Configuration())
+    result = run(spark, warehouse, RunSpec(hour(0)), Configuration())
     assert verify(spark, warehouse, result.run["run_id"]).differs == {}
 
 
