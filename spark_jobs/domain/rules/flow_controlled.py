@@ -73,8 +73,9 @@ RULE = Rule(
     "consumer is slow, not the broker. Measures of the worst queue: `cached_count`, `cached_mib`, `cached_span` "
     "(offsets from oldest to newest), and the `limit` that it reached.",
     decided_by="Two successive client snapshots show the queue above the client's limit: `pullThresholdForQueue`, "
-    "`pullThresholdSizeForQueue` or `consumeConcurrentlyMaxSpan`; by default the configured `cached_messages` (1000), "
-    "`cached_mib` (100) and `cached_span` (2000). WARN.",
+    "`pullThresholdSizeForQueue` or `consumeConcurrentlyMaxSpan`. Limits per topic reach them, divided among the "
+    "client's queues. By default the configured `cached_messages` (1000), `cached_mib` (100) and `cached_span` "
+    "(2000). WARN.",
     causes={
         ThrottleCause.CACHED_MESSAGES: Cause("too many messages of the queue", _SLOWER),
         ThrottleCause.CACHED_SIZE: Cause(

@@ -57,8 +57,10 @@ def _broker_gaps(
     the gaps of the whole topic.
     """
     times, present = readings.times[inside], readings.present[inside]
-    for broker in sorted({name for name, _ in readings.queues}):
-        columns = [column for (name, _), column in readings.columns.items() if name == broker]
+    # Other snapshots than those of the window know more queues.
+    seen = [readings.queues[column] for column in np.flatnonzero(present.any(axis=0)).tolist()]
+    for broker in sorted({name for name, _ in seen}):
+        columns = [readings.columns[place] for place in seen if place[0] == broker]
         routed = [
             (span.start, span.end)
             for span in step.routes.get(topic, ())

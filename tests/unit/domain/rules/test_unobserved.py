@@ -24,6 +24,7 @@ from tests.support.builders import (
     span,
     with_readings,
 )
+from tests.support.kernel import series_of
 
 #: Seconds in which the state is known | seconds in which it is not, up to the end of the step.
 SPANS = """
@@ -196,6 +197,22 @@ def test_one_broker_that_is_silent_is_named() -> None:
     # Where nobody is heard the topic is named, not each of its brokers.
     ended = found(step(range(0), always, ends=1000))
     assert ended == [("1020-3600", "INFO", ["offset_snapshots: t"])]
+
+
+def test_queues_that_only_snapshots_outside_the_window_show_are_not_known_to_the_step() -> None:
+    """`b` has a second queue before the window, which begins 420 s before the step, and `c` is read only then."""
+    queues = [("a", 0), ("b", 0), ("b", 1), ("c", 0)]
+    said: dict[float, list[QueueReading | None]] = {
+        at: [(1, 1, 1, 5), None if 120 <= at < 300 else (1, 1, 1, 5), None, None] for at in range(-420, 3600, 60)
+    }
+    read_then: dict[float, list[QueueReading | None]] = {-600: [(1, 1, 1, 5)] * 4}
+    step = audited_step(interval(-210, 3600, None))
+    step = with_readings(
+        step, {"t": offsets(queues, read_then | said)}, routes={"t": [route(-210, 3600, a=6, b=6, c=6)]}
+    )
+    listed = series_of([(at * SECOND, broker_said(0, 1, "", NOTHING).state) for at in (0, 60)])
+    hits = RULE.hits(replace(step, history=replace(step.history, memberships={"c": listed})))
+    assert [(span(hit), hit.queue and hit.queue[1:3]) for hit in hits] == [("120-300", ("b", 0))]
 
 
 def called(step: AuditedStep, **seconds: list[int]) -> AuditedStep:
