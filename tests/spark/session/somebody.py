@@ -104,6 +104,7 @@ def catalog(folder: Path) -> dict[str, Any]:
     for place in places:
         load(beside, Warehouse.parse(place), twins())
     beside.catalog.setCurrentDatabase("default")
+    spark.createDataFrame([(1,)], "id int").collect()
     before = state(spark, to_df)
     results = [ra.open(place).run(HOURS[0], spark=spark) for place in places]
     status = ra.open("spark_catalog.audit", spark=spark).status()
