@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from schemas import (
     AUDIT_RUNS,
+    CAPTURE_CALLS,
     FINDINGS,
     MEMBERSHIP_SNAPSHOTS,
     QUARANTINE,
@@ -25,6 +27,7 @@ from schemas import (
 from schemas.types import Struct, as_json
 from spark_jobs.cli.main import main
 from spark_jobs.operate.upgrade import Upgraded, upgrade
+from spark_jobs.store.spark_types import struct_type
 from spark_jobs.store.warehouse import Warehouse
 from tests.spark.jobs.old_warehouses import BEFORE_MUTES, unpack
 from tests.support.snapshots import load, membership
@@ -56,6 +59,8 @@ RENAMED = {
         "findings": "start>started_at end>ended_at evidence.parties>evidence.conflicting_values "
         "evidence.queues.start>evidence.queues.started_at evidence.queues.end>evidence.queues.ended_at",
         "quarantine": "key>row_key",
+        "capture_calls": "fate>outcome",
+        "strategy_comparison": "queues>queue_count least_moves>minimum_moves",
     }.items()
 }
 CHANGES = [
@@ -137,6 +142,7 @@ def test_an_old_warehouse_is_upgraded_read_and_audited(
 ) -> None:
     """Also where the upgrade is killed between the two commits that give a table its new names."""
     warehouse = Warehouse.parse(old)
+    _make_former(spark, warehouse)
     renamed = [table for table in TABLES if table.name in RENAMED]
     rows = {table: spark.read.format("delta").load(f"{old}/{table.name}").orderBy(*_key(table)) for table in renamed}
     before = {table: ([*frame.columns], frame.collect()) for table, frame in rows.items()}
@@ -151,14 +157,23 @@ def test_an_old_warehouse_is_upgraded_read_and_audited(
     assert _answer(capsys, "incidents", old) == incidents
     assert main(["run", "--warehouse", old, "--interval", HOUR]) == 3
     assert "schemas/findings.py says: column client_id (string) is missing" in capsys.readouterr().err
-    assert upgrade(spark, warehouse) == CHANGES[CHANGES.index(Upgraded("findings", "constraint known_severity set")) :]
+    assert upgrade(spark, warehouse) == [
+        *constraints_set("findings", "known_severity span_not_empty inside_its_step"),
+        *columns_renamed("capture_calls"),
+        *columns_renamed("quarantine"),
+        *(Upgraded(table, "created") for table in ("sightings", "incidents", "notices")),
+    ]
     assert upgrade(spark, warehouse) == []
     for table, (columns, values) in before.items():
         names = dict(RENAMED[table.name])
         now = warehouse.read(spark, table).orderBy(*table.key).select(*(names.get(name, name) for name in columns))
         assert now.collect() == values, table.name
         stored = json.loads(DeltaTable(f"{old}/{table.name}").schema().to_json())
+        for field in stored["fields"]:
+            expression = field["metadata"].pop("delta.generationExpression", None)
+            assert expression == table.generated.get(field["name"])
         assert stored["fields"] == as_json(table.schema)["fields"]
+        assert warehouse.detail(spark, table)["clusteringColumns"] == list(table.cluster_by)
     made = warehouse.delta_table(spark, FINDINGS).history().where("operation != 'WRITE'").collect()
     assert {row.userMetadata.partition(",")[0] for row in made if row.userMetadata} == {"maintain --upgrade"}
     # Tables of the old run, at its versions: what is not known of them is null.
@@ -171,6 +186,19 @@ def test_an_old_warehouse_is_upgraded_read_and_audited(
     assert warehouse.read(spark, STRATEGY_COMPARISON).count() > 0
     assert main(["incidents", "--warehouse", old]) == 0
     assert main([*report, "--out", str(tmp_path / "new.html")]) == 0
+
+
+def _make_former(spark: SparkSession, warehouse: Warehouse) -> None:
+    """Tables of version 1.0 that the old warehouse lacks: one that is clustered, with a generated column, and one whose
+    columns all have values.
+    """
+    call = ("c", "broker-a", "stats", "g", datetime(2026, 11, 21, 2), "TIMED_OUT", 3000, None)
+    compared = (datetime(2026, 11, 21, 1), "c", "g", "t", "AVG", 1, 4, 0, 0, 1.0, 3, 2)
+    for table, row in ((CAPTURE_CALLS, call), (STRATEGY_COMPARISON, compared)):
+        former = replace(table.before_version_2, checks={}, key=())
+        warehouse.create(spark, [former])
+        schema = struct_type(Struct(*(former.schema[name] for name in former.columns)))
+        warehouse.save(spark.createDataFrame([row], schema).write.format("delta").mode("append"), former)
 
 
 def _key(table: Table) -> list[str]:
