@@ -6,21 +6,26 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from spark_jobs.domain.incidents.thread import Thread
 from spark_jobs.domain.incidents.values import Queue
 from spark_jobs.domain.model.finding import Evidence
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.phrases import known_sum
-from spark_jobs.domain.rules.broker_not_readable import LAST_KNOWN
+from spark_jobs.domain.rules.behind import BEHIND
+from spark_jobs.domain.rules.broker_not_readable import LAST_KNOWN, NOT_READABLE
 from spark_jobs.domain.rules.evidence import NEVER_COMMITTED, highest_backlog
+from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 from spark_jobs.domain.rules.refused import REFUSED
+
+#: Roles of queues in which messages wait. Those of other roles are consumed: what is in flight is not added up.
+_WAITING: Final = (UNASSIGNED, NOT_READABLE, BEHIND)
 
 
 class _Backlog(NamedTuple):
     """A backlog of a condition's queues of one topic, in messages, its time in microseconds, and how many of the queues
-    have an unknown one.
+    have an unknown one. `queues`: those in which messages wait.
     """
 
     start: int
@@ -38,7 +43,9 @@ def peak_backlogs(threads: Sequence[Thread]) -> dict[str, int]:
     for thread in threads:
         of_topics = by_key((finding.evidence for finding in thread.findings), partial(_topic, thread))
         for topic, of_topic in of_topics.items():
-            queues = frozenset(queue[:3] for evidence in of_topic for queue in evidence.queues)
+            queues = frozenset(
+                queue[:3] for evidence in of_topic for queue in evidence.queues if queue.role in _WAITING
+            )
             minimums = [_without_offset(evidence) for evidence in of_topic]
             backlogs[thread.identity.consumer_group][topic] += [
                 _Backlog(

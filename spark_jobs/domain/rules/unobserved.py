@@ -94,7 +94,7 @@ RULE = Rule(
         NO_SNAPSHOTS: Cause(
             "a source that had snapshots has none",
             "Check the recorder: was it down at that time, or unable to reach the brokers? What happened then stays "
-            "unknown. A group that was deleted meanwhile looks the same for `sightings_days`.",
+            "unknown. If the group was deleted, this lasts for `sightings_days`.",
         ),
         NOT_ANSWERED: Cause(
             "brokers that list the group did not return its members",

@@ -185,7 +185,7 @@ def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None
         "  more consumers? Yes, at least 2 more consumers, up to 4 in all, if what the listener calls (a database, for "
         "example) can handle it: the listener was the limit, 2 members shared 4 queues, and at least 2,229 messages "
         "piled up in 2 queues. The slow member has 1 consume thread. The backlog of 4 queues is unknown. With 2 more "
-        "members the highest backlog would have been about 36 instead of 2,229.",
+        "members the highest backlog would have been about 73 instead of 2,229.",
     ]
     with pytest.raises(NothingPublishedError, match="did you mean payment-service"):
         statuses(DeltaTables(audited.warehouse), None, "paymnt-service")

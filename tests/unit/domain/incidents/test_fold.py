@@ -452,21 +452,27 @@ def test_piled_up_is_the_highest_of_each_group() -> None:
 
 
 @pytest.mark.parametrize(
-    ("since", "queues", "messages"),
+    ("since", "queues", "role", "messages"),
     [
-        ("03:10", (2, 3), 90),
-        # It has a queue in common with the other one, or begins when that one is over.
-        ("03:10", (1, 2), 50),
-        ("04:00", (2, 3), 50),
+        ("03:10", (2, 3), "BEHIND", 90),
+        # It has a queue in common with the other one, begins when that one is over, or its queues are consumed.
+        ("03:10", (1, 2), "BEHIND", 50),
+        ("04:00", (2, 3), "BEHIND", 50),
+        ("03:10", (2, 3), "DOUBLE_OWNED", 50),
     ],
 )
-def test_what_piled_up_in_other_queues_of_a_topic_is_added_up(since: str, queues: Sequence[int], messages: int) -> None:
+def test_what_piled_up_in_other_queues_of_a_topic_is_added_up(
+    since: str, queues: Sequence[int], role: str, messages: int
+) -> None:
     """40 messages in the queues 0 and 1 from 03:00 to 04:00, and 50 in others."""
     cause = published("03:00-05:00", "SUBSCRIPTION_MISMATCH", "DIFFERENT_TOPICS", subject="g", backlog_max=None)
-    rules = (("UNASSIGNED_QUEUE", "03:00-04:00", (0, 1), 40), ("CONSUMER_STALLED", f"{since}-05:00", queues, 50))
+    rules = (
+        ("UNASSIGNED_QUEUE", "03:00-04:00", (0, 1), "UNASSIGNED", 40),
+        ("CONSUMER_STALLED", f"{since}-05:00", queues, role, 50),
+    )
     behind = [
-        published(time, rule, topic="t", backlog_max=backlog, queues=[("t", "b", queue, "BEHIND") for queue in of_rule])
-        for rule, time, of_rule, backlog in rules
+        published(time, rule, topic="t", backlog_max=backlog, queues=[("t", "b", queue, role) for queue in of_rule])
+        for rule, time, of_rule, role, backlog in rules
     ]
     (one,) = folded(cause, following(cause, [found for of_rule in behind for found in of_rule]))
     assert one.peak_backlog_messages == messages
