@@ -189,7 +189,7 @@ def test_as_json(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(document["times"]) == len(case["curve"]) == len(document["recorded"]["curve"])
     drawn = dict(zip(document["times"], document["recorded"]["curve"], strict=True))
     # The state of 10:10 holds for 60 seconds without another, but there is no reading then.
-    assert [drawn[f"2026-03-01T10:{moment}:00Z"] for moment in ("00", "01", "10", "11")] == [None, 600, 6000, None]
+    assert [drawn[f"2026-03-01T10:{moment}:00Z"] for moment in ("00", "01", "10", "11")] == [0, 600, 6000, None]
 
 
 def test_a_plan_says_who_would_own_what(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
