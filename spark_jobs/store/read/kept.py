@@ -37,6 +37,7 @@ def auditable_since(stored: StoredTables, look_back: timedelta) -> datetime | No
     """Return the time before which a step cannot be audited again, as its snapshots or its results were deleted; None:
     nothing was deleted.
     """
-    snapshots = kept_since(stored, MEMBERSHIP_SNAPSHOTS)
-    results = kept_since(stored, GROUP_STATUS) if stored.exists(GROUP_STATUS) else None
+    snapshots, results = (
+        kept_since(stored, table) if stored.exists(table) else None for table in (MEMBERSHIP_SNAPSHOTS, GROUP_STATUS)
+    )
     return max(filter(None, (snapshots and snapshots + look_back, results)), default=None)
