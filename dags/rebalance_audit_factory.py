@@ -128,9 +128,10 @@ def late_dag(fleet: Fleet, cron: str = LATE) -> DAG:
     """Audits again the steps whose sources changed after they were audited, and no others."""
     interval = "--interval={{ days_before(" + DUE + ", " + DAYS + ") }}"
     description = "Audits again the steps whose snapshots arrived late"
-    lineage = {"inlets": fleet.assets(SOURCES), "outlets": fleet.assets(TABLES)}
+    arguments = (interval, fleet.configuration, "--fail-on=NEVER")
+    read, published = fleet.assets(SOURCES), fleet.assets(TABLES)
     with fleet.dag("late", cron, 5, max_active_runs=1, description=description) as dag:
-        fleet.task("audit_late_steps", "late", interval, fleet.configuration, "--fail-on=NEVER", **lineage)
+        fleet.task("audit_late_steps", "late", *arguments, inlets=read, outlets=published)
     return dag
 
 

@@ -31,7 +31,7 @@ def linear(bench: Bench) -> CallResults:
 
 
 class _Read(NamedTuple):
-    """What reading some logs took, in all rounds."""
+    """The cost of reading some logs, in all rounds."""
 
     times: Times
     peak_bytes: int

@@ -9,6 +9,7 @@ from __future__ import annotations
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.members import is_grpc
 from spark_jobs.domain.kernel.unseen import PROXY
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rocketmq.strategies import is_popped
 
@@ -22,6 +23,7 @@ def is_handed_out(step: AuditedStep, interval: RebalanceInterval) -> bool:
     return interval.reason is Reason.CONSUMED_THROUGH_PROXY and not _are_remoting(step)
 
 
+@cached_with_value
 def may_be_behind_proxies(step: AuditedStep) -> bool:
     """Return True if no broker listed a member in the window, and the cluster has proxies that were not asked for the
     group's members: consumers may be connected to these.

@@ -41,7 +41,5 @@ def _last(ends: Matrix) -> NDArray[np.int64]:
 def has_answered(step: AuditedStep, broker: str, time: Time) -> bool:
     """Return True if the broker answered about the group's members later than in the first round of the time."""
     series = step.history.memberships.get(broker)
-    if series is None:
-        return False
-    seen = series.inside(time[0] + step.settings.cadence, min(time[1], step.window.end))
-    return bool(seen.start < seen.stop)
+    start, end = time[0] + step.settings.cadence, min(time[1], step.window.end)
+    return series is not None and series.any_inside(start, end)

@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -133,18 +132,13 @@ def _process(name: str | None, logs: Sequence[FileLog], folders: list[Path]) -> 
     files, the oldest first.
     """
     in_order = sorted(_of_one_zone(logs), key=lambda log: min(log.alive, default=(0, 0)))
-    logged = sorted((entry for log in in_order for entry in log.events), key=attrgetter("at"))
-    logged = [entry for _, same_time in groupby(logged, attrgetter("at")) for entry in _unique(same_time)]
+    each = {(type(entry.event), entry): entry for log in in_order for entry in log.events}
+    logged = sorted(each.values(), key=attrgetter("at"))
     spans = spans_of(span for log in in_order for span in log.alive)
     unknown = joined([*_down(logged), *(span for log in in_order for span in log.back)])
     alive = [(first, end - 1) for span in spans for first, end in without((span[0], span[1] + 1), unknown)]
     begins = [first for first, _ in spans]
     return Process(name, logged, alive, begins, together([log.commits for log in logs]), folders)
-
-
-def _unique(logged: Iterable[Logged]) -> Iterable[Logged]:
-    """The entries without repetitions, in order; events of two types may have equal fields."""
-    return {(type(entry.event), entry): entry for entry in logged}.values()
 
 
 def _of_one_zone(logs: Sequence[FileLog]) -> Sequence[FileLog]:

@@ -59,7 +59,7 @@ def _measure(*pair: Any) -> tuple[Any, ...]:
     return pair
 
 
-def _party(name: str, client_ids: Sequence[str] | None) -> ConflictingValue:
+def _conflicting_value(name: str, client_ids: Sequence[str] | None) -> ConflictingValue:
     return ConflictingValue(name, None if client_ids is None else tuple(client_ids))
 
 
@@ -71,5 +71,5 @@ _FIELDS: Mapping[str, Callable[[Any], list[Any]]] = {
     "if_deduplicated": partial(_structs, Counts, Counts._fields),
     "if_unique": partial(_structs, Counts, Counts._fields),
     "measures": partial(_lists, _measure, ("name", "value")),
-    "conflicting_values": partial(_lists, _party, ConflictingValue._fields),
+    "conflicting_values": partial(_lists, _conflicting_value, ConflictingValue._fields),
 }

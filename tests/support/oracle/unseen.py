@@ -46,7 +46,7 @@ def unseen_times(history: TopicHistory, window: StepWindow) -> list[tuple[Time, 
 
 
 def may_be_at_proxies(history: TopicHistory, window: StepWindow) -> bool:
-    """Whether proxies, which nobody asks for members here, were there, and no broker listed any member; `history` as
+    """True if there were proxies, which nobody asks for members here, and no broker listed any member; `history` as
     above.
     """
     listed, proxies = (_times_with_members(snapshots, window) for snapshots in (history.memberships, history.proxies))
