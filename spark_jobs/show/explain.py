@@ -171,7 +171,7 @@ def _topic_explanation(group: GroupStep, topic: str) -> TopicExplanation:
     skipped = sum(
         int(measure["value"])
         for row in group.findings
-        if (row["rule"], row["topic"]) == (messages_skipped.NAME, topic)
+        if (row["rule"], row["topic"]) == (messages_skipped.RULE.name, topic)
         and any(view["interval_start"] <= row["started_at"] < view["interval_end"] for view in current)
         for measure in row["evidence"]["measures"]
         if measure["name"] == messages_skipped.TOGETHER

@@ -94,13 +94,15 @@ def _order(row: Row) -> tuple[object, ...]:
 
 
 def _findings_columns(findings: Sequence[Row], step_end: datetime) -> Row:
-    stranded = (row["evidence"]["backlog_end"] for row in findings if row["rule"] == stranded_write_queues.NAME)
+    stranded = (row["evidence"]["backlog_end"] for row in findings if row["rule"] == stranded_write_queues.RULE.name)
     return {**findings_summary(findings), "stranded": known_sum(stranded), "worst": _worst(findings, step_end)}
 
 
 def _worst(findings: Sequence[Row], step_end: datetime) -> Row | None:
     """See `statuses`. A finding that lasts until nothing is known any more is not over."""
-    blind = (row["started_at"] for row in findings if row["rule"] == unobserved.NAME and row["ended_at"] >= step_end)
+    blind = (
+        row["started_at"] for row in findings if row["rule"] == unobserved.RULE.name and row["ended_at"] >= step_end
+    )
     known_until = min(blind, default=step_end)
     backlogs = _backlogs(findings)
 
@@ -117,7 +119,7 @@ def _worst(findings: Sequence[Row], step_end: datetime) -> Row | None:
             row["rule"],
         )
 
-    worst = min((row for row in findings if row["rule"] != unobserved.NAME), key=rank, default=None)
+    worst = min((row for row in findings if row["rule"] != unobserved.RULE.name), key=rank, default=None)
     if worst is None:
         return None
     root = next((row for row in findings if row["finding_id"] == worst["root_finding_id"]), worst)

@@ -56,9 +56,9 @@ def suggestions_of(
     findings = [*published_findings(published)]
     findings_per_group = by_key(findings, attrgetter("group"))
     progress("reading lags and rebalances")
-    is_ok = [Filter("verdict", "=", Verdict.OK), _groups_with(consumer_lagging.NAME, findings)]
+    is_ok = [Filter("verdict", "=", Verdict.OK), _groups_with(consumer_lagging.RULE.name, findings)]
     lags = _by_group(tables, QUEUE_PROGRESS, ("lag_max",), interval, query, is_ok)
-    is_rebalance = [Filter("queues_moved", ">=", 1), _groups_with(rebalance_storm.NAME, findings)]
+    is_rebalance = [Filter("queues_moved", ">=", 1), _groups_with(rebalance_storm.RULE.name, findings)]
     moments = _by_group(tables, REBALANCE_INTERVALS, ("topic", "interval_start"), interval, query, is_rebalance)
     strategies = _observed(tables, interval, query)
     suggested = []

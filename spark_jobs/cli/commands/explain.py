@@ -48,7 +48,7 @@ def recorder_lines_of(
     stored: StoredTables, rule: str, cluster: str, start: datetime, end: datetime
 ) -> Iterator[TextLine]:
     """Lines: whom the recorder called, where nothing was recorded; none for another rule."""
-    if rule == unobserved.NAME:
+    if rule == unobserved.RULE.name:
         yield from recorder_lines(calls_in(stored, cluster, Interval(start, end)))
 
 

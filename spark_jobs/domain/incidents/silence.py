@@ -51,7 +51,7 @@ def _is_without_members(published: PublishedFinding) -> bool:
     """Return whether no broker listed the group's members."""
     finding = published.finding
     sources = (party.name for party in finding.evidence.conflicting_values or ())
-    return finding.rule == unobserved.NAME and MEMBERSHIPS in sources
+    return finding.rule == unobserved.RULE.name and MEMBERSHIPS in sources
 
 
 def _silent_in_steps(

@@ -28,7 +28,7 @@ from spark_jobs.domain.rules import (
 QUANTILE, MARGIN = 0.95, 1.25
 #: Of less audited time nothing is suggested; microseconds.
 LEAST = 3 * 24 * HOUR
-_STOPPED = (consumer_stopped.NAME, consumer_stalled.NAME, retention_risk.NAME)
+_STOPPED = (consumer_stopped.RULE.name, consumer_stalled.RULE.name, retention_risk.RULE.name)
 
 
 class GroupPast(NamedTuple):
@@ -79,7 +79,7 @@ def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
     unmuted = [finding for finding in past.findings if finding.finding.muted is None]
 
     def storm(finding: Finding) -> float | None:
-        if finding.rule != rebalance_storm.NAME:
+        if finding.rule != rebalance_storm.RULE.name:
             return None
         during = ((topic, at) for topic, at in past.rebalances if finding.started_at <= at <= finding.ended_at)
         return _most_within(during, within)
@@ -154,14 +154,14 @@ def _least_stopped(findings: Iterable[PublishedFinding]) -> float:
 
 
 def _lagging(finding: Finding) -> float | None:
-    return _measures(finding).get("lag_last") if finding.rule == consumer_lagging.NAME else None
+    return _measures(finding).get("lag_last") if finding.rule == consumer_lagging.RULE.name else None
 
 
 def _skew(finding: Finding) -> float | None:
     measures = _measures(finding)
-    if finding.rule == producer_skew.NAME:
+    if finding.rule == producer_skew.RULE.name:
         return measures.get("max_over_mean")
-    if finding.rule != load_imbalance.NAME or not measures.get("most_consumed"):
+    if finding.rule != load_imbalance.RULE.name or not measures.get("most_consumed"):
         return None
     least = measures.get("least_consumed")
     return (measures["most_consumed"] or 0) / least if least else inf
@@ -170,7 +170,7 @@ def _skew(finding: Finding) -> float | None:
 def _flapping(finding: Finding) -> float | None:
     measures = _measures(finding)
     known = [value for value in (measures.get("comings"), measures.get("goings")) if value is not None]
-    return min(known, default=None) if finding.rule == flapping_member.NAME else None
+    return min(known, default=None) if finding.rule == flapping_member.RULE.name else None
 
 
 def _measures(finding: Finding) -> dict[str, float | None]:

@@ -13,14 +13,11 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.message_queue import MessageQueue, queues_by_topic
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND, Time, common, islands, joined, without
-from spark_jobs.domain.rules import client_hung, duplicate_client_id, mixed_clients, offset_rewound
 from spark_jobs.domain.rules.commands import RUNNING_INFO
 from spark_jobs.domain.rules.drift_reasons import explained
 from spark_jobs.domain.rules.drifts import Drift, drifting
 from spark_jobs.domain.rules.roots import Follows, clients, queues
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
-
-NAME = "ALLOCATION_DRIFT"
 
 
 class _Harm(NamedTuple):
@@ -49,13 +46,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         explanation = explained(step, [each for each in drifts if common(time, (each.start, each.end))])
         for harm in event:
             yield RuleHit(
-                harm.start,
-                harm.until,
-                cause=cause.value,
-                queue=harm.queue,
-                implicated=harm.client_id,
-                minimum_seconds=0.0,
-                explanation=explanation,
+                harm.start, harm.until, cause, queue=harm.queue, implicated=harm.client_id, explanation=explanation
             )
 
 
@@ -112,7 +103,7 @@ def _detail(finding: Finding) -> str:
 
 
 RULE = Rule(
-    name=NAME,
+    name="ALLOCATION_DRIFT",
     headline="{members} in {groups} {members:holds|hold} other queues than {members:its share|their shares}",
     detail=_detail,
     meaning="Clients have not taken some of their assigned queues (`HOLDS_LESS`), or two clients hold a queue "
@@ -137,12 +128,13 @@ RULE = Rule(
             commands=(RUNNING_INFO,),
         ),
     },
-    hits=hits,
+    evaluate=hits,
+    lasts=0,
     needs=(CLIENT_SNAPSHOTS,),
     follows=(
-        Follows(client_hung.NAME, clients),
-        Follows(duplicate_client_id.NAME, clients),
-        Follows(mixed_clients.NAME, clients),
-        Follows(offset_rewound.NAME, queues),
+        Follows("CLIENT_HUNG", clients),
+        Follows("DUPLICATE_CLIENT_ID", clients),
+        Follows("MIXED_CLIENTS", clients),
+        Follows("OFFSET_REWOUND", queues),
     ),
 )

@@ -17,7 +17,6 @@ from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.commands import RESET_TO_NOW
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "BEGINS_AT_OLDEST"
 FIRST_COMMIT = "FIRST_COMMIT"
 NOT_AT_THE_END = "NOT_AT_THE_END"
 OLDEST = "OLDEST"
@@ -50,7 +49,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 for place in sorted(set(readings.queues) & set(oldest.queues))
                 if (beginning := _beginning(step, FindingQueue(topic, *place, OLDEST), readings, oldest))
             ]
-            yield from _hits(step, beginnings)
+            yield from _hits(step, beginnings) if beginnings else ()
 
 
 def _is_new(step: AuditedStep, readings: OffsetReadings, oldest: TopicReadings) -> bool:
@@ -107,21 +106,14 @@ def _per_second(times: Matrix, offsets: Matrix, known: Matrix) -> float:
 
 def _hits(step: AuditedStep, beginnings: Sequence[Beginning]) -> Iterator[RuleHit]:
     history, left = (sum(getattr(beginning, name) for beginning in beginnings) for name in ("backlog", "left"))
+    measures = {"history": history, "left": left}
+    hint = f"{count(history, 'message')} waited when it began. {_until_when(step, beginnings, left)}"
     is_from_the_end = any(
         span.state.consume_from_where == FROM_THE_END for spans in step.memberships.values() for span in spans
     )
-    for beginning in beginnings:
-        yield RuleHit(
-            beginning.at,
-            max(beginning.until, beginning.at + 1),
-            cause=NOT_AT_THE_END if is_from_the_end else FIRST_COMMIT,
-            topic=beginning.queue.topic,
-            queue=beginning.queue,
-            minimum_seconds=0.0,
-            severity=WARN if is_from_the_end else INFO,
-            measures={"history": history, "left": left},
-            hint=f"{count(history, 'message')} waited when it began. {_until_when(step, beginnings, left)}",
-        )
+    cause = NOT_AT_THE_END if is_from_the_end else FIRST_COMMIT
+    for queue, at, until, *_ in beginnings:
+        yield RuleHit(at, max(until, at + 1), cause, queue.topic, queue=queue, measures=measures, hint=hint)
 
 
 def _until_when(step: AuditedStep, beginnings: Sequence[Beginning], left: int) -> str:
@@ -137,7 +129,7 @@ def _until_when(step: AuditedStep, beginnings: Sequence[Beginning], left: int) -
 
 _RESET = "If the history is not wanted, reset the group to now (mqadmin resetOffsetByTime -s now)."
 RULE = Rule(
-    name=NAME,
+    name="BEGINS_AT_OLDEST",
     headline="{groups} {groups:begins|begin} with the oldest messages of {queues}",
     meaning="A new group begins at the oldest message that the broker has. It consumes the topic's history before what "
     "is new. Measures: `history`, the messages that waited then, and `left` at the end of the step.",
@@ -151,7 +143,10 @@ RULE = Rule(
             "still in memory, whatever consumeFromWhere says (RocketMQ: ConsumerManageProcessor.queryConsumerOffset). "
             "If the oldest offset is above 0, look who reset the group to the earliest offset.",
             commands=(RESET_TO_NOW,),
+            severity=WARN,
         ),
     },
-    hits=hits,
+    evaluate=hits,
+    hit_severity=INFO,
+    lasts=0,
 )

@@ -17,25 +17,11 @@ from spark_jobs.domain.model.clients import ThrottleCause
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.message_queue import PRIORITY, MessageQueue
-from spark_jobs.domain.model.severities import ERROR, INFO, WARN
+from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, Reason, Status, Verdict
 from spark_jobs.domain.model.window import SECOND, without
 from spark_jobs.domain.rules import (
-    allocation_drift,
-    broker_not_readable,
-    client_hung,
-    consume_failing,
-    duplicate_client_id,
-    flow_controlled,
-    ghost_member,
-    group_offline,
-    long_pull_interval,
-    near_capacity,
-    offset_beyond_end,
-    offset_held_back,
     orderly_lock_missing,
-    producer_skew,
-    slow_listener,
     strategy_unknown,
 )
 from spark_jobs.domain.rules.commands import CLUSTER_LIST
@@ -50,22 +36,22 @@ BEHIND = "BEHIND"
 ON_TOP = "The offsets show what was handed out: messages that clients hold and have not acknowledged come on top."
 #: A queue stands still or falls behind because of its owner, or because of what its broker gets or cannot give.
 FOLLOWS = (
-    Follows(group_offline.NAME, everything),
-    Follows(ghost_member.NAME, queues),
-    Follows(client_hung.NAME, queues),
-    Follows(allocation_drift.NAME, queues),
-    Follows(broker_not_readable.NAME, queues, within=60 * SECOND),
-    Follows(duplicate_client_id.NAME, clients),
-    Follows(orderly_lock_missing.NAME, queues),
-    Follows(consume_failing.NAME, clients),
-    Follows(consume_failing.NAME, queues),
-    Follows(offset_held_back.NAME, queues),
-    Follows(offset_beyond_end.NAME, queues),
-    Follows(flow_controlled.NAME, queues, root_causes=(ThrottleCause.CACHED_SPAN,)),
-    Follows(slow_listener.NAME, clients),
-    Follows(producer_skew.NAME, queues),
-    Follows(near_capacity.NAME, clients),
-    Follows(long_pull_interval.NAME, clients),
+    Follows("GROUP_OFFLINE", everything),
+    Follows("GHOST_MEMBER", queues),
+    Follows("CLIENT_HUNG", queues),
+    Follows("ALLOCATION_DRIFT", queues),
+    Follows("BROKER_NOT_READABLE", queues, within=60 * SECOND),
+    Follows("DUPLICATE_CLIENT_ID", clients),
+    Follows("ORDERLY_LOCK_MISSING", queues),
+    Follows("CONSUME_FAILING", clients),
+    Follows("CONSUME_FAILING", queues),
+    Follows("OFFSET_HELD_BACK", queues),
+    Follows("OFFSET_BEYOND_END", queues),
+    Follows("FLOW_CONTROLLED", queues, root_causes=(ThrottleCause.CACHED_SPAN,)),
+    Follows("SLOW_LISTENER", clients),
+    Follows("PRODUCER_SKEW", queues),
+    Follows("NEAR_CAPACITY", clients),
+    Follows("LONG_PULL_INTERVAL", clients),
 )
 DECIDED_BY = (
     "Verdict {} of a sliding window (Burrow's rules, over the samples of `verdict_window_seconds`, with `allowed_lag`) "
@@ -77,6 +63,7 @@ STARVED = Cause(
     "a PRIORITY topic consumed by POP, and a queue with a higher id on the same broker was consumed (INFO)",
     "Higher priorities take all that the consumers can do. Add consumers, or lower the group's `priority.factor`, so "
     "that some requests take the queues in turn.",
+    severity=INFO,
 )
 
 
@@ -99,19 +86,21 @@ NOT_REPLAYED = Cause(
     "rooms or queue lists of the strategy are unknown, so the queue may have no owner by design (WARN; INFO for a "
     "retry topic)",
     "Configure what STRATEGY_UNKNOWN names: then the queue's owner is known, or why it has none.",
+    severity=WARN,
 )
 BY_WHOM_UNKNOWN = Cause(
     "the strategy or a setting of it is unknown, so the owner is, too",
     "Members consumed these queues, and which ones is not known: check whether the listener of one hangs. Configure "
     "what STRATEGY_UNKNOWN names: then the owner is known.",
 )
-#: The strategy, or one of its settings, is not known.
-_UNKNOWN_OWNERS = (Reason.SETTINGS_MISSING, Reason.UNKNOWN_STRATEGY)
+#: By verdict, why the owner is unknown of an interval that is not replayed: its strategy, or a setting of it, is.
+_UNKNOWN_OWNERS = {
+    Verdict.STALL: (Reason.SETTINGS_MISSING,),
+    Verdict.STOP: (Reason.SETTINGS_MISSING, Reason.UNKNOWN_STRATEGY),
+}
 
 
-def verdict_hits(
-    step: AuditedStep, verdict: Verdict, severity: str, cause: str, least_growth: int | None = None
-) -> Iterator[RuleHit]:
+def verdict_hits(step: AuditedStep, verdict: Verdict, cause: str, least_growth: int | None = None) -> Iterator[RuleHit]:
     """One hit per (interval, span with this verdict of a queue with an owner, client that owns it); one condition per
     topic and cause. Queues without an owner are UNASSIGNED_QUEUE. Where owners are not known, the hit has no client.
     `least_growth`: messages by which the lag must have grown in the span.
@@ -120,32 +109,30 @@ def verdict_hits(
         for span in progress.spans:
             has_grown = least_growth is None or span.lag_last - span.lag_first >= least_growth
             if span.verdict == verdict and has_grown:
-                excuse = _excuse(step, progress, span)
-                yield from _span_hits(step, progress, span, *(excuse or (severity, cause)))
+                yield from _span_hits(step, progress, span, _excuse(step, progress, span) or cause)
 
 
-def _excuse(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> tuple[str, str] | None:
-    """The severity and cause of an offset that does not move and says nothing about an owner; None: it does."""
+def _excuse(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> str | None:
+    """The cause of an offset that does not move and says nothing about an owner; None: it does."""
     if span.verdict == Verdict.WARN:
         return None
-    if span.verdict == Verdict.STALL and progress.interval.reason is Reason.SETTINGS_MISSING:
-        return WARN if progress.interval.is_ordinary else INFO, strategy_unknown.OWNERS_UNKNOWN
-    if span.verdict == Verdict.STOP and progress.interval.reason in _UNKNOWN_OWNERS:
-        return ERROR, strategy_unknown.OWNERS_UNKNOWN
+    if progress.interval.reason in _UNKNOWN_OWNERS[span.verdict]:
+        return strategy_unknown.OWNERS_UNKNOWN
     if _is_starved(step, progress, span):
-        return INFO, PRIORITY_STARVATION
+        return PRIORITY_STARVATION
     if waits_for_others(step, progress, span):
-        return INFO, FILTERED
+        return FILTERED
     if progress.interval.is_shared_out or progress.interval.reason in CONSUMED_UNSEEN:
-        return ERROR, NOBODY_ASKS
+        return NOBODY_ASKS
     began = span.start, span.start + 2 * step.settings.cadence
     without_master = brokers_without_master(step, progress.interval.topic, began)
-    return (ERROR, NO_MASTER) if progress.queues[span.place][0] in without_master else None
+    return NO_MASTER if progress.queues[span.place][0] in without_master else None
 
 
-def _span_hits(
-    step: AuditedStep, progress: IntervalProgress, span: VerdictSpan, severity: str, cause: str
-) -> Iterator[RuleHit]:
+def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan, cause: str) -> Iterator[RuleHit]:
+    # Of a retry topic, it matters less.
+    is_minor = cause == strategy_unknown.OWNERS_UNKNOWN and span.verdict == Verdict.STALL
+    severity = INFO if is_minor and not progress.interval.is_ordinary else None
     measures = {
         "age_ms": None if span.age_ms == UNKNOWN else span.age_ms,
         "lag_first": span.lag_first,
@@ -157,10 +144,7 @@ def _span_hits(
         if start == end:
             continue
         yield RuleHit(
-            start,
-            end,
-            cause=cause,
-            topic=progress.interval.topic,
+            *(start, end, cause, queue.topic),
             queue=queue_at(progress, span.place, BEHIND),
             implicated=client_id,
             minimum_seconds=step.settings.thresholds.stalled_after_seconds,

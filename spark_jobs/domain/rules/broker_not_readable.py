@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from spark_jobs.domain.rules.name_servers import unknown_to
 from spark_jobs.domain.rules.roots import brokers
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "BROKER_NOT_READABLE"
 NOT_READABLE = "NOT_READABLE"
 #: The measure of the messages that its queues held at the last sample.
 LAST_KNOWN = "last_known_backlog"
@@ -165,26 +164,22 @@ def _broker_hits(
         backlogs = held_backlog(readings, broker, since, min(span.end, following))
         if place == 0 and last_hour is not None:
             backlogs = held_backlog(readings, broker, *around(step, last_hour)) | backlogs
-        total = sum(backlogs.values())
-        for (_, queue_id), backlog in backlogs.items():
+        more = {"severity": _severity(step, span), "explanation": _explanation(step, broker, span)}
+        for queue, backlog in backlogs.items():
             if backlog > 0:
-                yield RuleHit(
-                    span.start,
-                    span.end,
-                    cause=span.cause,
-                    topic=topic,
-                    queue=FindingQueue(topic, broker, queue_id, NOT_READABLE),
-                    severity=_severity(step, span),
-                    weight=total,
-                    measures={LAST_KNOWN: total},
-                    explanation=_explanation(step, broker, span),
-                )
+                yield _hit((span.start, span.end), span.cause, topic, queue, sum(backlogs.values()), **more)
 
 
-def _severity(step: AuditedStep, span: NotReadable) -> str:
+def _hit(time: Time, cause: NotReadableCause, topic: str, queue: Place, total: int, **more: Any) -> RuleHit:
+    """The hit of one queue; `total`: the messages in all queues of the event."""
+    not_readable_queue = FindingQueue(topic, *queue, NOT_READABLE)
+    return RuleHit(*time, cause, topic, queue=not_readable_queue, weight=total, measures={LAST_KNOWN: total}, **more)
+
+
+def _severity(step: AuditedStep, span: NotReadable) -> str | None:
     """Of a topic that is gone INFO, until snapshots show that it lasts: somebody may create it again."""
     if span.cause != NotReadableCause.TOPIC_GONE:
-        return ERROR
+        return None
     lasts = span.seen_at - span.start >= step.settings.thresholds.persistent_after_seconds * SECOND
     return WARN if lasts else INFO
 
@@ -195,16 +190,7 @@ def _removed_hits(step: AuditedStep) -> Iterator[RuleHit]:
         for start, began in by_key(removed, lambda queue: queue.start).items():
             total = sum(queue.backlog for queue in removed if queue.start <= start < queue.end)
             for queue in began:
-                yield RuleHit(
-                    start,
-                    queue.end,
-                    cause=NotReadableCause.QUEUES_REMOVED,
-                    topic=topic,
-                    queue=FindingQueue(topic, *queue.queue, NOT_READABLE),
-                    severity=ERROR,
-                    weight=total,
-                    measures={LAST_KNOWN: total},
-                )
+                yield _hit((start, queue.end), NotReadableCause.QUEUES_REMOVED, topic, queue.queue, total)
 
 
 def _detail(finding: Finding) -> str:
@@ -239,16 +225,14 @@ def _standing_hits(
     client_ids = tuple(dict.fromkeys(member.client_id for member in interval.members or ()))
     waiting = standing_backlog(readings, broker, time[0], time[1] - step.settings.cadence // 2) if readings else {}
     for queue_id in waiting:
-        yield RuleHit(
-            *time,
-            cause=NotReadableCause.NOT_REACHED,
-            topic=topic,
-            queue=FindingQueue(topic, broker, queue_id, NOT_READABLE),
+        yield _hit(
+            time,
+            NotReadableCause.NOT_REACHED,
+            topic,
+            (broker, queue_id),
+            sum(waiting.values()),
             seen_at=min(seen_at, time[1]),
             minimum_seen_seconds=2 * step.settings.thresholds.heartbeat_seconds,
-            severity=ERROR,
-            weight=sum(waiting.values()),
-            measures={LAST_KNOWN: sum(waiting.values())},
             conflicting_values=(ConflictingValue(broker, ()), ConflictingValue("other brokers", client_ids)),
             hint=unknown_to(step, topic, {broker}, time),
         )
@@ -270,7 +254,7 @@ def standing_backlog(readings: OffsetReadings, broker: str, start: int, end: int
 
 
 RULE = Rule(
-    name=NAME,
+    name="BROKER_NOT_READABLE",
     headline="Consumers cannot read {brokers}, which {brokers:holds|hold} messages for {groups}",
     meaning="Consumers cannot read a broker that holds messages for the group. One finding per group, topic and cause; "
     "measure: `last_known_backlog`. For `NOT_REACHED`, `conflicting_values` are the broker without members and the "
@@ -322,7 +306,8 @@ RULE = Rule(
         ),
     },
     example="broker-b is killed at 02:21:54 and back at 02:23:24: a finding for every group with messages there.",
-    hits=hits,
+    evaluate=hits,
+    hit_severity=ERROR,
     spreads_by=brokers,
     detail=_detail,
 )

@@ -22,7 +22,6 @@ from spark_jobs.domain.rules.queue_owners import owned_queues
 from spark_jobs.domain.rules.roots import hosts
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
-NAME = "CLIENT_HUNG"
 HUNG = "HUNG"
 
 
@@ -61,22 +60,13 @@ def _hang_hits(
     step: AuditedStep, interval: RebalanceInterval, client_id: str, hangs: Sequence[Hung]
 ) -> Iterator[RuleHit]:
     """The hits of queues that a client owns in an interval while it hangs."""
-    seconds = step.settings.thresholds.silent_after_seconds
     for hang, start, end in overlaps(interval.start, interval.end, hangs):
         for queue in owned_queues(interval, client_id, HUNG):
             since, until = start, end
             if hang.stale is not None:
                 since, until = _unmoved(step, queue, hang, (start, end)) if queue[:3] in hang.stale else (end, end)
             if since < until:
-                yield RuleHit(
-                    since,
-                    until,
-                    cause=hang.cause.value,
-                    client_id=client_id,
-                    queue=queue,
-                    implicated=client_id,
-                    minimum_seconds=seconds if hang.cause is HungCause.NO_ANSWER else 0.0,
-                )
+                yield RuleHit(since, until, hang.cause, client_id=client_id, queue=queue, implicated=client_id)
 
 
 def _unmoved(step: AuditedStep, queue: FindingQueue, hang: Hung, time: Time) -> Time:
@@ -102,7 +92,7 @@ def _unmoved(step: AuditedStep, queue: FindingQueue, hang: Hung, time: Time) -> 
 
 
 RULE = Rule(
-    name=NAME,
+    name="CLIENT_HUNG",
     headline="{subjects} in {groups} {subjects:hangs|hang}, but still {subjects:owns|own} queues",
     meaning="A member with queues does not answer, or has stopped pulling. Its queues are not consumed. The broker "
     "closes its connection about 120 s after its last heartbeat.",
@@ -115,6 +105,7 @@ RULE = Rule(
             "connected, but no answer to requests for its running info",
             "The process hangs, or its network is down. Take a thread dump, check for long garbage collection pauses, "
             "and restart it. The other members then get its queues.",
+            lasts="silent_after_seconds",
         ),
         HungCause.NO_PULL: Cause(
             "answers, but does not pull",
@@ -126,7 +117,8 @@ RULE = Rule(
     },
     example="`audit-service`: the process of `10.31.82.5@7179…`, frozen at 02:10:54, does not answer until the broker "
     "closes its connection at 02:12:46.",
-    hits=hits,
+    evaluate=hits,
+    lasts=0,
     needs=(CLIENT_SNAPSHOTS,),
     spreads_by=hosts,
 )

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_clocks import clock_behind_ms
 from spark_jobs.domain.kernel.client_spans import client_spans
-from spark_jobs.domain.model.finding import Condition, RuleHit
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
-NAME = "CLOCK_DIFFERS"
 BEHIND = "CLOCK_BEHIND"
 
 
@@ -22,24 +21,12 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         late_ms = clock_behind_ms(client, step.window, idle_ms)
         spans = client_spans(step)[client_id] if late_ms > idle_ms else ()
         if spans:
-            yield RuleHit(
-                spans[0].start,
-                spans[-1].end,
-                cause=BEHIND,
-                client_id=client_id,
-                implicated=client_id,
-                minimum_seconds=0.0,
-                measures={"clock_behind_seconds": late_ms / 1000},
-            )
-
-
-def severity(_: Condition) -> str:
-    """INFO: RocketMQ needs no equal clocks."""
-    return INFO
+            time, measures = (spans[0].start, spans[-1].end), {"clock_behind_seconds": late_ms / 1000}
+            yield RuleHit(*time, BEHIND, client_id=client_id, implicated=client_id, measures=measures)
 
 
 RULE = Rule(
-    name=NAME,
+    name="CLOCK_DIFFERS",
     headline="{subjects:The clock of|The clocks of} {subjects} in {groups} {subjects:is|are} behind",
     meaning="The client's clock is behind the recorder's by at least `clock_behind_seconds`. RocketMQ does not need "
     "equal clocks, but the client's log has other times than the other logs.",
@@ -51,7 +38,8 @@ RULE = Rule(
             "Set the clock of the client's host (NTP). Until then subtract the difference when you compare its log.",
         )
     },
-    hits=hits,
+    evaluate=hits,
+    hit_severity=INFO,
+    lasts=0,
     needs=(CLIENT_SNAPSHOTS,),
-    severity=severity,
 )

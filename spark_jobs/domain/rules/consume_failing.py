@@ -24,7 +24,6 @@ from spark_jobs.domain.rules.rising import counted, moments, rising_time
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.timed_out import Reported, reported
 
-NAME = "CONSUME_FAILING"
 LISTENER_FAILS = "LISTENER_FAILS"
 SENT_BACK = "SENT_BACK"
 TIMED_OUT = "TIMED_OUT"
@@ -42,14 +41,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     yield from listener_hits or _retry_hits(step)
     given_up = dead_letters(step)
     if given_up is not None:
-        yield RuleHit(
-            given_up.start,
-            given_up.end,
-            cause=GIVEN_UP,
-            minimum_seconds=0.0,
-            severity=WARN,
-            measures={"dead_letters": given_up.state},
-        )
+        yield RuleHit(given_up.start, given_up.end, GIVEN_UP, measures={"dead_letters": given_up.state})
 
 
 class _Counts(NamedTuple):
@@ -80,12 +72,8 @@ def _listener_hits(step: AuditedStep) -> Iterator[RuleHit]:
         for topic, failing in failing_listeners(client, step.window, step.settings):
             for start, end, _, rate in seen_twice(failing):
                 yield RuleHit(
-                    start,
-                    end,
-                    cause=LISTENER_FAILS,
-                    topic=topic,
+                    *(start, end, LISTENER_FAILS, topic),
                     implicated=client_id,
-                    minimum_seconds=step.settings.thresholds.busy_after_seconds,
                     severity=ERROR if rate.failed_percent >= MOST_PERCENT else WARN,
                     weight=rate.failed_percent,
                     measures={**rate._asdict(), **came_back},
@@ -111,8 +99,7 @@ def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
         start,
         # Once in that time, a client looks for messages that take longer.
         min(end + clients.timeout, step.window.end) if clients.only_time_out else end,
-        cause=TIMED_OUT if clients.only_time_out else SENT_BACK,
-        minimum_seconds=0.0,
+        TIMED_OUT if clients.only_time_out else SENT_BACK,
         severity=severity,
         measures={"consumed": consumed, "sent_back": sent_back, **clients.measures},
         hint=None if clients.only_time_out else _hint(clients),
@@ -171,7 +158,7 @@ def _sent_back_time(step: AuditedStep, retry_topics: Iterable[str], topics: Iter
 
 
 RULE = Rule(
-    name=NAME,
+    name="CONSUME_FAILING",
     headline="Listeners of {groups} fail to consume messages",
     detail=_detail,
     meaning="The listener throws an exception or returns RECONSUME_LATER. The message goes to the retry topic, is "
@@ -188,6 +175,7 @@ RULE = Rule(
             "clients report that their listener fails",
             "Check the logs of the consumers named here for exceptions of the listener. More consumers would fail just "
             "as often.",
+            lasts="busy_after_seconds",
         ),
         SENT_BACK: Cause(
             "no client reports failures, but the retry topic grows",
@@ -207,7 +195,9 @@ RULE = Rule(
             "send them again.",
         ),
     },
-    hits=hits,
+    evaluate=hits,
+    hit_severity=WARN,
+    lasts=0,
 )
 
 

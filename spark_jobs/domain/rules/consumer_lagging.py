@@ -11,12 +11,11 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import common
-from spark_jobs.domain.rules import consume_failing, consumer_stalled, consumer_stopped, pop_redelivering
+from spark_jobs.domain.rules import consume_failing
 from spark_jobs.domain.rules.behind import DECIDED_BY, FOLLOWS, verdict_hits
 from spark_jobs.domain.rules.roots import Follows, everything, queues, topics
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "CONSUMER_LAGGING"
 FALLING_BEHIND = "FALLING_BEHIND"
 
 
@@ -26,7 +25,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     all members may pop names them, if all are busy then.
     """
     least_growth = step.settings.thresholds.allowed_lag + 1
-    for hit in verdict_hits(step, Verdict.WARN, WARN, FALLING_BEHIND, least_growth):
+    for hit in verdict_hits(step, Verdict.WARN, FALLING_BEHIND, least_growth):
         members = _busy_members(step, hit) if hit.implicated is None else ()
         yield from (replace(hit, implicated=client_id) for client_id in members) if members else (hit,)
 
@@ -42,7 +41,7 @@ def _busy_members(step: AuditedStep, hit: RuleHit) -> Sequence[str]:
 
 
 RULE = Rule(
-    name=NAME,
+    name="CONSUMER_LAGGING",
     headline="Consumers of {groups} cannot keep up with {queues}",
     meaning="The consumer is slower than the producers. It makes progress, but its lag never decreased in the window.",
     decided_by=DECIDED_BY.format("WARN"),
@@ -54,14 +53,15 @@ RULE = Rule(
         )
     },
     example="`legacy-import`: the lag of its two queues grew from 36 to 381.",
-    hits=hits,
+    evaluate=hits,
+    hit_severity=WARN,
     follows=(
         *FOLLOWS,
         # Of a queue that stood, the lag may still grow when it moves again.
-        Follows(consumer_stopped.NAME, queues),
-        Follows(consumer_stalled.NAME, queues),
-        Follows(pop_redelivering.NAME, topics),
+        Follows("CONSUMER_STOPPED", queues),
+        Follows("CONSUMER_STALLED", queues),
+        Follows("POP_REDELIVERING", topics),
         # No client says which of them sends messages back, and so has more to do.
-        Follows(consume_failing.NAME, everything, root_causes=(consume_failing.SENT_BACK,)),
+        Follows("CONSUME_FAILING", everything, root_causes=(consume_failing.SENT_BACK,)),
     ),
 )

@@ -13,7 +13,6 @@ from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import SECOND, Time, common, islands, joined, without
 from spark_jobs.domain.rocketmq.strategies import is_popped
-from spark_jobs.domain.rules import strategy_unknown, subscription_mismatch
 from spark_jobs.domain.rules.behind import (
     BEHIND,
     DECIDED_BY,
@@ -38,7 +37,6 @@ from spark_jobs.domain.rules.roots import Follows, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.strategy_unknown import OWNERS_UNKNOWN
 
-NAME = "CONSUMER_STALLED"
 NO_PROGRESS, FEW_MESSAGES = "NO_PROGRESS", "FEW_MESSAGES"
 
 
@@ -46,7 +44,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """Those of the verdict STALL, those of queues that a broker refuses to their owners, and one per (interval, time in
     which a queue stands and has no verdict, owner), with what their queues have in common.
     """
-    stalled = (*verdict_hits(step, Verdict.STALL, ERROR, NO_PROGRESS), *_without_verdict(step))
+    stalled = (*verdict_hits(step, Verdict.STALL, NO_PROGRESS), *_without_verdict(step))
     yield from with_what_they_share(step, stalled, NO_PROGRESS)
     yield from refused_hits(step, BEHIND)
 
@@ -102,9 +100,7 @@ def _hits_of(
         part = common(time, (interval.start, interval.end))
         for client_id in _owners(interval, span) if part else ():
             yield RuleHit(
-                *(part or time),
-                cause=cause,
-                topic=topic,
+                *(*(part or time), cause, topic),
                 queue=FindingQueue(topic, *span.queue, BEHIND),
                 implicated=client_id,
                 minimum_seconds=0,
@@ -151,7 +147,7 @@ def _verdict_times(step: AuditedStep, topic: str, span: Unconsumed) -> Iterator[
 
 
 RULE = Rule(
-    name=NAME,
+    name="CONSUMER_STALLED",
     headline="Consumers of {groups} make no progress in {queues}",
     meaning="The queue has a backlog, but its consumer offset does not advance. It did not in the window, nor since "
     "its interval began. `all_of_one_broker` is 1 if only queues of one broker stand.",
@@ -193,12 +189,13 @@ RULE = Rule(
         FILTERED: FILTERED_OUT,
         OWNERS_UNKNOWN: NOT_REPLAYED,
     },
-    hits=hits,
+    evaluate=hits,
+    hit_severity=ERROR,
     detail=standing_to_the_end,
     broker=standing_broker,
     follows=(
         *FOLLOWS,
-        Follows(strategy_unknown.NAME, everything, (OWNERS_UNKNOWN,)),
-        Follows(subscription_mismatch.NAME, everything, (REFUSED,)),
+        Follows("STRATEGY_UNKNOWN", everything, (OWNERS_UNKNOWN,)),
+        Follows("SUBSCRIPTION_MISMATCH", everything, (REFUSED,)),
     ),
 )

@@ -26,17 +26,16 @@ from spark_jobs.domain.rules.in_common import standing_broker, standing_to_the_e
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.strategy_unknown import OWNERS_UNKNOWN
 
-NAME = "CONSUMER_STOPPED"
 NO_COMMITS = "NO_COMMITS"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """Those of the verdict STOP, with what their queues have in common."""
-    return with_what_they_share(step, verdict_hits(step, Verdict.STOP, ERROR, NO_COMMITS), NO_COMMITS)
+    return with_what_they_share(step, verdict_hits(step, Verdict.STOP, NO_COMMITS), NO_COMMITS)
 
 
 RULE = Rule(
-    name=NAME,
+    name="CONSUMER_STOPPED",
     headline="Consumers of {groups} stopped committing offsets for {queues}",
     meaning="A consumer stopped committing offsets while messages wait. It had made progress before, for less time "
     "than it has stopped. `all_of_one_broker` is 1 if only queues of one broker stand.",
@@ -54,7 +53,8 @@ RULE = Rule(
         PRIORITY_STARVATION: STARVED,
         FILTERED: FILTERED_OUT,
     },
-    hits=hits,
+    evaluate=hits,
+    hit_severity=ERROR,
     detail=standing_to_the_end,
     broker=standing_broker,
     follows=FOLLOWS,

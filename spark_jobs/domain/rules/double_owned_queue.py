@@ -7,12 +7,9 @@ from collections.abc import Iterator
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.rules import duplicate_client_id, mixed_clients, mixed_strategies
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, queue_hit
 from spark_jobs.domain.rules.roots import Follows, clients, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
-
-NAME = "DOUBLE_OWNED_QUEUE"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -24,7 +21,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 RULE = Rule(
-    name=NAME,
+    name="DOUBLE_OWNED_QUEUE",
     headline="Several consumers of {groups} own {queues}",
     meaning="Several connections own the queue, so each of them consumes every message in it.",
     decided_by="The replayed allocation gives the queue to more than one connection, except by POP, where each message "
@@ -50,10 +47,10 @@ RULE = Rule(
         ),
     },
     example="`config-service`: queue 1 of `config-feed` is in the lists of both members.",
-    hits=hits,
+    evaluate=hits,
     follows=(
-        Follows(duplicate_client_id.NAME, clients, (DoubleOwnedCause.DUPLICATE_CLIENT_ID,)),
-        Follows(mixed_strategies.NAME, everything, (DoubleOwnedCause.MIXED_STRATEGIES,)),
-        Follows(mixed_clients.NAME, everything, (DoubleOwnedCause.MIXED_CLIENTS,)),
+        Follows("DUPLICATE_CLIENT_ID", clients, (DoubleOwnedCause.DUPLICATE_CLIENT_ID,)),
+        Follows("MIXED_STRATEGIES", everything, (DoubleOwnedCause.MIXED_STRATEGIES,)),
+        Follows("MIXED_CLIENTS", everything, (DoubleOwnedCause.MIXED_CLIENTS,)),
     ),
 )

@@ -22,8 +22,6 @@ from spark_jobs.domain.rules.queue_owners import double_owned_queues, unassigned
 from spark_jobs.domain.rules.roots import own_client
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "DUPLICATE_CLIENT_ID"
-
 
 class DuplicateCause(StrEnum):
     """Probable reason why two connections carry one client id."""
@@ -60,11 +58,7 @@ def _client_hits(interval: RebalanceInterval, allocation: Allocation) -> Iterato
     for client_id in allocation.duplicate_ids:
         members = (member for member in interval.members or () if member.client_id == client_id)
         yield RuleHit(
-            interval.start,
-            interval.end,
-            client_id=client_id,
-            view=interval.view,
-            seen_at=interval.seen_at,
+            *(interval.start, interval.end, None, None, client_id, interval.view, interval.seen_at),
             implicated=client_id,
             connections=tuple(Connection(*member[:4]) for member in members),
             if_deduplicated=allocation.if_deduplicated,
@@ -84,10 +78,7 @@ def _hits_without_owners(
             continue
         for client_id, connections in repeated.items():
             yield RuleHit(
-                *time,
-                client_id=client_id,
-                view=interval.view,
-                seen_at=min(span.seen_at, time[1]),
+                *(*time, None, None, client_id, interval.view, min(span.seen_at, time[1])),
                 implicated=client_id,
                 connections=tuple(connections),
                 conflicting_values=(
@@ -163,7 +154,7 @@ def severity(condition: Condition) -> str:
 
 
 RULE = Rule(
-    name=NAME,
+    name="DUPLICATE_CLIENT_ID",
     headline="Consumers of {groups} share {subjects:the client id|client ids:} {subjects}",
     meaning="Several connections of a group share a client id. Each consumes the queues of the id's first index, and "
     "no consumer owns those of its other indexes. Consumers that pop consume nothing twice, but leave the same queues "
@@ -206,7 +197,7 @@ RULE = Rule(
     },
     example="`payment-service`, from 02:07:05 to 02:17:26: two consumers share the client id `172.17.0.1@1`, queues "
     "4–7 of `payments` are unassigned, and the backlog reaches about 6,100 messages.",
-    hits=hits,
+    evaluate=hits,
     severity=severity,
     probable_cause=probable_cause,
     shows_persistence=True,

@@ -7,6 +7,7 @@ from spark_jobs.domain.kernel.client_spans import client_spans
 from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.rules.rule import Cause
 
 FILTERED = "FILTERED"
@@ -16,6 +17,7 @@ FILTERED_OUT = Cause(
     "The waiting messages may all be ones that the group does not subscribe to. Clients such as rocketmq-client-go "
     "before its pull request 834 commit only when a message of theirs arrives: upgrade them. Record client snapshots "
     "to see whether the client pulls.",
+    severity=INFO,
 )
 _JAVA = "JAVA"
 

@@ -13,8 +13,6 @@ from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "FLAPPING_MEMBER"
-
 
 class FlappingCause(StrEnum):
     """How a member that joins and leaves repeatedly is recognised: by its client id, or by its host."""
@@ -91,10 +89,8 @@ def _hit(cause: FlappingCause, subject: str, joins: int, leaves: int, changes: S
     return RuleHit(
         min(moments),
         max(moments),
-        cause=cause,
+        cause,
         client_id=subject,
-        minimum_seconds=0.0,
-        severity=WARN,
         measures={
             "comings": joins,
             "goings": leaves,
@@ -107,7 +103,7 @@ def _hit(cause: FlappingCause, subject: str, joins: int, leaves: int, changes: S
 
 
 RULE = Rule(
-    name=NAME,
+    name="FLAPPING_MEMBER",
     headline="{subjects} {subjects:keeps|keep} joining and leaving {groups}",
     meaning="One member keeps joining and leaving, and the group's queues change owners every time. Measures: "
     "`comings`, `goings`, `queues_moved` over all topics, `minimum_moves` (the minimum for the same allocation) and "
@@ -128,5 +124,7 @@ RULE = Rule(
     },
     example="`flapper`: `10.31.92.2` leaves and joins every 25 s, six times; each time all 16 queues move to the other "
     "member, and half of them back.",
-    hits=hits,
+    evaluate=hits,
+    hit_severity=WARN,
+    lasts=0,
 )

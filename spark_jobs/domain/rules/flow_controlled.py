@@ -13,12 +13,10 @@ from spark_jobs.domain.model.clients import ThrottleCause, Throttled
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import WARN
-from spark_jobs.domain.rules import client_hung, offset_held_back, slow_listener
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.roots import Follows, clients, queues
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
-NAME = "FLOW_CONTROLLED"
 THROTTLED = "THROTTLED"
 
 
@@ -34,13 +32,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             by_span = throttled.cause is ThrottleCause.CACHED_SPAN
             yield RuleHit(
                 _oldest_since(step, client_id, throttled.queue, start) if by_span else start,
-                end,
-                cause=throttled.cause.value,
-                topic=throttled.queue.topic,
-                client_id=client_id,
+                *(end, throttled.cause, throttled.queue.topic, client_id),
                 queue=FindingQueue(*throttled.queue, THROTTLED),
                 implicated=client_id,
-                severity=WARN,
                 weight=_beyond(throttled),
                 measures={name: getattr(throttled, name) for name in _MEASURES},
             )
@@ -66,7 +60,7 @@ def _oldest_since(step: AuditedStep, client_id: str, queue: MessageQueue, at: in
 _SLOWER = "The consumer is slow, not the broker: make the listener faster or give it more threads."
 
 RULE = Rule(
-    name=NAME,
+    name="FLOW_CONTROLLED",
     headline="{subjects} in {groups} {subjects:has|have} reached {subjects:its cache limit|their cache limits} and "
     "{subjects:stops|stop} pulling {queues}",
     meaning="A client has cached so many messages of a queue that it stops pulling. This flow control means that the "
@@ -92,11 +86,12 @@ RULE = Rule(
     },
     example="`legacy-import`: `10.31.83.1@…` has cached more than 200 messages (its `pullThresholdForQueue`) of each "
     "of its two queues from 02:06:16 on.",
-    hits=hits,
+    evaluate=hits,
+    hit_severity=WARN,
     needs=(CLIENT_SNAPSHOTS,),
     follows=(
-        Follows(offset_held_back.NAME, queues, (ThrottleCause.CACHED_SPAN,)),
-        Follows(client_hung.NAME, clients),
-        Follows(slow_listener.NAME, clients),
+        Follows("OFFSET_HELD_BACK", queues, (ThrottleCause.CACHED_SPAN,)),
+        Follows("CLIENT_HUNG", clients),
+        Follows("SLOW_LISTENER", clients),
     ),
 )

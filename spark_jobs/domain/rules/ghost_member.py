@@ -13,7 +13,6 @@ from spark_jobs.domain.rules.queue_owners import owned_queues
 from spark_jobs.domain.rules.roots import own_client
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
-NAME = "GHOST_MEMBER"
 NOT_IN_GROUP = "NOT_IN_GROUP"
 GHOST = "GHOST"
 
@@ -26,26 +25,20 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         ghost_spans = [span for span in spans if not span.state.reported.in_group and span.seen_at > span.start]
         for interval in step.replayed if ghost_spans else ():
             for _, start, end in overlaps(interval.start, interval.end, ghost_spans):
-                yield from _ghost_hits(interval, client_id, (start, end), step.settings.thresholds.silent_after_seconds)
+                yield from _ghost_hits(interval, client_id, (start, end))
 
 
-def _ghost_hits(interval: RebalanceInterval, client_id: str, time: Time, seconds: int) -> Iterator[RuleHit]:
+def _ghost_hits(interval: RebalanceInterval, client_id: str, time: Time) -> Iterator[RuleHit]:
     members = (member for member in interval.members or () if member.client_id == client_id)
     connections = tuple(Connection(*member[:4]) for member in members)
     for queue in owned_queues(interval, client_id, GHOST):
         yield RuleHit(
-            *time,
-            cause=NOT_IN_GROUP,
-            client_id=client_id,
-            queue=queue,
-            implicated=client_id,
-            connections=connections,
-            minimum_seconds=seconds,
+            *time, NOT_IN_GROUP, client_id=client_id, queue=queue, implicated=client_id, connections=connections
         )
 
 
 RULE = Rule(
-    name=NAME,
+    name="GHOST_MEMBER",
     headline="{subjects} {subjects:is|are} listed in {groups}, but {subjects:has|have} no consumer there: "
     "{subjects:its|their} queues are not consumed",
     meaning="Brokers list a client whose process has no consumer of the group any more. Its queues are not consumed. "
@@ -62,7 +55,8 @@ RULE = Rule(
             "that each has its own connection.",
         ),
     },
-    hits=hits,
+    evaluate=hits,
+    lasts="silent_after_seconds",
     needs=(CLIENT_SNAPSHOTS,),
     spreads_by=own_client,
 )

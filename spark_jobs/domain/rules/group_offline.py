@@ -14,7 +14,6 @@ from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "GROUP_OFFLINE"
 NOBODY_CONNECTED = "NOBODY_CONNECTED"
 _BEHIND_PROXIES = (
     "The cluster has proxies, and brokers do not list what is connected to them: consumers may run and get nothing. "
@@ -44,12 +43,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         produced = known_sum(queue.produced for queue in queues)
         seen = (interval.seen_at for interval in empty if interval.start < end and interval.end > start)
         yield RuleHit(
-            start,
-            end,
-            cause=NOBODY_CONNECTED,
+            *(start, end, NOBODY_CONNECTED),
             seen_at=min(max((at for at in seen if at is not None), default=start), end),
             minimum_seen_seconds=step.settings.thresholds.settled_seconds,
-            severity=ERROR,
             measures={"backlog_end": known_sum(queue.backlog_end for queue in queues), "produced": produced},
             hint=_hint(step, start, end),
         )
@@ -73,7 +69,7 @@ def _queues(step: AuditedStep, start: int, end: int) -> list[QueueEvidence]:
 
 
 RULE = Rule(
-    name=NAME,
+    name="GROUP_OFFLINE",
     headline="No consumer of {groups} is connected",
     meaning="No consumer of the group is connected. Its topics receive messages or have a backlog. Measures, as far as "
     "known: messages `produced`, and those that wait (`backlog_end`).",
@@ -86,5 +82,6 @@ RULE = Rule(
         ),
     },
     example="`batch-export`: both members leave at 02:05:54 and join again at 02:13:54.",
-    hits=hits,
+    evaluate=hits,
+    hit_severity=ERROR,
 )

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
-from spark_jobs.domain.rules import broker_not_readable, duplicate_client_id
 from spark_jobs.domain.rules.member_loads import MemberLoad, agreed_intervals, member_loads
 from spark_jobs.domain.rules.roots import Follows, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "IDLE_CONSUMER"
 MORE_MEMBERS_THAN_QUEUES = "MORE_MEMBERS_THAN_QUEUES"
 PUSHED_OUT_BY_DUPLICATES = "PUSHED_OUT_BY_DUPLICATES"
 LEFT_OUT_BY_STRATEGY = "LEFT_OUT_BY_STRATEGY"
@@ -27,15 +25,11 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for load in member_loads(agreed):
         if load.queues == 0:
             yield RuleHit(
-                load.start,
-                load.end,
-                cause=_cause(load),
+                *(load.start, load.end, _cause(load)),
                 client_id=load.client_id,
                 implicated=load.client_id,
                 member_count=load.member_count,
                 queue_count=load.queue_count,
-                severity=WARN,
-                minimum_seconds=step.settings.thresholds.persistent_after_seconds,
             )
 
 
@@ -47,7 +41,7 @@ def _cause(load: MemberLoad) -> str:
 
 
 RULE = Rule(
-    name=NAME,
+    name="IDLE_CONSUMER",
     headline="{subjects} of {groups} {subjects:owns|own} no queue",
     meaning="The member owns no queue of any topic that it subscribes to, except retry topics. WARN: nothing breaks.",
     decided_by="The replayed allocation shows it for `persistent_after_seconds`: brokers list a process that died for "
@@ -69,9 +63,11 @@ RULE = Rule(
         ),
     },
     example="`inventory-service`: three members share two queues, so the third is idle.",
-    hits=hits,
+    evaluate=hits,
+    hit_severity=WARN,
+    lasts="persistent_after_seconds",
     follows=(
-        Follows(duplicate_client_id.NAME, everything, (PUSHED_OUT_BY_DUPLICATES,)),
-        Follows(broker_not_readable.NAME, everything, (MORE_MEMBERS_THAN_QUEUES,)),
+        Follows("DUPLICATE_CLIENT_ID", everything, (PUSHED_OUT_BY_DUPLICATES,)),
+        Follows("BROKER_NOT_READABLE", everything, (MORE_MEMBERS_THAN_QUEUES,)),
     ),
 )

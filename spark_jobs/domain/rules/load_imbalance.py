@@ -15,7 +15,6 @@ from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND, AuditSettings, common, islands
 from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rocketmq.strategies import CONFIG, CONSISTENT_HASH, UNKNOWN_STRATEGY, is_popped
-from spark_jobs.domain.rules import broker_not_readable, duplicate_client_id, producer_skew
 from spark_jobs.domain.rules.conflicting_values import conflicting_values
 from spark_jobs.domain.rules.member_loads import (
     MemberTraffic,
@@ -27,7 +26,6 @@ from spark_jobs.domain.rules.member_loads import (
 from spark_jobs.domain.rules.roots import Follows, clients, everything, topics
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "LOAD_IMBALANCE"
 #: Names in a headline, at most.
 _NAMED = 3
 
@@ -119,10 +117,7 @@ def _uneven(
 ) -> RuleHit:
     queues = [count for count, _ in loads]
     return RuleHit(
-        start,
-        end,
-        cause=cause,
-        topic=topic,
+        *(start, end, cause, topic),
         severity=INFO if has_duplicate_ids else severity(cause, queues),
         weight=max(queues) - min(queues),
         measures={"fewest_queues": min(queues), "most_queues": max(queues)},
@@ -139,8 +134,7 @@ def _by_traffic(step: AuditedStep) -> Iterator[RuleHit]:
         yield RuleHit(
             min(member.start for member in members),
             max(member.end for member in members),
-            cause=ImbalanceCause.UNEQUAL_TRAFFIC,
-            severity=INFO,
+            ImbalanceCause.UNEQUAL_TRAFFIC,
             measures={"least_consumed": unequal[1].consumed, "most_consumed": unequal[0].consumed},
             conflicting_values=conflicting_values(
                 consumed, lambda messages: count(messages, "message"), descending=True
@@ -208,7 +202,7 @@ def _detail(finding: Finding) -> str:
 #: Shares that an id which counts twice makes uneven.
 _BY_MEMBERS = (ImbalanceCause.HASH_RING, ImbalanceCause.ROOMS, ImbalanceCause.REMAINDERS)
 RULE = Rule(
-    name=NAME,
+    name="LOAD_IMBALANCE",
     headline="Members of {groups} have uneven shares of queues or messages",
     detail=_detail,
     meaning="One member owns at least two queues more than another. Over one topic, or all except retry topics "
@@ -246,10 +240,11 @@ RULE = Rule(
         ),
     },
     example="`near-service`: `b-1` alone owns the queues of broker-b, while `a-1` and `a-2` share those of broker-a.",
-    hits=hits,
+    evaluate=hits,
+    hit_severity=INFO,
     follows=(
-        Follows(duplicate_client_id.NAME, clients, _BY_MEMBERS),
-        Follows(broker_not_readable.NAME, topics, (ImbalanceCause.HASH_RING, ImbalanceCause.ROOMS)),
-        Follows(producer_skew.NAME, everything, (ImbalanceCause.UNEQUAL_TRAFFIC,)),
+        Follows("DUPLICATE_CLIENT_ID", clients, _BY_MEMBERS),
+        Follows("BROKER_NOT_READABLE", topics, (ImbalanceCause.HASH_RING, ImbalanceCause.ROOMS)),
+        Follows("PRODUCER_SKEW", everything, (ImbalanceCause.UNEQUAL_TRAFFIC,)),
     ),
 )

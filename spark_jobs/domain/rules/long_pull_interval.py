@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import client_spans
-from spark_jobs.domain.model.finding import Condition, RuleHit
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
-NAME = "LONG_PULL_INTERVAL"
 ABOVE_IDLE_LIMIT = "ABOVE_IDLE_LIMIT"
 
 
@@ -21,24 +20,12 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         for span in spans:
             interval_ms = span.state.reported.pull_interval_ms
             if interval_ms is not None and interval_ms > limit:
-                yield RuleHit(
-                    span.start,
-                    span.end,
-                    cause=ABOVE_IDLE_LIMIT,
-                    client_id=client_id,
-                    implicated=client_id,
-                    minimum_seconds=0.0,
-                    measures={"pull_interval_ms": interval_ms},
-                )
-
-
-def severity(_: Condition) -> str:
-    """INFO: the rules about a lag say whether it is too long."""
-    return INFO
+                time, measures = (span.start, span.end), {"pull_interval_ms": interval_ms}
+                yield RuleHit(*time, ABOVE_IDLE_LIMIT, client_id=client_id, implicated=client_id, measures=measures)
 
 
 RULE = Rule(
-    name=NAME,
+    name="LONG_PULL_INTERVAL",
     headline="{subjects} in {groups} {subjects:pulls|pull} seldom, as {subjects:its|their} pullInterval says",
     meaning="The client waits longer between two pulls of a queue (`pull_interval_ms`) than a queue may be idle. Its "
     "rebalance drops the queue and takes it again, so it pulls one batch about every `pull_idle_seconds`, whatever the "
@@ -52,7 +39,8 @@ RULE = Rule(
             "consumeThreadMax and pullBatchSize.",
         )
     },
-    hits=hits,
+    evaluate=hits,
+    hit_severity=INFO,
+    lasts=0,
     needs=(CLIENT_SNAPSHOTS,),
-    severity=severity,
 )

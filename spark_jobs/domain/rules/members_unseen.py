@@ -10,30 +10,21 @@ from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, Reason
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "MEMBERS_UNSEEN"
-
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
     """One hit per interval of an ordinary topic that somebody unseen consumes; one condition per group and cause.
 
     A broker that was restarted knows its clients again after a heartbeat.
     """
-    thresholds = step.settings.thresholds
     return [
-        RuleHit(
-            interval.start,
-            interval.end,
-            cause=interval.reason,
-            severity=INFO,
-            minimum_seconds=thresholds.settled_seconds,
-        )
+        RuleHit(interval.start, interval.end, interval.reason)
         for interval in step.intervals
         if interval.is_ordinary and interval.reason in CONSUMED_UNSEEN
     ]
 
 
 RULE = Rule(
-    name=NAME,
+    name="MEMBERS_UNSEEN",
     headline="No broker lists the consumers of {groups}, and it is not offline",
     meaning="No broker lists a member, but the group is not offline. Clients of a cluster-mode proxy register with the "
     "proxy only. Ownership is not replayed; lag and verdicts are as in any group. INFO.",
@@ -52,5 +43,7 @@ RULE = Rule(
             "broker, and of CID_DefaultHeartBeatSyncerTopic, whose connections are the proxies.",
         ),
     },
-    hits=hits,
+    evaluate=hits,
+    hit_severity=INFO,
+    lasts="settled_seconds",
 )

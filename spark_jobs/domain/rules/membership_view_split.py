@@ -18,7 +18,6 @@ from spark_jobs.domain.rules.name_servers import unknown_to
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.split_views import ids_of, split_views
 
-NAME = "MEMBERSHIP_VIEW_SPLIT"
 BROKERS_DISAGREE = "BROKERS_DISAGREE"
 LIST_CHANGES = "LIST_CHANGES"
 #: Names in a headline, at most.
@@ -39,7 +38,6 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 yield replace(
                     split.hit,
                     cause=LIST_CHANGES if changes else BROKERS_DISAGREE,
-                    severity=ERROR,
                     weight=len(split.begun),
                     measures={"changes": changes} if changes else None,
                     conflicting_values=tuple(
@@ -76,7 +74,7 @@ def brokers_that_list_fewer(finding: Finding) -> Iterable[Hashable]:
     queues.
     """
     views = finding.evidence.conflicting_values or ()
-    if finding.rule != NAME:
+    if finding.rule != RULE.name:
         return {queue.broker_name for queue in finding.evidence.queues}
     most = max((len(view.client_ids or ()) for view in views), default=0)
     return {view.name for view in views if len(view.client_ids or ()) < most}
@@ -89,7 +87,7 @@ def _broker(finding: Finding) -> str | None:
 
 
 RULE = Rule(
-    name=NAME,
+    name="MEMBERSHIP_VIEW_SPLIT",
     headline="Brokers list different members of {groups}",
     detail=_detail,
     broker=_broker,
@@ -114,5 +112,6 @@ RULE = Rule(
             commands=(CONNECTIONS_OF_A_BROKER,),
         ),
     },
-    hits=hits,
+    evaluate=hits,
+    hit_severity=ERROR,
 )

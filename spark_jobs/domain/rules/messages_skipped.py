@@ -23,7 +23,6 @@ from spark_jobs.domain.rules.client_hung import pulling_by_hand
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "MESSAGES_SKIPPED"
 SKIPPED = "SKIPPED"
 #: The measure of all messages that were skipped at one reading.
 TOGETHER = "skipped_together"
@@ -41,13 +40,6 @@ class SkipCause(StrEnum):
     BEGAN_AT_END = "BEGAN_AT_END"
 
 
-_SEVERITIES = {
-    SkipCause.LOST: ERROR,
-    SkipCause.RESET_FORWARD: WARN,
-    SkipCause.COMMITTED_UNREAD: ERROR,
-    SkipCause.SKIPPED_OR_CONSUMED: WARN,
-    SkipCause.BEGAN_AT_END: WARN,
-}
 #: So many times the pace of the queue before is more than a listener is likely to become faster.
 _VERY_FAST = 100
 
@@ -179,12 +171,9 @@ def _hit(step: AuditedStep, progress: IntervalProgress, skip: _Skip, together: i
     return RuleHit(
         jump.at,
         min(jump.at + step.settings.cadence, progress.end),
-        cause=skip.cause,
-        topic=queue.topic,
+        *(skip.cause, queue.topic),
         queue=queue,
         implicated=owners[0] if owners else None,
-        minimum_seconds=0.0,
-        severity=_SEVERITIES[skip.cause],
         weight=skip.messages,
         measures={"skipped": skip.messages, TOGETHER: together, "consumer_offset": jump.to},
         hint=_step_text(name, skip) + (f", {together:,} in all queues." if together > skip.messages else "."),
@@ -205,7 +194,7 @@ def _detail(finding: Finding) -> str:
 
 
 RULE = Rule(
-    name=NAME,
+    name="MESSAGES_SKIPPED",
     headline="Consumer offsets of {groups} jumped over messages that were not consumed in {queues}",
     detail=_detail,
     meaning="The consumer offset went forward over messages that no listener got. The backlog is gone, but its "
@@ -221,6 +210,7 @@ RULE = Rule(
             "the offset landed on the broker's oldest message (ERROR)",
             "The broker deleted these messages before the group consumed them. Process them again from their source. "
             "Raise fileReservedTime or the broker's disk space, and find out why the group was behind.",
+            severity=ERROR,
         ),
         SkipCause.RESET_FORWARD: Cause(
             "all queues with a backlog jumped at one sample, or the group had no member (WARN)",
@@ -233,6 +223,7 @@ RULE = Rule(
             "Check for lost messages: the client committed past messages that its listener did not finish (an orderly "
             "Go listener that suspends the queue, for example), or somebody reset the queue. Compare with what the "
             "listener processed, and reset the group to a time before the oldest of them.",
+            severity=ERROR,
         ),
         SkipCause.SKIPPED_OR_CONSUMED: Cause(
             "all queues with a backlog jumped, and clients do not report what they consumed (WARN)",
@@ -248,5 +239,7 @@ RULE = Rule(
             "at which they were added. Extend topics while all consumers run.",
         ),
     },
-    hits=hits,
+    evaluate=hits,
+    hit_severity=WARN,
+    lasts=0,
 )

@@ -15,8 +15,6 @@ from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM, UNIQUE_INSTANCE_
 from spark_jobs.domain.rules.conflicting_values import conflicting_values, flaps
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "MIXED_CLIENTS"
-
 
 class MixedClientsCause(StrEnum):
     """How the clients of a group differ; the first that applies, message models aside."""
@@ -45,11 +43,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         cause = mixed_clients(in_use) if len(in_use) > 1 else None
         if cause:
             yield RuleHit(
-                interval.start,
-                interval.end,
-                cause=cause,
+                *(interval.start, interval.end, cause),
                 view=interval.view,
-                severity=ERROR if _divides(interval) else INFO,
+                severity=None if _divides(interval) else INFO,
                 conflicting_values=conflicting_values(((_named(member), member.client_id) for member in members), str),
             )
 
@@ -69,15 +65,13 @@ def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
     for interval in step.intervals:
         for start, end, answers in interval.model_conflicts:
             by_model = conflicting_values(((model, client_id) for client_id, model in answers), str)
-            yield RuleHit(
-                start, end, cause=cause, view=interval.view, severity=ERROR, weight=1, conflicting_values=by_model
-            )
+            yield RuleHit(start, end, cause, view=interval.view, weight=1, conflicting_values=by_model)
     for spans in step.memberships.values():
         for before, now in flaps(spans, lambda membership: membership.message_model):
             models = (before.state.message_model, now.state.message_model)
             if None not in models:
                 model_parties = tuple(ConflictingValue(str(model), None) for model in sorted(map(str, models)))
-                yield RuleHit(now.start, now.end, cause=cause, severity=ERROR, conflicting_values=model_parties)
+                yield RuleHit(now.start, now.end, cause, conflicting_values=model_parties)
 
 
 def mixed_clients(in_use: Collection[Software]) -> MixedClientsCause | None:
@@ -109,7 +103,7 @@ def _named(member: Member) -> str:
 
 
 RULE = Rule(
-    name=NAME,
+    name="MIXED_CLIENTS",
     headline="Consumers of {groups} are incompatible clients",
     meaning="Languages or versions of a group's clients compute the strategy differently, or message models differ. "
     "`conflicting_values` are the languages with version ordinals, or the message models, with their clients.",
@@ -133,5 +127,6 @@ RULE = Rule(
             "Finish the upgrade.",
         ),
     },
-    hits=hits,
+    evaluate=hits,
+    hit_severity=ERROR,
 )

@@ -10,7 +10,6 @@ from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.rules.conflicting_values import conflicting_values
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "MIXED_STRATEGIES"
 DIFFERENT_STRATEGIES = "DIFFERENT_STRATEGIES"
 
 
@@ -19,18 +18,13 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for interval in step.replayed:
         members = [member for member in interval.members or () if member.parameters.holders is None]
         if len({member.strategy for member in members}) > 1:
-            yield RuleHit(
-                interval.start,
-                interval.end,
-                cause=DIFFERENT_STRATEGIES,
-                view=interval.view,
-                severity=ERROR,
-                conflicting_values=conflicting_values(((member.strategy, member.client_id) for member in members), str),
-            )
+            values = conflicting_values(((member.strategy, member.client_id) for member in members), str)
+            time = interval.start, interval.end
+            yield RuleHit(*time, DIFFERENT_STRATEGIES, view=interval.view, conflicting_values=values)
 
 
 RULE = Rule(
-    name=NAME,
+    name="MIXED_STRATEGIES",
     headline="Consumers of {groups} use different allocation strategies",
     meaning="Members of one group use different allocation strategies. Some queues are consumed twice and others by no "
     "consumer: DOUBLE_OWNED_QUEUE and UNASSIGNED_QUEUE name them. `conflicting_values` are the strategies with their "
@@ -44,5 +38,6 @@ RULE = Rule(
         ),
     },
     example="`mixed-service`: two members use AVG and one uses AVG_BY_CIRCLE.",
-    hits=hits,
+    evaluate=hits,
+    hit_severity=ERROR,
 )

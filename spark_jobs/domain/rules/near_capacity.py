@@ -14,14 +14,12 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, Time, islands
 from spark_jobs.domain.phrases import count, percent_text
-from spark_jobs.domain.rules import producer_skew, slow_listener
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.roots import Follows, clients, queues
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 from spark_jobs.domain.status.throughput import AS_SET, Changes, Rates, Throughput, throughputs
 from spark_jobs.domain.status.utilisation import Bottleneck, owners_of, queue_limit, read_rows
 
-NAME = "NEAR_CAPACITY"
 HOT = "HOT"
 
 
@@ -101,7 +99,7 @@ def _hit_of_run(step: AuditedStep, member: _Member, run: Sequence[Span[int]], ro
         per_queue=max(demand.per_queue, float(throughput.loads.per_queue[place])),
     )
     response_ms = float(throughput.responses.took_ms[place])
-    return _hit(step, member, (run[0].start, run[-1].end), limit, demand, rates_with, response_ms)
+    return _hit(member, (run[0].start, run[-1].end), limit, demand, rates_with, response_ms)
 
 
 def _hot_queues(step: AuditedStep, members: Sequence[_Member], rows: Sequence[_Row]) -> Iterator[RuleHit]:
@@ -123,7 +121,7 @@ def _hot_queues(step: AuditedStep, members: Sequence[_Member], rows: Sequence[_R
                 queue = queue_at(progress, received.places[received.rates.index(hottest)], HOT)
                 time, limit = (progress.start, progress.end), Bottleneck.HOT_QUEUE
                 rates, response_ms = throughput.on_average, throughput.response_ms
-                yield _hit(step, member, time, limit, demand, rates, response_ms, queue)
+                yield _hit(member, time, limit, demand, rates, response_ms, queue)
 
 
 def _demand(step: AuditedStep, member: _Member, at: int, rows: Sequence[_Row]) -> MemberDemand:
@@ -159,7 +157,6 @@ def _received(row: _Row, client_id: str) -> _Received | None:
 
 
 def _hit(
-    step: AuditedStep,
     member: _Member,
     time: Time,
     limit: Bottleneck,
@@ -170,14 +167,9 @@ def _hit(
 ) -> RuleHit:
     measures = relief(demand, rates, response_ms)
     return RuleHit(
-        *time,
-        cause=limit.value,
-        topic=queue.topic if queue else None,
-        client_id=member.client_id,
+        *(*time, limit, queue.topic if queue else None, member.client_id),
         queue=queue,
         implicated=member.client_id,
-        minimum_seconds=step.settings.thresholds.near_capacity_seconds,
-        severity=WARN,
         weight=measures["utilisation"],
         measures=measures,
         hint=best_change(measures),
@@ -185,7 +177,7 @@ def _hit(
 
 
 RULE = Rule(
-    name=NAME,
+    name="NEAR_CAPACITY",
     headline="{subjects} in {groups} {subjects:consumes nearly as much as it|consume nearly as much as they} can",
     meaning="A member is near the limit of what it can consume. With a few more messages a backlog grows. Measures: "
     "`utilisation` in its worst minute, and what each change would leave: `with_twice_the_threads`, "
@@ -213,11 +205,13 @@ RULE = Rule(
     },
     example="`legacy-import`: `10.31.83.1@…` can consume 2.5 messages per second, and receives 3.9: 157 %, with twice "
     "the threads 78 %.",
-    hits=hits,
+    evaluate=hits,
+    hit_severity=WARN,
+    lasts="near_capacity_seconds",
     needs=(CLIENT_SNAPSHOTS,),
     follows=(
-        Follows(slow_listener.NAME, clients),
-        Follows(producer_skew.NAME, queues),
+        Follows("SLOW_LISTENER", clients),
+        Follows("PRODUCER_SKEW", queues),
     ),
 )
 

@@ -15,7 +15,6 @@ from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.commands import RESET_TO_EARLIEST
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "OFFSET_BEYOND_END"
 FORMER_LIFE, COMMITTED_AHEAD = "FORMER_LIFE", "COMMITTED_AHEAD"
 SKIPPED = "SKIPPED"
 
@@ -41,10 +40,8 @@ def _standing_hit(step: AuditedStep, topic: str, offset: FormerOffset, beyond: i
     return RuleHit(
         offset.start,
         offset.end,
-        cause=COMMITTED_AHEAD if offset.is_ahead else FORMER_LIFE,
-        topic=topic,
+        *(COMMITTED_AHEAD if offset.is_ahead else FORMER_LIFE, topic),
         queue=FindingQueue(topic, *offset.queue, SKIPPED),
-        minimum_seconds=0.0,
         severity=INFO if is_harmless else WARN,
         weight=0,
         measures={"beyond_end": beyond, "skipped": None},
@@ -89,7 +86,7 @@ def _detail(finding: Finding) -> str:
 
 
 RULE = Rule(
-    name=NAME,
+    name="OFFSET_BEYOND_END",
     headline="{groups} skips messages of {queues}, because its offsets are those of a former life of the topic",
     meaning="The committed offset is beyond the queue's end. The messages below it are not consumed. Brokers keep a "
     "group's offsets when its topic is deleted, and a topic that is created again begins with 0. Measures: "
@@ -113,6 +110,8 @@ RULE = Rule(
             headline="{groups} skips messages of {queues}, because it committed offsets beyond their end",
         ),
     },
-    hits=hits,
+    evaluate=hits,
+    hit_severity=WARN,
+    lasts=0,
     detail=_detail,
 )

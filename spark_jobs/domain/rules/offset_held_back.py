@@ -19,7 +19,6 @@ from spark_jobs.domain.model.window import SECOND, Time
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
-NAME = "OFFSET_HELD_BACK"
 HELD_BACK = "HELD_BACK"
 ONE_MESSAGE = "ONE_MESSAGE"
 
@@ -41,14 +40,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per queue and time; one condition per topic. The measures are those of the queue with most messages."""
     for each in held_back(step):
         yield RuleHit(
-            each.start,
-            each.end,
-            cause=ONE_MESSAGE,
-            topic=each.queue.topic,
+            *(each.start, each.end, ONE_MESSAGE, each.queue.topic),
             queue=FindingQueue(*each.queue, HELD_BACK),
             implicated=each.client_id,
-            minimum_seconds=step.settings.thresholds.verdict_window_seconds,
-            severity=WARN,
             weight=each.consumed,
             measures={"consumer_offset": each.offset, "consumed_again": each.consumed},
             hint=f"The message at offset {each.offset} of {each.queue.broker_name}:{each.queue.queue_id} is not "
@@ -116,7 +110,7 @@ def _is_orderly(step: AuditedStep, client_id: str, stand: Unconsumed) -> bool:
 
 
 RULE = Rule(
-    name=NAME,
+    name="OFFSET_HELD_BACK",
     headline="One message holds back the offset of {queues} in {groups}, while the client consumes the queue",
     meaning="One unfinished message holds back the committed offset of its queue. The client consumes the messages "
     "behind it. The backlog that brokers show is not real, and a restart consumes these messages again. Measures of "
@@ -132,6 +126,8 @@ RULE = Rule(
             commands=(THREAD_DUMP,),
         )
     },
-    hits=hits,
+    evaluate=hits,
+    hit_severity=WARN,
+    lasts="verdict_window_seconds",
     needs=(CLIENT_SNAPSHOTS,),
 )

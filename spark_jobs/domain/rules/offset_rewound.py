@@ -18,12 +18,11 @@ from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count
-from spark_jobs.domain.rules import client_hung, duplicate_client_id, flapping_member, membership_view_split
+from spark_jobs.domain.rules import membership_view_split
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.roots import Follows, clients, everything, queues
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "OFFSET_REWOUND"
 REWOUND = "REWOUND"
 _A_MINUTE = 60 * SECOND
 _FROM_THE_OLDEST = "They are at the oldest messages now, where clients begin if they find no offset."
@@ -166,12 +165,9 @@ def _hit(
     return RuleHit(
         at,
         min(at + step.settings.cadence, progress.end),
-        cause=cause,
-        topic=progress.interval.topic,
+        *(cause, progress.interval.topic),
         queue=queue_at(progress, place, REWOUND),
         implicated=_first_owner(progress, place),
-        minimum_seconds=0.0,
-        severity=WARN,
         weight=measures["rewound_max"],
         measures=measures,
         hint=hint,
@@ -246,7 +242,7 @@ def _detail(finding: Finding) -> str:
 
 
 RULE = Rule(
-    name=NAME,
+    name="OFFSET_REWOUND",
     headline="Consumer offsets of {groups} went back in {queues}",
     detail=_detail,
     meaning="The consumer offset of a queue went back, so its messages are consumed again. Measures of the queue that "
@@ -287,15 +283,17 @@ RULE = Rule(
     },
     example="`batch-export`: reset at 02:18:54 to four minutes before, 539 messages per queue; `audit-service`: the "
     "frozen consumer commits its old offsets at 02:16:54, 507 messages back.",
-    hits=hits,
+    evaluate=hits,
+    hit_severity=WARN,
+    lasts=0,
     follows=(
-        Follows(duplicate_client_id.NAME, clients, (RewindCause.TWINS,)),
-        Follows(client_hung.NAME, queues, (RewindCause.HAND_OVER,)),
+        Follows("DUPLICATE_CLIENT_ID", clients, (RewindCause.TWINS,)),
+        Follows("CLIENT_HUNG", queues, (RewindCause.HAND_OVER,)),
         Follows(
-            membership_view_split.NAME,
+            "MEMBERSHIP_VIEW_SPLIT",
             membership_view_split.brokers_that_list_fewer,
             (RewindCause.HAND_OVER, RewindCause.TO_MINIMUM),
         ),
-        Follows(flapping_member.NAME, everything, (RewindCause.HAND_OVER,)),
+        Follows("FLAPPING_MEMBER", everything, (RewindCause.HAND_OVER,)),
     ),
 )

@@ -15,13 +15,11 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import MILLISECOND, common
 from spark_jobs.domain.phrases import names_text
-from spark_jobs.domain.rules import client_hung, duplicate_client_id, membership_view_split
 from spark_jobs.domain.rules.broker_not_readable import standing_backlog
 from spark_jobs.domain.rules.commands import CLUSTER_LIST
 from spark_jobs.domain.rules.roots import Follows, clients, queues, topics
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
-NAME = "ORDERLY_LOCK_MISSING"
 UNLOCKED = "UNLOCKED"
 NOT_LOCKED, NO_MASTER = "NOT_LOCKED", "NO_MASTER"
 
@@ -76,7 +74,7 @@ def _orderly_owners(step: AuditedStep, interval: RebalanceInterval, queue: Place
 
 
 def _hit(client_id: str, queue: FindingQueue, start: int, end: int, cause: str) -> RuleHit:
-    return RuleHit(start, end, cause=cause, topic=queue.topic, client_id=client_id, queue=queue, implicated=client_id)
+    return RuleHit(start, end, cause, queue.topic, client_id, queue=queue, implicated=client_id)
 
 
 def _detail(finding: Finding) -> str:
@@ -88,7 +86,7 @@ def _detail(finding: Finding) -> str:
 
 
 RULE = Rule(
-    name=NAME,
+    name="ORDERLY_LOCK_MISSING",
     headline="{subjects} in {groups} {subjects:owns|own} queues, but {subjects:does|do} not hold the "
     "broker's lock on them",
     meaning="An orderly consumer owns a queue without holding the broker's lock on it. It consumes nothing from the "
@@ -108,12 +106,12 @@ RULE = Rule(
             commands=(CLUSTER_LIST,),
         ),
     },
-    hits=hits,
+    evaluate=hits,
     detail=_detail,
     needs=(CLIENT_SNAPSHOTS,),
     follows=(
-        Follows(duplicate_client_id.NAME, clients),
-        Follows(client_hung.NAME, queues),
-        Follows(membership_view_split.NAME, topics),
+        Follows("DUPLICATE_CLIENT_ID", clients),
+        Follows("CLIENT_HUNG", queues),
+        Follows("MEMBERSHIP_VIEW_SPLIT", topics),
     ),
 )

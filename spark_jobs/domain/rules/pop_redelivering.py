@@ -13,12 +13,11 @@ from spark_jobs.domain.model.history import Matrix, OffsetReadings
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import SECOND, Time
 from spark_jobs.domain.rocketmq.pop import popped_topic
-from spark_jobs.domain.rules import client_hung, consume_failing, slow_listener
+from spark_jobs.domain.rules import consume_failing
 from spark_jobs.domain.rules.evidence import known_total
 from spark_jobs.domain.rules.roots import Follows, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "POP_REDELIVERING"
 NOT_ACKNOWLEDGED = "NOT_ACKNOWLEDGED"
 REDELIVERED = "REDELIVERED"
 
@@ -48,12 +47,8 @@ def _topic_hits(
             continue
         for column in np.flatnonzero(per_queue).tolist():
             yield RuleHit(
-                start,
-                end,
-                cause=NOT_ACKNOWLEDGED,
-                topic=topic,
+                *(start, end, NOT_ACKNOWLEDGED, topic),
                 queue=FindingQueue(retry, *readings.queues[column], REDELIVERED),
-                minimum_seconds=0.0,
                 severity=ERROR if redelivered * 100 >= consumed * consume_failing.MOST_PERCENT else WARN,
                 measures={"consumed": consumed, "redelivered": redelivered},
             )
@@ -67,7 +62,7 @@ def lasting(times: Matrix, at_least: int) -> Iterator[Time]:
 
 
 RULE = Rule(
-    name=NAME,
+    name="POP_REDELIVERING",
     headline="{groups} {groups:gets|get} many popped messages again",
     meaning="Members do not acknowledge popped messages in time. After the invisible time (60 s, `popInvisibleTime`) "
     "the broker moves a message to the POP retry topic (`%RETRY%group_topic` or `%RETRY%group+topic`), from which it "
@@ -83,10 +78,12 @@ RULE = Rule(
             "Listeners must tolerate duplicates.",
         ),
     },
-    hits=hits,
+    evaluate=hits,
+    hit_severity=WARN,
+    lasts=0,
     follows=(
-        Follows(client_hung.NAME, everything),
-        Follows(consume_failing.NAME, everything),
-        Follows(slow_listener.NAME, everything),
+        Follows("CLIENT_HUNG", everything),
+        Follows("CONSUME_FAILING", everything),
+        Follows("SLOW_LISTENER", everything),
     ),
 )

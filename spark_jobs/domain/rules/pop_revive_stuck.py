@@ -16,7 +16,6 @@ from spark_jobs.domain.rocketmq.pop import is_revive
 from spark_jobs.domain.rules.roots import brokers
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "POP_REVIVE_STUCK"
 REVIVE_STANDS = "REVIVE_STANDS"
 STUCK = "STUCK"
 #: A revive thread rests for 4 s at most (`reviveInterval` × (1 + `reviveMaxSlow`)), scans for 10 s (`reviveScanTime`),
@@ -65,11 +64,8 @@ def _queue_hits(
         yield RuleHit(
             int(times[first]),
             int(times[last]),
-            cause=REVIVE_STANDS,
-            topic=queue.topic,
+            *(REVIVE_STANDS, queue.topic),
             queue=queue,
-            minimum_seconds=_LONGEST_WAIT,
-            severity=ERROR,
             weight=float(lag),
             measures={
                 "age_seconds": None if age == UNKNOWN else age / 1000,
@@ -80,7 +76,7 @@ def _queue_hits(
 
 
 RULE = Rule(
-    name=NAME,
+    name="POP_REVIVE_STUCK",
     headline="{brokers} {brokers:does|do} not deliver unacknowledged popped messages again",
     meaning="A broker does not deliver unacknowledged messages of POP groups again. A thread that reads one of its "
     "revive queues (`rmq_sys_REVIVE_LOG_` + cluster) makes no progress. The finding belongs to the group "
@@ -96,6 +92,8 @@ RULE = Rule(
             "(fileReservedTime) until the broker has caught up.",
         ),
     },
-    hits=hits,
+    evaluate=hits,
+    hit_severity=ERROR,
+    lasts=_LONGEST_WAIT,
     spreads_by=brokers,
 )

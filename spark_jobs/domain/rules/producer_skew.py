@@ -22,7 +22,6 @@ from spark_jobs.domain.rules.rising import rising_time
 from spark_jobs.domain.rules.roots import topics
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "PRODUCER_SKEW"
 HOT_QUEUES, BROKER_WITHOUT_MESSAGES = "HOT_QUEUES", "BROKER_WITHOUT_MESSAGES"
 HOT, WITHOUT_MESSAGES = "HOT", "WITHOUT_MESSAGES"
 
@@ -186,17 +185,15 @@ def _hit(topic: str, per_queue: Production, place: int, cause: str, role: str, m
     return RuleHit(
         int(per_queue.start[place]),
         int(per_queue.end[place]),
-        cause=cause,
-        topic=topic,
+        *(cause, topic),
         queue=FindingQueue(topic, *per_queue.queues[place], role),
-        severity=WARN,
         weight=measures.get("produced_max"),
         measures=measures,
     )
 
 
 RULE = Rule(
-    name=NAME,
+    name="PRODUCER_SKEW",
     headline="Some queues of {topics} receive far more messages than the others",
     detail=lambda finding: finding.subject,
     meaning="Some queues of the topic receive far more messages than the others. A selector or ordering key sends to "
@@ -218,6 +215,7 @@ RULE = Rule(
         ),
     },
     example="`audit-log`: queue 0 of broker-a receives 2.9 times the mean.",
-    hits=hits,
+    evaluate=hits,
+    hit_severity=WARN,
     spreads_by=topics,
 )

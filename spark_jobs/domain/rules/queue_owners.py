@@ -59,12 +59,7 @@ def queue_hit(interval: RebalanceInterval, queue: FindingQueue, cause: str, impl
     until they have followed the route.
     """
     return RuleHit(
-        interval.start,
-        interval.end,
-        cause=cause,
-        topic=interval.topic,
-        view=interval.view,
-        seen_at=interval.seen_at,
+        *(interval.start, interval.end, cause, interval.topic, None, interval.view, interval.seen_at),
         queue=queue if _is_shown(interval, queue) else None,
         implicated=implicated,
     )

@@ -11,11 +11,9 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules import broker_not_readable, duplicate_client_id, flapping_member
 from spark_jobs.domain.rules.roots import Follows, clients, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "REBALANCE_STORM"
 MEMBER_CHANGES = "MEMBER_CHANGES"
 ROUTE_CHANGES = "ROUTE_CHANGES"
 
@@ -42,12 +40,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for storm in storms(moments, thresholds.storm_rebalances, thresholds.storm_seconds * SECOND):
         by_members = sum(moment.by_members for moment in storm) * 2 >= len(storm)
         yield RuleHit(
-            storm[0].at,
-            storm[-1].at,
-            cause=MEMBER_CHANGES if by_members else ROUTE_CHANGES,
+            *(storm[0].at, storm[-1].at, MEMBER_CHANGES if by_members else ROUTE_CHANGES),
             implicated=_client_of(storm),
-            minimum_seconds=0.0,
-            severity=WARN,
             measures={
                 "minimum_moves": sum(moment.minimum_moves for moment in storm),
                 "queues_moved": sum(moment.queues_moved for moment in storm),
@@ -86,7 +80,7 @@ def storms(moments: Sequence[RebalanceMoment], minimum: int, within: int) -> lis
 
 
 RULE = Rule(
-    name=NAME,
+    name="REBALANCE_STORM",
     headline="{groups} {groups:rebalances|rebalance} again and again",
     meaning="The group rebalances again and again. Each time queues get new owners, pause for up to 20 s, and deliver "
     "messages in flight again. Measures: `rebalances`, `queues_moved`, and `minimum_moves`, the minimum for the same "
@@ -107,10 +101,12 @@ RULE = Rule(
     },
     example="`flapper`: 12 rebalances from 02:12:19 to 02:16:56, and two more when `broker-b` restarts; 119 queues "
     "move.",
-    hits=hits,
+    evaluate=hits,
+    hit_severity=WARN,
+    lasts=0,
     follows=(
-        Follows(flapping_member.NAME, everything, (MEMBER_CHANGES,)),
-        Follows(duplicate_client_id.NAME, clients, (MEMBER_CHANGES,)),
-        Follows(broker_not_readable.NAME, everything, (ROUTE_CHANGES,)),
+        Follows("FLAPPING_MEMBER", everything, (MEMBER_CHANGES,)),
+        Follows("DUPLICATE_CLIENT_ID", clients, (MEMBER_CHANGES,)),
+        Follows("BROKER_NOT_READABLE", everything, (ROUTE_CHANGES,)),
     ),
 )

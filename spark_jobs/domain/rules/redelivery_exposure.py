@@ -13,11 +13,9 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules import flapping_member, rebalance_storm
 from spark_jobs.domain.rules.roots import Follows, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "REDELIVERY_EXPOSURE"
 QUEUES_MOVED = "QUEUES_MOVED"
 
 
@@ -79,8 +77,7 @@ def _hit(step: AuditedStep, exposed: dict[int, Exposure]) -> RuleHit:
     return RuleHit(
         min(exposed),
         min(max(exposed) + thresholds.convergence_seconds * SECOND, step.window.end),
-        cause=QUEUES_MOVED,
-        minimum_seconds=0.0,
+        QUEUES_MOVED,
         severity=WARN if greatest >= thresholds.redelivery_messages else INFO,
         measures={
             "in_flight_max": greatest,
@@ -93,7 +90,7 @@ def _hit(step: AuditedStep, exposed: dict[int, Exposure]) -> RuleHit:
 
 
 RULE = Rule(
-    name=NAME,
+    name="REDELIVERY_EXPOSURE",
     headline="Rebalances of {groups} hand over many messages in flight",
     meaning="Rebalances hand over messages in flight. A queue's new owner starts at the committed offset, so it "
     "consumes again what the previous owner had pulled but not committed. Measures: `in_flight_max` in one rebalance, "
@@ -108,9 +105,11 @@ RULE = Rule(
         ),
     },
     example="`order-service`: five rebalances with 1 to 4 messages in flight, 11 in total.",
-    hits=hits,
+    evaluate=hits,
+    hit_severity=INFO,
+    lasts=0,
     follows=(
-        Follows(flapping_member.NAME, everything),
-        Follows(rebalance_storm.NAME, everything),
+        Follows("FLAPPING_MEMBER", everything),
+        Follows("REBALANCE_STORM", everything),
     ),
 )

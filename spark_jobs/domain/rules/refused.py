@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix
-from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import SECOND, Time, common, joined, without
 from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.rules.client_hung import pulling_by_hand
@@ -51,14 +50,8 @@ def _queues(step: AuditedStep, interval: RebalanceInterval, broker: str, time: T
     for queue, client_ids in zip(allocation.queues, allocation.owner_ids, strict=True):
         if queue[0] == broker and _is_standing(step, interval.topic, queue, time):
             for client_id in pushing.intersection(client_ids):
-                yield RuleHit(
-                    *time,
-                    cause=REFUSED,
-                    topic=interval.topic,
-                    queue=FindingQueue(interval.topic, *queue, role),
-                    implicated=client_id,
-                    severity=ERROR,
-                )
+                refused = FindingQueue(interval.topic, *queue, role)
+                yield RuleHit(*time, REFUSED, interval.topic, queue=refused, implicated=client_id)
 
 
 def _is_standing(step: AuditedStep, topic: str, queue: tuple[str, int], time: Time) -> bool:

@@ -10,21 +10,11 @@ import numpy as np
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import ERROR, WARN
-from spark_jobs.domain.rules import (
-    client_hung,
-    consumer_lagging,
-    consumer_stalled,
-    consumer_stopped,
-    ghost_member,
-    group_offline,
-    unassigned_queue,
-)
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.roots import Follows, everything, queues
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.status.time_left import Minimums, QueueOffsets, seconds_left_by_age
 
-NAME = "RETENTION_RISK"
 AT_RISK = "AT_RISK"
 
 
@@ -52,7 +42,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             offsets = minimums[topic].waiting(progress, place) if topic in minimums else None
             cause = retention_cause(offsets, thresholds.retention_seconds) if offsets else None
             if offsets and cause:
-                yield _hit(step, progress, place, offsets, cause)
+                yield _hit(progress, place, offsets, cause)
             elif by_age[place]:
                 yield _aged_hit(progress, place, thresholds.reserved_seconds)
 
@@ -71,31 +61,18 @@ def _aged_hit(progress: IntervalProgress, place: int, reserved_seconds: float) -
     """Of a queue whose oldest waiting message may be as old as the broker keeps messages, or soon will be."""
     age_ms = float(progress.age_ms[place])
     return RuleHit(
-        progress.start,
-        progress.end,
-        cause=RetentionCause.AGED,
-        topic=progress.interval.topic,
+        *(progress.start, progress.end, RetentionCause.AGED, progress.interval.topic),
         queue=queue_at(progress, place, AT_RISK),
-        minimum_seconds=0.0,
-        severity=WARN,
         weight=age_ms,
         measures={"oldest_message_seconds": age_ms / 1000, "reserved_seconds": reserved_seconds},
     )
 
 
-def _hit(
-    step: AuditedStep, progress: IntervalProgress, place: int, queue: QueueOffsets, cause: RetentionCause
-) -> RuleHit:
-    is_lost = cause is RetentionCause.LOST
+def _hit(progress: IntervalProgress, place: int, queue: QueueOffsets, cause: RetentionCause) -> RuleHit:
     return RuleHit(
-        progress.start,
-        progress.end,
-        cause=cause,
-        topic=progress.interval.topic,
+        *(progress.start, progress.end, cause, progress.interval.topic),
         view=progress.interval.view,
         queue=queue_at(progress, place, AT_RISK),
-        minimum_seconds=None if is_lost else step.settings.thresholds.stalled_after_seconds,
-        severity=ERROR if is_lost else WARN,
         weight=queue.min_offset - queue.consumer_offset,
         measures={
             "consumed_per_second": queue.consumed_per_second,
@@ -107,7 +84,7 @@ def _hit(
 
 
 RULE = Rule(
-    name=NAME,
+    name="RETENTION_RISK",
     headline="Messages are deleted before {groups} can consume them",
     meaning="The broker deleted messages that the group had not consumed, or will do so soon. Measures of the worst "
     "queue: offsets and messages per second, or age in seconds.",
@@ -119,27 +96,31 @@ RULE = Rule(
             "the consumer offset is below the broker's oldest",
             "The broker deleted messages that the group never consumed. Send them again from their source, and keep "
             "messages longer (fileReservedTime) until the group has caught up.",
+            severity=ERROR,
         ),
         RetentionCause.EXPIRING: Cause(
             "at the current rates it will be, within `retention_seconds`",
             "Keep messages longer (fileReservedTime, disk space), or make the group consume faster, before they are "
             "deleted.",
+            lasts="stalled_after_seconds",
         ),
         RetentionCause.AGED: Cause(
             "waiting messages reach that age within `retention_seconds`",
             "The broker will delete these messages at its next cleanup (deleteWhen, by default at 04:00). Keep "
             "messages longer (fileReservedTime). If your brokers keep them longer than 72 hours, set "
             "reserved_seconds.",
+            lasts=0,
         ),
     },
-    hits=hits,
+    evaluate=hits,
+    hit_severity=WARN,
     follows=(
-        Follows(group_offline.NAME, everything),
-        Follows(unassigned_queue.NAME, queues),
-        Follows(ghost_member.NAME, queues),
-        Follows(client_hung.NAME, queues),
-        Follows(consumer_stopped.NAME, queues),
-        Follows(consumer_stalled.NAME, queues),
-        Follows(consumer_lagging.NAME, queues),
+        Follows("GROUP_OFFLINE", everything),
+        Follows("UNASSIGNED_QUEUE", queues),
+        Follows("GHOST_MEMBER", queues),
+        Follows("CLIENT_HUNG", queues),
+        Follows("CONSUMER_STOPPED", queues),
+        Follows("CONSUMER_STALLED", queues),
+        Follows("CONSUMER_LAGGING", queues),
     ),
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import UnassignedCause
@@ -17,14 +17,20 @@ CLIENT_SNAPSHOTS = "client_snapshots"
 
 @dataclass(frozen=True)
 class Cause:
-    """Why a finding is there: when this cause is given, and what to do then. `headline`: instead of its rule's;
-    `commands`: what to type, as `rules.commands` has it.
+    """Why a finding is there: when this cause is given, and what to do then. `headline`, `severity`, `lasts`: instead
+    of its rule's; `commands`: what to type, as `rules.commands` has it.
     """
 
     when: str
     advice: str
     headline: str = ""
     commands: tuple[str, ...] = ()
+    severity: str | None = None
+    lasts: float | str | None = None
+
+
+#: Of hits whose cause is found later.
+_NO_CAUSE = Cause("", "")
 
 
 def severity_by_harm(condition: Condition) -> str:
@@ -40,24 +46,28 @@ def severity_by_harm(condition: Condition) -> str:
 class Rule:
     """One rule: its page in docs/findings.md, and its hits in one step.
 
-    `example` is what it finds in the recording that ships with the project. `needs` are the optional sources without
-    which the rule is not evaluated. `severity` is asked where no hit says its own, `probable_cause` where the cause
-    can only be told from the whole finding. `shows_persistence`: the evidence says whether it is persistent.
+    `evaluate` finds the hits. Those that give none themselves have the severity `hit_severity` (None: `severity` rates
+    the whole finding), and must last for `lasts`: seconds, or the threshold of that name (None: until a group agrees).
+    `example`: a finding in the recording that ships with the project. `needs`: the optional sources without which the
+    rule is not evaluated. `probable_cause`: the cause, if only the whole finding shows it. `shows_persistence`: the
+    evidence says whether it is persistent.
 
-    `follows`: whose symptom its findings are, the likeliest root first. `spreads_by`: what findings of several
-    groups share where one event caused them all (None: each group has its own). `is_blind`: of the group nothing is
-    known while it stands. `headline`: an incident in a sentence, with `{groups}`, `{topics}`, `{queues}`,
+    `follows`: whose symptom its findings are, the likeliest root cause first. `spreads_by`: what findings of several
+    groups share if one event caused them all (None: each group has its own). `is_blind`: the group's state is unknown
+    while it lasts. `headline`: an incident in a sentence, with `{groups}`, `{topics}`, `{queues}`,
     `{brokers}`, `{subjects}` and `{members}` as it names them; `{members:has|have}` agrees with their number.
-    `detail`: what the worst finding adds to the headline behind a colon, empty: nothing. `broker`: the only broker that
-    a finding points to, None: there is no such one.
+    `detail`: what the worst finding adds to the headline after a colon. `broker`: the only broker that a finding points
+    to, None: there is none.
     """
 
     name: str
     meaning: str
     decided_by: str
     causes: Mapping[str, Cause]
-    hits: Callable[[AuditedStep], Iterable[RuleHit]]
+    evaluate: Callable[[AuditedStep], Iterable[RuleHit]]
     example: str = ""
+    hit_severity: str | None = None
+    lasts: float | str | None = None
     needs: tuple[str, ...] = ()
     severity: Callable[[Condition], str] = severity_by_harm
     probable_cause: Callable[[Condition], str] | None = None
@@ -68,6 +78,19 @@ class Rule:
     headline: str = ""
     detail: Callable[[Finding], str] | None = None
     broker: Callable[[Finding], str | None] = lambda _: None
+
+    def hits(self, step: AuditedStep) -> Iterator[RuleHit]:
+        """The hits in a step, with the severity and the minimum duration that their cause or the rule declares."""
+        for hit in self.evaluate(step):
+            cause = self.causes.get(hit.cause or "", _NO_CAUSE)
+            lasts = self.lasts if cause.lasts is None else cause.lasts
+            if isinstance(lasts, str):
+                lasts = getattr(step.settings.thresholds, lasts)
+            yield replace(
+                hit,
+                severity=hit.severity or cause.severity or self.hit_severity,
+                minimum_seconds=lasts if hit.minimum_seconds is None else hit.minimum_seconds,
+            )
 
     def commands_of(self, cause: str | None) -> tuple[str, ...]:
         """The commands that the advice for this cause asks for, as templates."""

@@ -12,12 +12,11 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules import begins_at_oldest, consume_failing, load_imbalance, offset_rewound, producer_skew
+from spark_jobs.domain.rules import consume_failing
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.roots import Follows, clients, everything, named_clients
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
-NAME = "SLOW_LISTENER"
 ALL_THREADS_BUSY = "ALL_THREADS_BUSY"
 RESPONSE_TIME_ROSE = "RESPONSE_TIME_ROSE"
 #: Clients report what they consumed in their last minute.
@@ -28,41 +27,25 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (client, span in which nearly all its threads were busy), one condition per client; and one per
     (client, topic, snapshot at which its listener was slower than usual), one condition per client and topic.
     """
-    seconds = step.settings.thresholds.busy_after_seconds
     for client_id, spans in busy_spans(step).items():
         for busy_span in spans:
             weight = busy_span.state.busy_threads / busy_span.state.consume_threads
-            yield _hit(client_id, None, ALL_THREADS_BUSY, busy_span, weight, seconds)
+            yield _hit(client_id, None, ALL_THREADS_BUSY, busy_span, weight)
     for client_id, client in step.history.clients.items():
         for topic, slowed in slowed_listeners(client, step.window, step.settings):
             for slow_span in seen_twice(slowed):
-                yield _hit(client_id, topic, RESPONSE_TIME_ROSE, slow_span, slow_span.state.consume_rt_ms, seconds)
+                yield _hit(client_id, topic, RESPONSE_TIME_ROSE, slow_span, slow_span.state.consume_rt_ms)
 
 
 def _hit(
-    client_id: str,
-    topic: str | None,
-    cause: str,
-    span: Span[BusyClient] | Span[ResponseTimes],
-    weight: float,
-    seconds: float,
+    client_id: str, topic: str | None, cause: str, span: Span[BusyClient] | Span[ResponseTimes], weight: float
 ) -> RuleHit:
-    return RuleHit(
-        span.start,
-        span.end,
-        cause=cause,
-        topic=topic,
-        client_id=client_id,
-        implicated=client_id,
-        minimum_seconds=seconds,
-        severity=WARN,
-        weight=weight,
-        measures=span.state._asdict(),
-    )
+    subject, measures = (topic, client_id), span.state._asdict()
+    return RuleHit(span.start, span.end, cause, *subject, implicated=client_id, weight=weight, measures=measures)
 
 
 RULE = Rule(
-    name=NAME,
+    name="SLOW_LISTENER",
     headline="{subjects} in {groups} {subjects:has|have} a slow listener",
     meaning="The listener, or a service that it calls, keeps all consume threads of a client busy. Measures: "
     "`busy_threads`, `consume_threads`, and `consume_rt_ms` and `pull_rt_ms` of the topic that takes most threads. Or "
@@ -86,13 +69,15 @@ RULE = Rule(
     },
     example="`legacy-import`: `10.31.83.1@…` has one thread, takes 400 ms per message, and consumes 2.5 messages per "
     "second.",
-    hits=hits,
+    evaluate=hits,
+    hit_severity=WARN,
+    lasts="busy_after_seconds",
     needs=(CLIENT_SNAPSHOTS,),
     follows=(
-        Follows(consume_failing.NAME, clients, (ALL_THREADS_BUSY,), (consume_failing.TIMED_OUT,)),
-        Follows(producer_skew.NAME, clients, (ALL_THREADS_BUSY,)),
-        Follows(load_imbalance.NAME, named_clients, (ALL_THREADS_BUSY,)),
-        Follows(begins_at_oldest.NAME, everything, (ALL_THREADS_BUSY,)),
-        Follows(offset_rewound.NAME, clients, (ALL_THREADS_BUSY,), within=2 * _MINUTE),
+        Follows("CONSUME_FAILING", clients, (ALL_THREADS_BUSY,), (consume_failing.TIMED_OUT,)),
+        Follows("PRODUCER_SKEW", clients, (ALL_THREADS_BUSY,)),
+        Follows("LOAD_IMBALANCE", named_clients, (ALL_THREADS_BUSY,)),
+        Follows("BEGINS_AT_OLDEST", everything, (ALL_THREADS_BUSY,)),
+        Follows("OFFSET_REWOUND", clients, (ALL_THREADS_BUSY,), within=2 * _MINUTE),
     ),
 )

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.rules import broker_not_readable
 from spark_jobs.domain.rules.broker_not_readable import NotReadableCause
 from spark_jobs.domain.rules.commands import READ_AND_WRITE_QUEUES
 from spark_jobs.domain.rules.queue_owners import queue_hit, unassigned_queues
 from spark_jobs.domain.rules.roots import Follows, queues, topics
 from spark_jobs.domain.rules.rule import Cause, Rule
-
-NAME = "STRANDED_WRITE_QUEUES"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -23,12 +19,11 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for interval in step.replayed:
         for queue, cause, _ in unassigned_queues(interval):
             if cause == UnassignedCause.BEYOND_READ_QUEUES:
-                minimum = step.settings.thresholds.settled_seconds
-                yield replace(queue_hit(interval, queue, cause), minimum_seconds=minimum)
+                yield queue_hit(interval, queue, cause)
 
 
 RULE = Rule(
-    name=NAME,
+    name="STRANDED_WRITE_QUEUES",
     headline="Producers write to queues of {topics} that no consumer can read",
     meaning="Messages go to queues that no consumer can read. The topic has more write queues than read queues. "
     "`backlog_end`: how many messages they hold, if topic snapshots were recorded.",
@@ -42,7 +37,8 @@ RULE = Rule(
         ),
     },
     example="`legacy-import`: `legacy` has 8 write queues and 4 read queues.",
-    hits=hits,
-    follows=(Follows(broker_not_readable.NAME, queues, root_causes=(NotReadableCause.QUEUES_REMOVED,)),),
+    evaluate=hits,
+    lasts="settled_seconds",
+    follows=(Follows("BROKER_NOT_READABLE", queues, root_causes=(NotReadableCause.QUEUES_REMOVED,)),),
     spreads_by=topics,
 )

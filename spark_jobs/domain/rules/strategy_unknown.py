@@ -19,7 +19,6 @@ from spark_jobs.domain.rocketmq.strategies import (
 )
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "STRATEGY_UNKNOWN"
 #: Of a consumer that makes no progress: whether it should, is not known.
 OWNERS_UNKNOWN = "OWNERS_UNKNOWN"
 CUSTOM_STRATEGY, ROOMS_MISSING = "CUSTOM_STRATEGY", "ROOMS_MISSING"
@@ -41,7 +40,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         if interval.is_ordinary and (interval.reason in _REASONS or interval.allocation is not None):
             in_use = implementations(interval.members or ())
             for cause in dict.fromkeys(filter(None, (_missing(each, settings) for each in in_use))):
-                yield RuleHit(interval.start, interval.end, cause=cause, severity=INFO, minimum_seconds=0.0)
+                yield RuleHit(interval.start, interval.end, cause)
 
 
 def _missing(implementation: Implementation, settings: StrategySettings) -> str | None:
@@ -53,7 +52,7 @@ def _missing(implementation: Implementation, settings: StrategySettings) -> str 
 
 
 RULE = Rule(
-    name=NAME,
+    name="STRATEGY_UNKNOWN",
     headline="The strategy of {groups} is not known, or lacks a setting",
     meaning="A strategy cannot be replayed without a setting that clients do not report. The owners are unknown, or "
     "those that the clients report (`AS_REPORTED`).",
@@ -89,5 +88,7 @@ RULE = Rule(
             "info of a Java client names the class.",
         ),
     },
-    hits=hits,
+    evaluate=hits,
+    hit_severity=INFO,
+    lasts=0,
 )

@@ -16,7 +16,6 @@ from spark_jobs.domain.rules.commands import CONNECTIONS
 from spark_jobs.domain.rules.conflicting_values import changing_within, conflicting_values, flapping
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NAME = "SUBSCRIPTION_MISMATCH"
 #: Names in a headline, at most.
 _NAMED = 3
 #: Between two subscriptions of a value's name; an expression may hold commas.
@@ -42,11 +41,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         for conflict in interval.subscription_conflicts:
             answers = [(_sorted(subscriptions), client_id) for client_id, subscriptions in conflict.answers]
             yield RuleHit(
-                conflict.start,
-                conflict.end,
-                cause=mismatch(subscriptions for subscriptions, _ in answers),
+                *(conflict.start, conflict.end, mismatch(subscriptions for subscriptions, _ in answers)),
                 view=interval.view,
-                severity=ERROR,
                 weight=1,
                 conflicting_values=conflicting_values(answers, _text),
             )
@@ -57,10 +53,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             # Whose they are, the broker does not show.
             variants = sorted(_sorted(state.subscriptions) for state in (flap.first, flap.second))
             yield RuleHit(
-                flap.start,
-                flap.end,
-                cause=mismatch(variants),
-                severity=ERROR,
+                *(flap.start, flap.end, mismatch(variants)),
                 conflicting_values=tuple(ConflictingValue(_text(subscriptions), None) for subscriptions in variants),
                 measures={"changes": flap.changes},
                 hint="Which client has which subscription is not known: record the clients' running info.",
@@ -101,7 +94,7 @@ def _detail(finding: Finding) -> str:
 
 
 RULE = Rule(
-    name=NAME,
+    name="SUBSCRIPTION_MISMATCH",
     headline="Consumers of {groups} have different subscriptions",
     detail=_detail,
     meaning="Members of one group subscribe to different topics, or to different messages of one topic. Brokers keep "
@@ -125,5 +118,6 @@ RULE = Rule(
     },
     example="`notify-service`: one member subscribes to `retail`, the other to `wholesale`. `tag-service`: `TagA` and "
     "`TagB` of `retail`.",
-    hits=hits,
+    evaluate=hits,
+    hit_severity=ERROR,
 )

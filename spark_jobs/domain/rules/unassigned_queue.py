@@ -13,23 +13,12 @@ from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rocketmq.strategies import StrategySource
-from spark_jobs.domain.rules import (
-    broker_not_readable,
-    duplicate_client_id,
-    group_offline,
-    membership_view_split,
-    mixed_clients,
-    mixed_strategies,
-    orderly_lock_missing,
-    subscription_mismatch,
-)
 from spark_jobs.domain.rules.commands import READ_PERMISSION
 from spark_jobs.domain.rules.queue_owners import DISPUTED, owners, queue_hit, unassigned_queues
 from spark_jobs.domain.rules.roots import Follows, clients, everything, queues, topics
 from spark_jobs.domain.rules.rule import Cause, Rule, severity_by_harm
 from spark_jobs.domain.rules.split_views import split_views
 
-NAME = "UNASSIGNED_QUEUE"
 #: Which queues these causes leave without an owner depends on the strategy.
 _BY_STRATEGY = (UnassignedCause.DUPLICATE_CLIENT_ID, UnassignedCause.MEMBER_NOT_SUBSCRIBED)
 _IF_AVG = (
@@ -86,7 +75,7 @@ def _disputed_hits(views: Sequence[RebalanceInterval], split: RuleHit) -> Iterat
     for queue, owners_of_queue in owners_by_view.items():
         if may_be_unassigned(owners_of_queue):
             disputed = FindingQueue(views[0].topic, *queue, DISPUTED)
-            yield replace(split, cause=VIEWS_DISAGREE, queue=disputed, severity=WARN)
+            yield replace(split, cause=VIEWS_DISAGREE, queue=disputed)
 
 
 def may_be_unassigned(owners: Sequence[Collection[str]]) -> bool:
@@ -107,7 +96,7 @@ def severity(condition: Condition) -> str:
 
 
 RULE = Rule(
-    name=NAME,
+    name="UNASSIGNED_QUEUE",
     headline="No consumer of {groups} owns {queues}",
     meaning="An unassigned queue has no owner, so its messages are not consumed.",
     decided_by="The replayed allocation gives the queue to no connection. WARN for `ROOM_FILTER` (INFO in a retry "
@@ -176,20 +165,21 @@ RULE = Rule(
             "brokers list different members, and no member gets the queue by every list (role `DISPUTED`)",
             "Every client must send heartbeats to every broker that hosts the topic. See the MEMBERSHIP_VIEW_SPLIT "
             "finding.",
+            severity=WARN,
         ),
     },
     example="`payment-service`: queues 4–7 of `payments` are unassigned from 02:07:05 to 02:17:26; the backlog reaches "
     "about 6,100 messages.",
-    hits=hits,
+    evaluate=hits,
     severity=severity,
     follows=(
-        Follows(duplicate_client_id.NAME, clients, (UnassignedCause.DUPLICATE_CLIENT_ID,)),
-        Follows(group_offline.NAME, everything, (UnassignedCause.GROUP_OFFLINE,)),
-        Follows(subscription_mismatch.NAME, everything, (UnassignedCause.MEMBER_NOT_SUBSCRIBED,)),
-        Follows(mixed_strategies.NAME, everything, (UnassignedCause.MIXED_STRATEGIES,)),
-        Follows(mixed_clients.NAME, everything, (UnassignedCause.MIXED_CLIENTS,)),
-        Follows(membership_view_split.NAME, topics, (VIEWS_DISAGREE,)),
-        Follows(orderly_lock_missing.NAME, queues, (UnassignedCause.WAITS_FOR_LOCK,)),
-        Follows(broker_not_readable.NAME, queues, (UnassignedCause.BROKER_NOT_READABLE,)),
+        Follows("DUPLICATE_CLIENT_ID", clients, (UnassignedCause.DUPLICATE_CLIENT_ID,)),
+        Follows("GROUP_OFFLINE", everything, (UnassignedCause.GROUP_OFFLINE,)),
+        Follows("SUBSCRIPTION_MISMATCH", everything, (UnassignedCause.MEMBER_NOT_SUBSCRIBED,)),
+        Follows("MIXED_STRATEGIES", everything, (UnassignedCause.MIXED_STRATEGIES,)),
+        Follows("MIXED_CLIENTS", everything, (UnassignedCause.MIXED_CLIENTS,)),
+        Follows("MEMBERSHIP_VIEW_SPLIT", topics, (VIEWS_DISAGREE,)),
+        Follows("ORDERLY_LOCK_MISSING", queues, (UnassignedCause.WAITS_FOR_LOCK,)),
+        Follows("BROKER_NOT_READABLE", queues, (UnassignedCause.BROKER_NOT_READABLE,)),
     ),
 )

@@ -15,7 +15,6 @@ from spark_jobs.domain.rules.roots import brokers, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.snapshot_gaps import MEMBERSHIPS, snapshot_gaps
 
-NAME = "UNOBSERVED"
 NO_SNAPSHOTS, NOT_ANSWERED, NOTHING_RECORDED = "NO_SNAPSHOTS", "NOT_ANSWERED", "NOTHING_RECORDED"
 SILENT_BROKER, SILENT = "SILENT_BROKER", "SILENT"
 #: So many brokers are named with their errors.
@@ -29,18 +28,14 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     every_gap = sorted(snapshot_gaps(step))
     for gap in every_gap:
         for queue in gap.queues:
-            evidence, source = FindingQueue(*queue, SILENT), (ConflictingValue(gap.source, None),)
-            yield RuleHit(
-                gap.start, gap.end, cause=SILENT_BROKER, severity=WARN, queue=evidence, conflicting_values=source
-            )
+            silent_queue, source = FindingQueue(*queue, SILENT), (ConflictingValue(gap.source, None),)
+            yield RuleHit(gap.start, gap.end, SILENT_BROKER, queue=silent_queue, conflicting_values=source)
     for touching in islands(gap for gap in every_gap if not gap.queues):
         start, end = touching[0].start, max(gap.end for gap in touching)
         without_members = any(gap.source == MEMBERSHIPS for gap in touching)
         silent = step.unanswered(start - step.settings.max_gap, end) if without_members else ()
         yield RuleHit(
-            start,
-            end,
-            cause=NOT_ANSWERED if silent else NO_SNAPSHOTS,
+            *(start, end, NOT_ANSWERED if silent else NO_SNAPSHOTS),
             severity=_severity(step, end, silent),
             conflicting_values=tuple(
                 ConflictingValue(source, None) for source in sorted({gap.source for gap in touching})
@@ -81,7 +76,7 @@ def _event(finding: Finding) -> Iterable[Hashable]:
 
 
 RULE = Rule(
-    name=NAME,
+    name="UNOBSERVED",
     headline="Snapshots of {groups} are missing",
     meaning="Snapshots of members, routes or offsets are missing, or one broker's offsets are. What happened in that "
     "time is unknown, and the other rules report nothing. `conflicting_values` are the sources without snapshots, with "
@@ -106,6 +101,7 @@ RULE = Rule(
             "overloaded: consumers may get nothing of its queues either. Otherwise the recorder alone does not reach "
             "it.",
             headline="{brokers} {brokers:does|do} not answer about {groups}, and other brokers do",
+            severity=WARN,
         ),
         NOTHING_RECORDED: Cause(
             "no members of any group were recorded for a whole step (incidents only)",
@@ -114,7 +110,7 @@ RULE = Rule(
         ),
     },
     example="every group, from 02:26:56 on, as the recording ends at 02:26:26.",
-    hits=hits,
+    evaluate=hits,
     spreads_by=_event,
     is_blind=True,
 )

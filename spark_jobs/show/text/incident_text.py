@@ -73,13 +73,13 @@ def attention(incident: Incident) -> tuple[int, int, bool, bool, int, int]:
     UNOBSERVED comes last in its severity: where the recording ended, nothing went wrong. As an ERROR it comes first: a
     whole cluster is not seen.
     """
-    is_unobserved = incident.rule == unobserved.NAME
+    is_unobserved = incident.rule == unobserved.RULE.name
     place = (2 if incident.severity == ERROR else 0) if is_unobserved else 1
     return (
         SEVERITIES.index(incident.severity),
         place,
         incident.resolved_at is None,
-        incident.rule == offset_beyond_end.NAME,
+        incident.rule == offset_beyond_end.RULE.name,
         incident.peak_backlog_messages or 0,
         incident.opened_at,
     )

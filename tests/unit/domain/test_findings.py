@@ -34,7 +34,7 @@ RULE = Rule(
     decided_by="",
     causes={"BROKEN": Cause("", "Mend it."), "WORN": Cause("", "Replace it.")},
     example="",
-    hits=lambda _: (),
+    evaluate=lambda _: (),
 )
 
 
@@ -49,7 +49,7 @@ def queue(queue_id: int, broker: str = "b", role: str = "UNASSIGNED", topic: str
 def found(*hits: RuleHit, rule: Rule = RULE, rows: Mapping[int, list[str]] | None = None) -> list[Finding]:
     """What the rule finds; `rows`: readings of queues 0 and 1 of topic t."""
     read = {"t": offsets([("b", 0), ("b", 1)], rows)} if rows else None
-    return findings(audited_step(offsets=read), [replace(rule, hits=lambda _: iter(hits))])
+    return findings(audited_step(offsets=read), [replace(rule, evaluate=lambda _: iter(hits))])
 
 
 def spans(*hits: RuleHit) -> list[tuple[int, int]]:
@@ -211,7 +211,7 @@ def test_its_cause_says_which_readings_tell_what_it_cost() -> None:
     held = topic_offsets([("b", 0)], {0: ["10/30"], 60: ["15/70"]})
     rule = replace(RULE, causes={"BEYOND_READ_QUEUES": Cause("", "Read it.")})
     hits = [hit(0, 90, cause="BEYOND_READ_QUEUES", queue=queue(0))]
-    (finding,) = findings(audited_step(topics={"t": held}), [replace(rule, hits=lambda _: hits)])
+    (finding,) = findings(audited_step(topics={"t": held}), [replace(rule, evaluate=lambda _: hits)])
     assert (finding.evidence.backlog_start, finding.evidence.backlog_end) == (20, 55)
 
 
@@ -323,7 +323,7 @@ def test_what_is_muted_is_found_all_the_same_and_says_why() -> None:
     step = audited_step()
     mutes = (Mute("OTHER", None, "no"), Mute("HARM", micros(60), "known"))
     step = replace(step, settings=replace(step.settings, mutes=mutes))
-    rule = replace(RULE, hits=lambda _: iter([hit(0, 50, topic="a"), hit(60, 600, topic="b")]))
+    rule = replace(RULE, evaluate=lambda _: iter([hit(0, 50, topic="a"), hit(60, 600, topic="b")]))
     assert [(found.topic, found.muted) for found in findings(step, [rule])] == [("a", "known"), ("b", None)]
 
 

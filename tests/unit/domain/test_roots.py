@@ -115,10 +115,12 @@ def test_the_queues_of_a_ghost_stand_still_because_of_it(rule: str) -> None:
 
 def test_the_links_of_the_rules_name_rules_and_causes_that_exist_and_make_no_circle() -> None:
     follows = {rule.name: [link.root for link in rule.follows] for rule in RULES}
+    causes = {rule.name: set(rule.causes) for rule in RULES}
     for rule in RULES:
         for link in rule.follows:
             assert link.root in follows
-            assert set(link.causes or ()) <= set(rule.causes)
+            assert set(link.causes or ()) <= causes[rule.name]
+            assert set(link.root_causes or ()) <= causes[link.root]
     settled: set[str] = set()
     while waiting := [name for name, above in follows.items() if name not in settled and settled.issuperset(above)]:
         settled.update(waiting)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.double_owned_queue import RULE, hits
+from spark_jobs.domain.rules.double_owned_queue import RULE
 from tests.support.builders import allocation, audited_step, interval, members
 
 
 def test_each_queue_with_every_different_owner() -> None:
     listed = members("c1 c1 c2")
     owned = allocation(listed, "0+1 2 0+1+2", double_owned={0: "DUPLICATE_CLIENT_ID", 2: "MIXED_STRATEGIES"})
-    found = hits(audited_step(interval(0, 60, listed, owned, view="b", seen_at=40)))
+    found = RULE.hits(audited_step(interval(0, 60, listed, owned, view="b", seen_at=40)))
     assert list(found) == [
         RuleHit(
             0,
@@ -33,7 +33,7 @@ def test_each_queue_with_every_different_owner() -> None:
 
 def test_one_owner_each_no_hit() -> None:
     listed = members("c1 c2")
-    assert list(hits(audited_step(interval(0, 60, listed, allocation(listed, "0 1"))))) == []
+    assert list(RULE.hits(audited_step(interval(0, 60, listed, allocation(listed, "0 1"))))) == []
 
 
 def test_its_harm_decides() -> None:

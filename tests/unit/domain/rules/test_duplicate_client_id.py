@@ -13,7 +13,7 @@ from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND, to_micros
-from spark_jobs.domain.rules.duplicate_client_id import RULE, hits, instance_name, probable_cause
+from spark_jobs.domain.rules.duplicate_client_id import RULE, instance_name, probable_cause
 from tests.support.builders import allocation, audited_step, broker_said, interval, members
 from tests.support.kernel import judged
 from tests.support.snapshots import healthy_group
@@ -100,7 +100,7 @@ def test_one_hit_for_the_id_and_one_per_harmed_queue() -> None:
         double_owned={0: "DUPLICATE_CLIENT_ID", 1: "DUPLICATE_CLIENT_ID"},
     )
     owned = replace(owned, if_deduplicated=Counts(0, 2), if_unique=Counts(0, 0))
-    found = list(hits(audited_step(interval(-20, 60, listed, owned, view="b", seen_at=40))))
+    found = list(RULE.hits(audited_step(interval(-20, 60, listed, owned, view="b", seen_at=40))))
     of_id = RuleHit(
         -20 * SECOND,
         60 * SECOND,
@@ -130,15 +130,15 @@ def test_every_repeated_id_is_its_own_and_other_harm_is_not_theirs() -> None:
         unassigned={0: ("MEMBER_NOT_SUBSCRIBED", "c2"), 1: ("BROKER_NOT_READABLE", None)},
         double_owned={2: "CONFIG_OVERLAP"},
     )
-    found = list(hits(audited_step(interval(0, 60, listed, owned))))
+    found = list(RULE.hits(audited_step(interval(0, 60, listed, owned))))
     assert [(hit.client_id, len(hit.connections), hit.queue) for hit in found] == [("c1", 2, None), ("c3", 2, None)]
 
 
 def test_no_repeated_id_no_hit() -> None:
     listed = members("c1 c2")
-    assert list(hits(audited_step(interval(0, 60, listed, allocation(listed, "0 1"))))) == []
-    assert list(hits(audited_step(interval(0, 60, members("c1 c2"), None)))) == []
-    assert list(hits(audited_step(interval(0, 60, None)))) == []
+    assert list(RULE.hits(audited_step(interval(0, 60, listed, allocation(listed, "0 1"))))) == []
+    assert list(RULE.hits(audited_step(interval(0, 60, members("c1 c2"), None)))) == []
+    assert list(RULE.hits(audited_step(interval(0, 60, None)))) == []
 
 
 def test_members_that_are_not_replayed_have_twins_too_and_what_that_does_to_queues_is_unknown() -> None:
@@ -151,7 +151,7 @@ def test_members_that_are_not_replayed_have_twins_too_and_what_that_does_to_queu
     listed = Span(*listed[:2], 40 * SECOND, listed.state._replace(connections=tuple(ports)))
     alone = broker_said(0, 20, "c1 c2", frozenset())
     step = audited_step(interval(0, 60, members("c1 c2")), memberships={"b": [alone, listed]})
-    of_id, *others = hits(step)
+    of_id, *others = RULE.hits(step)
     assert not others
     assert (of_id.start, of_id.end) == (20 * SECOND, 50 * SECOND)
     assert (of_id.client_id, of_id.seen_at, [connection.client_addr for connection in of_id.connections]) == (

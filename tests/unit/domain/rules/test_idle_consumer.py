@@ -5,7 +5,7 @@ from __future__ import annotations
 from spark_jobs.domain.kernel.audited_step import RebalanceInterval
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.idle_consumer import RULE, hits
+from spark_jobs.domain.rules.idle_consumer import RULE
 from tests.support.builders import allocation, audited_step, interval, members
 
 
@@ -19,12 +19,12 @@ def _of(
 def _found(*intervals: RebalanceInterval) -> list[tuple[str | None, int, int, int | None, int | None]]:
     return [
         (hit.client_id, hit.start // SECOND, hit.end // SECOND, hit.member_count, hit.queue_count)
-        for hit in hits(audited_step(*intervals))
+        for hit in RULE.hits(audited_step(*intervals))
     ]
 
 
 def test_more_members_than_queues() -> None:
-    assert list(hits(audited_step(_of("t", 0, 60, "c1 c2 c3", "0 1")))) == [
+    assert list(RULE.hits(audited_step(_of("t", 0, 60, "c1 c2 c3", "0 1")))) == [
         RuleHit(
             0,
             60 * SECOND,
@@ -41,14 +41,14 @@ def test_more_members_than_queues() -> None:
 
 def test_who_finds_no_queue_because_ids_repeat_is_not_surplus() -> None:
     """Three consumers, one of which is listed twice, share three queues; a fourth one would be surplus."""
-    (pushed_out,) = hits(audited_step(_of("t", 0, 60, "c1 c1 c2 c3", "0+1 - 2")))
+    (pushed_out,) = RULE.hits(audited_step(_of("t", 0, 60, "c1 c1 c2 c3", "0+1 - 2")))
     assert (pushed_out.client_id, pushed_out.cause) == ("c3", "PUSHED_OUT_BY_DUPLICATES")
-    c3, c4 = hits(audited_step(_of("t", 0, 60, "c1 c1 c2 c3 c4", "0+1 - 2")))
+    c3, c4 = RULE.hits(audited_step(_of("t", 0, 60, "c1 c1 c2 c3 c4", "0+1 - 2")))
     assert (c3.cause, c4.cause) == ("MORE_MEMBERS_THAN_QUEUES", "MORE_MEMBERS_THAN_QUEUES")
 
 
 def test_left_out_by_the_strategy_where_there_are_queues_enough() -> None:
-    (found,) = hits(audited_step(_of("t", 0, 60, "c1 c2", "0 0")))
+    (found,) = RULE.hits(audited_step(_of("t", 0, 60, "c1 c2", "0 0")))
     assert (found.client_id, found.cause) == ("c2", "LEFT_OUT_BY_STRATEGY")
     assert set(RULE.causes) == {"MORE_MEMBERS_THAN_QUEUES", "PUSHED_OUT_BY_DUPLICATES", "LEFT_OUT_BY_STRATEGY"}
 

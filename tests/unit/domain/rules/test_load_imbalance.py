@@ -12,7 +12,7 @@ from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInt
 from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import Variant
-from spark_jobs.domain.rules.load_imbalance import RULE, hits, is_imbalanced, severity, topic_cause, unequal_traffic
+from spark_jobs.domain.rules.load_imbalance import RULE, is_imbalanced, severity, topic_cause, unequal_traffic
 from spark_jobs.domain.rules.member_loads import MemberTraffic, member_traffic
 from tests.support.builders import SETTINGS, allocation, audited_step, interval, members, progress
 from tests.support.kernel import judged
@@ -56,7 +56,7 @@ def _shared(
 
 def test_one_hit_per_interval_with_uneven_shares() -> None:
     """Connections in allocation order; who does not subscribe does not count."""
-    assert list(hits(audited_step(_shared("t", "b c a x-", 4, 1, 4, 0, strategy="CONSISTENT_HASH")))) == [
+    assert list(RULE.hits(audited_step(_shared("t", "b c a x-", 4, 1, 4, 0, strategy="CONSISTENT_HASH")))) == [
         RuleHit(
             0,
             60 * SECOND,
@@ -71,7 +71,7 @@ def test_one_hit_per_interval_with_uneven_shares() -> None:
 
 
 def test_by_connections_a_twin_is_two() -> None:
-    (found,) = hits(audited_step(_shared("t", "c1 c1 c2", 2, 2, 0, strategy="CONFIG")))
+    (found,) = RULE.hits(audited_step(_shared("t", "c1 c1 c2", 2, 2, 0, strategy="CONFIG")))
     assert found.conflicting_values == (ConflictingValue("2 queues", ("c1",)), ConflictingValue("0 queues", ("c2",)))
 
 
@@ -80,7 +80,7 @@ def test_what_twins_own_is_no_warning() -> None:
     twins = [_shared(topic, "c1 c1 c2", 4, 4, 1) for topic in ("t", "u")]
     alone = [_shared(topic, "c1 c2", 4, 1) for topic in ("t", "u")]
     severities = {
-        name: {hit.severity for hit in hits(audited_step(*of_topics)) if hit.cause == "REMAINDERS"}
+        name: {hit.severity for hit in RULE.hits(audited_step(*of_topics)) if hit.cause == "REMAINDERS"}
         for name, of_topics in (("twins", twins), ("alone", alone))
     }
     assert severities == {"twins": {"INFO"}, "alone": {"WARN"}}
@@ -97,13 +97,13 @@ def test_no_hit_where_another_rule_speaks_or_nobody_can_say() -> None:
         _shared("%RETRY%g", "c1 c2", 4, 0, strategy="CONSISTENT_HASH"),
         even,
     )
-    assert list(hits(step)) == []
+    assert list(RULE.hits(step)) == []
 
 
 def test_remainders_over_all_topics() -> None:
     """4 queues of each topic for 3 members: 2 + 1 + 1, three times."""
     topics = [_shared(topic, "c1 c2 c3", 2, 1, 1) for topic in ("t", "u", "v")]
-    assert list(hits(audited_step(*topics))) == [
+    assert list(RULE.hits(audited_step(*topics))) == [
         RuleHit(
             0,
             60 * SECOND,
@@ -159,13 +159,13 @@ def test_the_member_with_most_queues_that_cannot_keep_up_is_named(
 
 
 def test_two_topics_are_enough() -> None:
-    (found,) = hits(audited_step(_shared("t", "c1 c2", 2, 1), _shared("u", "c1 c2", 2, 1)))
+    (found,) = RULE.hits(audited_step(_shared("t", "c1 c2", 2, 1), _shared("u", "c1 c2", 2, 1)))
     assert (found.cause, found.topic, found.weight) == ("REMAINDERS", None, 2)
 
 
 def test_two_topics_count_while_both_are_even() -> None:
     """From 20 on, one of the two is of a strategy that need not be."""
-    found = hits(
+    found = RULE.hits(
         audited_step(
             _shared("t", "c1 c2", 2, 1, time="0-20"),
             _shared("u", "c1 c2", 2, 1, time="0-40"),
@@ -178,12 +178,12 @@ def test_two_topics_count_while_both_are_even() -> None:
 def test_one_topic_after_the_other_has_no_remainders_to_add_up() -> None:
     """Of each, the twins together own twice as much as the other, as twins do."""
     twins = ("c1 c1 c2", 2, 2, 2)
-    assert list(hits(audited_step(_shared("t", *twins, time="0-20"), _shared("u", *twins, time="20-40")))) == []
+    assert list(RULE.hits(audited_step(_shared("t", *twins, time="0-20"), _shared("u", *twins, time="20-40")))) == []
 
 
 def test_remainders_are_uneven_while_all_topics_are_there() -> None:
     """From 20 to 40 all three; before and after two, which differ by 2, and one, which differs by 1."""
-    found = hits(
+    found = RULE.hits(
         audited_step(
             _shared("t", "c2 c1", 1, 2, time="0-60"),
             _shared("u", "c2 c1", 1, 2, time="0-40"),
@@ -201,7 +201,7 @@ def test_remainders_only_of_like_members_and_even_strategies(strategy: str, ids:
     """The last case is the one that counts: it is the same with AVG and all topics subscribed."""
     topics = [_shared(topic, "c1 c2 c3", 2, 1, 1) for topic in ("t", "u")]
     third = _shared("v", ids, 2, 0 if "-" in ids else 1, 1, strategy=strategy)
-    assert len(list(hits(audited_step(*topics, third)))) == (strategy == "AVG" and "-" not in ids)
+    assert len(list(RULE.hits(audited_step(*topics, third)))) == (strategy == "AVG" and "-" not in ids)
 
 
 #: Members c1, c2, …: consumed / produced (`?`: unknown) x queues, from-until in seconds (the hour) | who had most and
@@ -254,7 +254,7 @@ def test_unequal_traffic(line: str) -> None:
 
 
 def test_no_member_no_traffic() -> None:
-    assert list(hits(audited_step())) == []
+    assert list(RULE.hits(audited_step())) == []
 
 
 #: Group, topic, view, owners, seconds from and to, consumed, produced (`?`: unknown) of one queue in one interval.
@@ -321,7 +321,7 @@ def test_one_hit_with_the_two_members_over_the_time_of_all() -> None:
         progress(before, 0, 1800, consumed=[300, 100], produced=[300, 100]),
         progress(behind, 1800, 3600, consumed=[300, 50, 9999], produced=[300, 50, 9999]),
     ]
-    assert list(hits(audited_step(progress=measured))) == [
+    assert list(RULE.hits(audited_step(progress=measured))) == [
         RuleHit(
             0,
             3600 * SECOND,

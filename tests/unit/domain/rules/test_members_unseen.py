@@ -7,7 +7,7 @@ from dataclasses import replace
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.members_unseen import hits
+from spark_jobs.domain.rules.members_unseen import RULE
 from tests.support.builders import audited_step, interval
 
 
@@ -24,4 +24,4 @@ def test_one_hit_per_interval_of_an_ordinary_topic_with_the_reason_as_its_cause(
         times = {"minimum_seconds": 50.0}
         return RuleHit(start * SECOND, end * SECOND, cause=cause, severity="INFO", **times)  # type: ignore[arg-type]
 
-    assert list(hits(step)) == [hit(0, 100, "CONSUMED_THROUGH_PROXY"), hit(100, 200, "CONSUMED_BY_UNSEEN")]
+    assert list(RULE.hits(step)) == [hit(0, 100, "CONSUMED_THROUGH_PROXY"), hit(100, 200, "CONSUMED_BY_UNSEEN")]

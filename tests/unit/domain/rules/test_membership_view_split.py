@@ -17,7 +17,7 @@ from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.findings import findings
-from spark_jobs.domain.rules.membership_view_split import RULE, hits
+from spark_jobs.domain.rules.membership_view_split import RULE
 from tests.support.builders import SETTINGS, allocation, audited_step, interval, members
 from tests.support.kernel import series_of
 
@@ -40,7 +40,7 @@ def _step(*views: RebalanceInterval, asked: Mapping[str, Iterable[int]] = EVERY_
 
 def _spans(step: AuditedStep) -> list[tuple[int, int, int | None]]:
     """Start, end, and when it was last seen."""
-    return [(hit.start // SECOND, hit.end // SECOND, hit.seen_at and hit.seen_at // SECOND) for hit in hits(step)]
+    return [(hit.start // SECOND, hit.end // SECOND, hit.seen_at and hit.seen_at // SECOND) for hit in RULE.hits(step)]
 
 
 def test_one_hit_per_moment_at_which_views_begin() -> None:
@@ -55,7 +55,7 @@ def test_one_hit_per_moment_at_which_views_begin() -> None:
     split: dict[str, Any] = {"cause": "BROKERS_DISAGREE", "severity": "ERROR", "minimum_seen_seconds": 50}
     parties = (ConflictingValue("b", ("c2", "c1")), ConflictingValue("b2", ("c1",)))
     first, last = 100 * SECOND, 180 * SECOND
-    assert list(hits(step)) == [
+    assert list(RULE.hits(step)) == [
         RuleHit(first, last, topic="t", seen_at=140 * SECOND, weight=2, conflicting_values=parties, **split),
         RuleHit(
             140 * SECOND,
@@ -128,7 +128,7 @@ def test_neither_agreement_nor_retry_topics_nor_what_was_not_replayed() -> None:
         _view("b", 100, 140, "c1", topic="%RETRY%g"),
         interval(100, 140, members("c1"), None, view="b"),
     )
-    assert list(hits(step)) == []
+    assert list(RULE.hits(step)) == []
 
 
 def _flickering(*, other_changes: bool = False, every: int = 1) -> GroupHistory:
@@ -186,8 +186,8 @@ def test_the_name_server_that_lacks_a_broker_is_named() -> None:
     said: ServerRoutes = (("n1:9876", (b,)), ("n2:9876", (b, b2)))
     later: ServerRoutes = (("n2:9876", ()),)
     routes = {"t": series_of([(0, said), (110 * SECOND, later)])}
-    hits_of = list(hits(replace(step, history=replace(step.history, server_routes=routes))))
+    hits_of = list(RULE.hits(replace(step, history=replace(step.history, server_routes=routes))))
     assert {hit.hint for hit in hits_of} == {
         "Name server n1:9876 does not know b2: clients that ask it for the route do not connect there."
     }
-    assert {hit.hint for hit in hits(step)} == {None}
+    assert {hit.hint for hit in RULE.hits(step)} == {None}

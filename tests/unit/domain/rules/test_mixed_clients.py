@@ -12,8 +12,8 @@ from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.mixed_clients import hits
-from spark_jobs.domain.rules.mixed_strategies import hits as strategy_hits
+from spark_jobs.domain.rules import mixed_strategies
+from spark_jobs.domain.rules.mixed_clients import RULE
 from tests.support.builders import allocation, audited_step, broker_said, interval
 
 #: language version strategy of each member (`-` is unknown) | mixed strategies | how the clients differ
@@ -58,8 +58,8 @@ def test_who_does_not_compute_alike(line: str) -> None:
     clients, mixed, cause = (cell.strip() for cell in line.split("|"))
     listed = [_member(number, text) for number, text in enumerate(clients.split(","), start=1)]
     step = audited_step(interval(0, 60, listed, allocation(listed, "0")))
-    assert len(list(strategy_hits(step))) == (mixed == "yes")
-    found = [(hit.cause, hit.severity) for hit in hits(step)]
+    assert len(list(mixed_strategies.RULE.hits(step))) == (mixed == "yes")
+    found = [(hit.cause, hit.severity) for hit in RULE.hits(step)]
     assert found == ([] if cause == "-" else [(cause, "INFO")])
 
 
@@ -77,14 +77,14 @@ def test_different_rules_are_an_error_where_they_divide_these_queues_differently
 ) -> None:
     listed = [_member(1, "JAVA 493 CONSISTENT_HASH"), _member(2, "GO 493 CONSISTENT_HASH")]
     owned = allocation(listed, owners, unassigned=unassigned, double_owned=double_owned)
-    assert [hit.severity for hit in hits(audited_step(interval(0, 60, listed, owned)))] == [severity]
+    assert [hit.severity for hit in RULE.hits(audited_step(interval(0, 60, listed, owned)))] == [severity]
 
 
 def test_parties_are_languages_with_versions_without_what_is_unknown() -> None:
     texts = (f"{software} CONSISTENT_HASH" for software in ("JAVA 493", "GO -", "- -", "- 400", "JAVA 493"))
     listed = [_member(number, text) for number, text in enumerate(texts, start=1)]
     step = audited_step(interval(0, 60, listed, allocation(listed, "0"), topic="%RETRY%g", view="b"))
-    assert list(hits(step)) == [
+    assert list(RULE.hits(step)) == [
         RuleHit(
             0,
             60 * SECOND,
@@ -103,13 +103,13 @@ def test_parties_are_languages_with_versions_without_what_is_unknown() -> None:
 
 def test_what_is_not_replayed_says_nothing() -> None:
     listed = [_member(1, "JAVA 493 CONSISTENT_HASH"), _member(2, "GO 493 CONSISTENT_HASH")]
-    assert list(hits(audited_step(interval(0, 60, listed, None)))) == []
+    assert list(RULE.hits(audited_step(interval(0, 60, listed, None)))) == []
 
 
 def test_members_of_different_message_models_whether_replayed_or_not() -> None:
     told = (("c1", "CLUSTERING"), ("c2", "BROADCASTING"), ("c3", "CLUSTERING"))
     conflicting = replace(interval(0, 60, None, None), model_conflicts=(Disagreement(10 * SECOND, 40 * SECOND, told),))
-    assert list(hits(audited_step(conflicting))) == [
+    assert list(RULE.hits(audited_step(conflicting))) == [
         RuleHit(
             10 * SECOND,
             40 * SECOND,
@@ -131,7 +131,7 @@ def test_a_broker_that_says_now_one_message_model_and_now_the_other() -> None:
         return span._replace(state=span.state._replace(message_model=model))
 
     def found(*spans: Span[Membership]) -> list[tuple[int, int]]:
-        got = hits(audited_step(interval(0, 60, None, None), memberships={"b": spans}))
+        got = RULE.hits(audited_step(interval(0, 60, None, None), memberships={"b": spans}))
         parties = (ConflictingValue("BROADCASTING", None), ConflictingValue("CLUSTERING", None))
         return [(hit.start // SECOND, hit.end // SECOND) for hit in got if hit.conflicting_values == parties]
 

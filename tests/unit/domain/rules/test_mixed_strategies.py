@@ -5,7 +5,7 @@ from __future__ import annotations
 from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.mixed_strategies import hits
+from spark_jobs.domain.rules.mixed_strategies import RULE
 from tests.support.builders import allocation, audited_step, interval, members
 
 
@@ -19,7 +19,7 @@ def test_one_hit_per_interval_of_any_view_and_topic() -> None:
     listed = _mixed()
     owned = allocation(listed, "0 1 2 3")
     step = audited_step(interval(0, 60, listed, owned, topic="%RETRY%g", view="b"))
-    assert list(hits(step)) == [
+    assert list(RULE.hits(step)) == [
         RuleHit(
             0,
             60 * SECOND,
@@ -39,4 +39,4 @@ def test_no_hit_if_all_run_one_or_nothing_was_replayed() -> None:
         interval(60, 80, nobody, allocation(nobody, "-")),
         interval(80, 90, _mixed(), None),
     )
-    assert list(hits(step)) == []
+    assert list(RULE.hits(step)) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.stranded_write_queues import RULE, hits
+from spark_jobs.domain.rules.stranded_write_queues import RULE
 from tests.support.builders import allocation, audited_step, interval, members
 
 
@@ -16,7 +16,7 @@ def test_the_queues_beyond_the_read_queues_and_no_others() -> None:
         unassigned={1: ("MEMBER_NOT_SUBSCRIBED", "c2")},
         unreadable=["BROKER_NOT_READABLE", "BEYOND_READ_QUEUES", "BEYOND_READ_QUEUES"],
     )
-    assert list(hits(audited_step(interval(0, 60, listed, owned, seen_at=40)))) == [
+    assert list(RULE.hits(audited_step(interval(0, 60, listed, owned, seen_at=40)))) == [
         RuleHit(
             0,
             60 * SECOND,
@@ -34,14 +34,14 @@ def test_the_queues_beyond_the_read_queues_and_no_others() -> None:
 def test_nobody_reads_them_though_every_readable_queue_has_an_owner() -> None:
     listed = members("c1")
     owned = allocation(listed, "0", unreadable=["BEYOND_READ_QUEUES"])
-    (found,) = hits(audited_step(interval(0, 60, listed, owned)))
+    (found,) = RULE.hits(audited_step(interval(0, 60, listed, owned)))
     assert found.queue == FindingQueue("t", "b", 1, "UNASSIGNED")
 
 
 def test_all_may_be_read_no_hit() -> None:
     listed = members("c1")
     owned = allocation(listed, "0 -", unassigned={1: ("CONFIG_HOLE", None)})
-    assert list(hits(audited_step(interval(0, 60, listed, owned)))) == []
+    assert list(RULE.hits(audited_step(interval(0, 60, listed, owned)))) == []
 
 
 def test_its_harm_decides() -> None:

@@ -10,7 +10,7 @@ from spark_jobs.domain.model.history import Membership, Subscriptions, normal_ex
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.conflicting_values import flaps
-from spark_jobs.domain.rules.subscription_mismatch import hits, mismatch
+from spark_jobs.domain.rules.subscription_mismatch import RULE, mismatch
 from tests.support.builders import audited_step, broker_said, interval
 
 #: type (`-` is unknown) | text (`-` is unknown) | normal form
@@ -97,7 +97,7 @@ def test_one_hit_per_mismatch_with_who_said_what() -> None:
     first = Disagreement(10 * SECOND, 30 * SECOND, told)
     other = Disagreement(50 * SECOND, 60 * SECOND, (("c1", frozenset({("t", "A")})), ("c2", only_t)))
     step = audited_step(interval(0, 60, None, None, view="b", mismatches=[first, other]))
-    found = list(hits(step))
+    found = list(RULE.hits(step))
     assert found[0] == RuleHit(
         10 * SECOND,
         30 * SECOND,
@@ -142,7 +142,7 @@ def test_a_flap_tells_both_texts_and_not_whose_they_are() -> None:
         broker_said(20, 40, "c1 c2", second),
         broker_said(40, 60, "c1 c2", first),
     ]
-    assert list(hits(audited_step(memberships={"b1": said, "b2": said[:2]}))) == [
+    assert list(RULE.hits(audited_step(memberships={"b1": said, "b2": said[:2]}))) == [
         RuleHit(
             20 * SECOND,
             60 * SECOND,
@@ -165,7 +165,7 @@ def test_a_brief_change_back_counts_though_members_change_meanwhile() -> None:
         broker_said(140, 160, "c2 c3", old),
         broker_said(160, 400, "c3 c4", new),
     ]
-    found = list(hits(audited_step(memberships={"b": said})))
+    found = list(RULE.hits(audited_step(memberships={"b": said})))
     assert [(hit.start // SECOND, hit.end // SECOND, hit.cause) for hit in found] == [
         (120, 160, "DIFFERENT_TOPICS"),
         (140, 160, "DIFFERENT_TOPICS"),
@@ -173,7 +173,7 @@ def test_a_brief_change_back_counts_though_members_change_meanwhile() -> None:
     assert _spans_of_a_change_of_three_nodes(gap=300) == [(60, 420), (420, 540), (480, 540)]
     assert _spans_of_a_change_of_three_nodes(gap=301) == [(60, 120), (421, 541), (481, 541)]
     rolled_back = [broker_said(0, 100, "c1", old), broker_said(100, 300, "c2", new), broker_said(300, 400, "c3", old)]
-    assert list(hits(audited_step(memberships={"b": rolled_back}))) == []
+    assert list(RULE.hits(audited_step(memberships={"b": rolled_back}))) == []
 
 
 def _spans_of_a_change_of_three_nodes(gap: int) -> list[tuple[int, int]]:
@@ -189,7 +189,7 @@ def _spans_of_a_change_of_three_nodes(gap: int) -> list[tuple[int, int]]:
         broker_said(second + 60, second + 120, "c1 d2 d3", old),
         broker_said(second + 120, 900, "d1 d2 d3", new),
     ]
-    return [(hit.start // SECOND, hit.end // SECOND) for hit in hits(audited_step(memberships={"b": said}))]
+    return [(hit.start // SECOND, hit.end // SECOND) for hit in RULE.hits(audited_step(memberships={"b": said}))]
 
 
 #: What a broker said of its clients from each second on, the last until 2000 s | two subscriptions in these times
@@ -212,6 +212,6 @@ def test_two_subscriptions_last_until_a_client_is_gone_or_nothing_changes_for_lo
         broker_said(second, end, ids.replace(",", " "), frozenset({("t", topic)}))
         for (second, ids, topic), end in zip(states, ends, strict=True)
     ]
-    found = list(hits(audited_step(memberships={"b": spans})))
+    found = list(RULE.hits(audited_step(memberships={"b": spans})))
     assert [f"{hit.start // SECOND}-{hit.end // SECOND}" for hit in found] == times.split()
     assert {hit.measures["changes"] for hit in found if hit.measures} == {len(found) + 1}

@@ -11,7 +11,7 @@ from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import GroupHistory, Membership
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.findings import findings
-from spark_jobs.domain.rules.unassigned_queue import RULE, hits, may_be_unassigned
+from spark_jobs.domain.rules.unassigned_queue import RULE, may_be_unassigned
 from tests.support.builders import allocation, audited_step, interval, members
 from tests.support.kernel import series_of
 
@@ -26,7 +26,7 @@ def test_each_queue_without_owner_with_its_cause_and_whose_share_it_is() -> None
         unreadable=["BEYOND_READ_QUEUES", "BROKER_NOT_READABLE"],
     )
     hit = RuleHit(0, 60 * SECOND, topic="%RETRY%g", view="*", seen_at=40 * SECOND)
-    assert list(hits(audited_step(interval(0, 60, listed, owned, topic="%RETRY%g", seen_at=40)))) == [
+    assert list(RULE.hits(audited_step(interval(0, 60, listed, owned, topic="%RETRY%g", seen_at=40)))) == [
         replace(
             hit,
             cause="DUPLICATE_CLIENT_ID",
@@ -49,7 +49,7 @@ def test_a_group_must_be_offline_for_longer_than_a_restart_takes() -> None:
 
 def test_all_queues_owned_no_hit() -> None:
     listed = members("c1 c2")
-    assert list(hits(audited_step(interval(0, 60, listed, allocation(listed, "0 1"))))) == []
+    assert list(RULE.hits(audited_step(interval(0, 60, listed, allocation(listed, "0 1"))))) == []
 
 
 def _asked(step: AuditedStep, *seconds: int) -> AuditedStep:
@@ -69,7 +69,7 @@ def test_by_turns_nobody_takes_what_no_member_has_by_all_lists() -> None:
         interval(100, 140, first, of_b1, view="b1", seen_at=120),
         interval(200, 300, second, of_b2, view="b2"),
     )
-    found = list(hits(_asked(step, 100, 120)))
+    found = list(RULE.hits(_asked(step, 100, 120)))
     assert [hit for hit in found if hit.cause != "CONFIG_HOLE"] == [
         RuleHit(
             100 * SECOND,
@@ -93,7 +93,7 @@ def test_lists_that_begin_apart_dispute_from_when_both_stand(topic: str, dispute
         interval(100, 180, first, of_first, view="b1", topic=topic, seen_at=160),
         interval(120, 180, second, of_second, view="b2", topic=topic, seen_at=160),
     )
-    found = list(hits(_asked(step, 100, 120, 140)))
+    found = list(RULE.hits(_asked(step, 100, 120, 140)))
     assert [(hit.start // SECOND, hit.end // SECOND) for hit in found] == disputed
 
 
