@@ -92,10 +92,7 @@ def audits(
 
 
 def hourly_dag(fleet: Fleet, cron: str = HOURLY) -> DAG:
-    """Audits every data interval (checks the sources, stages the results), publishes it, and sends notifications.
-
-    Each task may be retried or cleared at any time.
-    """
+    """Audit each data interval, publish it, send notifications. Each task may be retried or cleared at any time."""
     own = {"warehouse": fleet.warehouse, "config": fleet.config}
     names = {"cluster": "{{ params.cluster or '' }}", "group": "{{ params.group or '' }}"}
     # The same in all tasks of a run, and in no other run.

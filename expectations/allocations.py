@@ -64,9 +64,7 @@ SUITE = Suite(
             ),
         ),
         Expectation(
-            "queue_ids_are_0_to_65535",
-            "A queue id is 0 to 65535.",
-            lambda rows: rows["queue_id"].between(0, 65535),
+            "queue_ids_are_0_to_65535", "A queue id is 0 to 65535.", lambda rows: rows["queue_id"].between(0, 65535)
         ),
     ),
 )

@@ -46,11 +46,7 @@ SUITE = Suite(
         Expectation(
             "answered_is_known", "The row says whether the client answered.", lambda rows: rows["answered"].is_known()
         ),
-        Expectation(
-            "who_did_not_answer_says_nothing",
-            "A client that did not answer has no values.",
-            _says_nothing,
-        ),
+        Expectation("who_did_not_answer_says_nothing", "A client that did not answer has no values.", _says_nothing),
         Expectation(
             "message_model_is_known",
             "The message model is CLUSTERING, BROADCASTING or LITE_SELECTIVE.",

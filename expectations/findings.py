@@ -22,10 +22,7 @@ _MESSAGES = ("backlog_start", "backlog_end", "backlog_max", "produced", "consume
 
 
 def with_subjects(findings: Rows, tables: Tables) -> Rows:
-    """Adds the columns of `evidence`; `has_group` and `has_topic`: the intervals of the step have them; `strangers`:
-    queues of the evidence, said to be unassigned or double owned, that no allocation of the step has; `has_root`: the
-    step of the group has a root with the id that is named.
-    """
+    """Add `evidence`'s columns; `has_group`, `has_topic`, `has_root`: in the step; `strangers`: unallocated queues."""
     intervals, evidence = tables[REBALANCE_INTERVALS], findings["evidence"]
     is_root = findings["root_finding_id"].is_unknown()
     ids, named = codes(

@@ -18,9 +18,7 @@ _ROUNDING = 0.000001
 
 
 def with_findings(groups: Rows, tables: Tables) -> Rows:
-    """Adds `published_findings`, the number of the group's findings in the step, and `worst_rank` of those that are not
-    silenced; 0: there are none.
-    """
+    """Add `published_findings`, the group's findings in the step, and `worst_rank` of those not silenced (0: none)."""
     findings = tables[FINDINGS]
     own, of_findings = codes(GROUP_STATUS.key, groups, findings)
     finding_counts, worst = np.zeros((2, max(own.max(initial=-1), of_findings.max(initial=-1)) + 1), np.int64)
@@ -87,12 +85,7 @@ SUITE = Suite(
                 (rows["distinct_members"] <= rows["member_count"]) & (rows["idle_members"] <= rows["member_count"])
             ),
         ),
-        each(
-            "parts_add_up_to_the_growth",
-            "The parts add up to the growth.",
-            "attribution",
-            _parts_add_up,
-        ),
+        each("parts_add_up_to_the_growth", "The parts add up to the growth.", "attribution", _parts_add_up),
         Expectation(
             "growth_is_end_less_start",
             "The growth of all topics is the backlog at the end minus that at the start.",

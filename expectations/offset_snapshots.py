@@ -37,12 +37,7 @@ SUITE = Suite(
         captured(),
         there("offsets", "Without queues the array is empty, not null."),
         present("offsets"),
-        each(
-            "queues_are_named",
-            "Every sample has its broker and a queue id of 0 to 65535.",
-            "offsets",
-            has_queue,
-        ),
+        each("queues_are_named", "Every sample has its broker and a queue id of 0 to 65535.", "offsets", has_queue),
         Expectation(
             "queues_are_there_once",
             "No queue appears twice in one snapshot.",

@@ -142,11 +142,7 @@ SUITE = Suite(
             "Intervals of one view do not overlap, nor do those of one broker's view and of all brokers' view.",
             _do_not_overlap,
         ),
-        Expectation(
-            "intervals_leave_no_hole",
-            "The intervals of a topic cover the whole step.",
-            _leave_no_hole,
-        ),
+        Expectation("intervals_leave_no_hole", "The intervals of a topic cover the whole step.", _leave_no_hole),
         Expectation("status_is_known", "The status is a value of the enum.", known_value("status", Status)),
         Expectation(
             "reason_is_known",
@@ -236,10 +232,6 @@ SUITE = Suite(
             "Queues are sorted by broker and id, as every client sorts them.",
             _in_order("queues", "broker_name", "queue_id"),
         ),
-        Expectation(
-            "moves_are_possible",
-            "Queues moved are between the minimum and all queues.",
-            _moves_are_possible,
-        ),
+        Expectation("moves_are_possible", "Queues moved are between the minimum and all queues.", _moves_are_possible),
     ),
 )

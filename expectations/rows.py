@@ -265,9 +265,7 @@ def rows_before(parts: Numbers, *orders: Numbers) -> Numbers:
 
 
 def greatest_before(values: Numbers, parts: Numbers, *orders: Numbers) -> Values:
-    """Of each row the greatest value of those before it in its part, in the order of these keys; values below 0 are
-    none, and it is unknown where there is none.
-    """
+    """Each row's greatest value ≥ 0 among the rows before it in its part, in the order of these keys; unknown: none."""
     order, before = np.lexsort((*reversed(orders), parts)), rows_before(parts, *orders)
     lowest = values[values >= 0].min(initial=np.iinfo(np.int64).max) - 1
     relative = np.where(values >= 0, values - lowest, 0)[order]

@@ -21,9 +21,7 @@ SUITE = Suite(
     STRATEGY_COMPARISON,
     expectations=(
         Expectation(
-            "strategy_can_be_replayed",
-            "The strategy is one that clients can use.",
-            known_value("strategy", _COMPARED),
+            "strategy_can_be_replayed", "The strategy is one that clients can use.", known_value("strategy", _COMPARED)
         ),
         Expectation(
             "queues_are_counted",

@@ -12,17 +12,8 @@ SUITE = Suite(
         captured(),
         there("queues", "Without queues the array is empty, not null."),
         present("queues"),
-        each(
-            "queues_are_named",
-            "Every queue has its broker and an id of 0 to 65535.",
-            "queues",
-            has_queue,
-        ),
-        Expectation(
-            "queues_are_there_once",
-            "No queue appears twice.",
-            once_each("queues", "broker_name", "queue_id"),
-        ),
+        each("queues_are_named", "Every queue has its broker and an id of 0 to 65535.", "queues", has_queue),
+        Expectation("queues_are_there_once", "No queue appears twice.", once_each("queues", "broker_name", "queue_id")),
         each(
             "offsets_are_possible",
             "Offsets are 0 to 10^15.",

@@ -12,11 +12,7 @@ ALLOCATIONS = Table(
         INTERVAL_END,
         *OF_QUEUE,
         required("readable", BOOLEAN, "false: no read permission, or beyond the read queues"),
-        required(
-            "owners",
-            array_of(*fields(STRING, "client_id", "client_addr")),
-            "connections that consume it",
-        ),
+        required("owners", array_of(*fields(STRING, "client_id", "client_addr")), "connections that consume it"),
         Field("unassigned_cause", STRING, "why it has no owner; null: it has one"),
         Field("unassigned_client_id", STRING, "client id to which it belongs, if that is the cause"),
         Field("double_owned_cause", STRING, "why it has several owners (POP_SHARED: by design); null: it has not"),

@@ -19,21 +19,9 @@ CLIENT_SNAPSHOTS = recorded(
     Field("pull_batch_size", INTEGER, "pullBatchSize"),
     Field("pull_interval_ms", INTEGER, "pullInterval"),
     Field("pull_threshold_for_queue", INTEGER, "pullThresholdForQueue"),
-    Field(
-        "pull_threshold_size_for_queue",
-        INTEGER,
-        "pullThresholdSizeForQueue, MiB",
-    ),
-    Field(
-        "consume_max_span",
-        INTEGER,
-        "consumeConcurrentlyMaxSpan",
-    ),
-    Field(
-        "consume_timeout_minutes",
-        LONG,
-        "consumeTimeout",
-    ),
+    Field("pull_threshold_size_for_queue", INTEGER, "pullThresholdSizeForQueue, MiB"),
+    Field("consume_max_span", INTEGER, "consumeConcurrentlyMaxSpan"),
+    Field("consume_timeout_minutes", LONG, "consumeTimeout"),
     Field("subscriptions", SUBSCRIPTION, "subscriptions of this client"),
     Field(
         "owned_queues",

@@ -15,9 +15,7 @@ QUEUE_ID = required("queue_id", INTEGER, "queue on its broker, from 0")
 
 STEP_START = required("step_start", TIMESTAMP, "start of the audit step")
 MEMBERSHIP_VIEW = required(
-    "membership_view",
-    STRING,
-    "'*' if all brokers of the topic list the same members, else the broker with this list",
+    "membership_view", STRING, "'*' if all brokers of the topic list the same members, else the broker with this list"
 )
 INTERVAL_START = required("interval_start", TIMESTAMP, "start of the rebalance interval")
 INTERVAL_END = required("interval_end", TIMESTAMP, "end of the rebalance interval, exclusive")

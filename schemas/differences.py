@@ -27,9 +27,7 @@ def renamed_columns(stored: Any, table: Table) -> Iterator[tuple[str, str]]:
 
 
 def missing_columns(stored: Any, table: Table) -> tuple[Field, ...]:
-    """The columns that a schema, `as_json`, lacks and that may be null: of the rows that are there they are unknown. A
-    field of an array's structs is named by its path, `array.element.field`.
-    """
+    """The nullable columns that a schema, `as_json`, lacks; fields of an array's structs as `array.element.field`."""
     present = {column["name"]: column["type"] for column in stored["fields"]} | dict.fromkeys(table.generated)
     missing: list[Field] = []
     for field in table.schema:

@@ -36,16 +36,8 @@ GROUP_STATUS = Table(
         ),
         required("unknown_queues", INTEGER, "queues whose last sample is unknown (never committed) or missing"),
         Field("oldest_message_ms", LONG, "highest age of the oldest waiting message"),
-        Field(
-            "produced_messages_per_second",
-            DOUBLE,
-            "messages produced per second",
-        ),
-        Field(
-            "consumed_messages_per_second",
-            DOUBLE,
-            "messages consumed per second",
-        ),
+        Field("produced_messages_per_second", DOUBLE, "messages produced per second"),
+        Field("consumed_messages_per_second", DOUBLE, "messages consumed per second"),
         Field(
             "utilisation",
             DOUBLE,
@@ -55,21 +47,11 @@ GROUP_STATUS = Table(
         Field("busiest_utilisation", DOUBLE, "the same of the busiest member"),
         Field("busiest_member", STRING, "its client id"),
         Field("busiest_bottleneck", STRING, "LISTENER, PULLS or HOT_QUEUE (pulls of one queue)"),
+        Field("headroom_messages_per_second", DOUBLE, "additional messages per second until that member falls behind"),
         Field(
-            "headroom_messages_per_second",
-            DOUBLE,
-            "additional messages per second until that member falls behind",
+            "catches_up", BOOLEAN, "true: the lag of every queue shrinks, over `verdict_window_seconds`; null: unknown"
         ),
-        Field(
-            "catches_up",
-            BOOLEAN,
-            "true: the lag of every queue shrinks, over `verdict_window_seconds`; null: unknown",
-        ),
-        Field(
-            "catch_up_seconds",
-            DOUBLE,
-            "at that pace, until the last queue has caught up; null: unknown, or never",
-        ),
+        Field("catch_up_seconds", DOUBLE, "at that pace, until the last queue has caught up; null: unknown, or never"),
         Field(
             "retention_left_seconds",
             DOUBLE,
@@ -85,18 +67,10 @@ GROUP_STATUS = Table(
         ),
         required("bottleneck", STRING, "what limited the group while its backlog grew"),
         Field("more_members_help", BOOLEAN, "null: unknown"),
-        Field(
-            "busiest_member_queues",
-            INTEGER,
-            "most queues per member, if even, at the end",
-        ),
+        Field("busiest_member_queues", INTEGER, "most queues per member, if even, at the end"),
         Field("busiest_member_queues_with_one_more", INTEGER, "the same with one more member"),
         required("advice", STRING, "the answer in words and numbers"),
-        Field(
-            "deleted_at",
-            TIMESTAMP,
-            "when the group was deleted; null: it is not, or unknown",
-        ),
+        Field("deleted_at", TIMESTAMP, "when the group was deleted; null: it is not, or unknown"),
         Field(
             "deleted_topics",
             array_of(Field("topic", STRING), Field("deleted_at", TIMESTAMP)),

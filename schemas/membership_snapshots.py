@@ -10,17 +10,9 @@ MEMBERSHIP_SNAPSHOTS = recorded(
     Field("message_model", STRING, "CLUSTERING, BROADCASTING, LITE_SELECTIVE; null: no member online"),
     Field("consume_type", STRING, "CONSUME_PASSIVELY (push), CONSUME_ACTIVELY (pull) or CONSUME_POP"),
     Field("consume_from_where", STRING, "start of a new group"),
-    required(
-        "connections",
-        Array(CONNECTION),
-        "one entry per connection, with duplicates; empty: no member online",
-    ),
+    required("connections", Array(CONNECTION), "one entry per connection, with duplicates; empty: no member online"),
     required("subscriptions", SUBSCRIPTION, "subscriptions by the last heartbeat"),
-    Field(
-        "listed",
-        BOOLEAN,
-        "false: the group is deleted, no broker lists it any more; null: not recorded",
-    ),
+    Field("listed", BOOLEAN, "false: the group is deleted, no broker lists it any more; null: not recorded"),
     Field(
         "request_modes",
         array_of(*fields(STRING, "topic", "mode"), Field("pop_share_queue_num", INTEGER)),

@@ -20,23 +20,11 @@ NOTICES = Table(
         required("opened_at", TIMESTAMP, "UTC"),
         Field("resolved_at", TIMESTAMP, "null: open"),
         required("last_seen_at", TIMESTAMP, "end of its last root cause then"),
-        required(
-            "root_finding_ids",
-            Array(STRING),
-            "first and last finding of each root cause then",
-        ),
+        required("root_finding_ids", Array(STRING), "first and last finding of each root cause then"),
         required("audited_until", TIMESTAMP, "end of the cluster's newest audited step then"),
         required("sent_at", TIMESTAMP, "time of sending"),
-        Field(
-            "resolution",
-            STRING,
-            "CLEARED, DELETED or TOPIC_DELETED; null: open",
-        ),
+        Field("resolution", STRING, "CLEARED, DELETED or TOPIC_DELETED; null: open"),
     ),
     key=("target", "incident_id", "event", "sent_at"),
-    former={
-        "event": "told",
-        "consumer_groups": "groups",
-        "sent_at": "told_at",
-    },
+    former={"event": "told", "consumer_groups": "groups", "sent_at": "told_at"},
 )

@@ -19,7 +19,5 @@ QUARANTINE = Table(
     ),
     key=("quarantine_id",),
     cluster_by=("quarantine_id",),
-    former={
-        "row_key": "key",
-    },
+    former={"row_key": "key"},
 )

@@ -22,11 +22,7 @@ QUEUE_PROGRESS = Table(
         ),
         Field("last_reading_at", TIMESTAMP, "last sample; null: without consumer offset"),
         Field("consumer_offset", LONG, "at the last sample; null: unknown"),
-        Field(
-            "produced",
-            LONG,
-            "messages between samples, in the interval of the later one; null: unknown",
-        ),
+        Field("produced", LONG, "messages between samples, in the interval of the later one; null: unknown"),
         Field("consumed", LONG, "messages by which the consumer offset advanced; null: unknown"),
         Field("rewinds", INTEGER, "times that the consumer offset went back; null: unknown"),
         Field("rewound", LONG, "messages by which it went back; null: it did not"),
@@ -36,11 +32,7 @@ QUEUE_PROGRESS = Table(
         Field("lag_first", LONG, "messages at the first sample; null: unknown"),
         Field("lag_last", LONG, "messages at the last sample; null: unknown"),
         Field("lag_max", LONG, "messages, the most of any sample"),
-        Field(
-            "age_ms",
-            LONG,
-            "ms since the last consumed message was stored: the oldest waiting message is no older",
-        ),
+        Field("age_ms", LONG, "ms since the last consumed message was stored: the oldest waiting message is no older"),
         Field(
             "verdict",
             STRING,

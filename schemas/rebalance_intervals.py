@@ -38,19 +38,11 @@ REBALANCE_INTERVALS = Table(
         Field("distinct_members", INTEGER, "different client ids"),
         Field("queue_count", INTEGER, "readable queues"),
         Field("unassigned_queues", INTEGER, "readable queues without owner"),
-        Field(
-            "double_owned_queues",
-            INTEGER,
-            "queues with several owners, except by POP",
-        ),
+        Field("double_owned_queues", INTEGER, "queues with several owners, except by POP"),
         Field("idle_members", INTEGER, "connections without a queue of this topic"),
         Field("min_queues_per_member", INTEGER, "fewest queues of a connection"),
         Field("max_queues_per_member", INTEGER, "most queues of a connection"),
-        Field(
-            "trigger_type",
-            STRING,
-            "what began it: the first of `triggers`; null: unknown, or nothing differs",
-        ),
+        Field("trigger_type", STRING, "what began it: the first of `triggers`; null: unknown, or nothing differs"),
         Field("trigger_subject", STRING, "client ids, brokers or queues of the trigger"),
         Field(
             "triggers",
@@ -59,21 +51,13 @@ REBALANCE_INTERVALS = Table(
         ),
         Field("queues_moved", INTEGER, "queues that changed owner"),
         Field("queues_preserved", INTEGER, "queues that kept their owner"),
-        Field(
-            "minimum_moves",
-            INTEGER,
-            "minimum of moves for as many queues per owner",
-        ),
+        Field("minimum_moves", INTEGER, "minimum of moves for as many queues per owner"),
         Field(
             "strategy_alternatives",
             Array(STRING),
             "other strategies that explain the reported queues as well; null: none",
         ),
-        Field(
-            "observed_virtual_nodes",
-            INTEGER,
-            "observed virtual nodes of CONSISTENT_HASH; null: none",
-        ),
+        Field("observed_virtual_nodes", INTEGER, "observed virtual nodes of CONSISTENT_HASH; null: none"),
         Field("observed_rooms", Array(STRING), "observed rooms of MACHINE_ROOM; null: none"),
     ),
     key=OF_INTERVAL.names,
@@ -84,9 +68,5 @@ REBALANCE_INTERVALS = Table(
         "known_status": "status IN ('REPLAYED', 'UNOBSERVED', 'NOT_APPLICABLE', 'NOT_REPLAYABLE')",
         "reason_unless_replayed": "(status = 'REPLAYED') = (reason IS NULL)",
     },
-    former={
-        "trigger_type": "trigger",
-        "triggers.trigger_type": "trigger",
-        "minimum_moves": "least_moves",
-    },
+    former={"trigger_type": "trigger", "triggers.trigger_type": "trigger", "minimum_moves": "least_moves"},
 )

@@ -17,21 +17,9 @@ ROUTE_SNAPSHOTS = recorded(
         array_of(Field("broker_name", STRING), Field("broker_id", LONG), Field("address", STRING)),
         "addresses of a broker's processes; broker id 0: the master; null: not recorded",
     ),
-    Field(
-        "is_static",
-        BOOLEAN,
-        "true: a static topic, whose clients see logical queues; null: unknown",
-    ),
-    Field(
-        "message_type",
-        STRING,
-        "attribute `message.type`, such as NORMAL, PRIORITY or LITE; null: not recorded",
-    ),
-    Field(
-        "listed",
-        BOOLEAN,
-        "false: the topic is deleted, no broker of its last route has it; null: not recorded",
-    ),
+    Field("is_static", BOOLEAN, "true: a static topic, whose clients see logical queues; null: unknown"),
+    Field("message_type", STRING, "attribute `message.type`, such as NORMAL, PRIORITY or LITE; null: not recorded"),
+    Field("listed", BOOLEAN, "false: the topic is deleted, no broker of its last route has it; null: not recorded"),
     Field(
         "name_servers",
         array_of(

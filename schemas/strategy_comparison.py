@@ -15,19 +15,12 @@ STRATEGY_COMPARISON = Table(
         required("queue_count", INTEGER, "most readable queues of any interval"),
         required("unassigned_queues", INTEGER, "most readable queues without owner"),
         required("double_owned_queues", INTEGER, "most queues with several owners"),
-        required(
-            "largest_share",
-            DOUBLE,
-            "most queues of a connection ÷ mean, the most of any interval",
-        ),
+        required("largest_share", DOUBLE, "most queues of a connection ÷ mean, the most of any interval"),
         required("queues_moved", INTEGER, "queues that changed owner in the step"),
         Field("minimum_moves", INTEGER, "minimum for the same number of queues per owner"),
     ),
     key=(*OF_TOPIC.names, "strategy"),
     partition_by=("step_start",),
     checks={"moves_are_not_too_few": "minimum_moves <= queues_moved"},
-    former={
-        "queue_count": "queues",
-        "minimum_moves": "least_moves",
-    },
+    former={"queue_count": "queues", "minimum_moves": "least_moves"},
 )

@@ -92,9 +92,7 @@ VIEWS: tuple[FlatView, ...] = (
                 "peak_backlog_messages", "cost.peak_backlog_messages", "peak backlog of the group; null: unknown"
             ),
             ViewColumn(
-                "unassigned_queue_minutes",
-                "cost.unassigned_queue_minutes",
-                "minutes without owner, over all queues",
+                "unassigned_queue_minutes", "cost.unassigned_queue_minutes", "minutes without owner, over all queues"
             ),
             *_of(INCIDENTS, "severity", "rule", "cause", "opened_at", "resolved_at", "last_seen_at"),
         ),

@@ -22,9 +22,7 @@ def installed_version() -> str:
 
 
 def fetched(name: str) -> Path:
-    """Return the place of a file or folder that set-up has fetched, or fetches: in the Python environment, or, where
-    that belongs to somebody else who has not fetched it, in the user's cache.
-    """
+    """The place of a fetched file: in the Python environment, or in the user's cache if that is not writable."""
     environment, cache = places()
     return (environment if (environment / name).exists() or _is_writable(environment) else cache) / name
 

@@ -14,9 +14,7 @@ C = TypeVar("C", bound=type)
 
 
 def only_own_errors(warehouse: C) -> C:
-    """Return the class of warehouses, whose public methods raise only `RebalanceAuditError`; and `TypeError` for wrong
-    arguments.
-    """
+    """Return the class; its public methods raise only `RebalanceAuditError`, and `TypeError` for wrong arguments."""
     for name, method in list(vars(warehouse).items()):
         if callable(method) and not name.startswith("_"):
             setattr(warehouse, name, _with_own_errors(method))

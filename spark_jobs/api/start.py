@@ -62,9 +62,7 @@ SMALL_BYTES = 20_000_000
 
 
 def is_small(location: Location, scale: str | None, amount: Callable[[DeltaTables], int]) -> bool:
-    """Return whether the work is small: as `scale` says, else by the bytes that it is about. Not small where the log is
-    not read cheaply (a catalog).
-    """
+    """Return whether the work is small, by `scale`, else by its bytes; false where the log is costly (a catalog)."""
     if scale is not None:
         _LOG.info("Spark is started for %s work, as --scale says", scale)
         return scale == SMALL

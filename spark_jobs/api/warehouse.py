@@ -223,9 +223,7 @@ class AuditedWarehouse:
         since: Since = None,
         until: Until = None,
     ) -> FleetSize:
-        """The members that every group needs so that its busiest does at most that share of what it can (0 to 1), from
-        published steps; of the last day if no time is given.
-        """
+        """The members that keep each group's busiest one at that utilisation (0 to 1); default time: the last day."""
         from spark_jobs.show.what_if import fleet_needs
 
         request = self._request("", cluster, _a_day_or(since, until), until)

@@ -25,10 +25,7 @@ class Credentials:
 
 
 def credentials(environment: Mapping[str, str], file: Path | None) -> Credentials | None:
-    """Those of the file, else of the environment; None: the cluster asks for none.
-
-    Raises `CaptureError`, and as `secret_text`.
-    """
+    """The keys from the file, else from the environment; None: no ACL. Raises `CaptureError`, and as `secret_text`."""
     if file is not None:
         return _of_file(file)
     keys = [environment.get(name, "") for name in (ACCESS_KEY, SECRET_KEY)]

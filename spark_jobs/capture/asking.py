@@ -1,6 +1,4 @@
-"""Every call goes through here: in its turn, timed, counted, and kept as lines of the recording. Calls a second are
-limited, with a pause for whoever does not answer.
-"""
+"""Calls to the cluster: rate-limited, timed, counted, kept as lines; whoever does not answer gets a pause."""
 
 from __future__ import annotations
 
@@ -77,9 +75,7 @@ class CallRunner:
 
 
 def _paused_as(call: Call) -> tuple[str, Request]:
-    """Who is called, and for what: a broker that does not answer one kind of request may answer the others. A client is
-    reached through a broker that answers about its group.
-    """
+    """Callee and request that share a pause. A client is reached through a broker that answers about its group."""
     return call.called.name, Request.CONNECTION if call.request is Request.RUNNING else call.request
 
 
@@ -112,18 +108,14 @@ class _Pause:
 
 
 class Backoff:
-    """Who was silent about a kind of request is not asked for it for a while: 1, 2, 4 … seconds, `longest` at most,
-    until it answers.
-    """
+    """Pauses for a callee and request without answer: 1, 2, 4 … seconds, at most `longest`, until it answers."""
 
     def __init__(self, longest: float, clock: Callable[[], float] = monotonic) -> None:
         self._longest, self._clock, self._lock = longest, clock, threading.Lock()
         self._pauses: dict[tuple[str, Request], _Pause] = {}
 
     def pause(self, name: str, request: Request) -> str | None:
-        """The error that the pause is for; None: it may be asked. After a pause one caller gets None, the next ones
-        once that one was answered.
-        """
+        """The error that caused the pause; None: call. After a pause, one caller gets None until its call has ended."""
         with self._lock:
             pause = self._pauses.get((name, request))
             if pause is None:
@@ -134,9 +126,7 @@ class Backoff:
             return None
 
     def heard(self, name: str, request: Request, *, silence: str | None) -> None:
-        """Record the outcome of a call: the error of one that was not answered, else None. Calls that were under way
-        together count as one silence.
-        """
+        """Record a call's error if it was not answered, else None. Parallel unanswered calls count as one."""
         with self._lock:
             key = name, request
             pause = self._pauses.get(key)

@@ -1,6 +1,4 @@
-"""One call to the cluster: its request, the server called, and the outcome; texts in, texts out (`java_admin` is the
-real `Admin`).
-"""
+"""One call to the cluster: request, callee and outcome; texts in, texts out. `java_admin` is the real `Admin`."""
 
 from __future__ import annotations
 
@@ -37,9 +35,7 @@ class Request(StrEnum):
 
 
 class CallOutcome(StrEnum):
-    """The outcome of a call; `NOT_ASKED`: it was not made, as who is called had not answered such a call a
-    moment ago.
-    """
+    """The outcome of a call. `NOT_ASKED`: it was skipped, because the callee did not answer such a call before."""
 
     ANSWERED = "ANSWERED"
     NOT_ONLINE = "NOT_ONLINE"
@@ -81,9 +77,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: RocketMQ's text, or an error. `at`: ms UTC when it came. `took_ms` is null if nothing was asked; the
-    error is then that of the last call that was made.
-    """
+    """RocketMQ's text, or an error, at `at` (ms UTC). `took_ms` is null if the call was skipped: the error is older."""
 
     outcome: CallOutcome
     at: int

@@ -60,9 +60,7 @@ class Capture:
         self._stopped.set()
 
     def run(self, say: Callable[[str], None], note: Callable[[str], None]) -> None:
-        """Records until it is stopped or the time is up; `say` is given a line per round, `note` what stays true.
-        Raises `CaptureError` if it cannot begin.
-        """
+        """Record until stopped or time is up; `say` gets a line per round. Raises `CaptureError` if it cannot begin."""
         with ExitStack() as stack:
             stack.callback(self._clients.end)
             stack.callback(self._details.end)

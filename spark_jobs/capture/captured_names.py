@@ -27,9 +27,7 @@ def groups_to_ask(names: Iterable[str], pattern: re.Pattern[str] | None) -> froz
 
 
 def is_light_queue(topic: str) -> bool:
-    """Return whether it is no topic but a light message queue, such as that of a lite topic: a group may have very
-    many.
-    """
+    """Return whether the topic is a light message queue, of which a group may have very many."""
     return topic.startswith(_LIGHT_QUEUE)
 
 

@@ -1,6 +1,4 @@
-"""State of the cluster: which groups and topics are worth asking for, where the proxies are, and who is to be asked
-what. It is updated during the capture.
-"""
+"""State of the cluster: groups and topics to ask for, proxies, and whom to ask. It changes during the capture."""
 
 from __future__ import annotations
 
@@ -65,9 +63,7 @@ class Cluster:
     listed: dict[str, tuple[tuple[str, ...], int]] = field(default_factory=dict)
 
     def discover(self, asking: CallRunner) -> list[Answer]:
-        """Asks each name server for the brokers, and each of them for its groups; the answers, the name servers' first.
-        A broker may register with one of them only. What does not answer stays as it was.
-        """
+        """Ask all name servers for brokers, and these for groups; the answers, in order. Unanswered parts stay."""
         answers = [asking.ask(Call(Request.BROKERS, each)) for each in self.name_servers or (Callee(NAME_SERVER),)]
         named = [understood(answer, bodies.addresses) for answer in answers]
         if any(named):
@@ -106,9 +102,7 @@ class Cluster:
         return deleted
 
     def brokers_of(self, group: str) -> list[Callee]:
-        """The brokers that the group's members send heartbeats to: the hosts of its topics, or where no route is known
-        those that know the group.
-        """
+        """The brokers that get the group's heartbeats: the hosts of its topics, else those that list the group."""
         hosts = {host for topic in self.consumed.get(group, ()) for host in self.hosts.get(topic, ())}
         return [self.brokers[name] for name in sorted(hosts or self.groups.get(group, ())) if name in self.brokers]
 
@@ -144,9 +138,7 @@ def understood(answer: Answer, read: Callable[[str], Found]) -> Found | None:
 
 
 def check_reached(answers: Sequence[Answer], namesrv: str) -> None:
-    """Raises `CaptureError` where the cluster, of which these are the first answers, cannot be asked at all, or not
-    with these keys.
-    """
+    """Raise `CaptureError` if these first answers show that the cluster is unreachable, or rejects the keys."""
     if any(_NOT_ALLOWED.search(answer.error) for answer in answers):
         raise CaptureError(
             "the cluster does not accept the access key and secret key: check them and their permissions"

@@ -1,6 +1,4 @@
-"""Calls for more than an audit needs: versions and request modes of brokers, attributes of topics and the offsets that
-their queues hold. It never delays or prevents the answers of `rounds`.
-"""
+"""Optional calls: versions, request modes, topic attributes, offsets of queues. They never delay those of `rounds`."""
 
 from __future__ import annotations
 
@@ -16,9 +14,7 @@ _PROBED_TOPIC = "TBW102"
 
 
 def ask_broker(cluster: Cluster, asking: CallRunner, broker: Callee) -> None:
-    """Asks a broker for its version, and for its request modes if it has any; probes it if its version does not tell
-    what it answers.
-    """
+    """Ask a broker for its version and request modes; probe it if the version does not show what it answers."""
     version = understood(asking.ask(Call(Request.BROKER_VERSION, broker)), bodies.broker_version)
     if version is not None:
         cluster.versions.learn(broker.name, version)
@@ -31,9 +27,7 @@ def ask_broker(cluster: Cluster, asking: CallRunner, broker: Callee) -> None:
 
 
 def ask_topic(cluster: Cluster, asking: CallRunner, topic: str, *, offsets: bool, attributes: bool) -> None:
-    """Asks, once the topic's route is known, each name server for its own route of the topic, whether it is deleted
-    and, where wanted or unknown, for its attributes and the offsets of its queues.
-    """
+    """Ask for a topic: the route at each name server, whether it is deleted, its attributes, offsets of its queues."""
     _ask_name_servers(cluster, asking, topic)
     cluster.is_deleted[topic] = not cluster.hosts.get(topic) and _is_deleted(cluster, asking, topic)
     if (attributes or topic not in cluster.attributes) and not topic.startswith(RETRY):
@@ -87,9 +81,7 @@ def _ask_if_known(cluster: Cluster, asking: CallRunner, call: Call) -> Answer | 
 
 
 def _is_deleted(cluster: Cluster, asking: CallRunner, topic: str) -> bool:
-    """Return whether all brokers of the topic's last route are there, and say that they do not have it. A name server
-    that has no route proves nothing: it forgets brokers that are down.
-    """
+    """Return whether all brokers of its last route deny the topic. A name server just forgets brokers that are down."""
     hosts = cluster.last_hosts.get(topic, ())
     return bool(hosts) and all(
         name in cluster.brokers

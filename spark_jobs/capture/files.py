@@ -53,9 +53,7 @@ class RecordingFiles:
             self._recover(path)
 
     def append(self, lines: Sequence[str]) -> bool:
-        """Return whether the lines are in the file, all of them or none; a full disk costs the round, not the
-        capture.
-        """
+        """Write all lines or none, and return whether that worked; a full disk costs a round, not the capture."""
         if not lines:
             return True
         try:

@@ -44,9 +44,7 @@ class ClusterAddress:
 
 
 class JavaAdmin:
-    """`Admin` by two `DefaultMQAdminExt`: other requests cannot touch the connections of those that are required. The
-    JVM ends with this process, however that ends.
-    """
+    """An `Admin` of two `DefaultMQAdminExt`, so that optional calls cannot disturb required ones."""
 
     def __init__(self, gateway: JavaGateway, started: Callable[[str], Any]) -> None:
         """`started` gives a started client for a use, such as `required`."""
@@ -104,9 +102,7 @@ def start(cluster: ClusterAddress, jars: Path) -> JavaAdmin:
 
 
 def _tls_options(file: Path) -> list[str]:
-    """RocketMQ trusts every server where the file is not there, and by itself (`TlsSystemConfig`): what it takes for
-    granted is turned round, and the file may turn it back. Raises `CaptureError`.
-    """
+    """Turn RocketMQ's trust in every server off; the file may turn it on. Raises `CaptureError` if it is unreadable."""
     if not os.access(file, os.R_OK):
         raise CaptureError(f"{file} cannot be read: check its name and permissions")
     return [f"-Dtls.config.file={file}", "-Dtls.test.mode.enable=false", "-Dtls.client.authServer=true"]

@@ -52,9 +52,7 @@ class JavaCalls:
         return text
 
     def timed_out(self, call: Call) -> None:
-        """Close the connection on which nothing is answered any more. One late answer is no reason to: others wait for
-        theirs on the same connection. Nor is a client that does not answer.
-        """
+        """Close a connection after several unanswered calls in a row; one late answer, or a client's, is no reason."""
         if call.request is Request.RUNNING:
             return
         address = call.called.address

@@ -53,9 +53,7 @@ def call_made(call: Call, answer: Answer) -> str:
 
 
 def is_recorded(call: Call, answer: Answer) -> bool:
-    """Return whether the call has a line of its own kind at once: it was made, and nothing is to be added to its
-    answer.
-    """
+    """Return whether the answer becomes a line at once: the call was made, and nothing is added to its answer."""
     return call.request in (Request.CONNECTION, Request.RUNNING) and answer.outcome is not CallOutcome.NOT_ASKED
 
 

@@ -68,17 +68,13 @@ def route_call(topic: str) -> Call:
 
 
 def ask_revive(cluster: Cluster, asking: CallRunner) -> None:
-    """How far each broker is with what was popped and not acknowledged: offsets of its own group, which has no members
-    and is in no list. A broker that never had to tells nothing.
-    """
+    """Record the offsets of POP's revive group at each broker: it has no members, and no broker lists it."""
     calls = [Call(Request.STATS, broker, group=REVIVE_GROUP) for broker in list(cluster.brokers.values())]
     _keep_offsets(cluster, asking, REVIVE_GROUP, [asking.ask(call) for call in calls], frozenset())
 
 
 def client_calls(cluster: Cluster, group: str) -> list[Call]:
-    """For every client id of the group one call, to a broker that lists it: only that one can reach it. What the client
-    itself says costs it a call.
-    """
+    """A call per client id of the group, to a broker that lists it: no other broker can reach the client."""
     reached_by: dict[str, Callee] = {}
     for name, members in cluster.members[group].items():
         for client in members.clients if name in cluster.brokers else ():
@@ -102,9 +98,7 @@ def _ask_members(cluster: Cluster, asking: CallRunner, group: str, called: Calle
 def _keep_offsets(
     cluster: Cluster, asking: CallRunner, group: str, answers: Sequence[Answer], subscribed: frozenset[str]
 ) -> frozenset[str]:
-    """One answer per broker has all topics that the group has committed there; topics that it has not are asked for by
-    name. A line per topic. The topics that came.
-    """
+    """Keep a line per topic of the brokers' answers; ask for uncommitted topics by name. The topics that came."""
     queues_of: dict[str, list[str]] = defaultdict(list)
     at = _add_offsets(answers, queues_of)
     uncommitted = sorted(topic for topic in subscribed - queues_of.keys() if is_topic_of(topic, group))

@@ -60,9 +60,7 @@ class BrokerVersions:
             return self._by_version(broker, request) if heard is None else heard
 
     def hear(self, called: Callee, request: Request, answer: Answer) -> None:
-        """Remember, until the broker's version changes, that it does not know the request; of a probe, what came of it.
-        A connection that fails, and a call that was not made, prove nothing.
-        """
+        """Remember a request that a broker does not know, or a probe's outcome. A failed connection proves nothing."""
         with self._lock:
             if answer.outcome in (CallOutcome.REFUSED, CallOutcome.NOT_ASKED) or request not in _SINCE:
                 return

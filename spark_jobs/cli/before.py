@@ -1,7 +1,4 @@
-"""Checks that need no Spark: in a second, not after a minute. Nothing here imports Spark.
-
-What is right here is looked at again, by whoever uses it.
-"""
+"""Checks without Spark: they take a second, and do not import it."""
 
 from __future__ import annotations
 
@@ -21,9 +18,7 @@ from spark_jobs.store.read.recorded import check_recorded
 
 
 def check_audit(arguments: Namespace) -> None:
-    """Check as `check_inputs` does, and raise `WarehouseError` for a table that an audit needs and that is not there,
-    `UnknownNameError` for a cluster, group or topic that no snapshot names.
-    """
+    """`check_inputs`; raise `WarehouseError` for a missing table, `UnknownNameError` for a name without snapshots."""
     check_inputs(arguments, [table for table in SOURCES if table not in OPTIONAL_SOURCES])
     location, named = Location.parse(arguments.warehouse), vars(arguments)
     if location.local_path is not None:
@@ -31,9 +26,7 @@ def check_audit(arguments: Namespace) -> None:
 
 
 def check_ingest(arguments: Namespace) -> None:
-    """Check as `check_inputs` does, and raise `UsageError` where nothing is to be loaded, or logs have no name of a
-    cluster.
-    """
+    """`check_inputs`; raise `UsageError` without a recording or logs, or for logs without a cluster name."""
     if not arguments.FILE and not arguments.logs:
         raise UsageError("ingest needs a recording, or --logs with a folder of RocketMQ's logs")
     if arguments.logs and not arguments.cluster_name:

@@ -11,17 +11,13 @@ _YES, _NO = ("1", "true", "yes"), ("0", "false", "no")
 
 
 def with_environment(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """The arguments, with the environment's options of the command behind its name. A typed option wins over the same
-    option of the environment, and over those that it excludes.
-    """
+    """The arguments, with the environment's options behind the command. Typed options win, and exclude as usual."""
     words = [*_joined(argv)]
     return [*words[:1], *from_environment(words, environment).values(), *words[1:]]
 
 
 def from_environment(words: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
-    """By variable the option that it gives the command, as one word: `--group=G`. An option that needs no value is
-    given by 1, true or yes.
-    """
+    """Per variable, the option that it gives the command, as one word: `--group=G`; 1, true or yes set a switch."""
     command = COMMANDS.get(words[0]) if words else None
     typed = {word.partition("=")[0] for word in words[1:]}
     excluded = {option for pair in EXCLUSIVE if typed.intersection(pair) for option in pair} | typed

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 def exit_code(severities: Iterable[str], fail_on: str, *, doubtful: bool = False) -> ExitCode:
-    """1 if a finding is at or above `fail_on`, else 2 if one is a warning or the data is `doubtful` (an expectation
-    failed, but no critical one; nothing was observed), else 0.
-    """
+    """1 for a finding at or above `fail_on`; else 2 for a warning or `doubtful` data (expectation, gap); else 0."""
     ranks = [SEVERITIES.index(severity) for severity in severities]
     if any(rank >= (*SEVERITIES, NEVER).index(fail_on) for rank in ranks):
         return ExitCode.FINDINGS
@@ -32,9 +30,7 @@ def run_exit_code(record: RunRecord, fail_on: str) -> ExitCode:
 
 
 def steps_exit_code(outcomes: Iterable[Outcome], fail_on: str) -> ExitCode:
-    """The worst of all steps: `run_exit_code` of those that were audited, the error's of those that failed. Nothing
-    published is worse than wrong usage, that than findings, and they than warnings only.
-    """
+    """The worst code of all steps: nothing published > wrong usage > findings > warnings only."""
     codes = {
         outcome.exit_code if isinstance(outcome, RebalanceAuditError) else run_exit_code(outcome, fail_on)
         for outcome in outcomes

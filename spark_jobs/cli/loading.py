@@ -16,9 +16,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Loading:
-    """A thread with Spark. What was loaded is moved into the folder `loaded`, the rest is tried again with the next
-    file.
-    """
+    """A thread with Spark. It moves loaded files into the folder `loaded`, and retries others with the next file."""
 
     def __init__(self, warehouse: str, folder: Path) -> None:
         """Starts Spark; files that the folder still has from before are loaded first."""

@@ -1,6 +1,4 @@
-"""One command, from its text to its exit code. Nothing heavy is imported before it is needed: the help does not wait
-for Spark.
-"""
+"""One command, from text to exit code. Heavy imports wait until they are needed."""
 
 from __future__ import annotations
 

@@ -87,13 +87,10 @@ def _switch(help: str) -> Mapping[str, Any]:
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "FILE": _value("FILE", "recording to load: .jsonl or .jsonl.gz", nargs="*"),
     "--logs": _repeated(
-        "[BROKER=]PATH",
-        "logs of a broker, name server, proxy or Java client: a folder or file; may be repeated",
+        "[BROKER=]PATH", "logs of a broker, name server, proxy or Java client: a folder or file; may be repeated"
     ),
     "--state-at": _value(
-        "TIME",
-        "with --logs: when brokers' state files were copied, if the copies have other times",
-        type=parse_utc,
+        "TIME", "with --logs: when brokers' state files were copied, if the copies have other times", type=parse_utc
     ),
     "--log-zone": _value("ZONE", "time zone of logs that do not name it, such as Asia/Shanghai"),
     "TASK": _value(
@@ -110,14 +107,10 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         type=Interval.parse,
     ),
     "--last": _value(
-        "TIME",
-        "the time before now, such as 1h, 7d or 1w; what-if: before the newest audited end",
-        type=_seconds,
+        "TIME", "the time before now, such as 1h, 7d or 1w; what-if: before the newest audited end", type=_seconds
     ),
     "--tz": _value(
-        "ZONE",
-        "show times of this zone, such as Europe/Berlin (default: UTC); input stays UTC",
-        type=_zone,
+        "ZONE", "show times of this zone, such as Europe/Berlin (default: UTC); input stays UTC", type=_zone
     ),
     "--format": _value(
         None,
@@ -175,9 +168,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--jobs": _value("N", "steps to audit at a time, 1 to 16 (default: 1)", type=_from_1_to(16), default=1),
     "--only-missing": _switch("skip steps already published with the same configuration"),
     "--scale": _value(
-        None,
-        "start Spark for small or large work (default: by the size of the tables)",
-        choices=("small", "large"),
+        None, "start Spark for small or large work (default: by the size of the tables)", choices=("small", "large")
     ),
     "--out": _value("PATH", "file or folder to write; an existing page is replaced"),
     "--capture": _value(
@@ -205,10 +196,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--tls": _switch("connect to the cluster with TLS"),
     "--tls-config": _value("FILE", "file with RocketMQ's TLS properties, tls.client.…"),
     "--details": _value(
-        "N",
-        "worst groups that get a separate page, 1 to 200 (default: 20)",
-        type=_from_1_to(200),
-        default=20,
+        "N", "worst groups that get a separate page, 1 to 200 (default: 20)", type=_from_1_to(200), default=20
     ),
     "--days": _value("N", "days before the newest audited end, 1 to 366", type=_from_1_to(366)),
     "--open": _switch("only incidents that are not known to be over"),
@@ -240,9 +228,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--plan": _value("N", "show owners now with up to N members fewer and more instead", type=_from_1_to(100)),
     "--size": _switch("show the minimum of members for the last day instead; without --group for all groups"),
     "--utilisation-below": _value(
-        "PERCENT",
-        "with --size: utilisation of the busiest member at the peak (default: 70)",
-        type=_from_1_to(100),
+        "PERCENT", "with --size: utilisation of the busiest member at the peak (default: 70)", type=_from_1_to(100)
     ),
     "--backlog-below": _value("N", "with --size: maximum backlog", type=_positive),
     "--drained-within": _value("TIME", "with --size: the peak backlog drains in this time, such as 5m", type=_seconds),

@@ -1,6 +1,4 @@
-"""Incidents and findings for people: incidents, a line for each, and of findings: a table and what to do, or plain
-lines.
-"""
+"""Incidents and findings for people, as tables with advice or as plain lines."""
 
 from __future__ import annotations
 

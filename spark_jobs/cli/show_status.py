@@ -192,11 +192,7 @@ _COLUMNS: tuple[Column[Group], ...] = (
 
 
 _BUSIEST: Column[Group] = Column(
-    "busiest\nmember",
-    lambda group: known(percent_text(group["busiest_utilisation"])),
-    right=True,
-    fixed=True,
-    drop=8,
+    "busiest\nmember", lambda group: known(percent_text(group["busiest_utilisation"])), right=True, fixed=True, drop=8
 )
 
 

@@ -91,10 +91,7 @@ _COLUMNS: tuple[Column[CaseOutcome], ...] = (
     measure("highest\nbacklog", "highest", lambda outcome: backlog_text(outcome.highest, at_most=outcome.at_most)),
     measure("last\nbacklog", "last", lambda outcome: backlog_text(outcome.last, at_most=outcome.at_most)),
     measure(
-        "drained\nafter",
-        "drained_after",
-        lambda outcome: drained_text(outcome.drained_after, outcome.highest),
-        drop=3,
+        "drained\nafter", "drained_after", lambda outcome: drained_text(outcome.drained_after, outcome.highest), drop=3
     ),
     measure("consumed\ntwice", "consumed_twice", lambda outcome: number_text(outcome.consumed_twice), drop=2),
 )

@@ -84,9 +84,7 @@ def print_line(console: Console, text: str) -> None:
 
 @contextmanager
 def progress_on(console: Console | None = None) -> Iterator[Callable[[str], None]]:
-    """A function that says on the console, stderr by default, what is being done: a spinner with its time on a
-    terminal, else one line each.
-    """
+    """A function that shows on the console (default: stderr) what is being done: a timed spinner, or a line each."""
     console = console or Console(stderr=True)
     if is_quiet():
         yield lambda _: None
@@ -94,11 +92,7 @@ def progress_on(console: Console | None = None) -> Iterator[Callable[[str], None
     if not console.is_terminal:
         yield lambda message: print_line(console, message)
         return
-    columns = (
-        SpinnerColumn(finished_text="✓"),
-        TextColumn("{task.description}", markup=False),
-        TimeElapsedColumn(),
-    )
+    columns = (SpinnerColumn(finished_text="✓"), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console) as display:
 
         def done() -> None:

@@ -63,9 +63,7 @@ _FAILURE_STYLES = {"critical": "bold red", "warning": "yellow"}
 
 
 def show_failures(console: Console, failures: Sequence[Failure], checked: int) -> None:
-    """Which expectations failed, of so many checked, critical ones first: each with its first step, what was seen
-    there, and a key.
-    """
+    """Show the failed expectations, critical ones first: each with its first step, the observed value, and a key."""
     in_order = sorted(failures, key=lambda f: (f["severity"], f["table_name"], f["expectation"], f["step_start"]))
     per_expectation = by_key(in_order, itemgetter("table_name", "expectation", "column_name"))
     outcome = f"{len(per_expectation)} failed" if per_expectation else "all hold"

@@ -157,9 +157,7 @@ class Configuration(_Section):
         )
 
     def canonical_json(self) -> str:
-        """One line with sorted keys and effective values: equal for files that mean the same to an audit, whoever
-        its notifications are sent to.
-        """
+        """One line of sorted keys and effective values, without `routes`: equal for files with the same audit."""
         values: dict[str, Any] = self.model_dump(mode="json", exclude_none=True, exclude={"routes"})
         values["max_gap_seconds"] = int(self.max_gap.total_seconds())
         return json.dumps(values, sort_keys=True, separators=(",", ":"))
@@ -170,9 +168,7 @@ class Configuration(_Section):
 
 
 def audit_settings(configuration: Configuration, cluster: str, group: str) -> AuditSettings:
-    """Return what is configured of one group's audit: thresholds by the precedence of `strategy_settings`, one by one;
-    silences in the order of the file.
-    """
+    """The settings of a group's audit: thresholds in the precedence of `strategy_settings`, silences in file order."""
     thresholds: dict[str, Any] = configuration.thresholds.model_dump()
     for entry in _entries(configuration, cluster, group):
         thresholds |= entry.thresholds

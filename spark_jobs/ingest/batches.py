@@ -1,6 +1,4 @@
-"""Outcomes → Arrow tables with the columns and types of `schemas`, and their insert by key: what is in a table stays as
-it is, and what is not is added once.
-"""
+"""Outcomes → Arrow tables as in `schemas`, inserted by key: rows that exist stay, others are added once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Strictly typed access to the fields of a parsed object: an error names the path of the field. Times are RocketMQ's
-clock, milliseconds since 1970 in UTC.
-"""
+"""Strictly typed access to a parsed object: errors name the field's path. Times are milliseconds since 1970, UTC."""
 
 from __future__ import annotations
 

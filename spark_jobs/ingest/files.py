@@ -24,9 +24,7 @@ _BLOCK: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line as it stands in the file; where it could not be read whole, its head and the reason. `source`: the
-    file's name.
-    """
+    """One line of a file (`source`); if it could not be read whole, its head and the reason."""
 
     number: int
     content: bytes

@@ -114,9 +114,7 @@ def _load_sightings(spark: SparkSession, warehouse: Warehouse, rows: Sequence[Ma
 
 
 def _load_rejected(spark: SparkSession, warehouse: Warehouse, rejected: Sequence[Quarantined]) -> None:
-    """Brings lines into quarantine, where each has its place already if it was there before. Two files of one name may
-    hold the same line.
-    """
+    """Insert lines into quarantine, each once. Two files of one name may have the same line."""
     if not rejected:
         return
     rows = {row["quarantine_id"]: row for row in map(quarantine_row, rejected)}

@@ -1,6 +1,4 @@
-"""Lines of a recording → outcomes, exactly one for each line; the kinds of line: which table each fills, how, and what
-its error answers mean.
-"""
+"""Lines of a recording → one outcome each; per kind of line its table, reader, and the errors that are answers."""
 
 from __future__ import annotations
 
@@ -249,10 +247,7 @@ KINDS: Final[Mapping[str, LineKind]] = {
         MEMBERSHIP_SNAPSHOTS,
         {"group": "consumer_group", "broker": "broker_name"},
         lambda body, _key: connections(body),
-        {
-            _GROUP_NOT_ONLINE: _NO_MEMBERS,
-            re.compile(r"^NOT LISTED\b"): {**_NO_MEMBERS, "listed": False},
-        },
+        {_GROUP_NOT_ONLINE: _NO_MEMBERS, re.compile(r"^NOT LISTED\b"): {**_NO_MEMBERS, "listed": False}},
         {"request_modes": lambda body, key: request_modes(body, str(key["consumer_group"]))},
     ),
     "route": LineKind(
@@ -272,9 +267,7 @@ KINDS: Final[Mapping[str, LineKind]] = {
         lambda body, key: consume_stats(body, str(key["topic"])),
     ),
     "committed": LineKind(
-        OFFSET_SNAPSHOTS,
-        {"group": "consumer_group", "topic": "topic"},
-        lambda body, _key: committed_offsets(body),
+        OFFSET_SNAPSHOTS, {"group": "consumer_group", "topic": "topic"}, lambda body, _key: committed_offsets(body)
     ),
     "topicstats": LineKind(TOPIC_SNAPSHOTS, {"topic": "topic"}, lambda body, _key: topic_stats(body)),
     "running": LineKind(
@@ -284,8 +277,6 @@ KINDS: Final[Mapping[str, LineKind]] = {
         {_CLIENT_SILENT: UNANSWERED, HAS_NO_CONSUMER: NOT_IN_GROUP},
     ),
     "call": LineKind(
-        CAPTURE_CALLS,
-        {"called": "called", "request": "request", "subject": "subject"},
-        lambda body, _key: call(body),
+        CAPTURE_CALLS, {"called": "called", "request": "request", "subject": "subject"}, lambda body, _key: call(body)
     ),
 }

@@ -1,6 +1,4 @@
-"""Sends notifications through Apprise. Its URL contains secrets: it comes from the environment or from a file that only
-its owner can read, and appears in no log, error or argument.
-"""
+"""Notifications through Apprise. Its URL is secret: it appears in no log, error or argument."""
 
 from __future__ import annotations
 
@@ -26,10 +24,7 @@ _STATUS = re.compile(r"error=(\d{3})\b")
 
 
 def notify_url(environment: Mapping[str, str], file: Path | None) -> str:
-    """That of the file, else of the environment; raises `NoticeTargetError` where there is none.
-
-    Raises as `secret_text` where the file cannot be used.
-    """
+    """The URL of the file, else of the environment. Raises `NoticeTargetError` without one, and as `secret_text`."""
     url = environment.get(VARIABLE, "").strip() if file is None else secret_text(file).strip()
     if len(url.split()) != 1:
         where = VARIABLE if file is None else str(file)

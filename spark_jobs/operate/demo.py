@@ -45,9 +45,7 @@ def example_files() -> ExampleFiles:
 def demo(
     spark: SparkSession, warehouse: Warehouse, files: ExampleFiles, progress: Callable[[str], None]
 ) -> tuple[RunRecord, Path]:
-    """Loads the recording into the warehouse, audits its hour, and writes the report: alongside the tables, or in the
-    working directory where they are in a catalog or a remote store. A second time changes nothing.
-    """
+    """Load and audit the recording; write the report alongside the tables or, for a catalog, in the working folder."""
     from spark_jobs.show.report import ReportRequest, report, write_page  # the chart library takes a second
 
     configuration = load(files.configuration)

@@ -70,10 +70,7 @@ def late_steps(
 
 
 def is_nothing_late(location: Location, configuration: Configuration, interval: Interval) -> bool:
-    """Return whether it is certain without Spark that no step is late: Delta's log names only commits that leave all
-    rows of the sources as they are, and `sightings` says the same. Raises `IntervalError` and `ConfigurationError` as
-    `late_steps` does.
-    """
+    """Return whether Delta's log and `sightings` prove, without Spark, that no step is late. Raises as `late_steps`."""
     if not is_reached(location):
         return False
     stored = DeltaTables(location)
@@ -92,9 +89,7 @@ def is_nothing_late(location: Location, configuration: Configuration, interval: 
 def _rewritten(
     stored: StoredTables, configuration: Configuration, interval: Interval
 ) -> dict[Table, tuple[StepsByVersion, int | None]]:
-    """The sources, and `sightings`, whose rows may differ from those that steps of the interval have read, as far as
-    `audit_runs` and Delta's log tell: these steps, and the table's present version (None: it is gone).
-    """
+    """Per changed source, and `sightings`: the steps that may read other rows, and its version (None: gone)."""
     configuration.grid.check_whole_steps(interval)
     versions = _versions_read(stored, configuration, interval)
     rewritten: dict[Table, tuple[StepsByVersion, int | None]] = {}
@@ -113,9 +108,7 @@ def _rewritten(
 def _versions_read(
     stored: StoredTables, configuration: Configuration, interval: Interval
 ) -> dict[Interval, Mapping[str, int]]:
-    """The source versions that the last run of everything has read, by step. Left out are steps without such a run, and
-    those whose snapshots or results were deleted.
-    """
+    """The source versions that the last complete run has read, by step; without steps whose rows were deleted."""
     if not stored.exists(AUDIT_RUNS):
         return {}
     runs = [RunRecord(row) for row in runs_of(stored, interval)]

@@ -130,9 +130,7 @@ def _maintained(spark: SparkSession, warehouse: Warehouse, table: Table, days: i
 
 
 def _broken_constraints(spark: SparkSession, warehouse: Warehouse, table: Table) -> Iterator[str]:
-    """In words: the constraints of the table's module that Delta does not keep, and how many rows break them; one query
-    where there are some. Of those that it keeps, Delta lets no writer break one.
-    """
+    """Sentences: missing or other constraints of the table, and how many rows break them. Delta enforces the others."""
     stored = DeltaTables(warehouse) if is_surely_reached(warehouse) else stored_in(spark, warehouse)
     wrong = wrong_constraints(table, stored.properties(table))
     if not wrong:

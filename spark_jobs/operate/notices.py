@@ -1,6 +1,4 @@
-"""Sends notifications of incidents that opened, got worse or were resolved since the last notification, each once: per
-cluster a title and lines of plain text, which names cannot break out of.
-"""
+"""Notifications of incidents that opened, got worse or were resolved, each once, as plain text per cluster."""
 
 from __future__ import annotations
 
@@ -36,9 +34,7 @@ _TIMES = ("opened_at", "resolved_at", "last_seen_at")
 
 @dataclass(frozen=True)
 class NoticeRequest:
-    """The name under which notifications to the default target are remembered, the least severity of an incident that
-    is reported, and the routes to the other targets.
-    """
+    """The name of the default target, the minimum severity that is reported, and the routes to other targets."""
 
     target: str = "default"
     least: str = "WARN"
@@ -52,10 +48,7 @@ class NoticeRequest:
 
 @dataclass(frozen=True)
 class Message:
-    """The notifications of one cluster to one target, the newest incident first.
-
-    `audited_until`: the end of the cluster's newest step.
-    """
+    """Notifications of one cluster for one target, newest incident first. `audited_until`: end of its newest step."""
 
     target: str
     cluster: str

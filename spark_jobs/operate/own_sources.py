@@ -48,9 +48,7 @@ class SourceProblem:
 
 @dataclass(frozen=True)
 class SourceSummary:
-    """One source table. `rows` is None if it is missing, or its times cannot be read; `usual_seconds`: the median
-    time between two snapshots of one key, None if no key has two.
-    """
+    """One source table. `rows`: None if unreadable; `usual_seconds`: median between snapshots of a key, or None."""
 
     table: str
     is_required: bool
@@ -72,10 +70,7 @@ class SourceReport:
 def check_sources(
     tables: DeltaTables, configuration: Configuration, now: datetime, interval: Interval | None = None
 ) -> SourceReport:
-    """Return what is missing, of another type or implausible in the snapshots of the interval (None: in all).
-
-    Raises `WarehouseError` if a table cannot be read.
-    """
+    """Report missing, mistyped or implausible snapshots of the interval (None: all). Raises `WarehouseError`."""
     own = OwnTables.of(tables, interval)
     times = {table: own.times(table, configuration.max_gap) for table in SOURCES}
     summaries = [_summary(table, times[table]) for table in SOURCES]

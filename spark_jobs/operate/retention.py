@@ -59,9 +59,7 @@ class Keep:
 
 @dataclass(frozen=True)
 class ExpiredRows:
-    """Rows of a table that are older than they are kept: how many, the time of the first, and the midnight before which
-    they are, UTC.
-    """
+    """Rows of a table that are older than they are kept: number, first time, and the midnight (UTC) after them."""
 
     table: str
     rows: int
@@ -75,10 +73,7 @@ class ExpiredRows:
 def expired_rows(
     spark: SparkSession, warehouse: Warehouse, keep: Keep, progress: Progress = lambda _: None
 ) -> list[ExpiredRows]:
-    """Count the rows that `delete_expired` would delete: one value per table that has such rows.
-
-    Raises `WarehouseError` where there is no table at all.
-    """
+    """Count the rows that `delete_expired` deletes, per table. Raises `WarehouseError` if there is no table."""
     expired = []
     if not warehouse.exists(spark, SOURCES[0]):
         raise warehouse.without(SOURCES[0])

@@ -1,6 +1,4 @@
-"""Upkeep that a table needs, or does not need, read by delta-rs and from Delta's log, as Spark takes half a minute for
-it.
-"""
+"""The upkeep that tables need, by delta-rs and Delta's log: Spark takes half a minute for it."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ _LOG_RETENTION = timedelta(days=30)
 
 @dataclass(frozen=True)
 class Upkeep:
-    """A table as it is: version, data files and their bytes, properties; and whether some files are to be put together,
-    and old ones to be removed: where that is not known, Spark is asked.
-    """
+    """A table: version, files, bytes, properties; whether to compact or vacuum it (unknown: true, Spark decides)."""
 
     version: int
     files: int
@@ -40,10 +36,7 @@ class Upkeep:
     vacuum: bool = True
 
     def lacks(self, days: int) -> dict[str, str]:
-        """The properties that keep versions for `days`, where they are not set.
-
-        Delta takes the retention from the table only: it ignores the one that VACUUM is given.
-        """
+        """Properties to set so that versions stay readable for `days`. VACUUM's own argument is ignored by Delta."""
         wanted = {
             "delta.logRetentionDuration": _duration(max(timedelta(days=days), _LOG_RETENTION)),
             "delta.deletedFileRetentionDuration": _duration(timedelta(days=days)),
@@ -53,9 +46,7 @@ class Upkeep:
 
 @dataclass(frozen=True)
 class Maintained:
-    """Outcome for one table: data files and their bytes in the newest version, the newest version before and after, and
-    for how many days versions stay readable.
-    """
+    """The outcome for one table: files, bytes and versions before and after, and days that versions stay readable."""
 
     table: str
     files_before: int
@@ -85,9 +76,7 @@ def _duration(length: timedelta) -> str:
 
 
 def upkeep_of(tables: DeltaTables, table: Table, days: int) -> Upkeep:
-    """By the log: only where a partition has several files, some can be put together; files to be removed are those
-    that were older than the days, whoever left them.
-    """
+    """The upkeep by the log: compact partitions of several files, remove files that are older than the days."""
     opened = tables.open(table)
     files = pa.table(opened.get_add_actions(flatten=True))
     partitions = files.select([name for name in files.column_names if name.startswith("partition.")])
@@ -104,9 +93,7 @@ def upkeep_of(tables: DeltaTables, table: Table, days: int) -> Upkeep:
 
 
 def oldest_versions(stored: StoredTables, since: datetime) -> dict[str, int]:
-    """The oldest version of each table that a run which ended since then has read or published; readers go by the
-    newest run that published, however old it is.
-    """
+    """The oldest version per table that a run ended since then, or the newest published one, has read or published."""
     if not stored.exists(AUDIT_RUNS):
         return {}
     oldest: dict[str, int] = {}
@@ -131,10 +118,7 @@ def days_to_keep(made: datetime | None, retention: timedelta) -> int:
 
 
 def nothing_to_maintain(location: Location, retention: timedelta) -> list[Maintained] | None:
-    """Return what `maintain` says where it has nothing to do; None where it has, or only Spark can tell.
-
-    The claims of killed runs are removed on the way.
-    """
+    """Return `maintain`'s answer if there is nothing to do, else None; removes the claims of killed runs."""
     root, claims = location.local_path, claims_of(location)
     if root is None or claims is None or claims.notes() or any(root.glob("_staging/*")):
         return None
@@ -176,9 +160,7 @@ _WITHOUT_ROUTE = (
 
 
 def has_all_sightings(tables: DeltaTables) -> bool:
-    """Return whether the table holds what `ingest.sightings.sightings_of_sources` would bring into it; all three are
-    there.
-    """
+    """Return whether the table has all that `ingest.sightings.sightings_of_sources` would add to it."""
     opened = {table: tables.open(table) for table in (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS)}
 
     def holds(seen: str, same: str) -> bool:

@@ -1,6 +1,4 @@
-"""The expectations, on what is already in the warehouse, and whether it is what the runs have published there: nothing
-is audited, and nothing but `quality_results` and the pages is written.
-"""
+"""Expectations on the warehouse as it is. Writes only `quality_results` and the pages."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ from spark_jobs.store.warehouse import Warehouse
 
 @dataclass(frozen=True)
 class Validation:
-    """Outcome of a validation: `run_id` names it in `quality_results` and on the pages; `interval` is None if there was
-    nothing to look at.
-    """
+    """A validation: `run_id` names it in `quality_results` and pages; `interval` is None if there was nothing."""
 
     run_id: str
     interval: Interval | None
@@ -90,9 +86,7 @@ def validate(
 def _unchanged(
     spark: SparkSession, warehouse: Warehouse, interval: Interval | None
 ) -> tuple[dict[Table, DataFrame], list[RunRecord]]:
-    """The rows of every table, and the runs that published them; raises `PublishConflictError` where a run publishes
-    some of the steps meanwhile: it is not kept from that.
-    """
+    """The rows of all tables, and their runs; raises `PublishConflictError` if a run publishes meanwhile."""
     folder, stored = warehouse.folder(spark), stored_in(spark, warehouse)
     check_free(folder, spec := RunSpec(interval or EVER))
     runs = _runs(stored, interval)
@@ -168,9 +162,7 @@ def _facts(
 def _unchanged_steps(
     table: Table, frame: DataFrame, runs: Sequence[RunRecord], interval: Interval, grid: StepGrid
 ) -> dict[datetime, bool]:
-    """Return whether the content of a table's steps is that of the runs (newest first) that published them, by step, of
-    runs that were of everything, lie inside the interval, and were not replaced since.
-    """
+    """Per step, whether its content is that of the complete run that published it, inside the interval."""
     contents = content_of_steps(frame.select(*table.columns))
     unchanged: dict[datetime, bool] = {}
     for run in _last_word(runs, interval):

@@ -24,9 +24,7 @@ from spark_jobs.store.warehouse import Warehouse
 
 @dataclass(frozen=True)
 class Verified:
-    """The published content of a run and that of now, as rows and content hash of each table that differs; the versions
-    of the code then and now.
-    """
+    """The published and the new content of each table that differs, and the code versions then and now."""
 
     run_id: str
     interval: Interval

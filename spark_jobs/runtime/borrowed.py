@@ -67,9 +67,7 @@ def borrowed(given: SparkSession) -> Iterator[SparkSession]:
 
 
 def session_beside(given: SparkSession) -> SparkSession:
-    """Return a session of the same Spark, catalogs and Hadoop settings with the settings of an audit; it sees no
-    temporary view of the given one. Raises `SetupError` for a session that is stopped, old, or without Delta.
-    """
+    """A session with the audit's settings and the same catalogs, without temporary views. Raises `SetupError`."""
     _check_session(given)
     with _OF_CLASSES:
         to_df = RDD.toDF

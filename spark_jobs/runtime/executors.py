@@ -1,6 +1,4 @@
-"""Files that the driver ships to executors: the modules that the Arrow function of `pipeline/gather/judged.py`
-imports.
-"""
+"""Modules that the driver ships to executors, for the Arrow function of `pipeline/gather/judged.py`."""
 
 from __future__ import annotations
 

@@ -58,9 +58,7 @@ _OF_CONNECTION = (
 
 
 def explained(error: BaseException, folder: Path | None) -> str | None:
-    """Return what is wrong and what to do; None where it looks like a bug. `folder`: the warehouse, if it is a local
-    one.
-    """
+    """The fault and its remedy, in a sentence; None: probably a bug. `folder`: the warehouse, if it is local."""
     chain = list(_chain(error))
     text = "\n".join(map(_text, chain))
     if any(name in text for name in _OF_MEMORY):

@@ -16,10 +16,7 @@ _NOISE = re.compile(rb"WARNING: Using incubator modules: ")
 
 
 def start_java(settings: SparkConf) -> JavaGateway:
-    """Start a JVM with these settings, whose stderr is that of this process, but for `_NOISE`.
-
-    All that Java printed is there before this raises `PySparkRuntimeError` if Java does not start.
-    """
+    """Start a JVM whose stderr is this process's, without `_NOISE`. Raises `PySparkRuntimeError`, after all of it."""
     reading, writing = os.pipe()
     passing = Thread(target=_pass_on, args=(reading,), daemon=True, name="stderr of Java")
     passing.start()

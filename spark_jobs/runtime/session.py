@@ -122,9 +122,7 @@ def get_session(java_options: str | None = None, *, small: bool = False) -> Spar
 
 
 def _own_java(settings: Mapping[str, str]) -> dict[str, str]:
-    """Start Java, unless it has been started; and return where Spark keeps databases that are forgotten with it: not in
-    the working folder. Nothing is returned if this user's Spark remembers them, or says where they are.
-    """
+    """Start Java once; return a temporary place for Spark's databases, unless the user's Spark configures one."""
     if SparkContext._gateway is None:
         SparkContext._ensure_initialized(gateway=start_java(SparkConf(loadDefaults=False).setAll([*settings.items()])))
     given = SparkConf()
@@ -134,9 +132,7 @@ def _own_java(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def end_session() -> None:
-    """Stops Spark, and ends its Java at once where this process has started it: all that is left to Java is to remove
-    its temporary files, one by one.
-    """
+    """Stop Spark, and kill its Java if this process started it: removing its temporary files one by one is slow."""
     if context := SparkContext._active_spark_context:
         gateway = context._gateway
         java = getattr(gateway, "proc", None)
@@ -149,9 +145,7 @@ def end_session() -> None:
 
 
 def _not_given(settings: Mapping[str, str]) -> dict[str, str]:
-    """Those that spark-submit, or its spark-defaults.conf, has not set otherwise; of a local session those that
-    PYSPARK_SUBMIT_ARGS does not name.
-    """
+    """Settings that the user has not given to spark-submit, in its defaults, or in PYSPARK_SUBMIT_ARGS."""
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         named = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
         return {key: value for key, value in settings.items() if key not in named}
@@ -161,9 +155,7 @@ def _not_given(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def submit_settings() -> dict[str, str]:
-    """Return what spark-submit is given for a local session that starts as fast as one of `get_session`: a JVM's
-    options and class path are fixed before Python runs. Memory is left to the caller.
-    """
+    """Settings of spark-submit that make a local session start fast; memory is left to the caller."""
     settings = {
         key: value for key, value in _LOCAL_SETTINGS.items() if key not in ("spark.master", "spark.driver.memory")
     }

@@ -32,9 +32,7 @@ _PASSING = re.compile(r"access error|timed out|reset|refused|Premature|size of|F
 
 
 class Package(NamedTuple):
-    """A package to fetch: its name in a sentence; Maven's coordinates, of it and of what it needs but must not bring;
-    the file names, as Ivy makes them (`group_artifact-version.jar`), without which it is no use.
-    """
+    """A package: title, Maven coordinates, exclusions, and its required files (`group_artifact-version.jar`)."""
 
     title: str
     coordinates: str

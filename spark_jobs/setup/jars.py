@@ -1,6 +1,4 @@
-"""The jars that set-up fetches, once, so that nothing is resolved later: Delta's, RocketMQ's admin client for
-`capture`, Hadoop's S3A for a warehouse on S3.
-"""
+"""Jars that set-up fetches once: Delta's, RocketMQ's admin client, Hadoop's S3A."""
 
 from __future__ import annotations
 
@@ -57,10 +55,7 @@ def fetch_jars(directory: Path, source: Path | None = None, say: Say = print) ->
 
 
 def fetch_tools(directory: Path, version: str, source: Path | None = None, say: Say = print) -> None:
-    """Put RocketMQ's admin client of the version, and what it needs, into the directory, in place of what was there.
-
-    Does nothing if it is there. Raises `SetupError` if it cannot be had.
-    """
+    """Replace the directory by RocketMQ's admin client of that version, if it differs. Raises `SetupError`."""
     name = f"org.apache.rocketmq_rocketmq-tools-{version}.jar"
     if (directory / name).is_file():
         return

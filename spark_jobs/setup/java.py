@@ -1,6 +1,4 @@
-"""A check for a Java that runs Spark and RocketMQ's admin client: `python -m spark_jobs.setup.java` says so, and needs
-no package but this.
-"""
+"""A check for a Java that runs Spark and RocketMQ's admin client: `python -m spark_jobs.setup.java`."""
 
 from __future__ import annotations
 

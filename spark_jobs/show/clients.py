@@ -69,10 +69,7 @@ def clients_named(
 
 
 def _rows(intervals: pa.Table, text: str) -> Iterator[tuple[Any, ...]]:
-    """One tuple per (rebalance interval, member whose client id or address contains the text): `_KEY`, `_MEMBER`.
-
-    Filtered in Arrow: only these members become Python values.
-    """
+    """`_KEY` and `_MEMBER` per interval and matching member. Arrow filters: only matches become Python values."""
     for batch in intervals.combine_chunks().to_batches():
         lists = batch["members"]
         members, places = pc.list_flatten(lists), pc.list_parent_indices(lists)

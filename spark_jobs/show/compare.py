@@ -19,9 +19,7 @@ from spark_jobs.store.read.stored import StoredTables
 
 @dataclass(frozen=True)
 class GroupTime:
-    """One group in one interval. `recorded_outcome`: None where the owners of its queues were never known; `incidents`:
-    those that opened in the interval.
-    """
+    """A group in an interval. `recorded_outcome`: None if owners were never known; `incidents`: opened in it."""
 
     cluster: str
     consumer_group: str

@@ -46,9 +46,7 @@ _OLD = ": older than two steps, check the recorder and the schedule"
 
 
 def data_age(tables: PublishedTables, cluster: str | None = None) -> DataAge:
-    """The age of the data of every cluster, or of one. Steps are read backwards, twice as many each time, until there
-    is one with snapshots.
-    """
+    """The age of the data of all clusters, or of one: reads back, doubling, to a step with snapshots."""
     last_step: dict[str, datetime] = {}
     first_step = EVER.end
     for name, step in tuples(tables.read(GROUP_STATUS, EVER, _STEP, cluster)):

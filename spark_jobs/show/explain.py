@@ -118,9 +118,7 @@ def _configuration(tables: PublishedTables, step: Interval, request: ExplainRequ
 
 
 def explain(group: GroupStep) -> GroupExplanation:
-    """Explains the group from its rows: of retry topics only those with a finding above INFO, or the one that is asked
-    for. Raises `NothingPublishedError` for a topic that it does not have, naming the most similar one.
-    """
+    """Explain the group from its rows; quiet retry topics only if named. Raises `NothingPublishedError` for a topic."""
     group = replace(group, progress=[with_growth(row, group.allowed_lag) for row in group.progress])
     topics = sorted({row["topic"] for row in group.intervals}, key=lambda topic: (topic.startswith(RETRY), topic))
     if group.topic is not None:
@@ -146,9 +144,7 @@ def explain(group: GroupStep) -> GroupExplanation:
 
 
 def wanted_intervals(intervals: Sequence[Row], at: datetime) -> list[Row]:
-    """The intervals whose allocations and progress are read: those that contain the moment; where one of them is
-    unobserved, also the last observed one before it.
-    """
+    """The intervals to read: those at the moment, and the last observed one before an unobserved one."""
     wanted: list[Row] = []
     for topic_intervals in by_key(intervals, itemgetter("topic")).values():
         current = intervals_at(topic_intervals, at)

@@ -50,9 +50,7 @@ def fleet(status: Iterable[Row], findings: Iterable[Row], progress: Iterable[Key
 
 
 def attention(row: Row) -> tuple[object, ...]:
-    """Sort key of a row with the columns of `findings_summary`: the worst severity first, then the most errors, then
-    the highest backlog.
-    """
+    """Sort key of a row with `findings_summary`: worst severity, most errors, highest backlog."""
     highest = (row["peak_backlog_messages"] is None, -(row["peak_backlog_messages"] or 0))
     return (-(row["rank"] or 0), row["errors"] is None, -(row["errors"] or 0), *highest, *group_of(row))
 
@@ -97,10 +95,7 @@ def _severity(finding: Row) -> int:
 
 
 def _lines(progress: Iterable[Key], interval: Interval) -> dict[Key, list[dict[int, int]]]:
-    """By group one line per topic: the highest known backlog (messages) in each part of the interval, by its index.
-
-    The backlog is known at the first and last reading of a rebalance interval; parts without one have no point.
-    """
+    """Per group a line per topic: the highest known backlog (messages) per part of the interval, by index."""
     backlogs = Counter[Key]()
     for *key, lag_first, lag_last in progress:
         for is_end, lag in enumerate((lag_first, lag_last)):

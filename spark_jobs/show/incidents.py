@@ -129,10 +129,7 @@ def incidents_and_unknown(
 
 
 def severities_in(warehouse: str, interval: str, cluster: str | None, consumer_group: str | None) -> list[str]:
-    """The severity of each incident that was seen in the interval, of all groups or of the cluster or group named.
-
-    Raises `WarehouseError` where only Spark reads the warehouse, and as `published_incidents` does.
-    """
+    """The severities of incidents seen in the interval, of all groups or those named. Raises `WarehouseError`."""
     query = IncidentQuery(Interval.parse(interval), cluster=cluster or None, consumer_group=consumer_group or None)
     return [incident.severity for incident in published_incidents(published_tables(delta_tables(warehouse)), query)]
 
@@ -183,10 +180,7 @@ def open_incidents(
     consumer_group: str | None = None,
     routes: tuple[TeamRoute, ...] = (),
 ) -> list[Incident]:
-    """The incidents that are not known to be over, folded once from the findings of the steps since `first_step`.
-
-    For one that began before `first_step`, severity, groups and costs are those of the steps that were read.
-    """
+    """The open incidents, folded from the steps since `first_step`; severity, groups and costs are of these steps."""
     query = IncidentQuery(is_open=True, cluster=cluster, consumer_group=consumer_group)
     is_recent = [Filter("step_start", ">=", first_step)]
     steps = [*tuples(tables.read(GROUP_STATUS, EVER, _STEP, cluster, conditions=is_recent))]
@@ -251,10 +245,7 @@ def _from_their_beginnings(tables: PublishedTables, query: IncidentQuery, steps:
 
 
 def _folded(
-    tables: PublishedTables,
-    query: IncidentQuery,
-    steps: _Steps,
-    first_step: datetime | None,
+    tables: PublishedTables, query: IncidentQuery, steps: _Steps, first_step: datetime | None
 ) -> list[Incident]:
     """The incidents of all findings of the steps since `first_step`; None: of all steps."""
     conditions = [] if first_step is None else [Filter("step_start", ">=", first_step)]

@@ -39,9 +39,7 @@ def metrics(
     routes: tuple[TeamRoute, ...] = (),
     progress: Callable[[str], None] = lambda _: None,
 ) -> CollectorRegistry:
-    """Every gauge, of all groups or of those named, with the teams of the routes; raises `NothingPublishedError` for a
-    cluster or group that was never audited.
-    """
+    """All gauges, of all groups or those named. Raises `NothingPublishedError` for a name that was never audited."""
     progress("reading the newest step of every group")
     tables = published_tables(stored)
     length = tables.grid.length

@@ -1,6 +1,4 @@
-"""The report: one HTML page of an interval, from the published tables. It begins with the incidents of the interval,
-and the trend of each group over the weeks before its end.
-"""
+"""The report: one HTML page of an interval: incidents, trends of the weeks before, groups."""
 
 from __future__ import annotations
 
@@ -53,10 +51,7 @@ class ReportRequest:
 
 
 def report(stored: StoredTables, request: ReportRequest, progress: Callable[[str], None]) -> str:
-    """The page, as HTML.
-
-    Raises `NothingPublishedError` where no group of the request was audited in its interval.
-    """
+    """The page, as HTML. Raises `NothingPublishedError` if no group of the request was audited in its interval."""
     progress("reading what was published")
     tables = published_tables(stored)
     interval = tables.steps(request.interval)
@@ -189,9 +184,7 @@ _DAYS = 28
 def _incidents_and_trends(
     tables: PublishedTables, interval: Interval, query: IncidentQuery
 ) -> tuple[list[Incident], list[GroupTrend]]:
-    """The incidents of the interval, the newest first, and the trends of the weeks before its end, those that got worse
-    first; findings are folded once for both.
-    """
+    """The interval's incidents, newest first, and the trends before its end, worst first; folded once."""
     weeks = TrendQuery(_DAYS, query.cluster, query.consumer_group, before=interval.end)
     days = last_days(tables, weeks)
     span = Interval(min(days.start, interval.start), max(days.end, interval.end))

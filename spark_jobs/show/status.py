@@ -35,9 +35,7 @@ _WORST = {**_TEXTS, **dict.fromkeys(("started_at", "ended_at"), pa.timestamp("us
 
 @dataclass(frozen=True)
 class Statuses(Tabular):
-    """One row of `group_status` per group, those that need attention first. `newest_step` is that of the whole
-    warehouse; None where no group was audited.
-    """
+    """A `group_status` row per group, by attention; `newest_step`: of the whole warehouse, None: never audited."""
 
     shown: ClassVar = (
         *GROUP,

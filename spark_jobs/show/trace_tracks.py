@@ -38,9 +38,7 @@ class TraceWriter:
         self._write_clock(start)
 
     def track(self, name: str, parent: int = 0, *, unit: str | None = None, is_lane: bool = False) -> int:
-        """Makes a track, below its parent's earlier ones, and returns its id; with a unit it is a counter. A viewer
-        shows the lanes of one name and parent as one track.
-        """
+        """Make a track below its parent and return its id; with a unit, a counter. Equal lanes become one track."""
         self._tracks += 1
         packet = self._builder.create_packet()
         descriptor = packet.track_descriptor

@@ -34,9 +34,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class TrendQuery:
-    """Which groups, and how many days before the end of the newest audited step. With `before`, only steps that begin
-    earlier count.
-    """
+    """The groups, and the days before the end of the newest audited step, or of the last step `before` a time."""
 
     days: int = 30
     cluster: str | None = None
@@ -201,11 +199,7 @@ def week_texts(week: GroupWeek) -> Iterator[str]:
 def change_text(trend: GroupTrend) -> str:
     """How its last week differs from the one before; empty where one of them was not observed, or nothing differs."""
     minutes, incidents, rebalances = trend.worsening
-    parts = (
-        (round(minutes, 1), "minutes with wrong owners"),
-        (incidents, "incident{s}"),
-        (rebalances, "rebalance{s}"),
-    )
+    parts = ((round(minutes, 1), "minutes with wrong owners"), (incidents, "incident{s}"), (rebalances, "rebalance{s}"))
     return ", ".join(_change(number, unit) for number, unit in parts if number)
 
 

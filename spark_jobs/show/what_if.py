@@ -101,9 +101,7 @@ def _known(group: GroupSteps, answer: _Answer | None) -> tuple[GroupSteps, _Answ
 def fleet_needs(
     stored: StoredTables, request: GroupRequest, wanted: float, load: float, say: Say
 ) -> tuple[Interval, list[tuple[str, str, FleetNeed]]]:
-    """(cluster, group, members needed) of all groups, or those of one cluster: the worst verdict first, then by how
-    busy the busiest member is. Raises `NothingPublishedError`.
-    """
+    """(cluster, group, need) of all groups, or of a cluster's, worst verdict first. Raises `NothingPublishedError`."""
     say("reading how busy the groups were")
     tables = published_tables(stored)
     interval = request.interval or tables.last(tables.grid.length)

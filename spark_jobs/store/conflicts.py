@@ -39,10 +39,7 @@ _ATTEMPTS: Final = 8
 
 
 def retry_on_conflict(commit: Callable[[], T], what: str) -> T:
-    """The commit's result; where another writer came first it is tried again, for some seconds.
-
-    Raises `PublishConflictError`, naming `what` could not be written, if that does not end.
-    """
+    """The commit's result, with retries for some seconds if other writers win. Raises `PublishConflictError`."""
     retrying = Retrying(
         retry=retry_if_exception(_is_outrun),
         stop=stop_after_attempt(_ATTEMPTS),

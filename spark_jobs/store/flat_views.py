@@ -38,10 +38,7 @@ ENGINES: Mapping[str, Engine] = {
 
 
 def view_statements(location: Location, engine: str) -> Iterator[str]:
-    """The statements that make all views in an engine, in the catalog's schema, or, of a path, in the current one.
-
-    Raises `UsageError` for Trino and a path: it reads tables of a catalog only.
-    """
+    """Statements that create all views. Raises `UsageError` for Trino and a path: it reads only catalogs."""
     if engine == "trino" and not location.in_catalog:
         raise UsageError(
             "Trino reads tables of a catalog only: register them with CALL system.register_table, and give "

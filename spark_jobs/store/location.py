@@ -39,9 +39,7 @@ class Location:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The warehouse a user names; raises `WarehouseError` if the text is neither a URI nor catalog.schema, or has a
-        password, which would stand in tables and logs.
-        """
+        """The named warehouse; raises `WarehouseError` if it is neither a URI nor catalog.schema, or has a password."""
         text = text.strip()
         if not text:
             raise WarehouseError("the warehouse is empty: give a path, a URI, or catalog.schema")
@@ -84,9 +82,7 @@ class Location:
         )
 
     def check_schema(self, columns: Any, table: Table, *, older: bool = False) -> None:
-        """Raises `SchemaMismatchError` listing every difference between a table's columns, as JSON, and its module in
-        `schemas`; with `older` only where some would last after `maintain --upgrade`.
-        """
+        """Raise `SchemaMismatchError` for differences to the table's module; `older`: only if an upgrade keeps them."""
         known = as_stored(columns, table)
         lasting = lasting_differences(columns, known)
         renamed = (f"column {old} is called {new} now" for old, new in renamed_columns(columns, table))

@@ -33,10 +33,7 @@ def run_in_parallel(*functions: Callable[[], T]) -> list[T]:
 
 @contextmanager
 def beside(function: Callable[[], object]) -> Iterator[None]:
-    """Let the function work while the block does; the block ends when both have ended.
-
-    Raises what the function raised, unless the block raises: an interrupt of the user is the block's.
-    """
+    """Run the function while the block runs, and wait for both. Raises the function's error, or the block's."""
     of_caller = inheritable_thread_target(SparkSession.active())
     with ThreadPoolExecutor(max_workers=1) as pool:
         ended = pool.submit(of_caller(function))

@@ -34,9 +34,7 @@ def spark_type(type: Type) -> DataType:
 
 
 def in_utc(collected: Any) -> Any:
-    """The same value, of dicts and lists, with its times in UTC and without a zone: PySpark collects times in the zone
-    of the process.
-    """
+    """The value with its times in UTC and without zone: PySpark collects times in the zone of the process."""
     match collected:
         case datetime():
             return collected.astimezone(UTC).replace(tzinfo=None)
@@ -68,16 +66,12 @@ def union_of(frames: Iterable[DataFrame]) -> DataFrame:
 
 
 def keeps(check: str) -> Column:
-    """Return whether a row keeps a constraint, as Delta evaluates one that is written: it must be true, and unknown is
-    not.
-    """
+    """Return whether a row keeps a constraint as Delta evaluates it: unknown does not."""
     return F.coalesce(F.expr(check), F.lit(False))
 
 
 def same_key(table: Table) -> Column:
-    """Return whether the rows `t` and `s` have one key of the table; where a part of it may be null, null is a
-    value.
-    """
+    """Return whether `t` and `s` have one key of the table; null is a value."""
     return reduce(
         and_,
         (

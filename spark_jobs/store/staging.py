@@ -1,6 +1,4 @@
-"""Staged results alongside the tables of a warehouse, until they are published: Parquet in its folder `_staging`, on
-whatever store Hadoop knows; in a catalog, tables of the schema.
-"""
+"""Staged results until they are published: Parquet in the folder `_staging`; in a catalog, tables."""
 
 from __future__ import annotations
 

@@ -102,10 +102,7 @@ class Warehouse(Location):
         return not any(start is None or interval.start <= start < interval.end for start in starts)
 
     def read(self, spark: SparkSession, table: Table, version: int | None = None) -> DataFrame:
-        """The table, at one version if given (a run pins its sources); raises if it is missing or of another schema.
-
-        A version from before an upgrade has null in the columns that came by it, and those of today for renamed ones.
-        """
+        """The table, at a version if given, with its present columns; raises if it is missing or of another schema."""
         self._check_exists(spark, table)
         reader = spark.read.format("delta")
         if version is not None:
@@ -127,9 +124,7 @@ class Warehouse(Location):
             writer.save(f"{self.location}/{table.name}")
 
     def folder(self, spark: SparkSession) -> Location:
-        """Return the location of claims: the warehouse itself, or the folder of a catalog's schema if the catalog names
-        one; raises `WarehouseError` where there is no such schema.
-        """
+        """The location of claims: the warehouse, or the folder of a catalog's schema. Raises `WarehouseError`."""
         if not self.in_catalog:
             return self
         try:

@@ -42,9 +42,7 @@ class Command:
         return {option: default for option, (default, *_) in self.choices.items()}
 
     def execute(self, arguments: Namespace) -> int:
-        """The exit code; the first word does not wait for what the handler imports. From here on, `config` is the
-        configuration, and no path.
-        """
+        """The exit code. From here on, `config` is the configuration, not a path."""
         from spark_jobs.cli.terminal import progress_on
 
         with progress_on() as say:

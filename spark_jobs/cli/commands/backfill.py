@@ -89,9 +89,7 @@ def _severities(outcomes: Mapping[Interval, Outcome]) -> Counter[str]:
 
 @contextmanager
 def bar_on(console: Console, total: int) -> Iterator[StepProgress]:
-    """A function that shows the progress of `total` steps: a bar with each step's stage on a terminal, else one line
-    per finished step.
-    """
+    """A function that shows the progress of `total` steps: bars on a terminal, else a line per finished step."""
     ended = count(1)
     if is_quiet():
         yield lambda *_: None

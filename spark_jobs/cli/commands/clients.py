@@ -66,10 +66,7 @@ _CLIENT_COLUMNS: tuple[Column[ClientSeen], ...] = (
         fold=True,
     ),
     Column(
-        "from\nto",
-        _seen,
-        lambda client: f"{format_utc(client.first_seen)}/{format_utc(client.last_seen)}",
-        fixed=True,
+        "from\nto", _seen, lambda client: f"{format_utc(client.first_seen)}/{format_utc(client.last_seen)}", fixed=True
     ),
     Column(
         "topics",

@@ -22,9 +22,7 @@ def dags_command(arguments: Namespace) -> int:
 
 
 def _copy_dags(folder: Path) -> list[Path]:
-    """Puts the DAG files into the folder, in place of older ones, and what Airflow is to ignore of them into its
-    .airflowignore, which keeps its other lines; the files.
-    """
+    """Copy the DAG files into the folder, and add what Airflow must ignore to its .airflowignore. The files."""
     folder.mkdir(parents=True, exist_ok=True)
     files = [Path(shutil.copy(file, folder)) for file in sorted((ROOT / "dags").glob("*.py"))]
     ignored = folder / ".airflowignore"

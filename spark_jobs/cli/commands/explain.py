@@ -24,9 +24,7 @@ from spark_jobs.store.read.stored import StoredTables
 
 
 def explain_command(arguments: Namespace) -> int:
-    """Exit code 0 also where something was wrong: the question has been answered; 2 where nothing worse than INFO was
-    found, and what is not known may have been wrong.
-    """
+    """Exit code 0 also for a group with findings; 2 without findings above INFO, if something is unknown."""
     with opened(arguments) as warehouse:
         group, named = arguments.group or "", {"cluster": arguments.cluster, "topic": arguments.topic}
         story = warehouse.explain(group, arguments.at, **named).facts

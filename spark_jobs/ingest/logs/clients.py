@@ -1,6 +1,4 @@
-"""Reports of clients about themselves: their subscriptions, to brokers; their strategy and queues, in their own
-logs.
-"""
+"""Clients' reports about themselves: subscriptions, to brokers; strategy and queues, in their own logs."""
 
 from __future__ import annotations
 
@@ -88,9 +86,7 @@ def _add(states: list[tuple[int, KnownOfClient]], at: int, **known: object) -> N
 def _listed(
     groups: Mapping[str, Mapping[str, list[Changed]]], ends: Mapping[str, int]
 ) -> dict[Key, list[tuple[int, int]]]:
-    """The spans (both ends within) in which a broker or a proxy has a connection of the client; `ends`: of the log of
-    each.
-    """
+    """Spans (ms, inclusive) in which a broker or proxy has a connection of the client; `ends`: of each log."""
     spans: dict[Key, list[tuple[int, int]]] = defaultdict(list)
     for name, of_process in groups.items():
         for group, changes in of_process.items():

@@ -35,9 +35,7 @@ _QUARTER: Final = 15 * 60_000
 
 
 class WrittenTime(NamedTuple):
-    """The time of an entry as it is written: milliseconds since 1970 as if it was in UTC. `offset`: milliseconds from
-    UTC, where the layout writes them; None: it does not.
-    """
+    """An entry's time as written: ms since 1970 as if in UTC, and its `offset` from UTC (ms); None: not written."""
 
     local: int
     offset: int | None
@@ -91,9 +89,7 @@ class FileClock:
             self._offset = round((entry.written.local - int(own[1])) / _QUARTER) * _QUARTER
 
     def to_utc(self, written: WrittenTime, is_gmt_8: bool) -> int:
-        """A time of the file in milliseconds since 1970, when all of its entries were learned from; `is_gmt_8`: of its
-        entry. Raises `InputFileError` where nothing says the zone.
-        """
+        """The time in ms since 1970, after all entries were learned. Raises `InputFileError` for an unknown zone."""
         local, offset = written
         if offset is None:
             offset = self._offset

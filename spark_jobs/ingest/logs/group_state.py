@@ -59,9 +59,7 @@ def first_known(own: Sequence[Event]) -> GroupState:
 
 
 def updated(state: GroupState, event: Event) -> GroupState:
-    """Return what the broker knows of the group after the event, apart from its members; with the last one it forgets
-    all.
-    """
+    """The broker's knowledge of the group after the event, without members; the last member's leaving clears it."""
     match event:
         case Empty():
             return GroupState()

@@ -57,10 +57,7 @@ _LINES: Final[dict[str, tuple[str, Reader]]] = {
     "getConsumerGroupInfo failed": (r", (?P<group>\S+)", _EMPTY),
     "the consumer's group info not exist": (r", group: (?P<group>\S+)", _EMPTY),
     "subscription changed, add new topic": (r", group: (?P<group>\S+) ", partial(subscribed, is_new=True)),
-    "subscription changed, group": (
-        r": (?P<group>\S+) (?:OLD:|remove topic (?P<topic>\S+))",
-        subscription_changed,
-    ),
+    "subscription changed, group": (r": (?P<group>\S+) (?:OLD:|remove topic (?P<topic>\S+))", subscription_changed),
     "registerConsumer info changed": (
         r".*ConsumerData \[groupName=(?P<group>[^,]+),.*?consumeFromWhere=(?P<where>\w+)",
         registered,
@@ -103,10 +100,7 @@ _LINES: Final[dict[str, tuple[str, Reader]]] = {
     # The first properties that a process writes when it starts: of 5.x, of all.
     "- brokerConfigPath=": ("", fields_of(Stopped)),
     "- rocketmqHome=": ("", fields_of(Stopped)),
-    "The broker[": (
-        r"(?P<broker>[^,]+), (?P<address>[^]]+)\] boot success",
-        fields_of(Booted, "broker", "address"),
-    ),
+    "The broker[": (r"(?P<broker>[^,]+), (?P<address>[^]]+)\] boot success", fields_of(Booted, "broker", "address")),
 }
 #: Names end where a text in JSON does, too.
 _BY_WORDS: Final = {

@@ -27,9 +27,7 @@ class WaitChanged(NamedTuple):
 
 
 def lock_waits(read: Sequence[Process]) -> Iterator[WaitChanged]:
-    """When the waits of all clients begin and end: a wait lasts from the first refusal until the client has the lock,
-    or would ask again.
-    """
+    """The waits of all clients: each from the first refusal until the client has the lock, or would ask again."""
     requests: dict[tuple[str, str, MessageQueue], list[tuple[int, bool]]] = defaultdict(list)
     for process in read:
         for at, event in process.logged:

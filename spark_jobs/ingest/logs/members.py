@@ -144,9 +144,7 @@ def _after(members: Mapping[str, LoggedConnection], event: Event) -> dict[str, L
 
 
 def _before(members: Members, own: Sequence[Logged], place: int) -> Members | None:
-    """Who was connected before the event at this place; None: that is unknown, as an expired connection's line has no
-    client id, and its beginning is not among the earlier events.
-    """
+    """The members before the event at this place; None: unknown (an expired connection whose beginning is missing)."""
     match own[place].event:
         case Connected(connection=connection):
             return {address: member for address, member in members.items() if address != connection.address}

@@ -17,10 +17,7 @@ _ANY_LOGS: Final = ("logs", "rocketmqlogs")
 
 
 def name_of(name: str | None, folder: Path, logged: Sequence[Logged]) -> str | None:
-    """The broker or proxy that wrote this, `name` if the user says it; None: a process without consumers.
-
-    Raises `InputFileError` if the logs do not say it, or say it differently.
-    """
+    """The broker or proxy of the logs; None: a process without consumers. Raises `InputFileError` if it is unclear."""
     booted = {event.broker for _, event in logged if isinstance(event, Booted)}
     if len(booted) > 1:
         raise InputFileError(

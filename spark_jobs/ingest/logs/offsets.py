@@ -51,9 +51,7 @@ def together(of_processes: Sequence[Commits]) -> Commits:
 
 
 def offset_rows(commits: Mapping[Commit, tuple[int, int]]) -> Iterator[dict[str, Any]]:
-    """A line of a recording per group, topic and collection interval: the queues of which an offset was committed in
-    that time, as from the last of them on.
-    """
+    """A line of a recording per group, topic and collection interval, at the time of its last commit."""
     for (group, topic, _), queues in groupby(sorted(commits), key=lambda commit: commit[:3]):
         of_queues = [(commit, *commits[commit]) for commit in queues]
         body = [[commit.broker, commit.queue_id, offset] for commit, _, offset in of_queues]

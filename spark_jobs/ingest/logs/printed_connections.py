@@ -26,18 +26,13 @@ _VERSION = re.compile(r"V([4-9])_(\d)_(\d)(_SNAPSHOT)?")
 
 
 def is_printed(path: Path) -> bool:
-    """Return whether the file is such a text: its name ends with `.txt`, and it lists members or says that there are
-    none.
-    """
+    """Return whether the file is such a text: `.txt`, with a list of members or the message that there are none."""
     text = path.read_text("utf-8", errors="replace") if path.suffix == _SUFFIX else ""
     return _SUBSCRIPTIONS in text or bool(_NOT_ONLINE.search(text))
 
 
 def listed_in(path: Path) -> Iterator[Listed]:
-    """Yield the members that each command printed. The retry topic names the group, else the file does.
-
-    Raises `InputFileError` where the output of a command is cut off.
-    """
+    """Members per printed command; the retry topic or the file names the group. Raises `InputFileError` if cut off."""
     members, subscriptions, properties = [], [], {}
     of_topics = False
     for printed in path.read_text("utf-8", errors="replace").splitlines():

@@ -63,10 +63,7 @@ class _Placed(NamedTuple):
 
 
 def read_files(paths: Sequence[Path], zone: LogZone, many_bytes: int = _MANY_BYTES) -> Iterator[FileLog]:
-    """Each file's content, in order; with so many bytes all cores read, a file each.
-
-    Raises `InputFileError` where a file's zone is not known, or where it cannot be read.
-    """
+    """Each file's content, in order; many bytes are read in parallel. Raises `InputFileError`."""
     workers = min(len(paths), cpu_count() or 1)
     if workers < 2 or sum(path.stat().st_size for path in paths) < many_bytes:
         yield from map(read_file, paths, repeat(zone))
@@ -76,10 +73,7 @@ def read_files(paths: Sequence[Path], zone: LogZone, many_bytes: int = _MANY_BYT
 
 
 def read_file(path: Path, zone: LogZone) -> FileLog:
-    """The content of one file, in one pass. Memory grows with the events, and not with the lines.
-
-    An event has the time of its entry, or, when the clock was set back, the last one before that.
-    """
+    """One file's content, in one pass. If the clock goes back, an event has the last time before that."""
     log, file, clock, times = FileLog(path), LogFile(path), FileClock(path, zone), _Times()
     placed: list[tuple[_Placed, Event]] = []
     same: dict[tuple[type, Event], Event] = {}  # most lines are repeated: each event is in memory once
@@ -119,9 +113,7 @@ def _placed(entry: Entry) -> _Placed:
 
 
 class _Times:
-    """The times of a file's entries: how many there are, the spans in which they follow each other, and those that were
-    written twice, as time went back.
-    """
+    """The times of a file's entries: their number, spans without gap, and spans written twice as time went back."""
 
     def __init__(self) -> None:
         self.entries = self.went_back = 0

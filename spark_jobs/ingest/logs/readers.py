@@ -135,9 +135,7 @@ def deleted(match: Match) -> Iterator[Event]:
 
 
 def route(match: Match) -> Iterator[Event]:
-    """A name server's or a client's report of all brokers of a topic: where it has nothing of before, that is
-    unknown.
-    """
+    """A topic's brokers as a name server or client reports them; without a former state, that is unknown."""
     new = _NEW.match(match.string, match.end())
     begins = new.end() if new else match.end()
     before = {data["broker"]: _counts(data) for data in _QUEUE_DATA.finditer(match.string, match.end(), begins)}

@@ -85,9 +85,7 @@ def _where_unknown(group: str, groups: Mapping[str, Mapping[str, list[Changed]]]
 
 
 def write_recording(recording: LogRecording, path: Path, recorded: Sequence[tuple[int, int]] = ()) -> Path:
-    """The path, with the lines as gzip. Those of the `recorded` spans (milliseconds, both ends within) are
-    left out: what a recorder saw says more.
-    """
+    """Write the lines as gzip, without those of `recorded` spans (ms, inclusive): snapshots say more. The path."""
     with gzip.open(path, "wt", encoding="utf-8", compresslevel=1) as file:
         for row in recording.rows:
             if not any(first <= row.get("at", -1) <= last for first, last in recorded):

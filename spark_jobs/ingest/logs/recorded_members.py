@@ -19,10 +19,7 @@ _ANY_CLUSTER: Final = "*"
 
 
 def with_snapshots(read: Iterable[Process], recordings: Iterable[Path]) -> None:
-    """Puts what brokers and proxies answered to a recorder among what they logged, where their logs last until then.
-
-    Raises `InputFileError` for a recording that cannot be read.
-    """
+    """Add recorders' answers to what brokers and proxies logged. Raises `InputFileError` for a bad recording."""
     named = {process.name: process for process in read if process.name}
     for path in recordings:
         for outcome in outcomes(read_lines(path), _ANY_CLUSTER):

@@ -16,9 +16,7 @@ _NAMED: Final = 5
 
 @dataclass
 class LogReport:
-    """The logs that were read. `passed_over`: how many files of servers are of kinds that say nothing; `notes`: what is
-    to be known of files of brokers' states.
-    """
+    """The logs that were read; `passed_over`: skipped files of servers; `notes`: about files of brokers' states."""
 
     files: list[FileLog] = field(default_factory=list)
     passed_over: int = 0

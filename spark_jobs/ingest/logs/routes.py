@@ -32,9 +32,7 @@ class Presence(NamedTuple):
     down: Sequence[Time]
 
     def state_at(self, at: int, changes: Sequence[QueuesChanged]) -> QueuesChanged | None:
-        """A topic's queues at the broker, by their changes; None: unknown. What name servers and clients say of a time
-        without its log is known.
-        """
+        """A topic's queues at the broker; None: unknown. Without its log, name servers and clients count."""
         if any(first <= at <= last for first, last in self.down):
             return QueuesChanged(at, None)
         place = bisect_right(changes, at, key=attrgetter("at"))
@@ -64,9 +62,7 @@ def _down(process: Process) -> list[Time]:
 
 
 def topics_of(read: Sequence[Process]) -> dict[str, dict[str, list[QueuesChanged]]]:
-    """Per topic and broker the queues from when on, in order of time; before the first change of a topic its queues are
-    those that the change names as the ones before, or that `topics.json` has; else they are unknown.
-    """
+    """Queues per topic and broker since each time; before the first, as that change or `topics.json` names them."""
     changes: dict[str, dict[str, list[tuple[int, OfTopic]]]] = defaultdict(lambda: defaultdict(list))
     permissions: dict[str, list[tuple[int, bool]]] = defaultdict(list)
     for process in read:

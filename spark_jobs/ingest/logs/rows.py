@@ -26,9 +26,7 @@ _CLASS_OF_STRATEGY: Final = {
 def membership_rows(
     read: Sequence[Process], groups: Mapping[str, Mapping[str, list[Changed]]]
 ) -> Iterator[dict[str, Any]]:
-    """The state of each group at each broker and proxy, at every change and every `CADENCE`. A group that a broker's
-    log does not name has no consumer there since the broker started.
-    """
+    """Each group's state at each broker and proxy, at each change and `CADENCE`; unnamed groups have no consumer."""
     at_all = sorted({group for of_broker in groups.values() for group in of_broker})
     for process in (process for process in read if process.name):
         name = str(process.name)
@@ -63,9 +61,7 @@ def _connection(state: GroupState) -> dict[str, Any]:
 
 
 def route_rows(read: Sequence[Process]) -> Iterator[dict[str, Any]]:
-    """The route of each topic: the queues of the brokers that are up, at each change and every `CADENCE`; no row while
-    those of any of its brokers are unknown.
-    """
+    """The route of each topic at each change and every `CADENCE`; no row while the queues of a broker are unknown."""
     addresses, topics, presence = addresses_of(read), topics_of(read), presence_of(read)
     for topic, brokers in topics.items():
         times = {at for broker, changes in brokers.items() for at, _ in _at_times(presence[broker].up, changes)}

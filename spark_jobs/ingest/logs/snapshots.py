@@ -14,9 +14,7 @@ _STEP = 20
 
 
 def recorded_spans(spark: SparkSession, warehouse: Warehouse, cluster: str) -> list[tuple[int, int]]:
-    """The spans (milliseconds, both ends within) in which a recorder was at work for the cluster, in order: it records
-    where queues end, which no log has.
-    """
+    """Spans (ms, inclusive) in which a recorder worked for the cluster: only it records the ends of queues."""
     steps = (
         warehouse.read(spark, OFFSET_SNAPSHOTS)
         .where((F.col("cluster") == cluster) & F.exists("offsets", lambda queue: queue.broker_offset.isNotNull()))

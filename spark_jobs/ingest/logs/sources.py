@@ -128,9 +128,7 @@ def _folder_of(path: Path) -> Path:
 
 
 def _process(name: str | None, logs: Sequence[FileLog], folders: list[Path]) -> Process:
-    """A process by its files; a line that two of them have counts once. Within a second their order is that of the
-    files, the oldest first.
-    """
+    """A process from its files; equal lines count once, and lines of one second stay in the order of the files."""
     in_order = sorted(_of_one_zone(logs), key=lambda log: min(log.alive, default=(0, 0)))
     each = {(type(entry.event), entry): entry for log in in_order for entry in log.events}
     logged = sorted(each.values(), key=attrgetter("at"))
@@ -142,9 +140,7 @@ def _process(name: str | None, logs: Sequence[FileLog], folders: list[Path]) -> 
 
 
 def _of_one_zone(logs: Sequence[FileLog]) -> Sequence[FileLog]:
-    """The files that say their zone, or of whose kind, such as `broker.log` and all that were rotated, anything was
-    understood: others, such as RocksDB's, may have times of another zone.
-    """
+    """The files that name their zone, or whose kind was understood: others, such as RocksDB's, may use another zone."""
     kinds = {_kind(log.path) for log in logs if log.understood}
     return [log for log in logs if _kind(log.path) in kinds or not log.is_zone_given] or logs
 

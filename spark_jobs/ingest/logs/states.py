@@ -56,10 +56,7 @@ class _File:
         self._given, self._report = given, report
 
     def content(self) -> Record:
-        """The file's content, or that of the file of before, if it is missing or was copied while it was written.
-
-        Raises `InputFileError` if neither can be read.
-        """
+        """The content of the file, or of its backup if it is broken. Raises `InputFileError` if neither can be read."""
         problems = []
         for path in (self.path, self.path.with_name(self.path.name + _BACKUP)):
             try:
@@ -72,10 +69,7 @@ class _File:
         raise InputFileError(problems[0])
 
     def moment(self, changed: int = 0) -> int | None:
-        """The moment of the content (milliseconds); `changed`: when it last changed. None: nothing says it.
-
-        A copy has a time of its own, which cannot be right if the log does not cover it or the content is newer.
-        """
+        """The time of the content (ms); None: unknown, as the log does not cover it or the content `changed` later."""
         given, own = self._given, int(self.path.stat().st_mtime * 1000)
         at = own if given is None else to_micros(given) // 1000
         source = "its own time" if given is None else "--state-at"

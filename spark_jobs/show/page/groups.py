@@ -98,10 +98,7 @@ def _joined_run(run: Sequence[Row]) -> Row:
 
 
 def _topics(rows: GroupRows) -> tuple[list[str], list[str]]:
-    """The topics to show, and the quiet ones: retry topics with neither a problem nor a backlog.
-
-    Sorted by spans of queues without exactly one owner, most first; retry topics last.
-    """
+    """Topics to show, most problems first, retry topics last; and quiet retry topics: no problem, no backlog."""
     problem_counts = {state["topic"]: 0 for state in rows.states}
     backlogged = {row["topic"] for row in rows.backlog if row["lag_max"]}
     for span in rows.ownership:

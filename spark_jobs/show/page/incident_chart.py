@@ -99,9 +99,7 @@ def incident_chart(lanes: Sequence[Lane], interval: Interval) -> figure:
 
 
 def _bar(incident: Incident, interval: Interval) -> dict[str, Any]:
-    """The bar of an incident: `left` its opening, `seen` when it was last seen, `right` its resolution (ms), all inside
-    the interval.
-    """
+    """An incident's bar inside the interval (ms): `left` opening, `seen` last seen, `right` resolution."""
     end = milliseconds(interval.end)
     left = max(_ms(incident.opened_at), milliseconds(interval.start))
     resolved = None if incident.resolved_at is None else _ms(incident.resolved_at)
@@ -158,9 +156,7 @@ def _draw_bars(chart: figure, bars: Sequence[Row]) -> None:
 
 
 def _labels(row: Sequence[Row], start: float, end: float) -> Iterator[Row]:
-    """The label of each bar, its headline or rule, at the first place where it fits: in the solid part, in the pale
-    part, behind the bar, or before it.
-    """
+    """Each bar's label, headline or rule, where it fits first: in the solid part, the pale part, behind, or before."""
     free_from, pixel = start, (end - start) / _FRAME_PIXELS
     for bar, next_left in zip(row, [*(bar["left"] for bar in row[1:]), end], strict=True):
         left, seen, right = bar["left"], bar["seen"], bar["right"]

@@ -1,6 +1,4 @@
-"""The first section of the report (worst incident, timeline and table of all incidents), and the page of each incident:
-what happened, what to do, and what it did to each group.
-"""
+"""The report's incidents: the worst one, timeline and table; and a page per incident."""
 
 from __future__ import annotations
 
@@ -39,9 +37,7 @@ _NAMED = 20
 
 
 def incident_page(incident: Incident, groups: GroupIds, findings: Mapping[str, str]) -> dict[str, Any]:
-    """The incident's fields and their texts: the content of the template `incident.html`, and of a row in the table of
-    all incidents. `findings`: finding id → HTML id of its row on a group's page.
-    """
+    """Fields and texts of an incident, for `incident.html` and its table row. `findings`: finding id → HTML id."""
     charted_groups = [
         cost.consumer_group for cost in incident.costs if (incident.cluster, cost.consumer_group) in groups
     ]

@@ -33,9 +33,7 @@ TRENDS, RUNS = 500, 50
 
 @dataclass(frozen=True)
 class PageContent:
-    """The content of a report. `requested`: a time inside the whole steps of `interval`. `fleet`: a row per group; the
-    groups of `groups` have a page of their own.
-    """
+    """A report's content. `requested`: inside the whole steps of `interval`; `fleet`: a row per group."""
 
     requested: Interval
     interval: Interval
@@ -102,9 +100,7 @@ def _fleet_row(row: Row, id: str | None) -> dict[str, Any]:
 
 
 def sparkline(lines: Sequence[Mapping[int, int]]) -> tuple[str, int | None]:
-    """The points of a small SVG line in pixels, and the highest backlog in it (messages); empty and None where no
-    backlog is known. The backlog is the sum of the lines, each interpolated between its points.
-    """
+    """Points of a small SVG line (pixels), and its highest backlog; empty and None if no backlog is known."""
     if not lines:
         return "", None
     parts = np.arange(PARTS)

@@ -78,10 +78,7 @@ _LEFT, _RIGHT = 210, 12
 
 
 def time_range(interval: Interval, requested: Interval) -> Range1d:
-    """The x axis that all charts of a group share, in milliseconds since 1970.
-
-    It shows the requested time, and can be moved inside the whole steps around it.
-    """
+    """The x axis of all charts of a group, in ms since 1970: it shows the requested time, within whole steps."""
     bounds = (milliseconds(interval.start), milliseconds(interval.end))
     return Range1d(
         start=milliseconds(requested.start),

@@ -147,13 +147,7 @@ def _unreplayed_spans(state: Row, places: Mapping[tuple[str, str, int], int]) ->
     name = state["status"].lower().replace("_", " ")
     for key, place in places.items():
         if key[0] == _view(state):
-            facts = {
-                "queue": f"{key[1]}:{key[2]}",
-                "state": name,
-                "owner": "",
-                "why": state["reason"],
-                "lag": UNKNOWN,
-            }
+            facts = {"queue": f"{key[1]}:{key[2]}", "state": name, "owner": "", "why": state["reason"], "lag": UNKNOWN}
             yield _span(state["start"], state["end"], place, colour, "") | facts
 
 

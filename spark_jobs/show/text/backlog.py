@@ -115,9 +115,7 @@ def _ranges(rows: Iterable[Row]) -> str:
 
 
 def backlog_text(backlog: ViewBacklog | None, *, owned: bool = True) -> str:
-    """One or more sentences, such as `Backlog 27 → 6,120; 6,193 produced, 76 consumed.` With `owned` the verdicts, too:
-    for a queue without a consumer they mean nothing.
-    """
+    """Sentences such as `Backlog 27 → 6,120; 6,193 produced, 76 consumed.`; `owned`: with verdicts."""
     if backlog is None:
         return "Backlog unknown: no offset was read."
     is_single = not backlog.queue_count and len(backlog.unknown) == 1

@@ -162,9 +162,7 @@ class IntervalExplanation:
 
 @dataclass(frozen=True)
 class TopicExplanation:
-    """One topic: one view if its hosts agree, else one per broker. `backlog`: of the whole topic in the interval;
-    `skipped`: messages that count as consumed there, although offsets jumped over them.
-    """
+    """One topic: one view if its hosts agree, else one per broker. `skipped`: messages that offsets jumped over."""
 
     topic: str
     is_retry: bool

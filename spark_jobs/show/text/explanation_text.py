@@ -20,9 +20,7 @@ _OWNERS_UNKNOWN = (Reason.BROKER_REBALANCE, Reason.CONSUMED_THROUGH_PROXY, Reaso
 
 
 def lines(story: GroupExplanation, zone: str = "UTC") -> Iterator[TextLine]:
-    """One line per statement: the causes and what to do, how that was computed, the other findings. Names are as the
-    clients gave them. `zone`: of the times shown.
-    """
+    """A line per statement: causes and advice, the computation, other findings. Names are as clients gave them."""
     yield TextLine(f"{story.consumer_group} (cluster {story.cluster}) at {format_utc(story.at)}", 0, "title")
     yield TextLine(f"{_verdict(story)} All times are {zone}; the audited step is {story.step}.", 0)
     causes, roots = _causes(story.findings), {row["finding_id"]: row for row in story.roots}

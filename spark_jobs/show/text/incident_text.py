@@ -183,9 +183,7 @@ def _times(start: int, end: int) -> str:
 
 
 def _alike_parts(parts: Iterable[IncidentPart]) -> list[list[IncidentPart]]:
-    """The parts in order of time; consecutive ones of different groups with the same condition, at nearly the same
-    time, together.
-    """
+    """The parts by time; consecutive ones with one condition at nearly the same time, of different groups, together."""
     alike: list[list[IncidentPart]] = []
     for part in parts:
         if alike and _are_alike(alike[-1][0], part):

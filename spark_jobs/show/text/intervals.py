@@ -35,9 +35,7 @@ _key, _connection = itemgetter("broker_name", "queue_id"), itemgetter("client_id
 def interval_explanation(
     group: GroupStep, topic_intervals: Sequence[Row], row: Row, other_views: Sequence[Row]
 ) -> IntervalExplanation:
-    """Explains the interval `row`, which contains the moment. `topic_intervals`: all of its topic; `other_views`: the
-    intervals of other membership views that contain the moment.
-    """
+    """Explain the interval `row`, among the `topic_intervals` of its topic and `other_views` of the moment."""
     owned = _allocations(group, row)
     progress = {
         _key(queue): queue for queue in intervals_at(group.progress, group.at) if queue["topic"] == row["topic"]

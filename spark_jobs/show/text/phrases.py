@@ -117,9 +117,7 @@ def positions_text(positions: Sequence[int]) -> str:
 
 
 def shares_text(sizes: Mapping[int, int], member_count: int | None = None) -> str:
-    """How many queues each position gets: `index 0 gets 6, indexes 1 and 2 get 5`; `every index gets 4` where
-    `sizes` has all `member_count` positions.
-    """
+    """Queues per position: `index 0 gets 6, indexes 1 and 2 get 5`; `every index gets 4` for all `member_count`."""
     positions_per_size: dict[int, list[int]] = {}
     for position, size in sorted(sizes.items()):
         positions_per_size.setdefault(size, []).append(position)

@@ -130,9 +130,7 @@ class DeltaTables:
         return json.loads(opened.schema().to_json())
 
     def check(self, table: Table, *, older: bool = False) -> None:
-        """Raises `SchemaMismatchError` where the table's columns are not those of `schemas`, or with `older` cannot be
-        made so; what delta-rs cannot read, Spark may.
-        """
+        """Raise `SchemaMismatchError` as `check_schema` does; tables that delta-rs cannot read are left to Spark."""
         try:
             opened = DeltaTable(self.uri(table))
         except Exception:
@@ -168,9 +166,7 @@ def is_reached(location: Location) -> bool:
 
 
 def is_surely_reached(location: Location) -> bool:
-    """Return whether delta-rs reads the warehouse wherever a job can publish in it: claims on S3 need the same
-    environment.
-    """
+    """Return whether delta-rs reads the warehouse wherever a job can publish: claims on S3 need its environment."""
     return location.local_path is not None or location.is_on_s3
 
 
@@ -183,10 +179,7 @@ def delta_tables(warehouse: str) -> DeltaTables:
 
 
 def bytes_in(tables: DeltaTables, wanted: Iterable[Table], interval: Interval = EVER) -> int:
-    """Bytes of the data files of these tables, as far as they are there, as Delta's log tells; of each file the part of
-    its time that is in the interval: of snapshots their `captured_at`, of outputs the step. All of one whose time the
-    log does not tell.
-    """
+    """Bytes of the tables' files by Delta's log, in proportion to their time in the interval, where it is known."""
     return sum(_bytes(tables, table, interval) for table in wanted if tables.exists(table))
 
 

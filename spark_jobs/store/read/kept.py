@@ -14,17 +14,13 @@ KEPT_SINCE = "rebalance_audit.kept_since"
 
 
 def kept_since(stored: StoredTables, table: Table) -> datetime | None:
-    """Return the time, UTC, before which rows of the table were deleted; None: all are kept. Raises as
-    `StoredTables.read` does.
-    """
+    """The time (UTC) before which rows were deleted; None: all are kept. Raises as `StoredTables.read`."""
     text = stored.properties(table).get(KEPT_SINCE)
     return parse_utc(text) if text else None
 
 
 def check_kept(stored: StoredTables, steps: Interval, look_back: timedelta) -> None:
-    """Raise `WarehouseError` where snapshots that an audit of the steps reads, `look_back` before them included, were
-    deleted.
-    """
+    """Raise `WarehouseError` if snapshots that an audit of the steps needs, with its `look_back`, were deleted."""
     since, needed = kept_since(stored, MEMBERSHIP_SNAPSHOTS), steps.start - look_back
     if since is not None and needed < since:
         raise WarehouseError(
@@ -34,9 +30,7 @@ def check_kept(stored: StoredTables, steps: Interval, look_back: timedelta) -> N
 
 
 def auditable_since(stored: StoredTables, look_back: timedelta) -> datetime | None:
-    """Return the time before which a step cannot be audited again, as its snapshots or its results were deleted; None:
-    nothing was deleted.
-    """
+    """The time before which steps cannot be audited, as snapshots or results were deleted; None: all can."""
     snapshots, results = (
         kept_since(stored, table) if stored.exists(table) else None for table in (MEMBERSHIP_SNAPSHOTS, GROUP_STATUS)
     )

@@ -47,9 +47,7 @@ class PublishedTables:
         consumer_group: str | None = None,
         conditions: Sequence[Filter] = (),
     ) -> pa.Table:
-        """The table's rows of the steps that overlap the interval, of everything or of the names that are given; all
-        columns, or those named.
-        """
+        """Rows of the steps that overlap the interval, of everything or of the names; all columns, or those named."""
         named = {"cluster": cluster, "consumer_group": consumer_group}
         of_interval = () if interval == EVER else self._of_steps(interval)
         of_names = (Filter(name, "=", value) for name, value in named.items() if value is not None)
@@ -83,9 +81,7 @@ class PublishedTables:
 
 
 def published_tables(stored: StoredTables) -> PublishedTables:
-    """Return what the newest published run left; raises `NothingPublishedError` where no run has published anything,
-    `WarehouseError` where there is no such folder.
-    """
+    """The newest published run's tables. Raises `NothingPublishedError`, or `WarehouseError` without a folder."""
     runs = rows(stored.read(AUDIT_RUNS, _RUN, [_IS_PUBLISHED])) if stored.exists(AUDIT_RUNS) else []
     folder = stored.location.local_path
     if folder is not None and not folder.is_dir():
@@ -100,9 +96,7 @@ def published_tables(stored: StoredTables) -> PublishedTables:
 
 
 def runs_of(stored: StoredTables, interval: Interval | None, *, rejected: bool = False) -> list[dict[str, Any]]:
-    """The rows of the runs that published some of the interval's steps (None: of any), newest first; and of those that
-    were `rejected`, if asked for.
-    """
+    """Runs that published some of the interval's steps (None: any), newest first; with `rejected` ones if asked."""
     overlap: tuple[Filter, ...] = ()
     if interval is not None:
         overlap = (Filter("interval_start", "<", interval.end), Filter("interval_end", ">", interval.start))

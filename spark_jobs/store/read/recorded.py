@@ -22,9 +22,7 @@ _NAMED_IN: Mapping[str, tuple[str, Sequence[Table]]] = {
 def check_recorded(
     stored: StoredTables, cluster: str | None = None, consumer_group: str | None = None, topic: str | None = None
 ) -> None:
-    """Raises `UnknownNameError`, with the nearest name, for a name that neither snapshots nor calls have; a group and a
-    topic are those of the cluster, where one is named.
-    """
+    """Raise `UnknownNameError`, with the nearest name, for a name that neither snapshots nor calls have."""
     within: list[Filter] = []
     for column, name in (("cluster", cluster), ("consumer_group", consumer_group), ("topic", topic)):
         if name is not None and not any(_names(stored, column, name, within)):

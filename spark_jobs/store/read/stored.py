@@ -14,10 +14,7 @@ from spark_jobs.store.location import Location
 
 
 class Filter(NamedTuple):
-    """A condition for rows: its column compared (`=`, `<`, `<=`, `>`, `>=`, `IN`) with a value, for IN with several.
-
-    A null keeps no condition.
-    """
+    """A condition: column, operator (`=`, `<`, `<=`, `>`, `>=`, `IN`), value; a null keeps no condition."""
 
     column: str
     operator: str
@@ -58,23 +55,14 @@ class StoredTables(Protocol):
         """The table's properties, such as `delta.logRetentionDuration`; raises as `read` does."""
 
     def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Adds rows to a table that is only ever appended to, and makes it where it is missing.
-
-        Raises `PublishError` where that is not possible, `SchemaMismatchError` as `read` does.
-        """
+        """Append rows, to a table that is created if missing. Raises `PublishError`, or as `read`."""
 
     def replace(self, table: Table, rows: pa.Table) -> None:
-        """Puts these rows in the place of all others, in one commit, and makes the table where it is missing.
-
-        Raises as `append` does.
-        """
+        """Replace all rows in one commit, in a table that is created if missing. Raises as `append`."""
 
 
 def rows(table: pa.Table) -> list[dict[str, Any]]:
-    """Every row as a dict; times are UTC.
-
-    Not by `to_pylist`: it would load pandas for times, a second in which nothing is told.
-    """
+    """Every row as a dict; times are UTC. Not by `to_pylist`: it loads pandas for times, which takes a second."""
     return [dict(zip(table.column_names, row, strict=True)) for row in tuples(table)]
 
 
@@ -105,9 +93,7 @@ def values(array: pa.Array) -> list[Any]:
 
 
 def distinct_values(array: pa.Array, made: Callable[[Any], Any] | None = None) -> list[Any]:
-    """The values of an array of texts or numbers, or what is `made` of them: once of each that differs, as most repeat;
-    nulls as None.
-    """
+    """The values of texts or numbers, or what is `made` of each distinct one; nulls as None."""
     encoded = array.dictionary_encode(null_encoding="encode")
     distinct = encoded.dictionary.to_pylist()
     results = distinct if made is None else [None if value is None else made(value) for value in distinct]

@@ -93,9 +93,7 @@ def stored_in(spark: SparkSession, warehouse: Warehouse) -> StoredTables:
 
 
 def is_gone(error: Exception) -> bool:
-    """Return whether a version could not be read because it was cleaned up. delta-rs has no word for it: of a table
-    whose present version it reads, it is why another cannot be.
-    """
+    """Return whether a version was cleaned up: delta-rs has no own error, where it reads the present version."""
     return isinstance(error, WarehouseError) or any(name in str(error) for name in _GONE)
 
 

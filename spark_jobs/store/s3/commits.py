@@ -14,9 +14,7 @@ from spark_jobs.store.s3.s3a import LOG_STORE, log_store_key
 
 
 def check_commits(spark: SparkSession, location: Location) -> None:
-    """Raises `SetupError` where two writers of the warehouse could overwrite each other's commits for want of a log
-    store, `WarehouseError` where the store itself does not keep them apart. A log store of the user's own is trusted.
-    """
+    """Raise `SetupError` without a log store that keeps S3 writers apart, `WarehouseError` if the store cannot."""
     if not location.is_on_s3:
         return
     if _configured(spark, location) == LOG_STORE:

@@ -1,6 +1,4 @@
-"""Hadoop's S3A with the parts of Amazon's SDK that it loads, and the log store: their jars, and their settings from the
-environment that every client of Amazon's knows, as delta-rs reads it too.
-"""
+"""Hadoop's S3A, the needed parts of Amazon's SDK, and the log store: their jars and settings."""
 
 from __future__ import annotations
 
@@ -34,9 +32,7 @@ _SOURCE = Path(__file__).with_name("ExclusiveLogStore.java")
 
 
 def log_store_jar() -> str:
-    """File name of the log store's jar. Named by its source: one that another version has compiled is not taken for
-    it.
-    """
+    """File name of the log store's jar, with a hash of its source: another version's jar does not count."""
     return f"rebalance-audit-log-store-{sha256(_SOURCE.read_bytes()).hexdigest()[:12]}.jar"
 
 
@@ -83,9 +79,7 @@ def log_store_key(scheme: str) -> str:
 
 
 def s3_settings() -> dict[str, str]:
-    """Spark's settings of the log store, and of the endpoint and region that the environment names. No credentials: S3A
-    finds them by itself, in the environment or from the machine's role.
-    """
+    """Spark's settings for S3 from the environment: log store, endpoint, region. S3A finds credentials by itself."""
     settings = {log_store_key(scheme): LOG_STORE for scheme in S3_SCHEMES}
     settings["spark.hadoop.fs.s3.impl"] = "org.apache.hadoop.fs.s3a.S3AFileSystem"
     if endpoint := os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"):
