@@ -188,10 +188,8 @@ class CommandOperator(BaseOperator):
 
 
 class SourcesSensor(BaseOperator):
-    """Waits until the snapshots of the interval have come, at the latest until a moment; no worker meanwhile, no Spark.
-
-    Without a warehouse: those of the Variables `rebalance_audit_warehouse` and `rebalance_audit_config`. What is still
-    missing is in the log.
+    """Wait, without worker and Spark, until the interval's snapshots have come, at most until a moment.
+    Default: the Variables `rebalance_audit_warehouse` and `rebalance_audit_config`. The log names what is missing.
     """
 
     template_fields = ("interval", "until", "warehouse", "config")

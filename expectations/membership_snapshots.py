@@ -26,10 +26,8 @@ from spark_jobs.domain.rocketmq.strategies import POP
 
 
 def with_unexpected_answers(memberships: Rows, tables: Tables) -> Rows:
-    """Adds `is_unexpected`: in the row's step, not exactly the hosts of the group's topics answered; false also where
-    that is unknown.
-
-    Proxies are no hosts. Only names are compared, a few per group and step.
+    """Add `is_unexpected`: the brokers that answered in the row's step are not the hosts of the group's topics; false
+    also if that is unknown. Proxies are no hosts.
     """
     hosts = _hosts(tables[ROUTE_SNAPSHOTS])
     step, broker = (memberships[name].array.to_pylist() for name in ("step_start", "broker_name"))

@@ -14,9 +14,8 @@ _MESSAGES = ("produced", "consumed", "rewinds", "rewound", "lag_first", "lag_las
 
 
 def with_allocation_and_lag_before(progress: Rows, tables: Tables) -> Rows:
-    """Adds `is_allocated`: a view's interval with this start has the queue, in its allocation, or among its own where
-    owners are not known; `lag_before`, `offset_before`: the queue's lag and consumer offset at the end of its interval
-    before.
+    """Add `is_allocated`: an allocation with this start has the queue, or an interval of unknown owners;
+    `lag_before`, `offset_before`: the queue's lag and consumer offset at the end of its interval before.
     """
     own, allocated, unowned = codes(QUEUE_PROGRESS.key, progress, tables[ALLOCATIONS], _queues_without_owners(tables))
     (queue,) = codes(_QUEUE, progress)

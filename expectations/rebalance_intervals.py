@@ -17,12 +17,10 @@ _AS_SHOWN = (UnassignedCause.WAITS_FOR_LOCK, UnassignedCause.ROUTE_OUTDATED)
 
 
 def with_neighbours_and_allocations(intervals: Rows, tables: Tables) -> Rows:
-    """Adds `covered_until`, where the topic's intervals before end (null: it is the first); `topic_end`, where its
-    last one ends; `view_end`, where the one before in its view ends; `common_end`, where those before of all brokers
-    together end; and, of its allocations, `allocated`, readable queues; `without`, those without an owner; `twice`,
-    those with more, but those shared by POP; `owned`, owners of all queues together; `waiting`, those whose owner shows
-    that it does not have them; `following`, those whose owners may have the route of before (null: it has no
-    allocations).
+    """Add where intervals before the row's end: `covered_until`, of its topic; `view_end`, of its view; `common_end`,
+    of all brokers' view; and `topic_end`, of the topic's last one. Add numbers of its allocations: `allocated`,
+    readable queues; `without` owner; `twice` owned, except by POP; `owned`, owners; `waiting`, with an owner who shows
+    not to have them; `following`, with owners who may have the former route. Null: there is none.
     """
     (topic,), (view,) = codes(OF_TOPIC.names, intervals), codes((*OF_TOPIC.names, "membership_view"), intervals)
     start, end = intervals["interval_start"].numbers(), intervals["interval_end"].numbers()

@@ -113,9 +113,8 @@ class Values:
 
 @dataclass(frozen=True)
 class CheckSettings:
-    """Settings of a run for expectations. The read window; how long a step is; by how many messages a consumer may be
-    ahead of a broker's reading. A run of one topic publishes what concerns its whole groups without what their other
-    topics have: `whole_groups` is false for its rows.
+    """Settings of expectations: the read window, the step's length, and the messages by which a consumer may be ahead
+    of a broker's sample. `whole_groups`: false for a run of one topic, whose group rows lack the other topics.
     """
 
     read_start: datetime

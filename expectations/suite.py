@@ -23,10 +23,8 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Expectation:
-    """A rule that every row of a table keeps: `holds` says of each, and a row of which it is unknown keeps it.
-
-    The columns are those of the table, and what the suite adds to them. Of a source's snapshots that show one state
-    it is asked once, unless `of_readings`: it is about times and numbers, which every snapshot has its own of.
+    """A rule for each row of a table, with the columns that its suite adds; rows of unknown outcome keep it.
+    Snapshots of one state are checked once, unless the rule is `of_readings`: about times and numbers.
     """
 
     name: str

@@ -1,4 +1,1 @@
-"""Python's way to every answer: a warehouse is opened and asked; Arrow tables and frozen dataclasses come out.
-
-The command line is a client of it.
-"""
+"""The Python API: open a warehouse and ask it; the answers are Arrow tables and frozen dataclasses."""

@@ -111,12 +111,8 @@ class Admin(Protocol):
     """The admin client of one cluster; used by several threads at once."""
 
     def ask(self, call: Call) -> str:
-        """RocketMQ's own text, or `CallError`.
-
-        `BROKERS`: ClusterInfo · `GROUPS`: names, one a line · `ROUTE`, `CONNECTION`, `STATS`, `TOPIC_STATS` and
-        `TOPIC_CONFIG` (of one broker each), `BROKER_VERSION` (its runtime info) and `RUNNING`: toJson of the answer ·
-        `SERVER_ROUTE`: the body that one name server answers · `REQUEST_MODES`: as in the broker's
-        messageRequestMode.json.
+        """RocketMQ's own text. Raises `CallError`. `GROUPS`: names, one a line · `SERVER_ROUTE`: the body that one name
+        server answers · `REQUEST_MODES`: as in messageRequestMode.json · the others: toJson of the answer.
         """
 
     def version(self) -> str:

@@ -31,16 +31,14 @@ _NOT_ALLOWED = re.compile(r"\bcode:? 16\b|\bacl|permission|authenti|authori|sign
 
 @dataclass
 class Cluster:
-    """Contents of the last answers. Each entry is replaced whole, so several threads may read and write it: threads
-    that ask other groups go through the members of the proxies' group while a thread asks about that one.
+    """The last answers. Entries are replaced whole, so that several threads may read and write them.
 
-    `hosts`: brokers of a topic's route · `last_hosts`: those of its last route that had any · `groups`: brokers that
-    know the group · `members`: of the group, by who listed them · `consumed`: topics of the group · `modes`: broker →
-    group → its request modes · `attributes`: of a topic (None: its brokers do not tell them) · `routes`: the answers of
-    this round by topic · `name_servers`: each by its address, where there are several · `server_routes`: of a topic, by
-    name server, as the recording has them · `is_deleted`: whether no broker of a topic's last route has it · `listed`:
-    brokers that listed the group last, and how often it is to be said that none does any more · `missed`: why a group's
-    members, or its offsets, were not had in this round.
+    `hosts`: brokers of a topic's route · `last_hosts`: of its last route with brokers · `groups`: brokers that list
+    the group · `members`: of the group, by who listed them · `consumed`: topics of the group · `modes`: broker → group
+    → request modes · `attributes`: of a topic (None: its brokers do not report them) · `routes`: this round's answers
+    by topic · `name_servers`: by address, if there are several · `server_routes`: of a topic, as recorded ·
+    `is_deleted`: no broker of a topic's last route has it · `listed`: brokers that listed the group last, and how often
+    its deletion is still to be recorded · `missed`: why a group's members or offsets are missing in this round.
     """
 
     groups_pattern: re.Pattern[str] | None = None
@@ -83,10 +81,8 @@ class Cluster:
         return answers
 
     def deleted(self, discovery: Sequence[Answer]) -> dict[str, tuple[str, ...]]:
-        """The groups that no broker lists any more, each with the brokers that listed it last, by the answers that
-        `discover` gave.
-
-        A missing answer proves nothing: everyone must have answered, and the name server must know all these brokers.
+        """The groups that no broker lists any more, with the brokers that listed them last, by `discover`'s answers.
+        All must have answered, and the name server must know these brokers: a missing answer proves nothing.
         """
         if any(answer.outcome is not CallOutcome.ANSWERED for answer in discovery):
             return {}

@@ -1,7 +1,5 @@
-"""The files of a recording: gzip members of whole lines, one a round, under a name that says whether it is closed.
-
-A process that is killed loses what it had not written yet: a round at most. What a broken write leaves is cut off by
-the next capture into the same folder, before it closes the file in the other's place.
+"""The files of a recording: gzip members of whole lines, one a round; an unfinished file has another name.
+A killed process loses one round at most: the next capture cuts off a broken write, and finishes the file.
 """
 
 from __future__ import annotations
@@ -27,10 +25,8 @@ _GZIP = zlib.MAX_WBITS | 16
 
 
 class RecordingFiles:
-    """Writes rounds of lines into a folder, a new file after `seconds`; one process per folder.
-
-    `head` gives the first line of a file. `closed` is called with every file that will not change any more, also those
-    that a killed process has left.
+    """A writer of rounds of lines into a folder, with a new file after `seconds`; one process per folder.
+    `head` gives a file's first line; `closed` is called with each finished file, also those of a killed process.
     """
 
     def __init__(self, folder: Path, seconds: float, head: Callable[[], str], closed: Callable[[Path], None]) -> None:

@@ -48,10 +48,8 @@ def check_validate(arguments: Namespace) -> None:
 
 
 def check_inputs(arguments: Namespace, needed: Iterable[Table] = ()) -> None:
-    """Looks at everything that the command was given. Raises `InputFileError` for a file that cannot be opened,
-    `ConfigurationError`, `IntervalError` off the grid or in the future, `WarehouseError` for a name that cannot be one,
-    `SchemaMismatchError` for tables that are not as `schemas` says, or with `--upgrade` cannot be made so,
-    `NothingPublishedError` for a run that has published nothing.
+    """Check all given values. Raises `InputFileError`, `ConfigurationError`, `IntervalError` (off the grid, future),
+    `WarehouseError`, `SchemaMismatchError` (with `--upgrade`: beyond repair), `NothingPublishedError` for a run.
     """
     given = vars(arguments)
     for file in given.get("FILE", ()):

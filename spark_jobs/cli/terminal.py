@@ -150,12 +150,11 @@ _SPACE, _ENOUGH, _MOST = 2, 24, 48
 
 @dataclass(frozen=True)
 class Column(Generic[T]):
-    """One thing that is said of each row: in a table a cell below the heading, in a plain line a word.
+    """One thing about each row: a cell below the heading, or a word of a plain line.
 
-    The texts of a cell stand one below the other. `word` has {} where each of them comes, or makes the word of the row;
-    an empty word is left out. Text is broken between words. Text that folds, as names do, is broken at punctuation too;
-    text that is fixed is not broken, and text that is cut ends with its line. A terminal that is too narrow for all
-    columns leaves out those with the greatest `drop` first; one with 0 always stays.
+    Texts of a cell stand one below the other. `word` has {} for each of them, or makes the row's word; empty words
+    are left out. Text breaks between words; `fold` breaks it at punctuation too, `fixed` never, and `cut` ends it with
+    its line. A narrow terminal leaves out the columns with the greatest `drop` first; 0 always stays.
     """
 
     heading: str

@@ -1,8 +1,5 @@
-"""Configuration that snapshots do not contain: step length, collection interval, thresholds, and the strategy settings
-of groups.
-
-docs/configuration.md and examples/demo.yaml show a file; nothing in it is required. `file.load` reads one; it is not
-imported here, because executors need the values but have no YAML.
+"""Configuration that snapshots do not contain: step, collection interval, thresholds, strategies of groups.
+`file.load` reads a file; it is not imported here, as executors need the values but have no YAML.
 """
 
 from spark_jobs.config.model import Configuration, audit_settings, strategy_settings

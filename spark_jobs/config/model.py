@@ -181,9 +181,8 @@ def audit_settings(configuration: Configuration, cluster: str, group: str) -> Au
 
 
 def strategy_settings(configuration: Configuration, cluster: str, group: str) -> StrategySettings:
-    """Return what is configured of a group's strategy: defaults < entries without `group` < entries with `group`.
-
-    Among equals the later entry wins, field by field; a list replaces a list.
+    """The strategy's settings of a group: defaults < entries without `group` < entries with `group`; among equals the
+    later entry wins, field by field; a list replaces a list.
     """
     settings: dict[str, Any] = {"virtual_node_count": 10, "config_queues": ()}
     for entry in _entries(configuration, cluster, group):

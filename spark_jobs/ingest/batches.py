@@ -75,9 +75,8 @@ def quarantine_row(rejected: Quarantined) -> dict[str, object]:
 
 
 def known(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.Table, within: Column) -> dict[int, bool]:
-    """Places of the rows whose key is in the table → whether all their columns are the same there.
-
-    `within` is true for every row of the table, as `t`, that can have a key of the source: Delta skips files by it.
+    """Places of rows whose key is in the table → whether all columns are equal there. `within`: true for all rows `t`
+    of the table that can have such a key, so that Delta skips files.
     """
     target = warehouse.read(spark, table).alias("t").where(within)
     same = _columns("s", table).eqNullSafe(_columns("t", table))
@@ -86,9 +85,8 @@ def known(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.Ta
 
 
 def insert(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.Table, within: Column) -> int:
-    """How many rows went in: those whose key is not in the table yet, whoever else writes; the source's keys differ.
-
-    Writes no version for an empty source. Raises `PublishConflictError` if other writers leave no gap.
+    """Insert the rows whose key is not in the table, and return their number; no version for an empty source. Raises
+    `PublishConflictError` if other writers leave no gap.
     """
     if not source.num_rows:
         return 0

@@ -1,8 +1,7 @@
-"""Bodies about groups and topics → the columns alongside the key.
+"""Bodies about groups and topics → columns of their table in `schemas`, without the key.
 
-Every function takes a parsed body and gives columns of its table in `schemas`; arrays are sorted, so the same
-state gives the same row. A field of another type or range, or a missing one, raises `RejectedError` naming
-its path; what RocketMQ omits when it is null, and what other clients than Java's do not send, is null.
+Arrays are sorted, so that equal states give equal rows. A field that is missing, or of another type or range,
+raises `RejectedError` naming its path; fields that RocketMQ or other clients omit are null.
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ REQUEST_MODES: Final = (PULL, POP)
 
 
 def connections(body: object) -> Columns:
-    """Columns of one `membership_snapshots` row.
-
-    `messageModel` may be null only where nobody is connected.
+    """Columns of one `membership_snapshots` row; `messageModel` may be null only without members.
     Source: org.apache.rocketmq.remoting.protocol.body.ConsumerConnection.
     """
     record = Record(body, "body")
@@ -54,8 +51,7 @@ def _connection(connection: Record) -> Columns:
 
 
 def request_modes(body: object, group: str) -> Columns:
-    """The column of a `membership_snapshots` row: of all that the broker was given, the group's; null: not recorded.
-
+    """The group's request modes, a column of `membership_snapshots`; null: not recorded.
     Source: org.apache.rocketmq.broker.loadbalance.MessageRequestModeManager, SetMessageRequestModeRequestBody.
     """
     if body is None:
@@ -91,7 +87,6 @@ def name_servers(routes: object) -> Columns:
 
 def route(body: object) -> Columns:
     """Columns of one `route_snapshots` row; a route without queue data has no queues.
-
     Source: org.apache.rocketmq.remoting.protocol.route.TopicRouteData, QueueData, BrokerData.
     """
     record = Record(body, "body")
@@ -132,8 +127,7 @@ def topic_listed(listed: object) -> Columns:
 
 
 def message_type(attributes: object) -> Columns:
-    """The column of a `route_snapshots` row; null: not recorded.
-
+    """The message type, a column of `route_snapshots`; null: not recorded.
     Source: org.apache.rocketmq.common.TopicConfig.getTopicMessageType, which takes a topic without one for NORMAL.
     """
     if attributes is None:
@@ -142,10 +136,8 @@ def message_type(attributes: object) -> Columns:
 
 
 def consume_stats(body: object, topic: str) -> Columns:
-    """Columns of one `offset_snapshots` row; of equal queues the last counts.
-
-    Brokers before 5.1.0 do not report pull offsets, and today's admin client writes 0 for them; all others report at
-    least the consumer's offset.
+    """Columns of one `offset_snapshots` row; of equal queues the last counts. Brokers before 5.1.0 report no pull
+    offsets, for which today's admin client writes 0; later ones report at least the consumer's offset.
     Source: org.apache.rocketmq.remoting.protocol.admin.OffsetWrapper, AdminBrokerProcessor.getConsumeStats.
     """
     offsets: dict[tuple[str, int], Columns] = {}

@@ -35,13 +35,11 @@ class FastjsonError(ValueError):
 
 
 def parse(text: str) -> object:
-    """The value of the text: what JSON has, or `ObjectKeyMap` where keys are objects.
+    """The value of the text: what JSON has, or `ObjectKeyMap` for object keys. Raises `FastjsonError`, nothing else.
 
-    Bare integer keys are ints. Of equal text or integer keys the last wins. Integers are exact and fit 64
-    bits, floats are finite, strings may hold lone surrogates. Time is linear in the length of the text, and what
-    references stand for is not much longer than it is. Raises `FastjsonError`, and nothing else, for any other text.
-    Source: com.alibaba.fastjson.JSON.toJSONString, in later versions that of fastjson2 (5.5.1 has no other), as called
-    by RocketMQ's RemotingSerializable.
+    Bare integer keys are ints, and the last of equal keys wins. Integers are exact and fit 64 bits, floats are finite,
+    strings may have lone surrogates. Time is linear in the text's length; references do not expand it much.
+    Source: com.alibaba.fastjson.JSON.toJSONString and fastjson2's, as called by RocketMQ's RemotingSerializable.
     """
     reader = _Reader(text)
     value, end = reader.value(reader.skip(0), MAX_DEPTH)
@@ -80,10 +78,8 @@ _scan: Callable[[str, int], tuple[object, int]] = json.JSONDecoder(  # type: ign
 
 
 class _Reader:
-    """Lets the C scanner read every value it can, and itself reads only what encloses a place of failure.
-
-    A container that begins before such a place is not given to the C scanner again, so no character is read
-    more than a few times.
+    """A reader that gives the C scanner every value it can, and itself reads only the containers around a failure.
+    Such a container is not given to the C scanner again: no character is read more than a few times.
     """
 
     def __init__(self, text: str) -> None:

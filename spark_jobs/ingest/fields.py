@@ -33,10 +33,9 @@ _TYPE_NAMES: Final = {
 
 
 class Record:
-    """A JSON object and the path that leads to it, such as `body.connectionSet[3]`.
-
-    A field is read by a function of this module, which is given its value and path and rejects, never converts, what
-    is of another type (`WRONG_TYPE`) or range (`OUT_OF_RANGE`).
+    """A JSON object and the path to it, such as `body.connectionSet[3]`.
+    Functions of this module read a field; they reject, never convert, another type (`WRONG_TYPE`) or range
+    (`OUT_OF_RANGE`).
     """
 
     __slots__ = ("_fields", "path")

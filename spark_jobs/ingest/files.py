@@ -38,10 +38,8 @@ def display_name(path: Path) -> str:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Every line with its number from 1; a line beyond `LONGEST_LINE` is skipped, not held.
-
-    Gzip is told by its first bytes. Where a gzip stream is damaged or ends too early, the lines before come,
-    then one rejected line. Raises `InputFileError` if the file cannot be opened or read, or not even begun.
+    """Every line with its number from 1, without lines beyond `LONGEST_LINE`; its first bytes show gzip. After the
+    lines of a damaged gzip stream comes a rejected one. Raises `InputFileError` if the file cannot be read or begun.
     """
     number, source = 0, display_name(path)
     with opened(path) as stream:

@@ -32,13 +32,11 @@ def ingest(
     cluster_name: str | None = None,
     progress: Callable[[str], None] = lambda _message: None,
 ) -> IngestReport:
-    """Load recordings into the source tables, making those that are missing; what became of every line.
+    """Load recordings into the source tables, creating missing ones; return the outcome of every line.
 
-    The lines of all files are loaded together, in chunks of bounded size: many small files cost as much as one. Rows
-    are inserted by key and never changed: the same file again changes nothing, an ingest that was cut off is completed
-    by running it again, and ingests side by side do not duplicate.
-    `cluster_name` holds for lines that no `meta` line gives a cluster. Raises `InputFileError` before anything
-    is loaded if a file cannot be opened, `PublishConflictError` if other writers leave no gap.
+    All files are loaded together, in chunks of bounded size. Rows are inserted by key and never changed: loading twice,
+    again after an interruption, or in parallel gives the same. `cluster_name` is for lines without a `meta` line.
+    Raises `InputFileError`, before anything is loaded, and `PublishConflictError` if other writers leave no gap.
     """
     paths = [Path(file) for file in files]
     for path in paths:
@@ -131,10 +129,8 @@ def _only(source: pa.Table, places: Iterable[int]) -> pa.Table:
 @dataclass
 class IngestReport:
     """Counts of lines: every line read is in exactly one of the others.
-
-    `new` and `already_there` are rows by table, `no_observation` is by kind of line, `quarantined` by reason,
-    those included that an earlier ingest of the same file had quarantined. `span`: the first and the last time of the
-    rows; None where there is none, then nothing can be audited.
+    `new` and `already_there`: rows by table; `no_observation`: by kind of line; `quarantined`: by reason, also by an
+    earlier ingest; `span`: first and last time of the rows, None: there is nothing to audit.
     """
 
     lines: int = 0

@@ -228,11 +228,9 @@ _NO_BROKERS: Final[Columns] = {"queues": [], "addresses": [], "is_static": None}
 
 @dataclass(frozen=True)
 class LineKind:
-    """One kind of line.
-
-    `key_fields` maps the line's fields to key columns (cluster and captured_at are in every key). An error
-    answer that matches a key of `telling` is an observation with those columns; any other error is none. `beside`:
-    fields of the line that may hold a further body, as text, with what reads it (None: it is not there).
+    """One kind of line. `key_fields` maps its fields to key columns, without cluster and captured_at. `telling`: errors
+    that are observations, with their columns. `beside`: fields with a further body, as text, and its reader (None:
+    not there).
     """
 
     table: Table

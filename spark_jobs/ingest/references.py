@@ -27,12 +27,11 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 def resolve_references(root: object, room: int) -> object:
-    """The same value with every reference replaced by what it names, which then stands there several times.
+    """The same value with every reference replaced by the value that it names.
 
-    `$` is the root, `$.name[0]` a path from it, `@` the container of the reference, `..` the one around
-    that: the last two make circles. Raises `UnresolvableError` where nothing is found, where it is no container (the
-    only things that fastjson refers to), or where all that is named is longer than `room` characters.
-    Source: com.alibaba.fastjson.serializer.JSONSerializer.writeReference, SerialContext.toString.
+    `$` is the root, `$.name[0]` a path from it, `@` the reference's container, `..` the one around that: these two make
+    circles. Raises `UnresolvableError` if nothing or no container is there, or the named text exceeds `room`
+    characters. Source: com.alibaba.fastjson.serializer.JSONSerializer.writeReference, SerialContext.toString.
     """
     if _reference(root) is not None:
         raise UnresolvableError("the whole text is a $ref")

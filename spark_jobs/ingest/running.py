@@ -133,9 +133,7 @@ NOT_IN_GROUP: Columns = UNANSWERED | {"answered": True, "in_group": False}
 
 
 def running_info(body: object) -> Columns:
-    """Columns of one `client_snapshots` row; whatever the client did not say is null, not empty.
-
-    Properties are texts: `true` or `false`, decimal integers, milliseconds.
+    """Columns of one `client_snapshots` row; unreported values are null, not empty. Properties are texts.
     Source: org.apache.rocketmq.remoting.protocol.body.ConsumerRunningInfo, ProcessQueueInfo, ConsumeStatus;
     DefaultMQPushConsumerImpl.consumerRunningInfo fills it.
     """

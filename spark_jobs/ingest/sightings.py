@@ -64,10 +64,8 @@ def sightings_of_sources(memberships: DataFrame, routes: DataFrame) -> DataFrame
 
 
 def merge_sightings(spark: SparkSession, warehouse: Warehouse, shown: DataFrame, within: Column) -> None:
-    """Brings sightings into the table, one row per key in it and of those given: what is there grows to hold both.
-
-    No version where nothing is new. `within` is true for every row of the table, as `t`, that can have a key of these.
-    Raises `PublishConflictError` if other writers leave no gap.
+    """Merge sightings, unique by key, into the table: rows grow to cover both; no version if nothing is new.
+    `within`: true for all rows `t` that can have such a key. Raises `PublishConflictError` without a gap.
     """
     target = warehouse.read(spark, SIGHTINGS).alias("t").where(within)
     is_wider = (F.col("s.first_at") < F.col("t.first_at")) | (F.col("s.last_at") > F.col("t.last_at"))

@@ -14,15 +14,12 @@ from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
 
 def missing_sources(warehouse: str, config: str | None, interval: str) -> list[str] | None:
-    """Return what of the interval has not come yet, a sentence per source table; None where nothing tells what should
-    come: the tables are where only Spark reads them, or the step before the interval has no snapshots.
+    """A sentence per source whose snapshots of the interval are missing; None: it is unknown which to expect (only
+    Spark reads the tables, or the step before has no snapshots).
 
-    A source has come once a snapshot is as close to the interval's end as the collection interval, or as the longest
-    time between two of its snapshots in the step before, if that is longer: some are recorded less often. One that had
-    none in the step before is not waited for.
-
-    Raises `WarehouseError` where a table that an audit needs is not there or cannot be read, and `ConfigurationError`,
-    `IntervalError` or `WarehouseError` for what it is given.
+    A source has come when a snapshot is as close to the interval's end as the collection interval, or as the longest
+    gap of the step before; one without snapshots there is not awaited. Raises `WarehouseError`, `ConfigurationError` or
+    `IntervalError`.
     """
     location = Location.parse(warehouse)
     if not is_reached(location):

@@ -35,10 +35,8 @@ _HOW_TO_GO_ON = (
 def published_steps(
     spark: SparkSession, warehouse: Warehouse, interval: Interval, configuration: Configuration
 ) -> set[Interval]:
-    """The interval's steps that a run of everything has published with this configuration, as `audit_runs` says.
-
-    Not those of which a run with another configuration (or step length, which is part of it) has replaced rows since.
-    Raises `IntervalError` off the grid.
+    """The interval's steps that a complete run published with this configuration, by `audit_runs`, without those that a
+    run with another one has replaced since. Raises `IntervalError` off the grid.
     """
     steps = list(configuration.grid.steps(interval))
     published: set[Interval] = set()
@@ -64,11 +62,10 @@ def backfill(
     *,
     with_findings: bool = False,
 ) -> dict[Interval, Outcome]:
-    """Audits and publishes the steps, all groups, `jobs` at a time, as threads of the one session; the outcome of each,
-    in order of time. `with_findings`: keep the findings of all steps in memory.
+    """Audit and publish the steps, all groups, `jobs` threads at a time; return each outcome, in order of time.
 
-    What `run` raises for the user (a `RebalanceAuditError`) is the outcome of its step. Anything else is raised, with a
-    note that says how to continue: no further step begins then, and those under way end at their next stage.
+    `with_findings`: keep all findings in memory. A `RebalanceAuditError` is the outcome of its step. Other errors are
+    raised with a note on how to continue: no step begins then, and those under way end at their next stage.
     """
     stopped = Event()
 

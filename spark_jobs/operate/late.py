@@ -50,13 +50,11 @@ _SAME_ROWS = frozenset(
 def late_steps(
     spark: SparkSession, warehouse: Warehouse, configuration: Configuration, interval: Interval
 ) -> list[Interval]:
-    """The published steps of the interval that would now read other rows than their last run of everything, in order.
+    """The published steps of the interval that would now read other rows than their last complete run, in order.
 
-    A step reads `[start - look_back, end)`, and `sightings` of the days before. A step whose snapshots or results were
-    deleted is not late; the log says since when there are all. It also counts as late if a version
-    that its run has read is gone: then nothing can tell. Raises `IntervalError` off the grid, `WarehouseError` or
-    `SchemaMismatchError` where a table cannot be read, `ConfigurationError` for another step than the warehouse was
-    audited with.
+    A step reads `[start - look_back, end)`, and earlier `sightings`. A step whose run read a version that is gone is
+    late; one whose snapshots or results were deleted is not, and is logged. Raises `IntervalError` off the grid,
+    `WarehouseError` or `SchemaMismatchError` for a table, `ConfigurationError` for another step length.
     """
     late: set[Interval] = set()
     stored = DeltaTables(warehouse) if is_surely_reached(warehouse) else stored_in(spark, warehouse)

@@ -28,11 +28,9 @@ GONE = "%s: version %s is gone, the steps that read it count as late"
 def with_other_sightings(
     stored: StoredTables, configuration: Configuration, steps: StepsByVersion, present: int | None
 ) -> set[Interval]:
-    """The steps whose kernel would know something else of the time before its window than by the version that their
-    run has read (None: nothing); all of a version that is gone, and all where there is no `present` one.
-
-    Hours that came behind a step change nothing for it. Raises `WarehouseError` or `SchemaMismatchError` where the
-    present version cannot be read.
+    """The steps whose run knew other things of the time before its window than by the `present` version; all of a
+    version that is gone, and all without a `present` one. Hours behind a step do not count. Raises `WarehouseError` or
+    `SchemaMismatchError` if the present version cannot be read.
     """
     steps = {version: readers for version, readers in steps.items() if readers}
     every = {step for readers in steps.values() for step in readers}

@@ -51,17 +51,12 @@ def check_retention(retention: timedelta) -> None:
 def maintain(
     spark: SparkSession, warehouse: Warehouse, retention: timedelta, progress: Progress = lambda _: None
 ) -> list[Maintained]:
-    """Puts small files together and removes old ones, in every table that is there; then checks the constraints.
+    """Compact files, remove old ones, and check the constraints, in every table.
 
-    What a run that ended within the retention has read or published stays readable at the versions that `audit_runs`
-    names: where such a version is older than the retention, its table keeps more. What scheduled runs have staged is
-    removed if nothing touched it for a day, and so are the claims of killed runs; steps that one has half published are
-    put back as they were. Other rows of all tables stay the same, but for `sightings`: it gets what the sources tell
-    and it has not.
-
-    Raises `WarehouseError` for a retention of less than 7 days, where there is no table at all, or where one lacks a
-    constraint of its module in `schemas`, naming all of them and how many rows break each; `PublishConflictError` if
-    other writers leave no gap.
+    Versions that a run within the retention read or published stay readable, however old they are. Staged results that
+    nothing touched for a day and claims of killed runs are removed; half-published steps are restored. Rows stay, and
+    `sightings` gets missing ones. Raises `WarehouseError` for a retention of less than 7 days, without tables, or for
+    missing constraints, with the rows that break them; `PublishConflictError` if other writers leave no gap.
     """
     check_retention(retention)
     since = datetime.now(UTC) - retention

@@ -65,12 +65,11 @@ Send = Callable[[Message], None]
 def send_notices(
     stored: StoredTables, request: NoticeRequest, send: Send, progress: Callable[[str], None] = lambda _: None
 ) -> list[Message]:
-    """Sends what is new, a message per target and cluster, and writes each down once it was sent; what was sent.
+    """Send a message per target and cluster, and record each as sent; return them.
 
-    So a message is sent once, and again only where the process dies, or the table cannot be written, in between. Where
-    `send` raises, the target gets nothing more this time, the others do, and it is raised at the end. Raises
-    `NothingPublishedError` where no run has published anything, `PublishConflictError` where another process is
-    telling.
+    A message is sent again only if the process dies, or the table cannot be written, in between. If `send` raises,
+    the target gets nothing more, the others do, and it is raised at the end. Raises `NothingPublishedError`, or
+    `PublishConflictError` while another process sends.
     """
     failed: dict[str, Exception] = {}
     with claim_notices(stored.folder):

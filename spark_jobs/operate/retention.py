@@ -92,11 +92,9 @@ def delete_expired(
 ) -> list[ExpiredRows]:
     """Delete whole days of rows that are older than they are kept, and return what was deleted.
 
-    `membership_snapshots` and `group_status` first say since when rows are kept (`kept_since`), for all tables that go
-    with them: no step is audited of which snapshots are gone, also if this is cut off. Runs wait with publishing while
-    results are deleted. Versions of the tables from before stay readable for as long as `maintain` keeps them.
-
-    Raises as `expired_rows` does, and `PublishConflictError` if other writers leave no gap.
+    `membership_snapshots` and `group_status` first record since when rows are kept, so that no step with deleted
+    snapshots is audited, even after an interruption. Runs wait meanwhile before they publish. Older versions stay
+    readable as `maintain` keeps them. Raises as `expired_rows`, and `PublishConflictError` without a gap.
     """
     by_name = {rows.table: rows for rows in expired_rows(spark, warehouse, keep, progress)}
     snapshots, results = (

@@ -50,9 +50,8 @@ class WrongRows(NamedTuple):
 
 
 class Times(NamedTuple):
-    """The times of a table's snapshots. `keys`: how many different things they are of; `usual_seconds`: the median
-    between two of one key; `repeated`: snapshots of one key and time, alongside the first; `gaps`: times between two of
-    one key that are too long.
+    """The times of a table's snapshots. `usual_seconds`: median between two of one key; `repeated`: snapshots with the
+    key and time of another; `gaps`: too long times between two of one key.
     """
 
     rows: int

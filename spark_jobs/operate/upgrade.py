@@ -37,12 +37,11 @@ class Upgraded:
 
 
 def upgrade(spark: SparkSession, warehouse: Warehouse, progress: Progress = lambda _: None) -> list[Upgraded]:
-    """Give columns their names of today, add those that may be null, set constraints that the rows keep, and make
-    missing tables; what was done. The second time there is nothing to do. Every commit says in the table's history that
-    an upgrade made it. The next upgrade completes one that was killed.
+    """Rename columns, add nullable ones, set constraints that the rows keep, create missing tables; return the changes.
 
-    Raises `SchemaMismatchError` naming all tables that cannot be brought up to date, before anything is changed;
-    `WarehouseError` where there is no table at all; `PublishConflictError` if other writers leave no gap.
+    Commits are marked in the tables' history. Repeating it changes nothing, and completes a killed one. Raises, before
+    any change, `SchemaMismatchError` naming all tables that cannot be upgraded; `WarehouseError` without tables;
+    `PublishConflictError` if other writers leave no gap.
     """
     progress("comparing the tables with those of this version")
     there = [table for table in TABLES if warehouse.exists(spark, table)]
@@ -77,11 +76,11 @@ def _schema(spark: SparkSession, warehouse: Warehouse, table: Table) -> Any:
 
 
 def _names(spark: SparkSession, warehouse: Warehouse, table: Table, schema: Any, progress: Progress) -> list[Upgraded]:
-    """Replace the table by one with the names of today, and fill it with its rows.
+    """Replace the table by one with today's names, and copy its rows.
 
-    Delta renames columns only in tables that older readers cannot read, and a commit that overwrites columns loses what
-    must not be null. So the table is replaced by an empty one without its last column, which every command refuses, and
-    its rows come with the last column in one commit. Where that did not happen, it is made up for the next time.
+    Delta renames columns only in tables that older readers cannot read, and overwriting columns loses NOT NULL. So an
+    empty table without its last column, which every command refuses, takes its place, and one commit adds the rows with
+    that column; after a kill the next upgrade does.
     """
     renamed = list(renamed_columns(schema, table))
     if renamed:

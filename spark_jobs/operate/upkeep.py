@@ -107,11 +107,8 @@ def oldest_versions(stored: StoredTables, since: datetime) -> dict[str, int]:
 
 
 def days_to_keep(made: datetime | None, retention: timedelta) -> int:
-    """The retention, or the age of the commit of the oldest version to be kept (None: there is none) if that is more,
-    in whole days.
-
-    A version's files are removed after it was made, so those that went so long ago are none of it. A version whose
-    commit is gone from the log cannot be read any more.
+    """The retention, or the age of the oldest commit to keep (None: none), in whole days, rounded up. Files that were
+    removed before that commit are not part of it.
     """
     age = datetime.now(UTC) - made if made else retention
     return math.ceil(max(retention, age) / timedelta(days=1))

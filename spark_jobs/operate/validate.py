@@ -54,11 +54,9 @@ def validate(
     interval: Interval | None = None,
     progress: Progress = lambda _: None,
 ) -> Validation:
-    """Looks at one table or at all that are there, in whole steps of the interval or at everything.
-
-    Raises `IntervalError` off the grid, `WarehouseError` or `SchemaMismatchError` where a table cannot be read,
-    `ConfigurationError` for another step than the warehouse was audited with, `PublishConflictError` while a run is
-    publishing some of the steps.
+    """Check one table or all, in whole steps of the interval or all of them. Raises `IntervalError` off the grid,
+    `WarehouseError` or `SchemaMismatchError` for a table, `ConfigurationError` for another step length,
+    `PublishConflictError` while a run publishes some of the steps.
     """
     if interval:
         configuration.grid.check_whole_steps(interval)

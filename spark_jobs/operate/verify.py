@@ -34,11 +34,9 @@ class Verified:
 
 
 def verify(spark: SparkSession, warehouse: Warehouse, run_id: str, progress: Progress = lambda _: None) -> Verified:
-    """Audits a published run's steps again, with its configuration and from the versions that it read; publishes
-    nothing.
-
-    Raises `NothingPublishedError` where no such run has published anything, `WarehouseError` where a version of a
-    source is not there any more, `QualityError` where the gate of the sources is closed now.
+    """Audit a published run again, with its configuration and source versions; publish nothing. Raises
+    `NothingPublishedError` for an unknown run, `WarehouseError` for a version that is gone, `QualityError` if the
+    sources' gate is closed now.
     """
     published = RunRecord(published_run(stored_in(spark, warehouse), run_id))
     configuration = Configuration.model_validate_json(published.run["configuration"])

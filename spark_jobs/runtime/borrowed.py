@@ -43,10 +43,8 @@ _SHIPPING = Lock()
 
 @contextmanager
 def borrowed(given: SparkSession) -> Iterator[SparkSession]:
-    """A session alongside the given one, as `session_beside` makes it, for a run: what is given is as it was
-    afterwards, also the active session. Other threads may run at the same time.
-
-    Raises `SetupError` where the session cannot audit, in one sentence.
+    """A `session_beside` the given one for a run; afterwards the given one is as before, also as the active session.
+    Other threads may run meanwhile. Raises `SetupError` if the session cannot audit.
     """
     own = session_beside(given)
     _ship_modules(own)

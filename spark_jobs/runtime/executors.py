@@ -18,11 +18,8 @@ ZIP_NAME = "rebalance-audit-modules.zip"
 
 
 def ship_modules(spark: SparkSession, *, also_local: bool = False) -> None:
-    """Give executors this process's version of the project, also where they have another one installed.
-
-    A local master's workers run the driver's Python and need nothing, unless somebody else has started it
-    (`also_local`). Neither do executors where the driver itself runs from a zip: it was given with `--py-files`, which
-    they get too.
+    """Give executors this process's version of the project. A local master's workers need nothing, unless another
+    process started it (`also_local`); nor do executors if the driver runs from a zip of `--py-files`.
     """
     local = str(spark.sparkContext.master).partition("[")[0] == "local"
     if (also_local or not local) and all(package.is_dir() for package in _PACKAGES):

@@ -85,11 +85,10 @@ _LOCAL_SETTINGS = {
 
 
 def get_session(java_options: str | None = None, *, small: bool = False) -> SparkSession:
-    """The session of this process: spark-submit's own master where there is one, else a local one.
+    """The session of this process: spark-submit's master, else a local one; times are UTC, in the process too.
 
-    `java_options` are those of a local one instead of the archive's; `small`: it is for little work, and one that is
-    there already stays as it is. A master given to spark-submit, its own jars and settings, are left as they are. Times
-    are UTC in the session, and in this process too: PySpark gives collected timestamps in the zone of the process.
+    `java_options` replace the archive's for a local one; `small`: for little work, if none runs yet. Master, jars and
+    settings of spark-submit stay.
     """
     os.environ["TZ"] = "UTC"
     time.tzset()

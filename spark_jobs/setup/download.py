@@ -45,10 +45,8 @@ class _BrokenOffError(SetupError):
 
 
 def download(package: Package, jars: Path, kept: Path, say: Callable[[str], object]) -> None:
-    """Download a package and what it needs into the folder `jars`, as spark-defaults.conf and its ivysettings say.
-
-    A download that breaks off is tried again; `kept` keeps what came, so that this call or the next one continues.
-    Raises `SetupError`, with the artifact that is missing.
+    """Download a package and its needs into the folder `jars`, as spark-defaults.conf and its ivysettings say, with
+    retries; `kept` keeps parts for the next one. Raises `SetupError`, with the missing artifact.
     """
 
     def say_again(state: RetryCallState) -> None:

@@ -39,10 +39,8 @@ def check_jars(directory: Path) -> None:
 
 
 def fetch_jars(directory: Path, source: Path | None = None, say: Say = print) -> None:
-    """Put Delta's jars into the directory: all of them or none. They come from the folder `source`, else from Maven
-    Central, checksums verified.
-
-    Does nothing if they are there. Raises `SetupError` if they cannot be had.
+    """Put all of Delta's jars, from the folder `source` or Maven Central, into the directory, if they are not there.
+    Raises `SetupError`.
     """
     if all((directory / name).is_file() for name in jar_names()):
         return
@@ -66,10 +64,8 @@ def fetch_tools(directory: Path, version: str, source: Path | None = None, say: 
 
 
 def fetch_s3(directory: Path, delta: Path, source: Path | None = None, say: Say = print) -> None:
-    """Put Hadoop's S3A, and the log store that goes with it, into the directory, in place of what was there; `delta` is
-    the folder of Delta's jars.
-
-    Does nothing if they are there. Raises `SetupError` if they cannot be had.
+    """Replace the directory by Hadoop's S3A and its log store, if they are not there; `delta`: folder of Delta's jars.
+    Raises `SetupError`.
     """
     from spark_jobs.store.s3 import s3a as s3  # imports pyspark, which `capture` does not need
 

@@ -47,10 +47,8 @@ CLIENT_SCHEMA = pa.schema(
 def clients_named(
     tables: PublishedTables, text: str, interval: Interval, cluster: str | None = None, group: str | None = None
 ) -> list[ClientSeen]:
-    """One row per connection whose client id or address contains the text, as audited in the interval; sorted by
-    cluster and group.
-
-    Raises `NothingPublishedError` for a cluster or group that was never audited.
+    """A row per connection whose client id or address contains the text, in the interval, by cluster and group. Raises
+    `NothingPublishedError` for a cluster or group that was never audited.
     """
     check_names(tables, interval, cluster, group)
     intervals = tables.read(REBALANCE_INTERVALS, interval, (*_KEY, "members"), cluster, group)

@@ -35,10 +35,8 @@ def compared_times(
     intervals: Sequence[Interval],
     say: Callable[[str], None],
 ) -> list[GroupTime]:
-    """One `GroupTime` per interval, in their order; an interval may begin and end inside a step.
-
-    Raises `IntervalError` where intervals overlap or are not in order, `NothingPublishedError` for a group or time that
-    was not audited.
+    """A `GroupTime` per interval, in order; intervals may cut steps. Raises `IntervalError` for overlapping or
+    unordered intervals, `NothingPublishedError` for a group or time that was not audited.
     """
     for before, after in pairwise(intervals):
         if before.end > after.start:

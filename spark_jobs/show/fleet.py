@@ -29,13 +29,11 @@ PROGRESS_COLUMNS = (*_INTERVAL, "lag_first", "lag_last")
 
 
 def fleet(status: Iterable[Row], findings: Iterable[Row], progress: Iterable[Key], interval: Interval) -> list[Row]:
-    """One row per (cluster, group) that was audited in the interval, sorted by `attention`.
+    """One row per (cluster, group) that was audited in the interval, sorted by `attention`, without silenced findings.
 
-    Counts of members and queues are those of its newest step, `backlog_start` of its oldest, `peak_backlog_messages`
-    the highest backlog of any finding, `busiest` the utilisation of the busiest member in any step, `rules` how many
-    conditions each rule found, `lines` the backlog over time.
-    Silenced findings do not count.
-    `progress` are rows of `queue_progress` as tuples of `PROGRESS_COLUMNS`.
+    Members and queues are of its newest step, `backlog_start` of its oldest; `peak_backlog_messages`: of any finding;
+    `busiest`: utilisation in any step; `rules`: conditions per rule; `lines`: backlog over time. `progress`: tuples of
+    `PROGRESS_COLUMNS`.
     """
     unmuted = (row for row in findings if row["muted"] is None)
     summaries = {group: findings_summary(rows) for group, rows in by_key(unmuted, group_of).items()}
@@ -63,10 +61,8 @@ def _status(steps: Sequence[Row]) -> Row:
 
 
 def findings_summary(findings: Sequence[Row]) -> Row:
-    """Worst severity, errors, highest backlog and conditions per rule of one group's findings; all null without any.
-    Rules with a root cause come first, then those with the worst severity.
-
-    A condition that lasts for several steps, and so is a finding in each, counts once.
+    """Worst severity, errors, peak backlog and conditions per rule of one group's findings; null without any.
+    Rules with a root cause come first, then the worst severity. A condition of several steps counts once.
     """
     if not findings:
         return _NOTHING_FOUND

@@ -37,10 +37,8 @@ _Steps = Sequence[tuple[str, str, datetime, datetime | None, Sequence[Mapping[st
 
 @dataclass(frozen=True)
 class IncidentQuery:
-    """Which incidents are asked for: those seen in the interval (None: ever), only open ones, of a cluster or group.
-
-    `incident_id`: its beginning is enough. `rule`: at least one of its findings is of this rule. `severity`: exactly
-    this. `client`: a part of a client id that it names. `routes`: say which team each group belongs to.
+    """A query of incidents: seen in the interval (None: ever), only open ones, of a cluster or group. `incident_id`: a
+    prefix; `rule`: of one of its findings; `client`: a part of a client id; `routes`: the groups' teams.
     """
 
     interval: Interval | None = None
@@ -59,10 +57,8 @@ _QUEUE = ("topic", "broker_name", "queue_id")
 
 @dataclass(frozen=True)
 class Incidents(Tabular):
-    """The incidents of a query, and the parts of its time that were not audited, or not recorded, in whole steps.
-
-    As a table: a row per incident, its fields as columns. `roots` and `consequences`: its conditions, one per group;
-    `costs`: one per group; `teams`: those that own the groups.
+    """The incidents of a query, and the whole steps of its time that were not audited, or not recorded.
+    As a table: a row per incident. `roots`, `consequences`: conditions per group; `costs`: per group.
     """
 
     shown: ClassVar = ("severity", "rule", "consumer_groups", "opened_at", "resolved_at", "headline", "advice")
@@ -114,10 +110,8 @@ def incidents_and_unknown(
     progress: Callable[[str], None] = lambda _: None,
     now: datetime = EVER.end,
 ) -> Incidents:
-    """The incidents of the query, the newest first, and the time without any published rows or snapshots; raises as
-    `published_incidents` does, and for a rule or a severity that does not exist.
-
-    `now`: a step that ends later is not missing, unless nothing of the query's time was audited.
+    """The incidents of the query, newest first, and the time without published rows or snapshots. A step after `now` is
+    not missing if another was audited. Raises as `published_incidents`, and for an unknown rule or severity.
     """
     check_known("rule", query.rule, [rule.name for rule in RULES])
     check_known("severity", query.severity, SEVERITIES)
@@ -222,10 +216,8 @@ def was_seen_in(incident: Incident, interval: Interval) -> bool:
 
 
 def _from_their_beginnings(tables: PublishedTables, query: IncidentQuery, steps: _Steps) -> list[Incident]:
-    """The incidents of the interval, each with its true beginning.
-
-    History before the interval is read, twice as far each time, until no incident of the interval began before what was
-    read. It starts with a sixteenth of the interval, so that a month is not read and folded again for every few hours.
+    """The incidents of the interval, each with its true beginning: earlier steps are read, twice as far each time,
+    until no incident began before them. A sixteenth of the interval is read first, so that short ones stay cheap.
     """
     interval = query.interval or EVER
     oldest = min((step for _, _, step, *_ in steps), default=interval.start)

@@ -69,9 +69,8 @@ _KIND = ("rule", "severity")
 
 
 def registry(groups: Sequence[Row], opened: Sequence[Incident]) -> CollectorRegistry:
-    """Every gauge. `groups`: the newest row of `group_status` of each group, with the end of that step, `step_end`, and
-    the share of it in which the group was `observed` (0 to 1). `opened`: the open incidents. A gauge whose value is
-    unknown has no sample, never 0.
+    """All gauges. `groups`: newest `group_status` rows with `step_end` and the `observed` share (0 to 1); `opened`:
+    open incidents. Unknown values have no sample, never 0.
     """
     gauges = CollectorRegistry()
     gauges.register(_Families([*_group_gauges(groups), *_incident_gauges(groups, opened)]))

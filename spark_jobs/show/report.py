@@ -37,9 +37,8 @@ ROWS_OF_ONE, ROWS_OF_ALL = 20_000, 200_000
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """The time to report on, of all groups or of those named. `detailed`: how many of the worst groups get a page of
-    their own; `routes` say which team a group belongs to; `now`: when the page is written; None: it
-    does not say how old the data are.
+    """The time to report on, of all groups or those named. `detailed`: groups with a page; `routes`: the groups' teams;
+    `now`: the time of writing, from which the data's age follows; None: not shown.
     """
 
     interval: Interval

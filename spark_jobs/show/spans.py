@@ -33,9 +33,8 @@ INTERVAL_COLUMNS = (*_STATE, "interval_start", "interval_end", "members")
 
 
 def ownership(allocations: Iterable[Row], progress: Iterable[Row]) -> list[Row]:
-    """One row per (queue, membership view, maximal time with the same owners): `start`, `end`.
-
-    `lag_first` and `lag_last` are the first and last known lag inside it, `lag_max` the highest, in messages.
+    """One row per (queue, membership view, maximal `start` to `end` with the same owners); `lag_first`, `lag_last`,
+    `lag_max`: first, last and highest known lag, in messages.
     """
     interval_of, queue_state_of, client_of = itemgetter(*_INTERVAL), itemgetter(*_OWNED), itemgetter(*_CLIENT)
     lags = {interval_of(row): _picked(row, _LAGS) for row in progress}
@@ -50,9 +49,8 @@ def ownership(allocations: Iterable[Row], progress: Iterable[Row]) -> list[Row]:
 
 
 def members(intervals: Iterable[Row]) -> list[Row]:
-    """One row per (group, connection, maximal time in which some topic's allocation counted it): `start`, `end`.
-
-    `strategy` and `version` are the last it was seen with; `shares_id`: another connection had the same client id then.
+    """One row per (group, connection, maximal `start` to `end` in which an allocation counted it); `strategy`,
+    `version`: the last; `shares_id`: another connection had the client id.
     """
     names = (*GROUP, *_CLIENT, "shares_id")
     spans = _without_gaps(_connections(intervals), itemgetter(*names))
@@ -84,10 +82,8 @@ def _without_gaps(rows: Iterable[Row], key: Callable[[Row], Key]) -> Iterator[li
 
 
 def states(intervals: Iterable[Row]) -> list[Row]:
-    """One row per (topic, membership view, maximal time without a rebalance): `start`, `end`, facts and the trigger.
-
-    An interval without a trigger that follows one with the same facts (only a new step began) prolongs it. So does one
-    that is not replayed, whoever joined or left; facts that changed meanwhile are null.
+    """One row per (topic, membership view, maximal `start` to `end` without a rebalance), with facts and the trigger.
+    Intervals without a trigger, with the same facts or not replayed, prolong it; facts that change are null.
     """
     spans: list[dict[str, Any]] = []
     for view_intervals in by_key(intervals, itemgetter(*TOPIC, "membership_view")).values():
@@ -115,10 +111,8 @@ def _facts(row: Row) -> Key:
 
 
 def backlog(progress: Iterable[Row], interval: Interval) -> list[Row]:
-    """One row per (queue, one of `PARTS` parts of the interval in which an interval of it begins): `start`, `end`.
-
-    `lag_first` and `lag_last` are its first and last known lag then, `lag_max` the highest; these, `produced` and
-    `consumed` are in messages; null is unknown. `seconds` is the time in which messages were counted.
+    """One row per (queue, part of the interval, of `PARTS`, in which an interval of it begins): `start`, `end`;
+    `lag_first`, `lag_last`, `lag_max`, `produced`, `consumed` in messages, null: unknown; `seconds` of counting.
     """
 
     def part(row: Row) -> Key:

@@ -65,11 +65,11 @@ def statuses(
     consumer_group: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Statuses:
-    """`published_statuses` of the tables as they are now, with more columns, in the order of the report.
+    """`published_statuses` with more columns, by attention.
 
-    The columns are those of `fleet.findings_summary`; `stranded`: messages in queues that nobody may read (null: none
-    are known); `worst`: the worst finding that is not over, else the worst that is (null: none): its severity, the rule
-    and start of its root cause, the last end of those of its rule and severity, and whether it is over.
+    Those of `fleet.findings_summary`; `stranded`: messages in unreadable queues (null: unknown); `worst`: the worst
+    finding that is not over, else that is (null: none): severity, rule and start of its root cause, last end of its
+    kind, and whether it is over.
     """
     progress("reading the newest step of every group")
     tables = published_tables(stored)

@@ -43,10 +43,8 @@ def suggestions_of(
     configuration: Configuration,
     progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Interval, list[GroupSuggestions]]:
-    """The days that were read, and the suggestions for each group in them, sorted by name; only steps in which the
-    group was replayed count.
-
-    Raises `NothingPublishedError` for a cluster or group that was never audited.
+    """The days that were read, and suggestions per group, by name, from steps in which the group was replayed. Raises
+    `NothingPublishedError` for a cluster or group that was never audited.
     """
     tables = published_tables(stored)
     interval = last_days(tables, query)

@@ -23,9 +23,8 @@ _ROWS = 100
 
 
 class Tabular(ABC):
-    """Rows of one grain; iterating gives each as a dict by column. Times are UTC, unknown is null.
-
-    It has Arrow's stream interface: `pyarrow.table(answer)`, `polars.DataFrame(answer)` and DuckDB read it as it is.
+    """Rows of one grain; iterating gives dicts by column. Times are UTC, unknown is null. With Arrow's stream
+    interface: `pyarrow.table(answer)`, `polars.DataFrame(answer)` and DuckDB read it as it is.
     """
 
     #: The columns that a notebook shows; empty: all.

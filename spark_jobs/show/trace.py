@@ -37,9 +37,8 @@ class TraceRequest(NamedTuple):
 
 
 def trace(stored: StoredTables, request: TraceRequest, file: Path, progress: Callable[[str], None]) -> list[str]:
-    """Writes the trace whole or not at all; returns a sentence per thing that was left out.
-
-    Raises `NothingPublishedError` for names that nobody has, `ReportFileError` where the file cannot be written.
+    """Write the trace, whole or not at all; return a sentence per omission. Raises `NothingPublishedError` for unknown
+    names, `ReportFileError` if the file cannot be written.
     """
     progress("reading what the trace shows")
     tables = published_tables(stored)

@@ -1,7 +1,5 @@
-"""The tracks of a trace: owners of queues and incidents as slices, the backlog of a group as a counter.
-
-A file in Perfetto's format is a sequence of `TracePacket`s (protos/perfetto/trace of google/perfetto); times are
-nanoseconds since 1970.
+"""The tracks of a trace: owners of queues and incidents as slices, a group's backlog as a counter.
+A file is a sequence of `TracePacket`s (google/perfetto, protos/perfetto/trace); times are ns since 1970.
 """
 
 from __future__ import annotations
@@ -107,9 +105,8 @@ class TracedGroup(NamedTuple):
 
 
 def add_group(writer: TraceWriter, cluster: int, group: TracedGroup, max_spans: int) -> list[str]:
-    """Writes the group's track below its cluster's; below it the backlog, and a track per (queue, membership view).
-
-    Only the first `max_spans` spans of ownership are written; returns a sentence if some were left out.
+    """Write the group's track below its cluster's, with its backlog and a track per (queue, membership view): the first
+    `max_spans` spans. Returns a sentence if some were left out.
     """
     in_order = sorted(group.ownership, key=itemgetter("start"))
     track = writer.track(group.consumer_group, cluster)
@@ -151,9 +148,8 @@ def _facts(span: Row) -> dict[str, str | int | None]:
 
 
 def backlog_points(progress: Iterable[Row]) -> Iterator[tuple[int, int]]:
-    """(time, backlog of all queues in messages) at each moment at which an interval of a queue begins or ends.
-
-    A queue counts with its last known lag until its last interval ends; no point where no lag is known.
+    """(time, backlog of all queues in messages) at each begin or end of a queue's interval. A queue counts with its
+    last known lag until its last interval ends; unknown is no point.
     """
     last_lags: dict[Key, int] = {}
     for moment, readings in groupby(sorted(_readings(progress)), key=itemgetter(0)):
@@ -184,9 +180,8 @@ def _readings(progress: Iterable[Row]) -> Iterator[tuple[int, int, Key, int | No
 
 
 def add_incidents(writer: TraceWriter, cluster: int, incidents: Iterable[Incident], interval: Interval) -> None:
-    """Writes the cluster's incidents below its track, in several lanes where they overlap; a viewer shows these as one.
-
-    An incident that was open before the interval begins with it; one that was open at its end has no end.
+    """Write the cluster's incidents below its track, in lanes that a viewer merges. They begin with the interval at the
+    earliest, and have no end if they were open at its end.
     """
     interval_start, interval_end = to_micros(interval.start), to_micros(interval.end)
     lanes = [(writer.track("incidents", cluster, is_lane=True), row) for row in non_overlapping_rows(incidents)]

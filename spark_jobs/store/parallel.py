@@ -16,10 +16,8 @@ _AT_ONCE = 4
 
 
 def run_in_parallel(*functions: Callable[[], T]) -> list[T]:
-    """Return what each gives, in order; up to four are worked on at once.
-
-    Raises what the first of them raised, once those have ended that are being worked on; the others are not begun then,
-    nor when the user interrupts. Spark's jobs keep the description of the caller's.
+    """Each function's result, in order; up to four run at once. Raises the first error once those under way have ended;
+    the others do not begin. Spark's jobs keep the caller's description.
     """
     of_caller = inheritable_thread_target(SparkSession.active())
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:

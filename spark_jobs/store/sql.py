@@ -24,10 +24,8 @@ def is_same_check(check: str | None, other: str) -> bool:
 def create_table(
     table: Table, identifier: str, properties: Mapping[str, str] = MappingProxyType({}), *, replaces: bool = False
 ) -> str:
-    """The CREATE TABLE of a table; constraints as the properties that ADD CONSTRAINT would store, in one commit.
-    `replaces`: a table that is there is replaced by the empty one.
-
-    Not by Delta's builder: it takes no catalog before the schema's name.
+    """The table's CREATE TABLE, with constraints as properties, in one commit; `replaces`: an empty table takes its
+    place. Delta's builder takes no catalog before the schema's name.
     """
 
     def column(field: Field) -> str:

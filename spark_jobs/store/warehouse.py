@@ -89,10 +89,8 @@ class Warehouse(Location):
         return LocalLog(self.local_path / table.name)
 
     def is_free(self, table: Table, interval: Interval) -> bool:
-        """Return whether it is certain, without asking Spark, that the table has no row of the interval's steps.
-
-        A file lies in the folder of its step. Known only of a local warehouse whose tables are laid out as they are
-        made; files that no version has any more, or none yet, count too.
+        """Return whether the local table surely has no row of the interval's steps, without Spark: files lie in the
+        folder of their step, also those of no version.
         """
         folder = self.local_path / table.name if self.local_path else None
         if folder is None or table.partition_by != ("step_start",):

@@ -1,7 +1,4 @@
-"""The script for spark-submit: the command line, with an exit code that schedulers understand.
-
-It has a folder of its own because Python looks for modules alongside the script first.
-"""
+"""The script for spark-submit, with exit codes for schedulers; its own folder, as Python looks for modules next to it first."""
 
 from __future__ import annotations
 

@@ -16,11 +16,10 @@ from spark_jobs.cli.options import COMMON
 
 @dataclass(frozen=True)
 class Command:
-    """One command: what it does, what it must and may be given, and how it is used.
+    """One command: its summary, required and optional options, and examples.
 
-    `check` is a function of `cli.before`. A command that has one needs Spark: the check looks for what is wrong before
-    Spark is imported. An optional option has its default behind it, where it has one: `--fail-on=ERROR`; where each
-    command has its own choices, these: `--sort=a|b`.
+    `check` is a function of `cli.before`; a command that has one needs Spark, and the check runs before its import.
+    An option may have its default behind it, `--fail-on=ERROR`, or its choices, the default first: `--sort=a|b`.
     """
 
     summary: str

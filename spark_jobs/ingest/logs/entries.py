@@ -71,10 +71,8 @@ class LogZone:
 
 
 class FileClock:
-    """The clock of one file: its times in UTC.
-
-    The zone is what the entry says, else what the file's own times of connections say, else that of RocketMQ's layout,
-    else the one that the user names.
+    """The clock of one file: its times in UTC. The zone is that of the entry, else of the file's connections, else of
+    RocketMQ's layout, else the one that the user names.
     """
 
     def __init__(self, path: Path, zone: LogZone) -> None:
@@ -103,10 +101,8 @@ class FileClock:
 
 
 class LogFile:
-    """A log file, plain or gzip: iterate it for its entries, in the file's order. More lines of an entry, such as a
-    stack trace, are left out, and so is a last line without an end, which is still being written or was cut.
-
-    `damage`: after the last entry, why the file could not be read any further; None: it was read whole.
+    """A log file, plain or gzip: iterate it for its entries, without further lines such as stack traces, and without a
+    last line that is cut. `damage`: why the end is unreadable, after the last entry; None: all was read.
     """
 
     def __init__(self, path: Path) -> None:

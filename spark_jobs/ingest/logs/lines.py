@@ -1,9 +1,8 @@
-"""Lines of RocketMQ's logs → events: the kinds of line that report one, whichever process wrote it.
+"""Lines of RocketMQ's logs → events, whichever process wrote them; they are the same from 4.3.0 to 5.4.0.
 
-The lines are the same from 4.3.0 to 5.4.0 but for words that the patterns leave open. Sources, of 5.4.0:
-`ConsumerGroupInfo`, `ConsumerManager`, `ClientManageProcessor`, `TopicConfigManager`, `RebalanceLockManager`,
-`BrokerStartup` of the broker (a proxy has the first two, too), `RouteInfoManager` of the name server, `RebalanceImpl`,
-`RemoteBrokerOffsetStore` and `MQClientInstance` of Java clients.
+Sources, of 5.4.0: `ConsumerGroupInfo`, `ConsumerManager` (broker and proxy), `ClientManageProcessor`,
+`TopicConfigManager`, `RebalanceLockManager`, `BrokerStartup`, `RouteInfoManager` (name server), `RebalanceImpl`,
+`RemoteBrokerOffsetStore`, `MQClientInstance` (Java clients).
 """
 
 from __future__ import annotations

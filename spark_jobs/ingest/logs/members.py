@@ -43,12 +43,11 @@ class Changed(NamedTuple):
 
 
 def groups_of(process: Process) -> dict[str, list[Changed]]:
-    """Per group that the log of a broker or a proxy names, what was known of it from when on, in order of time.
+    """Each group's known states over time, from the log of a broker or a proxy.
 
-    A log begins in the middle, and again after a gap: who was connected before is known from the moments without any
-    consumer (the broker started; it knows no consumer of the group; the group is new), and from there on and back
-    through each connection that began and ended. Between two starts of the broker, or gaps, without such a moment it is
-    unknown.
+    A log begins in the middle, and again after a gap. Members are known from moments without any (the broker started,
+    knows no consumer of the group, or the group is new), and from there forward and back through each connection.
+    Without such a moment between two starts or gaps they are unknown.
     """
     begins = deque(process.begins)
     lives: list[tuple[int, bool, dict[str, list[Logged]]]] = [(begins.popleft(), False, defaultdict(list))]
@@ -112,9 +111,8 @@ def _members(own: Sequence[Logged], booted: bool) -> list[Members | None]:
 
 
 def _known_before(own: Sequence[Logged]) -> int | None:
-    """The place of an event before which the members are known: a recorder has them, or no consumer was connected, as
-    the broker says so, or had no subscription of the group when the first line about it came (consumers behind a proxy
-    have no retry topic that shows it).
+    """The place of an event before which the members are known: a recorder has them, or no consumer was connected, by
+    the broker's word, or as the group had no subscription at its first line (behind a proxy).
     """
     for place, (at, event) in enumerate(own):
         if isinstance(event, Listed | Empty):

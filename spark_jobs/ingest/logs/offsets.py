@@ -1,6 +1,5 @@
 """Offsets that clients wrote into their logs, or a broker into its file, → samples of committed offsets.
-
-Source: `RemoteBrokerOffsetStore` of Java clients, which writes each queue's offset every 5 s, whether it moved or not.
+Source: `RemoteBrokerOffsetStore` of Java clients, which writes each queue's offset every 5 s.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
 """Text that `mqadmin consumerConnection` prints → the members of a group.
-
 Source: `ConsumerConnectionSubCommand`; 4.8 and earlier number the lines, later versions print headers.
 """
 
@@ -70,9 +69,8 @@ def _listed(
 
 
 def _number(version: str) -> int | None:
-    """The number of a version in heartbeats; None: of one before 4.0.0.
-
-    Source: `MQVersion`: since 4.0.0 each minor version has ten patches, and each of these a snapshot and a release.
+    """The number of a version in heartbeats; None: before 4.0.0.
+    Source: `MQVersion`: since 4.0.0 a minor version has ten patches, each with a snapshot and a release.
     """
     match = _VERSION.fullmatch(version)
     if match is None:

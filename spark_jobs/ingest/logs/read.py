@@ -36,11 +36,9 @@ class Logged(NamedTuple):
 
 @dataclass
 class FileLog:
-    """All that counts of a log file. `events`: in the file's order; `alive`: the spans of time without a gap of
-    `LONGEST_SILENCE`, milliseconds, both ends within; `entries`: how many it has; `understood`: of how many events or
-    offsets were read.
-    `back`: the spans that were written twice, as the clock was set back; `went_back`: how often; `is_zone_given`: the
-    user said the zone of some of its times; `damage`: why its end is missing.
+    """The content of a log file: `events` in its order; `alive`, spans (ms, inclusive) without a gap of
+    `LONGEST_SILENCE`; `entries`, and how many were `understood`; `back`, spans written twice as the clock `went_back`
+    so often; `is_zone_given`, the user's zone was needed; `damage`, why its end is missing.
     """
 
     path: Path

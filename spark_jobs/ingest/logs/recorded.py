@@ -54,11 +54,9 @@ def recording_of_logs(
     recordings: Sequence[Path] = (),
     state_at: datetime | None = None,
 ) -> LogRecording:
-    """The recording that these logs make of the cluster, written as it is read. Members that were connected before a
-    log begins are known from any snapshot in `recordings` of the time of the logs. `state_at`: of which moment the
-    files of brokers' states are, if their own times are not right.
-
-    Raises `InputFileError` or `UsageError` where the logs cannot be read as they are.
+    """The recording that these logs make of the cluster, written as it is read. Snapshots in `recordings` show members
+    from before a log. `state_at`: the time of brokers' state files, if their own is wrong. Raises `InputFileError` or
+    `UsageError` for logs that cannot be read.
     """
     report = LogReport()
     read = processes(folders, LogZone(zone), report)

@@ -45,12 +45,11 @@ class LogFolder(NamedTuple):
 
 @dataclass
 class Process:
-    """The logs of one process: a broker, a proxy, a name server or an application.
+    """The logs of one process: a broker, proxy, name server or application.
 
-    `name`: of a broker or a proxy, as snapshots call it; None: of any other process. `alive`: the spans in which lines
-    follow each other, milliseconds, both ends within; at least one. `begins`: when lines begin, also after a gap.
-    `commits`: offsets that clients wrote into it. `folders`: where its logs are. `topics`, `groups`: those of its files
-    of state.
+    `name`: of a broker or proxy, as in snapshots; else None. `alive`: spans (ms, inclusive) of lines without gap, at
+    least one; `begins`: their starts. `commits`: offsets that clients logged. `folders`: of its logs. `topics`,
+    `groups`: of its state files.
     """
 
     name: str | None
@@ -72,10 +71,8 @@ class Process:
 
 
 def processes(folders: Sequence[LogFolder], zone: LogZone, report: LogReport) -> list[Process]:
-    """The processes whose logs are below these folders: one per folder that has log files.
-
-    Raises `InputFileError` where there is nothing to read, where a file's zone is not known, or where a folder holds
-    the logs of consumers' connections and nothing says of which broker.
+    """The processes whose logs are below these folders, one per folder with log files. Raises `InputFileError` if there
+    is no log, or a zone or a broker's name is unknown.
     """
     files: dict[tuple[Path, str | None], list[Path]] = defaultdict(list)
     for folder in folders:

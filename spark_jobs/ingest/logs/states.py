@@ -27,10 +27,8 @@ _BACKUP: Final = ".bak"
 
 
 def with_states(read: Sequence[Process], folders: Sequence[LogFolder], at: datetime | None, report: LogReport) -> None:
-    """Puts the files of brokers' states below these folders to what the brokers logged. `at`: of which moment they are,
-    where the user says it, else it is that at which the file was written.
-
-    Raises `InputFileError` for a file that cannot be read, or of which nothing says the broker.
+    """Add brokers' state files below these folders to their logs. `at`: their time by the user, else that of the file.
+    Raises `InputFileError` for a file that is unreadable or of an unknown broker.
     """
     states = {
         path.with_name(path.name.removesuffix(_BACKUP)): folder

@@ -66,10 +66,8 @@ def group_page(rows: GroupRows, interval: Interval, requested: Interval, id: str
 
 
 def conditions(findings: Iterable[Row]) -> list[Row]:
-    """One row per condition: its findings of consecutive steps joined, sorted by severity (worst first) and start.
-
-    A row spans from the first start to the last end, with the worst severity; everything else is that of the finding
-    with the highest backlog, whose time is `of`. `steps`: how many findings were joined; `ids`: which.
+    """One row per condition: consecutive steps' findings joined; worst severity first, then start.
+    Its values are of the finding with the peak backlog, at `of`; `steps`, `ids`: number and ids of the findings.
     """
     in_order = sorted(findings, key=itemgetter("started_at", "finding_id"))
     runs: list[list[Row]] = []

@@ -36,10 +36,9 @@ def is_known(rows: Iterable[Row]) -> bool:
 
 
 def backlog_chart(rows: Sequence[Row], time: Range1d) -> figure:
-    """The backlog over time, in messages: a line per queue, the largest first, and a thick one for the whole topic.
-
-    A line joins the first and last reading of each interval, and is broken where the lag is unknown. The topic's line
-    is also broken where the set of known queues changes: a backlog that becomes known did not arrive at that moment.
+    """The backlog in messages: a line per queue, largest first, and a thick one for the topic.
+    Lines join the first and last sample of each interval, and break where the lag is unknown; the topic's also where
+    the set of known queues changes, as a backlog that becomes known did not arrive then.
     """
     chart = lines_figure(time, 130, "Backlog", "backlog (messages)", "0,0")
     queues = by_key(sorted(rows, key=itemgetter("start")), _queue_of)

@@ -1,8 +1,5 @@
-"""How a strategy divides the queues: the arithmetic of one allocation, as sentences.
-
-Positions are those of the sorted member list, from 0. The sizes come from the domain's own replay, so they are those of
-the allocation. It also says which shares have no owner: because of shared client ids, members that do not subscribe to
-the topic, or mixed strategies.
+"""The arithmetic of one allocation, as sentences: sizes from the domain's replay, by index of the sorted member list
+(from 0), and queues without owner because of shared ids, missing subscriptions or mixed strategies.
 """
 
 from __future__ import annotations
@@ -192,9 +189,8 @@ class AllocatingMember(NamedTuple):
 
 
 def allocation_arithmetic(members: Sequence[AllocatingMember], topic: str, queues: Sequence[MessageQueue]) -> list[str]:
-    """Sentences: the arithmetic of every strategy that a member runs, then the shares that nobody takes, and why.
-
-    `members` are sorted as every client sorts them, with duplicates.
+    """Sentences: the arithmetic of every strategy that a member runs, then the queues without owner, and why. `members`
+    are sorted as clients sort them, with duplicates.
     """
     client_ids = [member.client_id for member in members]
     strategies = sorted({member.strategy for member in members}, key=lambda strategy: (strategy.name, strategy.variant))

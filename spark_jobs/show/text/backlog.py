@@ -45,13 +45,11 @@ class Unknown:
 
 @dataclass(frozen=True)
 class ViewBacklog:
-    """The queues whose backlog is known, added up, in messages: at the `first` and `last` reading of the interval,
-    `produced` and `consumed` between readings (None: no queue has two).
+    """The known backlogs of queues, added up, in messages: `first` and `last` sample of the interval, `produced` and
+    `consumed` between samples (None: no queue has two).
 
-    `unknown_at_first`: queues without a lag at their first reading, so that the sum at first is unknown. `verdicts`:
-    queues by verdict, of those with two readings. `last_reading_at`: of any queue. `is_unfiltered`: messages that the
-    group does not subscribe to count, too. `unconsumed`: queues into which messages came and of which none is known to
-    have been consumed, by whether their backlog is known.
+    `unknown_at_first`: queues without a first lag, so that `first` is unknown. `verdicts`: queues with two samples by
+    verdict. `is_unfiltered`: skipped messages count, too. `unconsumed`: queues with messages in, and none out.
     """
 
     queue_count: int

@@ -1,7 +1,4 @@
-"""The input of an explanation, the published rows of a group and step, and its result, which `--json` prints.
-
-Null is unknown.
-"""
+"""The published rows of a group and step, and their explanation, which `--json` prints. Null is unknown."""
 
 from __future__ import annotations
 
@@ -22,11 +19,9 @@ from spark_jobs.show.text.backlog import ViewBacklog
 class GroupStep:
     """One group, one moment and the published rows of the step that contains it.
 
-    `intervals`: all of the step; `allocations` and `progress`: at least those of the intervals that contain the moment
-    and, where one is unobserved, of the last observed one before it; `findings`: all of the step;
-    `status`: the row of `group_status`. `settings`, `allowed_lag`: as configured in the run that published the step.
-    `topic`: explain only this one. `proxies`: by proxy the client ids that it listed last, of a group without members
-    at brokers.
+    `intervals`, `findings`: of the step; `allocations`, `progress`: of the intervals at the moment and, before an
+    unobserved one, of the last observed one. `settings`, `allowed_lag`: of the run that published the step. `topic`:
+    only this one. `proxies`: client ids that each listed last.
     """
 
     cluster: str
@@ -82,9 +77,8 @@ class MemberShare:
 
 @dataclass(frozen=True)
 class UnhealthyQueues:
-    """Queues with no owner, or with several, for one cause; `why` is that cause as a clause.
-
-    `client_id`: the member whose share they belong to, if that is the cause; `owners`: positions of the owners.
+    """Queues with no or several owners, for one cause, `why` in a clause. `client_id`: the member to which they belong,
+    if that is the cause; `owners`: positions.
     """
 
     queues: str
@@ -98,9 +92,8 @@ class UnhealthyQueues:
 
 @dataclass(frozen=True)
 class IntervalStart:
-    """Why an interval began; `triggers` are clauses, empty where nothing differs from the interval before.
-
-    `known` is False where the interval began before the window of the step.
+    """The beginning of an interval; `triggers` are clauses, empty if nothing differs from the one before; `known`:
+    false if it began before the step's window.
     """
 
     known: bool
@@ -128,12 +121,11 @@ class ObservedNeighbour:
 
 @dataclass(frozen=True)
 class IntervalExplanation:
-    """The interval that contains the moment, in one membership view: that of all hosts (`*`), or of one broker.
+    """The interval at the moment, in one membership view: of all hosts (`*`), or of one broker.
 
-    `or_earlier`, `or_later`: the step cuts it. `arithmetic`: sentences, how the strategy divides the queues.
-    `settled_at`: until then members may have the queues of the route before.
-    `strategy_alternatives`: the names of others that explain the queues that clients report as well.
-    `missing`: client ids that other views list and this one does not; `proxies`: those of clients behind each proxy.
+    `or_earlier`, `or_later`: the step cuts it. `arithmetic`: sentences. `settled_at`: until then members may have the
+    former route's queues. `strategy_alternatives`: others that explain the reported queues. `missing`: client ids that
+    only other views list; `proxies`: client ids behind each proxy.
     """
 
     membership_view: str
@@ -173,9 +165,8 @@ class TopicExplanation:
 
 @dataclass(frozen=True)
 class GroupExplanation:
-    """One group at one moment. `quiet_topics`: retry topics without problems; `findings` (worst first), `roots` (their
-    root causes that do not contain the moment) and `status` (None: the group has none in this step) are rows as
-    published.
+    """One group at one moment. `quiet_topics`: retry topics without problems; `findings` (worst first), `roots` (root
+    causes at other times) and `status` (None: none in this step) are published rows.
     """
 
     cluster: str

@@ -67,11 +67,8 @@ def unknown_text(not_audited: Sequence[Interval], not_recorded: Sequence[Interva
 
 
 def attention(incident: Incident) -> tuple[int, int, bool, bool, int, int]:
-    """Sort key, greatest first: worse severity, then open, then messages of a topic that nobody consumes later, then
-    more messages piled up, then newer.
-
-    UNOBSERVED comes last in its severity: where the recording ended, nothing went wrong. As an ERROR it comes first: a
-    whole cluster is not seen.
+    """Sort key, greatest first: severity, open, messages that are lost later, peak backlog, newness. UNOBSERVED comes
+    last in its severity, as nothing went wrong when the recording ended; first as an ERROR: a whole cluster is unseen.
     """
     is_unobserved = incident.rule == unobserved.RULE.name
     place = (2 if incident.severity == ERROR else 0) if is_unobserved else 1

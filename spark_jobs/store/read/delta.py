@@ -33,9 +33,8 @@ _LONGEST_ERROR = 500
 
 @dataclass(frozen=True)
 class DeltaTables:
-    """The tables of a folder or of an object store (`SCHEMES`), as `StoredTables`.
-
-    Rows come through DataFusion, which delta-rs brings: `DeltaTable.to_pyarrow_table` has ended processes with a crash.
+    """The tables of a folder or an object store (`SCHEMES`), as `StoredTables`. DataFusion reads the rows:
+    `DeltaTable.to_pyarrow_table` has crashed processes.
     """
 
     location: Location

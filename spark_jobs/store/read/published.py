@@ -140,10 +140,8 @@ def check_cluster(tables: PublishedTables, cluster: str) -> None:
 
 
 def check_group(tables: PublishedTables, interval: Interval, cluster: str | None, consumer_group: str) -> str:
-    """The cluster of a group that was audited in some step of the interval.
-
-    Raises `NothingPublishedError` if there is none of that name (it names the nearest), if it was audited at other
-    times only (it says which), or if the group is in several clusters and none was named.
+    """The cluster of a group that was audited in the interval. Raises `NothingPublishedError`, with the nearest name or
+    the audited times, or if several clusters have the group and none was named.
     """
     audited = tables.read(GROUP_STATUS, interval, ("cluster",), cluster, consumer_group)
     clusters = sorted(set(audited["cluster"].to_pylist()))

@@ -38,11 +38,9 @@ class StoredTables(Protocol):
     def read(
         self, table: Table, columns: Sequence[str], conditions: Sequence[Filter] = (), version: int | None = None
     ) -> pa.Table:
-        """These columns of the rows that keep all conditions, in any order, of the newest version or of the one given;
-        times are UTC. Only files that may hold such rows are read, and only these columns of them.
-
-        Raises `WarehouseError` where the table is missing or cannot be read, `SchemaMismatchError` where its columns
-        are not those of `schemas`.
+        """These columns of the rows that keep all conditions, in any order, of the newest or given version; times are
+        UTC. Only their files and columns are read. Raises `WarehouseError` for a missing or unreadable table,
+        `SchemaMismatchError` if its columns are not those of `schemas`.
         """
 
     def version(self, table: Table) -> int:
