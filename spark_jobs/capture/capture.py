@@ -20,8 +20,7 @@ from spark_jobs.capture.calls import Admin, Answer, CallOutcome
 from spark_jobs.capture.cluster import Cluster, check_reached, name_servers
 from spark_jobs.capture.details import ask_broker, ask_topic, record_routes
 from spark_jobs.capture.files import RecordingFiles
-from spark_jobs.capture.round_line import round_line
-from spark_jobs.capture.rounds import ask_group, ask_revive, ask_route, client_calls, discover
+from spark_jobs.capture.rounds import ask_group, ask_revive, ask_route, client_calls, discover, round_line
 from spark_jobs.capture.settings import Settings
 from spark_jobs.errors import CaptureError
 

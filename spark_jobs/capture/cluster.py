@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from operator import itemgetter
@@ -14,9 +14,9 @@ from typing import TypeVar
 from spark_jobs.capture import bodies
 from spark_jobs.capture.asking import CallRunner
 from spark_jobs.capture.calls import NAME_SERVER, Answer, Call, Callee, CallOutcome, Request
-from spark_jobs.capture.captured_names import groups_to_ask, proxies
 from spark_jobs.capture.versions import BrokerVersions
-from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
+from spark_jobs.domain.kernel.unseen import PROXIES_GROUP, PROXY
+from spark_jobs.domain.rocketmq.system_names import is_of_users
 from spark_jobs.errors import CaptureError
 from spark_jobs.ingest.fastjson import FastjsonError
 from spark_jobs.ingest.reasons import RejectedError
@@ -27,6 +27,12 @@ _DELETED_TIMES = 3
 Found = TypeVar("Found")
 #: What brokers with ACL 1 or 2 answer to a wrong key, a wrong signature, or one without the right.
 _NOT_ALLOWED = re.compile(r"\bcode:? 16\b|\bacl|permission|authenti|authori|signature|access ?key", re.IGNORECASE)
+
+#: Source: org.apache.rocketmq.common.MixAll.LMQ_PREFIX.
+_LIGHT_QUEUE = "%LMQ%"
+#: Where a proxy listens for remoting clients unless it is told otherwise.
+#: Source: org.apache.rocketmq.proxy.config.ProxyConfig.remotingListenPort.
+PROXY_PORT = 8080
 
 
 @dataclass
@@ -142,3 +148,23 @@ def check_reached(answers: Sequence[Answer], namesrv: str) -> None:
     if all(answer.outcome is not CallOutcome.ANSWERED for answer in answers):
         reason = answers[0].error.partition("\n")[0]
         raise CaptureError(f"{namesrv} does not answer ({reason}): check --namesrv, TLS and the network")
+
+
+def groups_to_ask(names: Iterable[str], pattern: re.Pattern[str] | None) -> frozenset[str]:
+    """Consumer groups of users whose whole name matches, and always the group of the proxies."""
+    return frozenset(
+        name
+        for name in names
+        if name == PROXIES_GROUP or (is_of_users(name) and (pattern is None or pattern.fullmatch(name)))
+    )
+
+
+def is_light_queue(topic: str) -> bool:
+    """Return whether the topic is a light message queue, of which a group may have very many."""
+    return topic.startswith(_LIGHT_QUEUE)
+
+
+def proxies(addresses: Iterable[str], given: Iterable[str] = ()) -> tuple[Callee, ...]:
+    """The proxies that the user named, or those behind the connections of `PROXIES_GROUP`, by their hosts."""
+    hosts = list(given) or [f"{address.rpartition(':')[0]}:{PROXY_PORT}" for address in addresses]
+    return tuple(Callee(PROXY + host, host) for host in sorted(set(hosts)))

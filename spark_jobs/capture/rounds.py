@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from spark_jobs.capture import bodies, lines
 from spark_jobs.capture.asking import CallRunner
 from spark_jobs.capture.calls import NAME_SERVER, Answer, Call, Callee, CallOutcome, Request
-from spark_jobs.capture.captured_names import is_light_queue
-from spark_jobs.capture.cluster import Cluster, understood
+from spark_jobs.capture.cluster import Cluster, is_light_queue, understood
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP, is_redelivery
 from spark_jobs.domain.rocketmq.system_names import is_topic_of
@@ -120,3 +119,30 @@ def _add_offsets(answers: Iterable[Answer], queues_of: dict[str, list[str]]) -> 
                 queues_of[topic] += queues
                 at = answer.at
     return at
+
+
+#: How many groups a line names.
+_NAMED = 5
+
+
+def round_line(cluster: Cluster, outcomes: Counter[CallOutcome], late: float, *, written: bool) -> str:
+    """Return the counts of groups and calls, the seconds that the round began late, and the groups it missed."""
+    lost = "" if written else "; NOT WRITTEN"
+    return f"{len(cluster.groups)} groups, {_summary(outcomes)}, {late:.1f} s behind{lost}{_missed_groups(cluster)}"
+
+
+def _summary(outcomes: Counter[CallOutcome]) -> str:
+    """How many calls were made, and how many were not answered, by outcome."""
+    unanswered = ", ".join(
+        f"{count} {outcome.lower().replace('_', ' ')}"
+        for outcome, count in sorted(outcomes.items())
+        if outcome is not CallOutcome.ANSWERED
+    )
+    return f"{outcomes.total()} calls ({unanswered or 'all answered'})"
+
+
+def _missed_groups(cluster: Cluster) -> str:
+    """The groups of whose members, or offsets, no broker answered in this round, and why."""
+    missed = [f"{group}: {why}" for group in sorted(cluster.groups) if (why := cluster.missed.get(group))]
+    more = f", and {len(missed) - _NAMED} more groups" if len(missed) > _NAMED else ""
+    return f"; MISSED {', '.join(missed[:_NAMED])}{more}" if missed else ""

@@ -1,4 +1,4 @@
-"""The script for spark-submit, with exit codes for schedulers; its own folder, as Python looks for modules next to it first."""
+"""The script for spark-submit, with exit codes for schedulers; alone in its folder, where Python looks for modules."""
 
 from __future__ import annotations
 

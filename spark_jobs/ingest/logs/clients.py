@@ -7,15 +7,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import merge
 from itertools import pairwise
-from operator import attrgetter, itemgetter
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.model.window import joined
-from spark_jobs.ingest.logs.events import Connected, Event, Rebalanced, Registered, Subscription
-from spark_jobs.ingest.logs.lock_waits import WaitChanged, lock_waits
+from spark_jobs.domain.model.window import Time, joined
+from spark_jobs.ingest.logs.events import Connected, Event, LockAsked, Rebalanced, Registered, Subscription
 from spark_jobs.ingest.logs.members import Changed
 from spark_jobs.ingest.logs.sources import Process
+
+#: A client asks again every 20 s (`rocketmq.client.rebalance.lockInterval`, and each rebalance), in milliseconds; after
+#: two of these times it no longer wants the queue.
+_ASKS_AGAIN: Final = 20_000
+
+
+class WaitChanged(NamedTuple):
+    """A client of a group asks for the lock of a queue in vain, from now on, or no longer."""
+
+    group: str
+    client_id: str
+    queue: MessageQueue
+    waits: bool
+
 
 Key = tuple[str, str]
 ClientEvent = tuple[int, Event | WaitChanged, Process | None]
@@ -48,7 +61,7 @@ def clients_of(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[C
     changes: dict[Key, list[tuple[int, KnownOfClient]]] = defaultdict(list)
     own_logs: dict[Key, list[tuple[int, int]]] = {}
     ids: dict[tuple[int, str], str] = {}
-    for at, event, process in merge(*map(_of_process, read), _waits(read), key=itemgetter(0)):
+    for at, event, process in merge(*map(_of_process, read), _lock_waits(read), key=itemgetter(0)):
         if isinstance(event, Connected):
             ids[id(process), event.connection.address] = event.connection.client_id
         elif isinstance(event, Registered) and event.address:
@@ -57,12 +70,11 @@ def clients_of(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[C
                 _add(changes[event.group, client_id], at, subscriptions=event.subscriptions)
         elif isinstance(event, Rebalanced):
             key = event.group, event.client_id
-            rebalanced = changes[key][-1][1].rebalanced if changes[key] else {}
-            _add(changes[key], at, rebalanced={**rebalanced, event.topic: event})
+            _add(changes[key], at, rebalanced={**_now(changes[key]).rebalanced, event.topic: event})
             own_logs[key] = process.alive if process else []
         elif isinstance(event, WaitChanged):
             key = event.group, event.client_id
-            waits_for = (changes[key][-1][1].waits_for if changes[key] else None) or frozenset()
+            waits_for = _now(changes[key]).waits_for or frozenset()
             _add(changes[key], at, waits_for=waits_for | {event.queue} if event.waits else waits_for - {event.queue})
     listed = _listed(groups, {str(process.name): process.alive[-1][1] for process in read if process.name})
     return [
@@ -75,12 +87,12 @@ def _of_process(process: Process) -> Iterator[ClientEvent]:
     return ((at, event, process) for at, event in process.logged)
 
 
-def _waits(read: Sequence[Process]) -> Iterator[ClientEvent]:
-    return ((changed.at, changed, None) for changed in sorted(lock_waits(read), key=attrgetter("at")))
-
-
 def _add(states: list[tuple[int, KnownOfClient]], at: int, **known: object) -> None:
-    states.append((at, replace(states[-1][1] if states else KnownOfClient(), **known)))  # type: ignore[arg-type]
+    states.append((at, replace(_now(states), **known)))  # type: ignore[arg-type]
+
+
+def _now(states: Sequence[tuple[int, KnownOfClient]]) -> KnownOfClient:
+    return states[-1][1] if states else KnownOfClient()
 
 
 def _listed(
@@ -98,3 +110,29 @@ def _listed(
 
 def _since(start: int, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return [(max(first, start), last) for first, last in spans if last >= start]
+
+
+def _lock_waits(read: Sequence[Process]) -> list[ClientEvent]:
+    """The waits of all clients: each from the first refusal until the client has the lock, or would ask again."""
+    requests: dict[tuple[str, str, MessageQueue], list[tuple[int, bool]]] = defaultdict(list)
+    for process in read:
+        for at, event in process.logged:
+            if isinstance(event, LockAsked):
+                requests[event.group, event.client_id, event.queue].append((at, event.got))
+    changes: list[ClientEvent] = []
+    for key, answers in requests.items():
+        for start, end in _spans(sorted(answers)):
+            changes += [(start, WaitChanged(*key, waits=True), None), (end, WaitChanged(*key, waits=False), None)]
+    return sorted(changes, key=itemgetter(0))
+
+
+def _spans(answers: Sequence[tuple[int, bool]]) -> Iterator[Time]:
+    since = refused_at = None
+    for at, got in answers:
+        if since is not None and refused_at is not None and (got or at > refused_at + 2 * _ASKS_AGAIN):
+            yield since, min(at, refused_at + _ASKS_AGAIN)
+            since = None
+        if not got:
+            since, refused_at = at if since is None else since, at
+    if since is not None and refused_at is not None:
+        yield since, refused_at + _ASKS_AGAIN

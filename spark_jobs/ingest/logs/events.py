@@ -106,15 +106,21 @@ class Registered(NamedTuple):
     subscriptions: tuple[Subscription, ...]
 
 
+class GroupState(NamedTuple):
+    """A broker's knowledge of a group: its connections, and what consumers reported of the group."""
+
+    members: tuple[LoggedConnection, ...] = ()
+    consume_type: str | None = None
+    message_model: str | None = None
+    consume_from_where: str | None = None
+    subscriptions: tuple[Subscription, ...] = ()
+
+
 class Listed(NamedTuple):
     """A broker's answer to a recorder or to mqadmin: all that it knew of a group. No log has it."""
 
     group: str
-    consume_type: str | None
-    message_model: str | None
-    consume_from_where: str | None
-    members: tuple[LoggedConnection, ...]
-    subscriptions: tuple[Subscription, ...]
+    state: GroupState
 
 
 class TopicListed(NamedTuple):

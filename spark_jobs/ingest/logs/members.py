@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 from spark_jobs.ingest.logs.events import (
@@ -15,13 +14,14 @@ from spark_jobs.ingest.logs.events import (
     Empty,
     Event,
     Expired,
+    GroupState,
     Listed,
     LoggedConnection,
     Registered,
     Subscribed,
     Unsubscribed,
 )
-from spark_jobs.ingest.logs.group_state import GroupState, first_known, updated
+from spark_jobs.ingest.logs.group_state import first_known, updated
 from spark_jobs.ingest.logs.read import Logged
 from spark_jobs.ingest.logs.sources import Process
 
@@ -82,7 +82,7 @@ def _life(begins: int, booted: bool, own: Sequence[Logged], *, is_first: bool) -
         states.append(updated(states[-1], event))
     members = _members(own, booted)
     for at, state, known in zip([begins, *(at for at, _ in own)], states, members, strict=True):
-        yield Changed(at, None if known is None else replace(state, members=tuple(known.values())))
+        yield Changed(at, None if known is None else state._replace(members=tuple(known.values())))
 
 
 def _is_ambiguous(place: int, own: Sequence[Logged]) -> bool:
@@ -136,8 +136,8 @@ def _after(members: Mapping[str, LoggedConnection], event: Event) -> dict[str, L
             changed.pop(address, None)
         case Empty():
             changed.clear()
-        case Listed(members=listed):
-            return {connection.address: connection for connection in listed}
+        case Listed(state=listed):
+            return {connection.address: connection for connection in listed.members}
     return changed
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.errors import InputFileError
-from spark_jobs.ingest.logs.events import Listed, LoggedConnection, Subscription
+from spark_jobs.ingest.logs.events import GroupState, Listed, LoggedConnection, Subscription
 
 _SUFFIX: Final = ".txt"
 _SUBSCRIPTIONS: Final = "Below is subscription:"
@@ -38,7 +38,7 @@ def listed_in(path: Path) -> Iterator[Listed]:
         of_topics |= printed.startswith(_SUBSCRIPTIONS)
         line = printed.removeprefix(_SUBSCRIPTIONS)
         if not_online := _NOT_ONLINE.search(line):
-            yield Listed(not_online["group"], None, None, None, (), ())
+            yield Listed(not_online["group"], GroupState())
         elif named := _PROPERTY.match(line):
             properties[named["name"]] = named["value"]
         elif not of_topics and (member := _MEMBER.match(line)):
@@ -58,14 +58,9 @@ def _listed(
     path: Path, members: list[LoggedConnection], subscriptions: list[Subscription], properties: dict[str, str]
 ) -> Listed:
     retried = (entry.topic.removeprefix(RETRY) for entry in subscriptions if entry.topic.startswith(RETRY))
-    return Listed(
-        group=next(retried, path.stem),
-        consume_type=properties.get("ConsumeType"),
-        message_model=properties.get("MessageModel"),
-        consume_from_where=properties.get("ConsumeFromWhere"),
-        members=tuple(members),
-        subscriptions=tuple(sorted(subscriptions)),
-    )
+    consume_type, model, where = (properties.get(name) for name in ("ConsumeType", "MessageModel", _LAST))
+    state = GroupState(tuple(members), consume_type, model, where, tuple(sorted(subscriptions)))
+    return Listed(next(retried, path.stem), state)
 
 
 def _number(version: str) -> int | None:

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from schemas import MEMBERSHIP_SNAPSHOTS
 from spark_jobs.domain.model.intervals import format_utc
-from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.domain.phrases import count
+from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.logs.entries import LogZone
+from spark_jobs.ingest.logs.events import GroupState, Listed, LoggedConnection, Subscription
 from spark_jobs.ingest.logs.members import Changed, groups_of
 from spark_jobs.ingest.logs.offsets import offset_rows, together
-from spark_jobs.ingest.logs.recorded_members import with_snapshots
+from spark_jobs.ingest.logs.read import Logged
 from spark_jobs.ingest.logs.report import LogReport
 from spark_jobs.ingest.logs.rows import client_rows, membership_rows, route_rows
 from spark_jobs.ingest.logs.sources import LogFolder, Process, processes
 from spark_jobs.ingest.logs.states import with_states
+from spark_jobs.ingest.recording import Row, outcomes
+
+#: Of recordings that name no cluster: their own is not asked for here.
+_ANY_CLUSTER: Final = "*"
 
 
 class LogRecording(NamedTuple):
@@ -93,3 +100,26 @@ def write_recording(recording: LogRecording, path: Path, recorded: Sequence[tupl
 
 def _span(span: tuple[int, int]) -> str:
     return "/".join(format_utc(from_micros(1000 * at)) for at in span)
+
+
+def with_snapshots(read: Iterable[Process], recordings: Iterable[Path]) -> None:
+    """Add recorders' answers to what brokers and proxies logged. Raises `InputFileError` for a bad recording."""
+    named = {process.name: process for process in read if process.name}
+    for path in recordings:
+        for outcome in outcomes(read_lines(path), _ANY_CLUSTER):
+            if isinstance(outcome, Row) and outcome.table is MEMBERSHIP_SNAPSHOTS:
+                row: dict[str, Any] = outcome.values
+                at = to_micros(row["captured_at"]) // 1000
+                process = named.get(row["broker_name"])
+                if process and process.is_covered(at):
+                    process.logged.append(Logged(at + 1, _listed(row)))  # the snapshot itself is a row already
+    for process in named.values():
+        process.in_order()
+
+
+def _listed(row: dict[str, Any]) -> Listed:
+    names = ("client_addr", "client_id", "language", "version")
+    members = tuple(LoggedConnection(*(member[name] for name in names)) for member in row["connections"])
+    subscriptions = (Subscription(*(entry[name] for name in Subscription._fields)) for entry in row["subscriptions"])
+    known = {name: row[name] for name in ("consume_type", "message_model", "consume_from_where")}
+    return Listed(row["consumer_group"], GroupState(members, subscriptions=tuple(subscriptions), **known))

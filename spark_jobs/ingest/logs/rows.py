@@ -10,8 +10,7 @@ from typing import Any, Final, TypeVar
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.rocketmq.strategies import STRATEGY_OF_CLASS
 from spark_jobs.ingest.logs.clients import KnownOfClient, clients_of
-from spark_jobs.ingest.logs.events import Booted, QueueCounts, Subscription
-from spark_jobs.ingest.logs.group_state import GroupState
+from spark_jobs.ingest.logs.events import Booted, GroupState, QueueCounts, Subscription
 from spark_jobs.ingest.logs.members import Changed
 from spark_jobs.ingest.logs.offsets import CADENCE
 from spark_jobs.ingest.logs.routes import addresses_of, presence_of, topics_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from spark_jobs.capture.calls import Callee
-from spark_jobs.capture.captured_names import groups_to_ask, proxies
+from spark_jobs.capture.cluster import groups_to_ask, proxies
 from spark_jobs.domain.rocketmq.system_names import is_topic_of
 
 PROXIES = "CID_DefaultHeartBeatSyncerTopic"
