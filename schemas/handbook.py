@@ -23,8 +23,6 @@ All times are UTC, unknown is null, and a column in **bold** is never null. `DES
 The sections of tables name these in the key, or behind "Also". Results are partitioned by `step_start`, sources are
 clustered by time.
 
-| column | type | meaning |
-|---|---|---|
 {common}
 
 {tables}
@@ -47,7 +45,7 @@ def handbook() -> str:
     """The page: common columns, and a section per table and view."""
     common = sorted((column for column in _COUNTS if _is_common(column)), key=lambda column: -_COUNTS[column])
     return _FRAME.format(
-        common="\n".join(map(_row, common)),
+        common="\n".join(map(_item, common)),
         tables="\n".join(line for title, tables in _PARTS.items() for line in _part(title, tables)),
         views="\n".join(line for view in VIEWS for line in _view(view)),
     )
@@ -63,19 +61,17 @@ def _part(title: str, tables: tuple[Table, ...]) -> Iterator[str]:
         yield from (f"### {table.name}", "", f"{table.comment}. Key: {_names(table.key)}.")
         if more := [column.name for column in table.schema if _is_common(column) and column.name not in table.key]:
             yield f"Also: {_names(more)}."
-        yield from ("", *_HEAD, *(_row(column) for column in table.schema if not _is_common(column)), "")
+        yield from ("", *(_item(column) for column in table.schema if not _is_common(column)), "")
 
 
-_HEAD = ("| column | type | meaning |", "|---|---|---|")
-
-
-def _row(column: Field) -> str:
+def _item(column: Field) -> str:
     name = f"`{column.name}`" if column.nullable else f"**`{column.name}`**"
-    return f"| {name} | {_type(column.type)} | {_cell(column.comment or '')} |"
+    return f"- {name} {_type(column.type)}: {_text(column.comment or '')}"
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
+def _text(text: str) -> str:
+    """The text as Markdown, which takes `<name>` for a tag."""
+    return text.replace("<", "&lt;")
 
 
 def _names(names: Iterable[str]) -> str:
@@ -95,8 +91,7 @@ def _view(view: FlatView) -> Iterator[str]:
         "",
     )
     if computed := [column for column in view.columns if _origin(column) is None]:
-        yield from ("| column | meaning |", "|---|---|")
-        yield from (f"| `{column.name}` | {_cell(column.comment)} |" for column in computed)
+        yield from (f"- `{column.name}`: {_text(column.comment)}" for column in computed)
         yield ""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from spark_jobs.cli.commands import COMMANDS, GROUPS, Command
@@ -35,28 +34,27 @@ stderr), `--quiet` (no progress there) and `--debug` (show the traceback of an u
 
 ## Exit codes
 
-| code | meaning |
-|---|---|
 """
 
 
-#: Options that more commands than these have are explained once.
-_SHARED_BY = 4
-_COUNTS = Counter(option for command in COMMANDS.values() for option in command.options)
+#: By option, its default in each command that has it. If more commands than defaults have it, it is explained once.
+_DEFAULTS = {
+    option: [command.options[option] for command in COMMANDS.values() if option in command.options]
+    for option in OPTIONS
+}
 
 
 def handbook() -> str:
     """The page: exit codes, shared options, and a section per command in the order of the help."""
-    codes = "".join(f"| {code.value} | {_MEANINGS[code]} |\n" for code in ExitCode)
+    codes = "".join(f"- `{code.value}`: {_MEANINGS[code]}\n" for code in ExitCode)
     note = "\n`backfill` and `late` exit with the worst code of their steps.\n\n## Shared options\n\n"
-    shared = [_row(option, "") for option in OPTIONS if _is_shared(option)]
-    return (
-        _FRAME + codes + note + "\n".join([*_HEAD, *shared, "", *(line for title in GROUPS for line in _group(title))])
-    )
+    defaults = {option: {*_DEFAULTS[option]} for option in OPTIONS if _is_shared(option)}
+    shared = [_item(option, *(each if len(each) == 1 else [""])) for option, each in defaults.items()]
+    return _FRAME + codes + note + "\n".join([*shared, "", *(line for title in GROUPS for line in _group(title))])
 
 
 def _is_shared(option: str) -> bool:
-    return _COUNTS[option] > _SHARED_BY and option not in COMMON
+    return len(_DEFAULTS[option]) > len({*_DEFAULTS[option]}) and option not in COMMON
 
 
 def _group(title: str) -> Iterator[str]:
@@ -70,30 +68,23 @@ def _section(name: str, command: Command) -> Iterator[str]:
     yield from (f"### {name}", "", command.summary, "")
     own = [option for option in command.options if option not in COMMON and not _is_shared(option)]
     if own:
-        yield from (*_HEAD, *(_row(option, command.options[option], option in required) for option in own), "")
+        yield from (*(_item(option, command.options[option], option in required) for option in own), "")
     shared = [_bold(f"`{option}`", option in required) for option in command.options if _is_shared(option)]
     if shared:
         yield from (f"Shared: {', '.join(shared)}.", "")
     yield from ("```console", f"$ rebalance-audit {name} {command.examples[0]}".rstrip(), "```", "")
 
 
-_HEAD = ("| option | meaning |", "|---|---|")
-
-
-def _row(option: str, default: str, is_required: bool = False) -> str:
+def _item(option: str, default: str, is_required: bool = False) -> str:
     settings = OPTIONS[option]
     metavar = settings.get("metavar")
     written = f"`{option} {metavar}`" if option.startswith("--") and metavar else f"`{option}`"
     shown = f" (default: {default})" if default else ""
-    return f"| {_cell(_bold(written, is_required))} | {_cell(settings['help'])}{shown} |"
+    return f"- {_bold(written, is_required)}: {settings['help']}{shown}"
 
 
 def _bold(text: str, is_required: bool) -> str:
     return f"**{text}**" if is_required else text
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 if __name__ == "__main__":

@@ -109,22 +109,20 @@ RULE = Rule(
     meaning="Clients have not taken some of their assigned queues (`HOLDS_LESS`), or two clients hold a queue "
     "(`HOLDS_MORE`). The advice names the inputs that explain the clients' lists: a route without a broker, an earlier "
     "route, or other members.",
-    decided_by="The queues that clients list differ from the replayed allocation, in two client snapshots "
-    "`convergence_seconds` (20 s) apart, and as long after a change; after a route change, `route_poll_seconds` (30 s) "
-    "more. Of a list that alternates between snapshots, only the queues count that it always or never has. Not applied "
-    "to popped queues, an assumed strategy, shared client ids, or empty lists under CONSUME_ACTIVELY or POP.",
+    decided_by="The queues that clients list differ from the replayed allocation in two client snapshots, "
+    "`convergence_seconds` (20) apart and after a change; after a route change, `route_poll_seconds` (30) more. Not "
+    "for popped queues, an assumed strategy, shared client ids, or empty lists under CONSUME_ACTIVELY or POP.",
     causes={
         DriftCause.HOLDS_MORE: Cause(
             "a client holds a queue assigned to another, which holds it, too",
-            "Messages of these queues are consumed twice: clients use different inputs, or a rebalance is stuck. "
-            "Compare strategy, settings and version of the clients named here, check their rebalance logs, and restart "
-            "them.",
+            "Messages are consumed twice: clients use different inputs, or a rebalance is stuck. Compare strategy, "
+            "settings and version of these clients, check their rebalance logs, and restart them.",
             commands=(RUNNING_INFO,),
         ),
         DriftCause.HOLDS_LESS: Cause(
             "no client lists an assigned queue",
-            "These queues are not consumed: restart the clients named here. Check their rebalance logs for errors and, "
-            "if they consume orderly, for a broker's lock that they cannot get.",
+            "These queues are not consumed: restart these clients. Check their rebalance logs for errors and, if "
+            "they consume orderly, for a broker's lock that they cannot get.",
             commands=(RUNNING_INFO,),
         ),
     },

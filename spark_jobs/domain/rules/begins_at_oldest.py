@@ -127,7 +127,7 @@ def _until_when(step: AuditedStep, beginnings: Sequence[Beginning], left: int) -
     return f"{left:,} are left; at this pace it has caught up at {format_utc(end)}."
 
 
-_RESET = "If the history is not wanted, reset the group to now (mqadmin resetOffsetByTime -s now)."
+_RESET = "If the history is not wanted, reset the group to now."
 RULE = Rule(
     name="BEGINS_AT_OLDEST",
     headline="{groups} {groups:begins|begin} with the oldest messages of {queues}",
@@ -141,7 +141,7 @@ RULE = Rule(
             "the same, although the group is to begin at the end (`CONSUME_FROM_LAST_OFFSET`, the default)",
             f"{_RESET} A broker lets a new group begin at 0 if the queue's oldest offset is 0 and its first message is "
             "still in memory, whatever consumeFromWhere says (RocketMQ: ConsumerManageProcessor.queryConsumerOffset). "
-            "If the oldest offset is above 0, look who reset the group to the earliest offset.",
+            "If the oldest offset is above 0, look who reset the group.",
             commands=(RESET_TO_NOW,),
             severity=WARN,
         ),

@@ -54,13 +54,12 @@ FOLLOWS = (
     Follows("LONG_PULL_INTERVAL", clients),
 )
 DECIDED_BY = (
-    "Verdict {} of a sliding window (Burrow's rules, over the samples of `verdict_window_seconds`, with `allowed_lag`) "
-    "for `stalled_after_seconds`. The queue has an owner, or an unknown one (POP, a proxy, not replayable). Measures: "
-    "of the queue with the greatest lag."
+    "[Verdict](../replay.md#progress-and-verdicts) {} for `stalled_after_seconds`, in a queue with an owner, or an "
+    "unknown one (POP, a proxy, not replayable). Measures: of the queue with the greatest lag."
 )
 PRIORITY_STARVATION = "PRIORITY_STARVATION"
 STARVED = Cause(
-    "a PRIORITY topic consumed by POP, and a queue with a higher id on the same broker was consumed (INFO)",
+    "a PRIORITY topic with POP, and a queue with a higher id on the same broker was consumed (INFO)",
     "Higher priorities take all that the consumers can do. Add consumers, or lower the group's `priority.factor`, so "
     "that some requests take the queues in turn.",
     severity=INFO,
@@ -69,9 +68,9 @@ STARVED = Cause(
 
 NOBODY_ASKS = "NOBODY_ASKS"
 NOT_ASKED_FOR = Cause(
-    "POP, or behind a proxy: the queues have no owner, and their offsets stand",
-    "Any consumer of the group may get these messages, through a proxy or by POP, but none asks for them or "
-    "acknowledges them. Check that the consumers run, and that they or the proxies reach the brokers of these queues.",
+    "POP, or behind a proxy: the offsets stand",
+    "No consumer asks for these messages or acknowledges them. Check that the consumers run, and that they or the "
+    "proxies reach the brokers of these queues.",
     headline="No consumer of {groups} asks for the messages of {queues}",
 )
 NO_MASTER = orderly_lock_missing.NO_MASTER
@@ -83,15 +82,15 @@ SLAVES_ONLY = Cause(
     commands=(CLUSTER_LIST,),
 )
 NOT_REPLAYED = Cause(
-    "rooms or queue lists of the strategy are unknown, so the queue may have no owner by design (WARN; INFO for a "
+    "rooms or queue lists of the strategy are unknown, so the queue may have no owner by design (WARN; INFO in a "
     "retry topic)",
     "Configure what STRATEGY_UNKNOWN names: then the queue's owner is known, or why it has none.",
     severity=WARN,
 )
 BY_WHOM_UNKNOWN = Cause(
-    "the strategy or a setting of it is unknown, so the owner is, too",
-    "Members consumed these queues, and which ones is not known: check whether the listener of one hangs. Configure "
-    "what STRATEGY_UNKNOWN names: then the owner is known.",
+    "the strategy or a setting of it is unknown",
+    "Which members consumed these queues is not known: check whether the listener of one hangs. Configure what "
+    "STRATEGY_UNKNOWN names: then the owner is known.",
 )
 #: By verdict, why the owner is unknown of an interval that is not replayed: its strategy, or a setting of it, is.
 _UNKNOWN_OWNERS = {

@@ -256,31 +256,29 @@ def standing_backlog(readings: OffsetReadings, broker: str, start: int, end: int
 RULE = Rule(
     name="BROKER_NOT_READABLE",
     headline="Consumers cannot read {brokers}, which {brokers:holds|hold} messages for {groups}",
-    meaning="Consumers cannot read a broker that holds messages for the group. One finding per group, topic and cause; "
-    "measure: `last_known_backlog`. For `NOT_REACHED`, `conflicting_values` are the broker without members and the "
-    "members that the others list.",
-    decided_by="The topic's route, and the group's last offset samples with a backlog. It counts for `sightings_days`, "
-    "until the topic is created again. `NOT_REACHED`: the broker lists no member for 60 s, offsets of its queues "
-    "stand, and messages wait; not for POP. ERROR.",
+    meaning="Consumers cannot read a broker that holds messages for the group. Measure: `last_known_backlog`. Of "
+    "`NOT_REACHED`, `conflicting_values`: the broker without members, and the members that others list.",
+    decided_by="The route, and the group's last samples with a backlog: for `sightings_days`, or until the topic is "
+    "created again. `NOT_REACHED`: the broker lists no member for 60 s, its queues' offsets stand, and messages wait; "
+    "not with POP. ERROR.",
     causes={
         NotReadableCause.LEFT_ROUTE: Cause(
             "the route no longer names the broker",
-            "Bring it back. If it is back and its queues still stand, the clients have not followed its route: restart "
-            "them. To remove a broker on purpose, drain it first (perm 4: read only).",
+            "Bring it back. If it is back and its queues still stand, restart the clients: they have not followed "
+            "its route. To remove a broker on purpose, drain it first (perm 4: read only).",
             commands=(ROUTE, CLUSTER_LIST),
         ),
         NotReadableCause.STORE_LOST: Cause(
-            "the same, and when it came back, all of its queues ended below half of their former ends, and those of no "
-            "other broker did",
+            "the same, and it came back with all queues (those of no other broker) below half of their former ends",
             "The broker came back with an empty store: what waited there is lost, unless its old store still exists. "
-            "Check which volume it uses. If committed offsets are beyond the new ends (OFFSET_BEYOND_END), reset them.",
+            "Check which volume it uses. Reset committed offsets that are beyond the new ends (OFFSET_BEYOND_END).",
             headline="{brokers} {brokers:has|have} lost {brokers:its store|their stores}, and with it messages for "
             "{groups}",
             commands=(CLUSTER_LIST,),
         ),
         NotReadableCause.TOPIC_GONE: Cause(
-            "the topic's route no longer names the broker, but that of another topic does, or it answers about the "
-            "group (INFO; WARN from `persistent_after_seconds` on)",
+            "only this topic's route lacks the broker, or it still answers about the group (INFO; WARN from "
+            "`persistent_after_seconds` on)",
             "No broker is down: somebody deleted the topic, and its messages are gone. Create it again, or let the "
             "group no longer subscribe to it. If it was not deleted, compare `mqadmin topicRoute` of each name server.",
             commands=(ROUTE,),
@@ -291,21 +289,21 @@ RULE = Rule(
             commands=(READ_PERMISSION,),
         ),
         NotReadableCause.QUEUES_REMOVED: Cause(
-            "`readQueueNums` was lowered below a queue that, by its last two samples, still held messages",
+            "`readQueueNums` was lowered below a queue that still held messages",
             "Raise readQueueNums to its former value until the messages are consumed. To remove queues, lower "
-            "writeQueueNums first, wait until all groups have consumed the rest, and then lower readQueueNums.",
+            "writeQueueNums, wait until all groups have consumed the rest, then lower readQueueNums.",
             commands=(READ_QUEUES,),
         ),
         NotReadableCause.NOT_REACHED: Cause(
-            "the broker lists no member although other brokers of the topic do",
-            "No member is connected to this broker, so its queues are not consumed. Check from a consumer's host that "
-            "it reaches the address that the broker registers (brokerIP1; `mqadmin clusterList` shows it). If the "
-            "broker came back with a new address, the clients have not followed it: restart them. Otherwise check for "
-            "a firewall, and whether the broker knows the group (autoCreateSubscriptionGroup).",
+            "only this broker lists no member",
+            "Check from a consumer's host that it reaches the address that the broker registers (brokerIP1; `mqadmin "
+            "clusterList` shows it). If the broker came back with a new address, restart the clients: they have not "
+            "followed it. Otherwise check for a firewall, and whether the broker knows the group "
+            "(autoCreateSubscriptionGroup).",
             commands=(CLUSTER_LIST,),
         ),
     },
-    example="broker-b is killed at 02:21:54 and back at 02:23:24: a finding for every group with messages there.",
+    example="broker-b is killed at 02:21:54 and back at 02:23:24.",
     evaluate=hits,
     hit_severity=ERROR,
     spreads_by=brokers,

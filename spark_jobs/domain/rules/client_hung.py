@@ -96,27 +96,25 @@ RULE = Rule(
     headline="{subjects} in {groups} {subjects:hangs|hang}, but still {subjects:owns|own} queues",
     meaning="A member with queues does not answer, or has stopped pulling. Its queues are not consumed. The broker "
     "closes its connection about 120 s after its last heartbeat.",
-    decided_by="`NO_ANSWER`: no client snapshot got an answer for `silent_after_seconds` (60 s). `NO_PULL`: a queue's "
-    "last pull is more than `pull_idle_seconds` (120 s) old; clients pull even an idle queue every 15 s. Not applied "
-    "under CONSUME_ACTIVELY, while nothing waits in the queue, while its offset moves, to LONG_PULL_INTERVAL, or to a "
-    "queue whose cached messages wait for the listener.",
+    decided_by="`NO_ANSWER`: no client snapshot got an answer for `silent_after_seconds` (60). `NO_PULL`: a queue's "
+    "last pull is more than `pull_idle_seconds` (120) old. Not with CONSUME_ACTIVELY or LONG_PULL_INTERVAL, if nothing "
+    "waits in the queue, if its offset moves, or if its cached messages wait for the listener.",
     causes={
         HungCause.NO_ANSWER: Cause(
             "connected, but no answer to requests for its running info",
-            "The process hangs, or its network is down. Take a thread dump, check for long garbage collection pauses, "
-            "and restart it. The other members then get its queues.",
+            "The process hangs, or its network is down. Take a thread dump, check for long garbage collection "
+            "pauses, and restart it: the other members then get its queues.",
             lasts="silent_after_seconds",
         ),
         HungCause.NO_PULL: Cause(
             "answers, but does not pull",
-            "The client's pull thread (PullMessageService) is stuck, or the pull requests of these queues are lost. "
+            "The client's pull thread (PullMessageService) is stuck, or has lost the pull requests of these queues. "
             "Take a thread dump and restart the client.",
             headline="{subjects} in {groups} {subjects:does|do} not pull {queues}",
             commands=(THREAD_DUMP,),
         ),
     },
-    example="`audit-service`: the process of `10.31.82.5@7179…`, frozen at 02:10:54, does not answer until the broker "
-    "closes its connection at 02:12:46.",
+    example="a process of `audit-service` is frozen at 02:10:54, and closed by the broker at 02:12:46.",
     evaluate=hits,
     lasts=0,
     needs=(CLIENT_SNAPSHOTS,),

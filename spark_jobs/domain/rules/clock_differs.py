@@ -34,7 +34,7 @@ RULE = Rule(
     "than `pull_idle_seconds`.",
     causes={
         BEHIND: Cause(
-            "its last pull is older than its snapshots allow",
+            "always",
             "Set the clock of the client's host (NTP). Until then subtract the difference when you compare its log.",
         )
     },

@@ -163,18 +163,16 @@ RULE = Rule(
     detail=_detail,
     meaning="The listener throws an exception or returns RECONSUME_LATER. The message goes to the retry topic, is "
     "delivered again after 10 s, 30 s, 1 min … 2 h, 16 times by default, and then goes to the dead-letter topic. More "
-    "consumers cannot reduce such a backlog. Measures of the client that fails most: `failed_per_second`, "
-    "`consumed_per_second`, `failed_percent`; of the group: `sent_back`, `consumed`, `consume_rt_ms`, "
-    "`consume_timeout_minutes`, `dead_letters`.",
-    decided_by="Two successive client snapshots show, for `busy_after_seconds` (120 s), that at least "
-    "`failing_percent` (10) of a topic's messages and `failing_messages` (10) a minute fail. `SENT_BACK` and "
-    "`TIMED_OUT`: the retry topic grows by as much of what was consumed. ERROR from 50 % on, else WARN, as for "
-    "`GIVEN_UP`.",
+    "consumers cannot reduce such a backlog. Measures: of the client that fails most; of the group `sent_back`, "
+    "`consumed`, `dead_letters` and response times.",
+    decided_by="Two successive client snapshots show, for `busy_after_seconds` (120), that at least "
+    "`failing_percent` (10) of a topic's messages and `failing_messages` (10) a minute fail. `SENT_BACK`, `TIMED_OUT`: "
+    "the retry topic grows by as much of what was consumed. ERROR from 50 % on, else WARN, as for `GIVEN_UP`.",
     causes={
         LISTENER_FAILS: Cause(
-            "clients report that their listener fails",
-            "Check the logs of the consumers named here for exceptions of the listener. More consumers would fail just "
-            "as often.",
+            "clients report it",
+            "Check the logs of these consumers for exceptions of the listener. More consumers would fail just as "
+            "often.",
             lasts="busy_after_seconds",
         ),
         SENT_BACK: Cause(
@@ -182,11 +180,10 @@ RULE = Rule(
             "Check the logs of the group's consumers for exceptions of the listener.",
         ),
         TIMED_OUT: Cause(
-            "the same, and concurrent consumers report a listener that takes longer than `consumeTimeout` (15 min by "
-            "default)",
+            "the same, and a concurrent listener takes longer than `consumeTimeout` (15 min by default)",
             "No listener fails. The client sends back what takes longer than consumeTimeout while the listener "
-            "continues with it, so each of these messages is consumed again. Raise consumeTimeout, or let another "
-            "process do the long work.",
+            "continues with it, so these messages are consumed again. Raise consumeTimeout, or let another process do "
+            "the long work.",
             headline="Listeners of {groups} take longer than consumeTimeout, so messages are sent back",
         ),
         GIVEN_UP: Cause(

@@ -47,12 +47,12 @@ RULE = Rule(
     decided_by=DECIDED_BY.format("WARN"),
     causes={
         FALLING_BEHIND: Cause(
-            "the lag stays above `allowed_lag`, never decreases, and grows by more than `allowed_lag`",
+            "the lag stays above `allowed_lag`, and grows by more than that",
             "Make the listener faster, give the client more consume threads, or add consumers while there are more "
             "queues than members.",
         )
     },
-    example="`legacy-import`: the lag of its two queues grew from 36 to 381.",
+    example="the lag of two queues of `legacy` grew from 36 to 381.",
     evaluate=hits,
     hit_severity=WARN,
     follows=(

@@ -150,38 +150,36 @@ RULE = Rule(
     name="CONSUMER_STALLED",
     headline="Consumers of {groups} make no progress in {queues}",
     meaning="The queue has a backlog, but its consumer offset does not advance. It did not in the window, nor since "
-    "its interval began. `all_of_one_broker` is 1 if only queues of one broker stand.",
+    "its interval began. `all_of_one_broker`: 1 if only queues of one broker stand.",
     decided_by=DECIDED_BY.format("STALL")
-    + " `NEVER_COMMITTED` and `FEW_MESSAGES` (WARN) use all offset samples of the step and its look-back. They do not "
-    "apply to a filtered subscription, POP, a proxy, BROADCASTING or, unless another queue of the topic has a "
-    "committed offset, CONSUME_ACTIVELY. `NEVER_COMMITTED` is WARN if no queue of the topic has one: the application "
-    "may keep its offsets elsewhere.",
+    + " `NEVER_COMMITTED` and `FEW_MESSAGES` use all samples of the step and its look-back; not with filters, POP, a "
+    "proxy, BROADCASTING or, unless another queue of the topic has a committed offset, CONSUME_ACTIVELY.",
     causes={
         NO_PROGRESS: Cause(
-            "the offset stands in the window, or for `stalled_after_seconds` since the queue got its owner, with a lag "
-            "above `allowed_lag`",
+            "the offset stands in the window, or for `stalled_after_seconds` since the queue got its owner",
             "Check whether the queue's owner pulls, and whether one message holds back the offset: a listener that "
             "hangs, or an orderly one that suspends forever.",
             commands=(THREAD_DUMP,),
         ),
         NEVER_COMMITTED: Cause(
-            "no committed offset, or 0, although messages came for `stalled_after_seconds`",
+            "no committed offset, or 0, although messages came for `stalled_after_seconds` (WARN if no queue of the "
+            "topic has one: the application may keep its offsets elsewhere)",
             "No message of these queues was ever consumed. Check that the owner's host reaches the address that the "
-            "broker registers, whether the owner pulls the queue, and whether its first message hangs in the "
+            "broker registers, that the owner pulls the queue, and that its first message does not hang in the "
             "listener.",
             commands=(THREAD_DUMP,),
         ),
         FEW_MESSAGES: Cause(
-            "at most `allowed_lag` messages wait, and the offset stands for twice `verdict_window_seconds`",
-            "Few messages wait, but no consumer takes them. Check whether the owner pulls the queue, holds the lock of "
-            "an orderly queue, or hangs in the listener with one message. Restart the owner if it does not recover.",
+            "at most `allowed_lag` messages wait, and the offset stands for twice `verdict_window_seconds` (WARN)",
+            "No consumer takes them. Check whether the owner pulls the queue, has the lock of an orderly queue, or "
+            "hangs in the listener with one message. Restart it if it does not recover.",
             commands=(THREAD_DUMP,),
         ),
         REFUSED: Cause(
-            "for 60 s the broker's subscription of the group lacks the topic: it refuses the owner's pulls (response "
-            "code 24, SUBSCRIPTION_NOT_EXIST)",
-            "A broker keeps the subscription of the group's last heartbeat, and this topic is not in it. Make all "
-            "members subscribe to the same topics, or give the consumers of each topic a group of their own.",
+            "for 60 s the broker's subscription of the group lacks the topic: it refuses pulls (code 24, "
+            "SUBSCRIPTION_NOT_EXIST)",
+            "A broker keeps the subscription of the group's last heartbeat, which lacks this topic. Make all members "
+            "subscribe to the same topics, or give the consumers of each topic a group of their own.",
         ),
         NO_MASTER: SLAVES_ONLY,
         NOBODY_ASKS: NOT_ASKED_FOR,

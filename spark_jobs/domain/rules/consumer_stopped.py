@@ -38,11 +38,11 @@ RULE = Rule(
     name="CONSUMER_STOPPED",
     headline="Consumers of {groups} stopped committing offsets for {queues}",
     meaning="A consumer stopped committing offsets while messages wait. It had made progress before, for less time "
-    "than it has stopped. `all_of_one_broker` is 1 if only queues of one broker stand.",
+    "than it has stopped. `all_of_one_broker`: 1 if only queues of one broker stand.",
     decided_by=DECIDED_BY.format("STOP"),
     causes={
         NO_COMMITS: Cause(
-            "the consumer offset advanced earlier in the interval, and no longer does",
+            "the offset advanced earlier in the interval",
             "Take a thread dump of the queue's owner to see whether its listener hangs. Restart it if it does not "
             "recover.",
             commands=(THREAD_DUMP,),

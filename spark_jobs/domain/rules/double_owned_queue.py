@@ -24,11 +24,11 @@ RULE = Rule(
     name="DOUBLE_OWNED_QUEUE",
     headline="Several consumers of {groups} own {queues}",
     meaning="Several connections own the queue, so each of them consumes every message in it.",
-    decided_by="The replayed allocation gives the queue to more than one connection, except by POP, where each message "
+    decided_by="The replayed allocation gives the queue to several connections; not with POP, where each message "
     "goes to one member. INFO for a duplicate client id that lasts less than 150 s.",
     causes={
         DoubleOwnedCause.DUPLICATE_CLIENT_ID: Cause(
-            "all owners share one client id",
+            "all owners share one id",
             "Each consumer with this client id consumes every message of these queues. Give every consumer its own "
             "client id.",
         ),
@@ -38,15 +38,15 @@ RULE = Rule(
         ),
         DoubleOwnedCause.MIXED_CLIENTS: Cause(
             "clients of different languages or versions compute the strategy differently",
-            "Clients of this group compute the same strategy differently: use one language, upgrade Java clients to a "
-            "version above 4.7.1, or switch to AVG.",
+            "Clients compute the same strategy differently: use one language, upgrade Java clients to a version "
+            "above 4.7.1, or switch to AVG.",
         ),
         DoubleOwnedCause.CONFIG_OVERLAP: Cause(
-            "the configured lists of several clients contain the queue",
+            "the configured lists of several clients contain it",
             "Keep each of these queues in the configured list of one client only.",
         ),
     },
-    example="`config-service`: queue 1 of `config-feed` is in the lists of both members.",
+    example="queue 1 of `config-feed` is in the lists of both members.",
     evaluate=hits,
     follows=(
         Follows("DUPLICATE_CLIENT_ID", clients, (DoubleOwnedCause.DUPLICATE_CLIENT_ID,)),

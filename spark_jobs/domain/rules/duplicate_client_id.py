@@ -156,47 +156,45 @@ def severity(condition: Condition) -> str:
 RULE = Rule(
     name="DUPLICATE_CLIENT_ID",
     headline="Consumers of {groups} share {subjects:the client id|client ids:} {subjects}",
-    meaning="Several connections of a group share a client id. Each consumes the queues of the id's first index, and "
-    "no consumer owns those of its other indexes. Consumers that pop consume nothing twice, but leave the same queues "
-    "unassigned. Broadcasting consumers on one machine overwrite each other's offset file. The evidence says what two "
-    "fixes would leave: `if_unique` (an id for each connection) and `if_deduplicated` (a list without duplicates).",
-    decided_by="A broker of the topic lists a client id more than once. `PERSISTENT` (ERROR) if two snapshots at least "
-    "150 s apart show it, else `TRANSIENT` (INFO). Also for groups that are not replayed.",
+    meaning="Several connections of a group share a client id. Each consumes the queues of the id's first index; no "
+    "consumer owns those of its other indexes. Consumers that pop consume nothing twice. Broadcasting consumers on one "
+    "machine overwrite each other's offset file. `if_unique`, `if_deduplicated`: what separate ids, or a list without "
+    "duplicates, would leave.",
+    decided_by="A broker of the topic lists a client id more than once. ERROR if two snapshots at least 150 s apart "
+    "show it (`PERSISTENT`), else INFO (`TRANSIENT`).",
     causes={
         DuplicateCause.STALE_CONNECTION: Cause(
-            "transient, and all its connections come from one machine",
-            "Do nothing if it ends by itself: after a reconnect, brokers list the old connection for up to 130 s.",
+            "transient, all from one machine",
+            "Do nothing if it ends by itself: brokers list an old connection for up to 130 s after a reconnect.",
             commands=(CONNECTIONS,),
         ),
         DuplicateCause.CONTAINER_IDENTITY: Cause(
-            "the id is `ip@pid`, as Java < 4.9.0, Go, C++ and Python build it",
-            "The client id is ip@pid, and containers can have the same IP and PID. Upgrade to a Java client ≥ 4.9.0, "
-            "or give every consumer its own instanceName.",
+            "`ip@pid`, as of Java < 4.9.0, Go, C++ and Python",
+            "The client id is ip@pid, which containers can share. Upgrade to a Java client ≥ 4.9.0, or give every "
+            "consumer its own instanceName.",
             commands=(CONNECTIONS,),
         ),
         DuplicateCause.FRAMEWORK_NAME: Cause(
-            "the instanceName holds an address and a PID (rocketmq-spring before 2.2.1), or ends with a bar and a PID "
-            "(Spring Cloud Alibaba)",
-            "The framework builds the client id from an address or name and the process id, which containers can "
-            "share. Upgrade rocketmq-spring to 2.2.1 or later, or set a unique instanceName, for example the pod "
-            "name.",
+            "an address and a PID (rocketmq-spring before 2.2.1), or ending with a bar and a PID (Spring Cloud "
+            "Alibaba)",
+            "The framework builds client ids that containers can share. Upgrade rocketmq-spring to 2.2.1 or later, "
+            "or set a unique instanceName, for example the pod name.",
             commands=(CONNECTIONS,),
         ),
         DuplicateCause.FIXED_INSTANCE_NAME: Cause(
-            "any other instanceName: somebody set it",
+            "any other instanceName",
             "Several consumers have the same instanceName. Leave it unset, or make it unique, for example the pod "
             "name.",
             commands=(CONNECTIONS,),
         ),
         DuplicateCause.CLONED_PROCESS: Cause(
-            "the instanceName is `pid#nanoTime`, and the duplicate is persistent",
-            "Several connections have the same process id and start time. Check for a cloned or restored process, and "
-            "for code that gives one id to several clients.",
+            "`pid#nanoTime`, and persistent",
+            "Several connections have the same process id and start time. Check for a cloned or restored process, "
+            "and for code that shares one id.",
             commands=(CONNECTIONS,),
         ),
     },
-    example="`payment-service`, from 02:07:05 to 02:17:26: two consumers share the client id `172.17.0.1@1`, queues "
-    "4–7 of `payments` are unassigned, and the backlog reaches about 6,100 messages.",
+    example="two consumers of `payment-service` share an id, and queues 4–7 of `payments` have no owner.",
     evaluate=hits,
     severity=severity,
     probable_cause=probable_cause,

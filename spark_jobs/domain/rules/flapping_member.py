@@ -105,25 +105,22 @@ def _hit(cause: FlappingCause, subject: str, joins: int, leaves: int, changes: S
 RULE = Rule(
     name="FLAPPING_MEMBER",
     headline="{subjects} {subjects:keeps|keep} joining and leaving {groups}",
-    meaning="One member keeps joining and leaving, and the group's queues change owners every time. Measures: "
-    "`comings`, `goings`, `queues_moved` over all topics, `minimum_moves` (the minimum for the same allocation) and "
-    "their ratio. `conflicting_values` lists the client ids.",
-    decided_by="A client id joined and left at least `flapping_times` (3) times in the step and its look-back. Or that "
-    "many new ids from one machine did: Java clients ≥ 4.9 have a new id after each restart.",
+    meaning="One member keeps joining and leaving, and the group's queues change owners every time. `minimum_moves`: "
+    "the minimum for the same allocation. `conflicting_values`: the client ids.",
+    decided_by="A client id joined and left at least `flapping_times` (3) times in the step and its look-back, or "
+    "that many new ids of one machine did.",
     causes={
         FlappingCause.SAME_ID: Cause(
-            "the client id stays the same",
-            "The consumer loses its connection, or restarts with a fixed instanceName. Check its log, its network and "
-            "its garbage collection pauses.",
+            "one client id",
+            "The consumer loses its connection, or restarts with a fixed instanceName. Check its log, network and "
+            "garbage collection pauses.",
         ),
         FlappingCause.NEW_ID_EACH_TIME: Cause(
-            "the client id is new each time: the process restarts",
-            "The process restarts again and again. Check its exit code, out-of-memory kills and failing liveness "
-            "probes.",
+            "a new client id each time, as of Java ≥ 4.9",
+            "The process restarts again and again. Check its exit code, out-of-memory kills and liveness probes.",
         ),
     },
-    example="`flapper`: `10.31.92.2` leaves and joins every 25 s, six times; each time all 16 queues move to the other "
-    "member, and half of them back.",
+    example="`10.31.92.2` of `flapper` leaves and joins six times.",
     evaluate=hits,
     hit_severity=WARN,
     lasts=0,

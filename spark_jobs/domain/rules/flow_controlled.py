@@ -64,12 +64,10 @@ RULE = Rule(
     headline="{subjects} in {groups} {subjects:has|have} reached {subjects:its cache limit|their cache limits} and "
     "{subjects:stops|stop} pulling {queues}",
     meaning="A client has cached so many messages of a queue that it stops pulling. This flow control means that the "
-    "consumer is slow, not the broker. Measures of the worst queue: `cached_count`, `cached_mib`, `cached_span` "
-    "(offsets from oldest to newest), and the `limit` that it reached.",
-    decided_by="Two successive client snapshots show the queue above the client's limit: `pullThresholdForQueue`, "
-    "`pullThresholdSizeForQueue` or `consumeConcurrentlyMaxSpan`. Limits per topic reach them, divided among the "
-    "client's queues. By default the configured `cached_messages` (1000), `cached_mib` (100) and `cached_span` "
-    "(2000). WARN.",
+    "consumer is slow, not the broker. `cached_span`: offsets from oldest to newest; `limit`: the one that it reached.",
+    decided_by="Two successive client snapshots show the queue above the client's `pullThresholdForQueue`, "
+    "`pullThresholdSizeForQueue` or `consumeConcurrentlyMaxSpan` (`cached_messages`, `cached_mib`, `cached_span` if "
+    "unknown). Limits per topic are divided among the client's queues. WARN.",
     causes={
         ThrottleCause.CACHED_MESSAGES: Cause("too many messages of the queue", _SLOWER),
         ThrottleCause.CACHED_SIZE: Cause(
@@ -78,14 +76,13 @@ RULE = Rule(
         ),
         ThrottleCause.CACHED_SPAN: Cause(
             "the oldest cached message is too far behind the newest",
-            "One old message is not finished, while newer ones are done: the listener as a whole is not slow. Take a "
-            "thread dump to see whether a listener call hangs, and restart the client. The messages behind the old one "
-            "are consumed again.",
+            "One old message is not finished, newer ones are: the listener as a whole is not slow. Take a thread "
+            "dump to see whether a listener call hangs, and restart the client. The messages behind the old one are "
+            "consumed again.",
             commands=(THREAD_DUMP,),
         ),
     },
-    example="`legacy-import`: `10.31.83.1@…` has cached more than 200 messages (its `pullThresholdForQueue`) of each "
-    "of its two queues from 02:06:16 on.",
+    example="`10.31.83.1@…` has cached more than 200 messages, its limit, of two queues of `legacy`.",
     evaluate=hits,
     hit_severity=WARN,
     needs=(CLIENT_SNAPSHOTS,),

@@ -42,17 +42,17 @@ RULE = Rule(
     headline="{subjects} {subjects:is|are} listed in {groups}, but {subjects:has|have} no consumer there: "
     "{subjects:its|their} queues are not consumed",
     meaning="Brokers list a client whose process has no consumer of the group any more. Its queues are not consumed. "
-    "The broker missed the request to unregister it, while the process stays connected for other groups. Brokers "
-    "before 5.5.1 keep such a member as long as that connection lives (RocketMQ issue #10435); later ones for 120 s, "
-    "unless the client uses `useHeartbeatV2`. `rebalance-audit clients` finds its other groups.",
-    decided_by="The client has queues, and for `silent_after_seconds` (60 s) at least two client snapshots show no "
+    "The broker missed the request to unregister it, and the process stays connected for other groups. Brokers before "
+    "5.5.1 keep it as long as that connection lives (RocketMQ issue #10435), later ones for 120 s, unless it uses "
+    "`useHeartbeatV2`. `rebalance-audit clients` finds its other groups.",
+    decided_by="The client has queues, and for `silent_after_seconds` (60) at least two client snapshots show no "
     "consumer of the group.",
     causes={
         NOT_IN_GROUP: Cause(
-            "the client answers that the group does not exist in it",
+            "always",
             "Restart that process: brokers remove the member when its connection is closed. Upgrade brokers to 5.5.1 "
-            "or later. Until then give consumers that are shut down in a running process a separate instanceName, so "
-            "that each has its own connection.",
+            "or later. Until then give consumers that are shut down in a running process a separate instanceName, and "
+            "so their own connection.",
         ),
     },
     evaluate=hits,

@@ -71,17 +71,16 @@ def _queues(step: AuditedStep, start: int, end: int) -> list[QueueEvidence]:
 RULE = Rule(
     name="GROUP_OFFLINE",
     headline="No consumer of {groups} is connected",
-    meaning="No consumer of the group is connected. Its topics receive messages or have a backlog. Measures, as far as "
-    "known: messages `produced`, and those that wait (`backlog_end`).",
-    decided_by="No broker lists a member for longer than a restart takes (50 s), and offset samples of that time show "
-    "messages. Not applied to BROADCASTING, to POP without recorded request modes, or to MEMBERS_UNSEEN. ERROR.",
+    meaning="No consumer of the group is connected. Its topics receive messages or have a backlog.",
+    decided_by="No broker lists a member for 50 s, and offset samples of that time show messages. Not for "
+    "BROADCASTING, POP without recorded request modes, or MEMBERS_UNSEEN. ERROR.",
     causes={
         NOBODY_CONNECTED: Cause(
-            "no broker lists a connection of the group",
-            "No consumer of the group was connected. Start one, or delete the group if it is no longer needed.",
+            "always",
+            "No consumer of the group was connected. Start one, or delete the group if it is not needed.",
         ),
     },
-    example="`batch-export`: both members leave at 02:05:54 and join again at 02:13:54.",
+    example="both members of `batch-export` are away for 8 minutes.",
     evaluate=hits,
     hit_severity=ERROR,
 )

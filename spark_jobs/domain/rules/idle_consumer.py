@@ -44,25 +44,22 @@ RULE = Rule(
     name="IDLE_CONSUMER",
     headline="{subjects} of {groups} {subjects:owns|own} no queue",
     meaning="The member owns no queue of any topic that it subscribes to, except retry topics. WARN: nothing breaks.",
-    decided_by="The replayed allocation shows it for `persistent_after_seconds`: brokers list a process that died for "
-    "up to 130 s.",
+    decided_by="The replayed allocation shows it for `persistent_after_seconds`.",
     causes={
         MORE_MEMBERS_THAN_QUEUES: Cause(
             "more client ids than queues",
-            "The group has more members than queues, so more consumers cannot help. Stop the surplus consumers, or add "
-            "queues.",
+            "More members than queues never help. Stop the surplus consumers, or add queues.",
         ),
         PUSHED_OUT_BY_DUPLICATES: Cause(
             "more connections than queues, but not more client ids",
             "Connections that share a client id leave no queue for this member. Give every consumer its own client id.",
         ),
         LEFT_OUT_BY_STRATEGY: Cause(
-            "enough queues, but the strategy gives this member none",
-            "The strategy gives this member no queue. With CONSISTENT_HASH, raise virtualNodeCnt; otherwise check the "
-            "rooms and the configured queue lists.",
+            "enough queues",
+            "With CONSISTENT_HASH, raise virtualNodeCnt; otherwise check the rooms and the configured queue lists.",
         ),
     },
-    example="`inventory-service`: three members share two queues, so the third is idle.",
+    example="three members of `inventory-service` share two queues.",
     evaluate=hits,
     hit_severity=WARN,
     lasts="persistent_after_seconds",

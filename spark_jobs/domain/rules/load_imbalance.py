@@ -205,14 +205,13 @@ RULE = Rule(
     name="LOAD_IMBALANCE",
     headline="Members of {groups} have uneven shares of queues or messages",
     detail=_detail,
-    meaning="One member owns at least two queues more than another. Over one topic, or all except retry topics "
-    "(`most_queues`, `fewest_queues`; `conflicting_values`: numbers of queues with their clients). Or one member "
-    "consumes far more messages without owning more queues (`most_consumed`, `least_consumed`).",
-    decided_by="The replayed allocation shows it; not for POP. WARN if the busiest member owns more than twice the "
-    "queues of the least busy one plus two, or has nearly all its threads busy while that one has not; else INFO, as "
-    "always for a hash ring or a shared client id. `UNEQUAL_TRAFFIC` (INFO): of two members with queues for the whole "
-    "step, one consumed `skew_ratio` (2.0) times as much, in all and per queue, and at least `skew_messages_per_queue` "
-    "(100).",
+    meaning="One member owns at least two queues more than another. Of one topic, or of all except retry topics; "
+    "`conflicting_values`: numbers of queues with their clients. Or one member consumes far more messages without more "
+    "queues (`most_consumed`, `least_consumed`).",
+    decided_by="The replayed allocation shows it; not with POP. INFO. WARN if the busiest member owns more than "
+    "twice the queues of the least busy one plus two, or nearly all its threads are busy and not the other's; not for "
+    "a hash ring or a shared client id. `UNEQUAL_TRAFFIC` (INFO): of two members, one consumed `skew_ratio` (2.0) "
+    "times as much, in all and per queue, over the whole step.",
     causes={
         ImbalanceCause.HASH_RING: Cause(
             "CONSISTENT_HASH",
@@ -220,8 +219,7 @@ RULE = Rule(
         ),
         ImbalanceCause.ROOMS: Cause(
             "MACHINE_ROOM_NEARBY: rooms differ in queues per client",
-            "The rooms differ in their number of queues per client. Start consumers in the rooms with more queues, or "
-            "spread the queues like the consumers.",
+            "Start consumers in the rooms with more queues, or spread the queues like the consumers.",
         ),
         ImbalanceCause.CONFIGURED: Cause(
             "CONFIG: the lists differ in length",
@@ -229,17 +227,15 @@ RULE = Rule(
         ),
         ImbalanceCause.REMAINDERS: Cause(
             "AVG and AVG_BY_CIRCLE give the remainder of every topic to the first client ids",
-            "The remainder of every topic goes to the same members. Make the number of queues a multiple of the number "
-            "of members, or use one group per topic.",
+            "Make the number of queues a multiple of the number of members, or use one group per topic.",
         ),
         ImbalanceCause.UNEQUAL_TRAFFIC: Cause(
-            "the queues of one member get far more messages than another's",
-            "More consumers do not help. If the group has a PRODUCER_SKEW finding, spread the keys over more queues. "
-            "Otherwise busy topics have fewer queues than the group has members: give those topics more queues, or a "
-            "separate group.",
+            "one member's queues get far more messages",
+            "More consumers do not help. With a PRODUCER_SKEW finding, spread the keys over more queues. Otherwise "
+            "busy topics have fewer queues than members: give them more queues, or a separate group.",
         ),
     },
-    example="`near-service`: `b-1` alone owns the queues of broker-b, while `a-1` and `a-2` share those of broker-a.",
+    example="in `near-service`, `b-1` alone owns the queues of broker-b; `a-1` and `a-2` share those of broker-a.",
     evaluate=hits,
     hit_severity=INFO,
     follows=(

@@ -30,11 +30,11 @@ RULE = Rule(
     meaning="The client waits longer between two pulls of a queue (`pull_interval_ms`) than a queue may be idle. Its "
     "rebalance drops the queue and takes it again, so it pulls one batch about every `pull_idle_seconds`, whatever the "
     "interval is.",
-    decided_by="The client reports a `pullInterval` above `pull_idle_seconds` (120 s). Source: "
+    decided_by="The client reports a `pullInterval` above `pull_idle_seconds` (120). Source: "
     "ProcessQueue.isPullExpired.",
     causes={
         ABOVE_IDLE_LIMIT: Cause(
-            "`pullInterval` is above `pull_idle_seconds`",
+            "always",
             "Set pullInterval to less than two minutes. To consume slowly, limit the rate in the listener, or lower "
             "consumeThreadMax and pullBatchSize.",
         )

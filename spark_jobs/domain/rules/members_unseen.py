@@ -26,21 +26,21 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 RULE = Rule(
     name="MEMBERS_UNSEEN",
     headline="No broker lists the consumers of {groups}, and it is not offline",
-    meaning="No broker lists a member, but the group is not offline. Clients of a cluster-mode proxy register with the "
-    "proxy only. Ownership is not replayed; lag and verdicts are as in any group. INFO.",
+    meaning="No broker lists a member, but the group is not offline. Clients of a cluster-mode proxy register with "
+    "the proxy only. Owners are unknown; lag and verdicts are not. INFO.",
     decided_by="No broker lists a member, and a recorded proxy lists one, or committed offsets advance in two rounds "
-    "of the recorder. It ends if no offset advances for `stalled_after_seconds` while messages are produced: the group "
-    "is then offline.",
+    "of the recorder. If messages are produced and no offset advances for `stalled_after_seconds`, the group is "
+    "offline.",
     causes={
         Reason.CONSUMED_THROUGH_PROXY: Cause(
             "the cluster has a proxy",
-            "The proxies know the members: record the group's consumer connections from every proxy, too (on its "
-            "remoting port). The proxies are the connections of CID_DefaultHeartBeatSyncerTopic.",
+            "Record the group's consumer connections also from every proxy, on its remoting port. The proxies are "
+            "the connections of CID_DefaultHeartBeatSyncerTopic.",
         ),
         Reason.CONSUMED_BY_UNSEEN: Cause(
             "no proxy is known",
-            "A consumer that no recorded broker lists commits offsets. Record the consumer connections of every "
-            "broker, and of CID_DefaultHeartBeatSyncerTopic, whose connections are the proxies.",
+            "An unknown consumer commits offsets. Record the connections of every broker, and of "
+            "CID_DefaultHeartBeatSyncerTopic, whose connections are the proxies.",
         ),
     },
     evaluate=hits,

@@ -91,12 +91,12 @@ RULE = Rule(
     headline="Brokers list different members of {groups}",
     detail=_detail,
     broker=_broker,
-    meaning="Brokers of a topic list different members of the group. Each client asks a random broker, so some queues "
-    "are consumed twice and others by no consumer. `conflicting_values` are the brokers with the client ids that each "
-    "listed at the start; `changes` (LIST_CHANGES): how often one list changed.",
-    decided_by="Snapshots of two brokers differ for longer than a group takes to agree plus the next heartbeats (50 "
-    "s), or 150 s if only in duplicates. Shorter agreements do not end it, if lists differ `flapping_times` (3) times. "
-    "A broker that lists no member does not count while another lists some. ERROR.",
+    meaning="Brokers of a topic list different members of the group. Each client asks a random broker, so some "
+    "queues are consumed twice and others by no consumer. `conflicting_values`: the brokers with the client ids that "
+    "each listed at the start.",
+    decided_by="Snapshots of two brokers differ for 50 s, or 150 s if only in duplicates. If lists differ "
+    "`flapping_times` (3) times, shorter agreements do not end it. A broker without members does not count while "
+    "another lists some. ERROR.",
     causes={
         BROKERS_DISAGREE: Cause(
             "two brokers list different client ids",
@@ -105,10 +105,10 @@ RULE = Rule(
             commands=(CONNECTIONS_OF_A_BROKER,),
         ),
         LIST_CHANGES: Cause(
-            "one broker's list changes at least `flapping_times` (3) times more often than another's",
-            "The broker keeps dropping its clients' connections, and the group rebalances each time. Check the load, "
-            "pauses and network of the broker that lists fewer, and its clients' logs: heartbeats that time out (3 s) "
-            "close a connection. A restart of the broker ends it.",
+            "one broker's list changes at least `flapping_times` (3) times more often than another's (`changes`)",
+            "The broker keeps dropping its clients' connections. Check load, pauses and network of the broker that "
+            "lists fewer, and its clients' logs: heartbeats that time out (3 s) close a connection. A restart of the "
+            "broker ends it.",
             commands=(CONNECTIONS_OF_A_BROKER,),
         ),
     },

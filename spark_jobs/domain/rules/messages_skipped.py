@@ -198,12 +198,11 @@ RULE = Rule(
     headline="Consumer offsets of {groups} jumped over messages that were not consumed in {queues}",
     detail=_detail,
     meaning="The consumer offset went forward over messages that no listener got. The backlog is gone, but its "
-    "messages were not processed. Measures of the worst queue: `skipped`, the new `consumer_offset`, and "
-    "`skipped_together` in all queues of that sample.",
-    decided_by="Between two samples the offset rises above all before by more than `rewind_tolerance`: to the broker's "
-    "oldest offset; or by ten times the queue's pace, while client snapshots show that the owner did not consume, or "
-    "no member was there. If clients do not report, all queues with a backlog must jump by a hundred times their pace. "
-    "`BEGAN_AT_END`: messages came for `stalled_after_seconds` before the first offset. Not applied to filters, POP or "
+    "messages were not processed. Measures: `skipped` of the worst queue, and `skipped_together` in all queues of that "
+    "sample.",
+    decided_by="Between two samples the offset rises by more than `rewind_tolerance`: to the broker's oldest offset, "
+    "or by ten times the queue's pace although its owner did not consume, or no member was there. If clients do not "
+    "report, all queues with a backlog must jump, by a hundred times their pace. Not with filters, POP or "
     "CONSUME_ACTIVELY.",
     causes={
         SkipCause.LOST: Cause(
@@ -228,15 +227,15 @@ RULE = Rule(
         SkipCause.SKIPPED_OR_CONSUMED: Cause(
             "all queues with a backlog jumped, and clients do not report what they consumed (WARN)",
             "Either somebody skipped the backlog (`resetOffsetByTime`, `skipAccumulatedMessage`), or the consumers "
-            "suddenly became that fast. Ask who operated the group, and compare with what the listeners processed. "
-            "Record the clients' running info: it shows which.",
+            "suddenly became that fast. Compare with what the listeners processed. Record the clients' running info: "
+            "it shows which.",
             headline="Consumer offsets of {groups} jumped in {queues}: messages were skipped, or consumed very fast",
         ),
         SkipCause.BEGAN_AT_END: Cause(
-            "the group's first offset of the queue is at its end, although messages came before (WARN)",
+            "the queue's first offset is at its end, although messages came for `stalled_after_seconds` before (WARN)",
             "The group began these queues at their end (CONSUME_FROM_LAST_OFFSET, the default), for example after a "
-            "topic was extended to a new broker while consumers were down. Reset the group in these queues to the time "
-            "at which they were added. Extend topics while all consumers run.",
+            "topic was extended while consumers were down. Reset the group in these queues to the time at which they "
+            "were added. Extend topics while all consumers run.",
         ),
     },
     evaluate=hits,

@@ -106,25 +106,24 @@ RULE = Rule(
     name="MIXED_CLIENTS",
     headline="Consumers of {groups} are incompatible clients",
     meaning="Languages or versions of a group's clients compute the strategy differently, or message models differ. "
-    "`conflicting_values` are the languages with version ordinals, or the message models, with their clients.",
-    decided_by="Language and version as the broker lists them; unknown ones count as current Java. Message models as "
-    "the clients report them, or a broker whose message model changes and changes back while all clients stay.",
+    "`conflicting_values`: languages with version ordinals, or message models, with their clients.",
+    decided_by="By language and version as the broker lists them (unknown: as current Java), and message models as "
+    "clients report them, or a broker's message model that changes and changes back while all clients stay.",
     causes={
         MixedClientsCause.DIFFERENT_MESSAGE_MODELS: Cause(
             "BROADCASTING and CLUSTERING (ERROR)",
-            "A broadcasting consumer gets assigned queues, but does not consume them for the group. Give each message "
-            "model a separate group.",
+            "A broadcasting consumer gets queues, but does not consume them for the group. Give each message model a "
+            "separate group.",
         ),
         MixedClientsCause.DIFFERENT_RULES: Cause(
-            "CONSISTENT_HASH or MACHINE_ROOM_NEARBY in Go and another language, or MACHINE_ROOM in Go or Java ≤ 4.7.1 "
-            "and newer clients (ERROR; INFO if no queue has several owners or none)",
-            "These clients compute the strategy differently, so queues are consumed twice or by no consumer. Use one "
-            "language, upgrade Java clients to a version above 4.7.1, or switch to AVG.",
+            "CONSISTENT_HASH or MACHINE_ROOM_NEARBY in Go and another language; MACHINE_ROOM in Go or Java ≤ 4.7.1 "
+            "and newer clients (ERROR; INFO if every queue has one owner)",
+            "Queues are consumed twice or by no consumer. Use one language, upgrade Java clients to a version above "
+            "4.7.1, or switch to AVG.",
         ),
         MixedClientsCause.DIFFERENT_INSTANCE_NAMES: Cause(
-            "some Java clients are older than 4.9.0, others are not (INFO)",
-            "Clients older than 4.9.0 use ip@pid as their client id, which can be the same in several containers. "
-            "Finish the upgrade.",
+            "Java clients before and since 4.9.0 (INFO)",
+            "Clients older than 4.9.0 use ip@pid as client id, which containers can share. Finish the upgrade.",
         ),
     },
     evaluate=hits,

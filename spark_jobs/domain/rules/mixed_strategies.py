@@ -26,18 +26,17 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 RULE = Rule(
     name="MIXED_STRATEGIES",
     headline="Consumers of {groups} use different allocation strategies",
-    meaning="Members of one group use different allocation strategies. Some queues are consumed twice and others by no "
-    "consumer: DOUBLE_OWNED_QUEUE and UNASSIGNED_QUEUE name them. `conflicting_values` are the strategies with their "
-    "clients.",
+    meaning="Members of one group use different allocation strategies. Some queues are consumed twice, others by no "
+    "consumer. `conflicting_values`: the strategies with their clients.",
     decided_by="Clients report different strategy classes, or one that pops and one that pulls. For a custom class the "
     "configured strategy counts. ERROR.",
     causes={
         DIFFERENT_STRATEGIES: Cause(
-            "two members use different strategies",
+            "always",
             "Members of the group use different allocation strategies: configure the same one on all of them.",
         ),
     },
-    example="`mixed-service`: two members use AVG and one uses AVG_BY_CIRCLE.",
+    example="two members of `mixed-service` use AVG, one AVG_BY_CIRCLE.",
     evaluate=hits,
     hit_severity=ERROR,
 )

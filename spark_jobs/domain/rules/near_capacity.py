@@ -179,14 +179,11 @@ def _hit(
 RULE = Rule(
     name="NEAR_CAPACITY",
     headline="{subjects} in {groups} {subjects:consumes nearly as much as it|consume nearly as much as they} can",
-    meaning="A member is near the limit of what it can consume. With a few more messages a backlog grows. Measures: "
-    "`utilisation` in its worst minute, and what each change would leave: `with_twice_the_threads`, "
-    "`with_more_members` (`more_members`: as many as take one queue from it), `with_twice_the_queues`, "
-    "`with_half_the_response_time`, `with_no_pull_interval`. The advice names the best change.",
-    decided_by="All client snapshots of `near_capacity_seconds` (300 s) show at least `near_capacity_percent` (80) of "
-    "its capacity: by threads, response time × messages per second ÷ `consumeMessageBatchMaxSize`; by pulls, messages "
-    "per second of a queue of `pullBatchSize` (32 at most) ÷ (`pullInterval` + pull RT). Also at full speed on a "
-    "backlog. WARN.",
+    meaning="A member is near the limit of what it can consume. With a few more messages a backlog grows. "
+    "`utilisation`: in its worst minute; `with_…`: what each change would leave. `more_members`: as many as take one "
+    "queue from it. The advice names the best change.",
+    decided_by="All client snapshots of `near_capacity_seconds` (300) show at least `near_capacity_percent` (80) of "
+    "its [capacity](../what-if.md#the-model), by threads or by pulls; also at full speed on a backlog. WARN.",
     causes={
         Bottleneck.LISTENER: Cause(
             "its threads are busy nearly all the time",
@@ -199,12 +196,11 @@ RULE = Rule(
             "queues.",
         ),
         Bottleneck.HOT_QUEUE: Cause(
-            "one queue receives nearly what its owner can consume of a queue; its other queues do not",
+            "only one queue receives nearly what its owner can consume",
             "A queue has one owner, so more consumers cannot help. Spread the keys over more queues.",
         ),
     },
-    example="`legacy-import`: `10.31.83.1@…` can consume 2.5 messages per second, and receives 3.9: 157 %, with twice "
-    "the threads 78 %.",
+    example="`10.31.83.1@…` of `legacy-import` can consume 2.5 messages per second, and receives 3.9.",
     evaluate=hits,
     hit_severity=WARN,
     lasts="near_capacity_seconds",

@@ -89,24 +89,24 @@ RULE = Rule(
     name="OFFSET_BEYOND_END",
     headline="{groups} skips messages of {queues}, because its offsets are those of a former life of the topic",
     meaning="The committed offset is beyond the queue's end. The messages below it are not consumed. Brokers keep a "
-    "group's offsets when its topic is deleted, and a topic that is created again begins with 0. Measures: "
-    "`beyond_end`, the messages up to the old offset; `skipped`, those that the group has since passed over.",
+    "group's offsets when its topic is deleted, and a topic that is created again begins with 0. `beyond_end`: "
+    "messages up to the old offset; `skipped`: those passed over since.",
     decided_by="Two samples with the same offset show the end below it by more than `rewind_tolerance`. WARN from "
-    "`persistent_after_seconds` (150 s) on; ERROR when the group commits above it; INFO if the offset goes back. Not "
-    "applied if another process serves the broker.",
+    "`persistent_after_seconds` on; ERROR when the group commits above it; INFO if the offset goes back. Not if "
+    "another process serves the broker.",
     causes={
         FORMER_LIFE: Cause(
-            "the topic was deleted and created again, its broker lost the messages but kept the offsets, or offsets "
-            "were copied from elsewhere",
-            "Reset the group to the earliest offset (`mqadmin resetOffsetByTime`): the broker still has the messages. "
-            "To delete a topic for good, delete the offsets of its groups, too.",
+            "the topic was created again, its broker lost the messages but kept the offsets, or offsets were copied "
+            "from elsewhere",
+            "Reset the group to the earliest offset: the broker still has the messages. To delete a topic for good, "
+            "delete the offsets of its groups, too.",
             commands=(RESET_TO_EARLIEST,),
         ),
         COMMITTED_AHEAD: Cause(
             "the offset before was within the queue, whose end has not fallen",
-            "A client or an operator committed an offset that the queue did not have yet: a client that counts wrongly "
-            "(C++: rocketmq-client-cpp issue #79), an offset of another queue, or one set by hand. Reset the group to "
-            "the time before it: the broker still has the messages.",
+            "Somebody committed an offset that the queue did not have yet: a client that counts wrongly (C++: "
+            "rocketmq-client-cpp issue #79), an offset of another queue, or one set by hand. Reset the group to the "
+            "time before it: the broker still has the messages.",
             headline="{groups} skips messages of {queues}, because it committed offsets beyond their end",
         ),
     },

@@ -113,16 +113,15 @@ RULE = Rule(
     name="OFFSET_HELD_BACK",
     headline="One message holds back the offset of {queues} in {groups}, while the client consumes the queue",
     meaning="One unfinished message holds back the committed offset of its queue. The client consumes the messages "
-    "behind it. The backlog that brokers show is not real, and a restart consumes these messages again. Measures of "
-    "the worst queue: `consumer_offset`, `consumed_again`.",
-    decided_by="For `verdict_window_seconds` (300 s) the consumer offset stands while messages are produced, and "
-    "client snapshots show the message there as the oldest cached one, while later ones are consumed. It replaces "
-    "CONSUMER_STOPPED and CONSUMER_STALLED. WARN.",
+    "behind it: the backlog that brokers show is not real, and a restart consumes them again (`consumed_again`).",
+    decided_by="For `verdict_window_seconds` (300) the offset stands while messages are produced, and client "
+    "snapshots show its message as the oldest cached one, while later ones are consumed. Then CONSUMER_STOPPED and "
+    "CONSUMER_STALLED are not reported. WARN.",
     causes={
         ONE_MESSAGE: Cause(
-            "one message of the queue is not finished",
-            "Take a thread dump of the client: a listener call may hang, or the client has lost the message after a "
-            "call that took too long. Restart the client, and let the listener tolerate duplicate messages.",
+            "always",
+            "Take a thread dump: a listener call may hang, or the client has lost the message after a call that took "
+            "too long. Restart the client, and let the listener tolerate duplicates.",
             commands=(THREAD_DUMP,),
         )
     },

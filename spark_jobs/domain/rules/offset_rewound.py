@@ -245,35 +245,32 @@ RULE = Rule(
     name="OFFSET_REWOUND",
     headline="Consumer offsets of {groups} went back in {queues}",
     detail=_detail,
-    meaning="The consumer offset of a queue went back, so its messages are consumed again. Measures of the queue that "
-    "went back furthest: `rewound_max` at once, `rewound` in total, `rewinds`; `rewound_in_all` queues of the topic; "
-    "of TO_MINIMUM also `min_offset` and `consumer_offset`.",
-    decided_by="A sample is below the one before by more than `rewind_tolerance`. A topic that was created again does "
-    "not count. If the end offset fell too, the messages are the same ones if the next offset shows a message older "
-    "than a minute, or the end jumps back.",
+    meaning="The consumer offset of a queue went back, so its messages are consumed again. Measures of the queue "
+    "that went back furthest: `rewound_max` at once, `rewound` in total; `rewound_in_all` queues of the topic.",
+    decided_by="A sample is below the one before by more than `rewind_tolerance`. Not for a topic that was created "
+    "again.",
     causes={
         RewindCause.TWINS: Cause(
             "consumers that share a client id own the queue, or may own it",
             "Consumers that share a client id overwrite each other's offsets. Give every consumer its own client id.",
         ),
         RewindCause.BROKER_SWITCHED: Cause(
-            "another process began to serve the broker at most `max_gap` before, or one collection interval after; or "
-            "the end offset fell, too",
-            "The process that serves the broker now had older offsets: a slave copies its master's every 10 to 60 s. "
-            "Consumers that keep running commit their own within a minute; those that start or rebalance before "
-            "consume these messages again, at worst from the oldest one. Let the listener tolerate duplicates. With "
+            "another process began to serve the broker at about this time, or the end offset fell, too",
+            "The process that now serves the broker had older offsets: a slave copies its master's every 10 to 60 s. "
+            "Running consumers commit their own within a minute; those that start or rebalance before consume these "
+            "messages again, at worst from the oldest one. Let the listener tolerate duplicates. With "
             "`enableSlaveActingMaster` a master fetches its slave's offsets first.",
         ),
         RewindCause.TO_MINIMUM: Cause(
             "each queue that went back fell to its oldest message",
             "The group begins the queue again. If it was not reset to the earliest offset, check the consumers' logs "
-            "for errors at this time: a Java LitePull consumer that cannot read its offset pulls from -1, for which a "
-            "broker takes its oldest (RocketMQ issue 10176).",
+            "for errors: a Java LitePull consumer that cannot read its offset pulls from -1, for which a broker takes "
+            "its oldest (RocketMQ issue 10176).",
         ),
         RewindCause.HAND_OVER: Cause(
             "within `convergence_seconds` and one collection interval of a rebalance",
             "A consumer that had lost the queue without noticing (frozen, or cut off from the network) committed its "
-            "old offset. Check for long pauses of its process, and let the listener tolerate duplicates.",
+            "old offset. Check its process for long pauses, and let the listener tolerate duplicates.",
         ),
         RewindCause.RESET: Cause(
             "otherwise: somebody reset the offset",
@@ -281,8 +278,8 @@ RULE = Rule(
             "messages again.",
         ),
     },
-    example="`batch-export`: reset at 02:18:54 to four minutes before, 539 messages per queue; `audit-service`: the "
-    "frozen consumer commits its old offsets at 02:16:54, 507 messages back.",
+    example="`batch-export` is reset to four minutes before; the frozen consumer of `audit-service` commits its old "
+    "offsets.",
     evaluate=hits,
     hit_severity=WARN,
     lasts=0,

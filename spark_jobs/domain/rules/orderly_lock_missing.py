@@ -95,7 +95,7 @@ RULE = Rule(
     "locked.",
     causes={
         NOT_LOCKED: Cause(
-            "the client reports no lock, or none renewed for 30 s (`last_lock`)",
+            "no lock, or none renewed for 30 s (`last_lock`)",
             "Another client holds the lock, which expires 60 s after its last renewal. Check for a consumer that "
             "stopped without shutdown, a shared client id, and different member lists.",
         ),

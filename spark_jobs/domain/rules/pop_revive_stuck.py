@@ -80,16 +80,15 @@ RULE = Rule(
     headline="{brokers} {brokers:does|do} not deliver unacknowledged popped messages again",
     meaning="A broker does not deliver unacknowledged messages of POP groups again. A thread that reads one of its "
     "revive queues (`rmq_sys_REVIVE_LOG_` + cluster) makes no progress. The finding belongs to the group "
-    "`CID_RMQ_SYS_REVIVE_GROUP`. Measures of the worst queue: `lag`, `came_meanwhile`, and `age_seconds` of the last "
-    "processed entry.",
+    "`CID_RMQ_SYS_REVIVE_GROUP`. `age_seconds`: of the last processed entry.",
     decided_by="The consumer offset of a revive queue stands for 300 s, while more than `allowed_lag` (32) entries "
     "came. ERROR. Unknown for brokers with `popConsumerKVServiceEnable`.",
     causes={
         REVIVE_STANDS: Cause(
-            "the revive offset does not advance while entries come",
+            "always",
             "Check the broker's pop.log for `revive error` and `stay too long`, and take a thread dump of "
-            "PopReviveService_<queue>. A restart of the broker starts the thread again. Keep the messages "
-            "(fileReservedTime) until the broker has caught up.",
+            "PopReviveService_<queue>. Restart the broker. Keep the messages (fileReservedTime) until it has caught "
+            "up.",
         ),
     },
     evaluate=hits,

@@ -197,24 +197,23 @@ RULE = Rule(
     headline="Some queues of {topics} receive far more messages than the others",
     detail=lambda finding: finding.subject,
     meaning="Some queues of the topic receive far more messages than the others. A selector or ordering key sends to "
-    "few queues, and more consumers cannot help. Or a broker receives none, so the owners of its queues idle. "
-    "Measures: `max_over_mean`, and messages over the step.",
+    "few queues, so more consumers cannot help. Or a broker receives none, so the owners of its queues idle.",
     decided_by="`HOT_QUEUES`: busiest ÷ mean ≥ `skew_ratio` over the step, with a mean of at least "
-    "`skew_messages_per_queue`; not for POP. `BROKER_WITHOUT_MESSAGES`: such a mean elsewhere, and no growth in any "
+    "`skew_messages_per_queue`; not with POP. `BROKER_WITHOUT_MESSAGES`: such a mean elsewhere, and no growth in any "
     "writable queue of the broker. WARN.",
     causes={
         HOT_QUEUES: Cause(
-            "the named queues receive that much more than the mean",
+            "these queues receive that much more than the mean",
             "More consumers cannot help, as a queue has one owner. Spread the ordering key or selector over more "
             "queues.",
         ),
         BROKER_WITHOUT_MESSAGES: Cause(
-            "the named writable broker received no message while others did",
-            "Check the producers' logs for this broker. It may refuse messages (disk full, master down), producers may "
-            "avoid it as slow (sendLatencyFaultEnable), or a queue selector may never choose it.",
+            "the writable broker received no message while others did",
+            "Check the producers' logs. The broker may refuse messages (disk full, master down), producers may avoid "
+            "it as slow (sendLatencyFaultEnable), or a queue selector may never choose it.",
         ),
     },
-    example="`audit-log`: queue 0 of broker-a receives 2.9 times the mean.",
+    example="queue 0 of `audit-log` on broker-a receives 2.9 times the mean.",
     evaluate=hits,
     hit_severity=WARN,
     spreads_by=topics,

@@ -82,25 +82,23 @@ def storms(moments: Sequence[RebalanceMoment], minimum: int, within: int) -> lis
 RULE = Rule(
     name="REBALANCE_STORM",
     headline="{groups} {groups:rebalances|rebalance} again and again",
-    meaning="The group rebalances again and again. Each time queues get new owners, pause for up to 20 s, and deliver "
-    "messages in flight again. Measures: `rebalances`, `queues_moved`, and `minimum_moves`, the minimum for the same "
-    "allocation. `client_ids` names the client that joined or left in at least half of them.",
-    decided_by="At least `storm_rebalances` (5) rebalances in less than `storm_seconds` (600 s), in the step and its "
+    meaning="The group rebalances again and again. Each time queues get new owners, pause for up to 20 s, and "
+    "deliver messages in flight again. `minimum_moves`: the minimum for the same allocation. `client_ids`: the client "
+    "that joined or left in at least half of the rebalances.",
+    decided_by="At least `storm_rebalances` (5) rebalances in less than `storm_seconds` (600), in the step and its "
     "look-back.",
     causes={
         MEMBER_CHANGES: Cause(
-            "mostly because members joined or left",
-            "Members keep joining and leaving. Check for restarts (FLAPPING_MEMBER names the consumer), out-of-memory "
-            "kills and failing probes. A rolling deployment does this too: restart several consumers at once.",
+            "mostly, members joined or left",
+            "Check for restarts (FLAPPING_MEMBER names the consumer), out-of-memory kills and failing probes. In a "
+            "rolling deployment, restart several consumers at once.",
         ),
         ROUTE_CHANGES: Cause(
-            "mostly because queues or brokers were added or removed",
-            "The topic's queues keep changing. Check the brokers for restarts, and their connections to the name "
-            "servers.",
+            "mostly, queues or brokers were added or removed",
+            "Check the brokers for restarts, and their connections to the name servers.",
         ),
     },
-    example="`flapper`: 12 rebalances from 02:12:19 to 02:16:56, and two more when `broker-b` restarts; 119 queues "
-    "move.",
+    example="`flapper`: 12 rebalances in 5 minutes move 119 queues.",
     evaluate=hits,
     hit_severity=WARN,
     lasts=0,

@@ -94,17 +94,17 @@ RULE = Rule(
     headline="Rebalances of {groups} hand over many messages in flight",
     meaning="Rebalances hand over messages in flight. A queue's new owner starts at the committed offset, so it "
     "consumes again what the previous owner had pulled but not committed. Measures: `in_flight_max` in one rebalance, "
-    "`in_flight_total`, `rebalances`, `queues_handed_over`, and `unknown_queues`, which are left out.",
+    "`in_flight_total`; `unknown_queues` are left out.",
     decided_by="Pull offset − consumer offset of the queues that changed owner, by the last sample before. INFO; WARN "
     "from `redelivery_messages` (10,000) in one rebalance.",
     causes={
         QUEUES_MOVED: Cause(
             "always",
-            "Consumers must tolerate duplicate messages. Shut consumers down instead of killing them, so that they "
-            "commit, and lower pullThresholdForQueue where listeners are slow.",
+            "Consumers must tolerate duplicates. Shut them down instead of killing them, so that they commit, and "
+            "lower pullThresholdForQueue if listeners are slow.",
         ),
     },
-    example="`order-service`: five rebalances with 1 to 4 messages in flight, 11 in total.",
+    example="five rebalances of `order-service` with 11 messages in flight.",
     evaluate=hits,
     hit_severity=INFO,
     lasts=0,

@@ -86,11 +86,9 @@ def _hit(progress: IntervalProgress, place: int, queue: QueueOffsets, cause: Ret
 RULE = Rule(
     name="RETENTION_RISK",
     headline="Messages are deleted before {groups} can consume them",
-    meaning="The broker deleted messages that the group had not consumed, or will do so soon. Measures of the worst "
-    "queue: offsets and messages per second, or age in seconds.",
-    decided_by="The consumer offset of a queue with a lag above `allowed_lag` against the broker's oldest offset. "
-    "`AGED`: the age of the oldest waiting message against `reserved_seconds` (72 hours, the default of "
-    "`fileReservedTime`).",
+    meaning="The broker deleted messages that the group had not consumed, or will do so soon.",
+    decided_by="The offset of a queue with a lag above `allowed_lag` against the broker's oldest offset; `AGED`: the "
+    "age of the oldest waiting message against `reserved_seconds` (72 hours, the default of `fileReservedTime`).",
     causes={
         RetentionCause.LOST: Cause(
             "the consumer offset is below the broker's oldest",
@@ -99,7 +97,7 @@ RULE = Rule(
             severity=ERROR,
         ),
         RetentionCause.EXPIRING: Cause(
-            "at the current rates it will be, within `retention_seconds`",
+            "at the current rates it will be within `retention_seconds`",
             "Keep messages longer (fileReservedTime, disk space), or make the group consume faster, before they are "
             "deleted.",
             lasts="stalled_after_seconds",

@@ -47,18 +47,17 @@ def _hit(
 RULE = Rule(
     name="SLOW_LISTENER",
     headline="{subjects} in {groups} {subjects:has|have} a slow listener",
-    meaning="The listener, or a service that it calls, keeps all consume threads of a client busy. Measures: "
-    "`busy_threads`, `consume_threads`, and `consume_rt_ms` and `pull_rt_ms` of the topic that takes most threads. Or "
-    "it became slower: both response times at their worst, and as before (`usual_…`).",
-    decided_by="Two successive client snapshots show it for `busy_after_seconds` (120 s). WARN. `ALL_THREADS_BUSY`: "
-    "response time × rate is at least `busy_percent` (90) of its threads; also at full speed on a backlog. "
-    "`RESPONSE_TIME_ROSE`: the consume RT is at least `slow_rt_ms` (100) and `rt_rise_ratio` (3.0) times the median of "
-    "the look-back, and the pull RT did not rise as much.",
+    meaning="The listener, or a service that it calls, keeps all consume threads of a client busy. Or it became "
+    "slower. Measures: of the topic that takes most threads; `usual_…`: the response times before.",
+    decided_by="Two successive client snapshots show it for `busy_after_seconds` (120), also at full speed on a "
+    "backlog. `ALL_THREADS_BUSY`: response time × rate is at least `busy_percent` (90) of its threads. "
+    "`RESPONSE_TIME_ROSE`: the consume RT is at least `slow_rt_ms` (100) and `rt_rise_ratio` (3.0) times its median in "
+    "the look-back. WARN.",
     causes={
         ALL_THREADS_BUSY: Cause(
             "response time × rate takes all threads",
             "Make the listener faster, or give the client more consume threads (consumeThreadMin, consumeThreadMax). "
-            "More consumers help only while the topic has more queues than the group has members.",
+            "More consumers help only up to the number of queues.",
             commands=(THREAD_DUMP,),
         ),
         RESPONSE_TIME_ROSE: Cause(
@@ -67,8 +66,7 @@ RULE = Rule(
             "recent deployments. More threads help only if those services can handle more calls.",
         ),
     },
-    example="`legacy-import`: `10.31.83.1@…` has one thread, takes 400 ms per message, and consumes 2.5 messages per "
-    "second.",
+    example="`10.31.83.1@…` of `legacy-import` has one thread, and takes 400 ms per message.",
     evaluate=hits,
     hit_severity=WARN,
     lasts="busy_after_seconds",

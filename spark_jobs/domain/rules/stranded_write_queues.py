@@ -27,16 +27,16 @@ RULE = Rule(
     headline="Producers write to queues of {topics} that no consumer can read",
     meaning="Messages go to queues that no consumer can read. The topic has more write queues than read queues. "
     "`backlog_end`: how many messages they hold, if topic snapshots were recorded.",
-    decided_by="In the topic's route `readQueueNums < writeQueueNums` on a readable broker, for longer than members "
-    "take to follow the route (50 s). ERROR; INFO if nothing was produced to these queues and they are empty.",
+    decided_by="`readQueueNums < writeQueueNums` in the route of a readable broker for 50 s. ERROR; INFO if these "
+    "queues are empty and nothing was produced.",
     causes={
         UnassignedCause.BEYOND_READ_QUEUES: Cause(
-            "fewer read queues than write queues",
-            "No consumer can read the surplus write queues. Raise readQueueNums to writeQueueNums.",
+            "always",
+            "Raise readQueueNums to writeQueueNums.",
             commands=(READ_AND_WRITE_QUEUES,),
         ),
     },
-    example="`legacy-import`: `legacy` has 8 write queues and 4 read queues.",
+    example="`legacy` has 8 write queues and 4 read queues.",
     evaluate=hits,
     lasts="settled_seconds",
     follows=(Follows("BROKER_NOT_READABLE", queues, root_causes=(NotReadableCause.QUEUES_REMOVED,)),),

@@ -60,32 +60,30 @@ RULE = Rule(
     causes={
         ROOMS_MISSING: Cause(
             "MACHINE_ROOM without `rooms`",
-            "Configure `rooms` of the group: the names that the consumer's code gives to "
+            "Configure `rooms` of the group: what the consumer's code gives to "
             "AllocateMessageQueueByMachineRoom.setConsumeridcs.",
         ),
         ROOM_PATTERNS_MISSING: Cause(
             "MACHINE_ROOM_NEARBY without its inner strategy, `broker_room` or `client_room`",
-            "Configure `strategy` of the group as MACHINE_ROOM_NEARBY-AVG, or with another inner strategy, and "
+            "Configure `strategy` of the group as MACHINE_ROOM_NEARBY-AVG (or another inner strategy), and "
             "`broker_room` and `client_room`: patterns of what the consumer's MachineRoomResolver takes from a "
-            "broker's name and from a client id.",
+            "broker's name and a client id.",
         ),
         QUEUE_LISTS_MISSING: Cause(
             "CONFIG without `config_queues`",
-            "Configure `config_queues` of the group: per client, topic and broker the queue ids that the consumer's "
-            "code gives to AllocateMessageQueueByConfig.setMessageQueueList.",
+            "Configure `config_queues` of the group: what the consumer's code gives to "
+            "AllocateMessageQueueByConfig.setMessageQueueList, per client, topic and broker.",
         ),
         AS_REPORTED: Cause(
-            "members report disjoint queues that no strategy with the known settings explains; the owners are as "
-            "reported",
+            "members report disjoint queues that no known strategy explains",
             "Configure `strategy` of the group and its settings (`virtual_node_count`, `broker_room` and "
             "`client_room`, `config_queues`). Until then, drift is not found, and `what-if` cannot change the "
             "members.",
         ),
         CUSTOM_STRATEGY: Cause(
-            "a class that is none of RocketMQ's strategies, or reported queues that no strategy explains, without "
-            "`strategy`",
-            "Configure `strategy` of the group: RocketMQ's strategy that divides queues as the class does. The running "
-            "info of a Java client names the class.",
+            "a class that is none of RocketMQ's, or reported queues that no strategy explains",
+            "Configure `strategy` of the group: RocketMQ's strategy that divides queues as this class does. Java "
+            "clients name the class in their running info.",
         ),
     },
     evaluate=hits,

@@ -99,25 +99,25 @@ RULE = Rule(
     detail=_detail,
     meaning="Members of one group subscribe to different topics, or to different messages of one topic. Brokers keep "
     "the subscription of the last heartbeat: messages are filtered by the wrong expression and lost, or a member does "
-    "not read its queues. `conflicting_values` are the subscriptions with their clients.",
-    decided_by="The clients' running info shows it. Without that, a broker's subscription of the group changes and "
-    "changes back while all clients stay (`changes`: how often). It lasts until one of these clients leaves, or the "
-    "subscription stays the same for twice its usual time. ERROR.",
+    "not read its queues. `conflicting_values`: the subscriptions with their clients.",
+    decided_by="The clients' running info shows it, or a broker's subscription of the group changes and changes back "
+    "while all clients stay (`changes`: how often). It ends when one of these clients leaves, or the subscription "
+    "stays the same for twice its usual time. ERROR.",
     causes={
         MismatchCause.DIFFERENT_TOPICS: Cause(
-            "a member lacks a topic of another",
+            "a member lacks a topic",
             "Make all members subscribe to the same topics, or give the consumers of each topic a group of their own.",
             commands=(CONNECTIONS,),
         ),
         MismatchCause.DIFFERENT_EXPRESSIONS: Cause(
-            "same topics, but different tags or SQL expressions",
+            "different tags or SQL expressions",
             "Use one expression for all members, or one group per expression: a message that only another member's "
-            "expression matches is skipped and lost.",
+            "expression matches is lost.",
             commands=(CONNECTIONS,),
         ),
     },
-    example="`notify-service`: one member subscribes to `retail`, the other to `wholesale`. `tag-service`: `TagA` and "
-    "`TagB` of `retail`.",
+    example="members of `notify-service` subscribe to `retail` and `wholesale`; those of `tag-service` to `TagA` and "
+    "`TagB`.",
     evaluate=hits,
     hit_severity=ERROR,
 )

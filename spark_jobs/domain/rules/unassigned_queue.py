@@ -99,46 +99,44 @@ RULE = Rule(
     name="UNASSIGNED_QUEUE",
     headline="No consumer of {groups} owns {queues}",
     meaning="An unassigned queue has no owner, so its messages are not consumed.",
-    decided_by="The replayed allocation gives the queue to no connection. WARN for `ROOM_FILTER` (INFO in a retry "
-    "topic), `NOT_LISTED` and `WAITS_FOR_LOCK`, and for an assumed strategy. INFO for a duplicate client id that lasts "
-    "less than 150 s. A lock that outlasts 60 s and twice `convergence_seconds` is ALLOCATION_DRIFT.",
+    decided_by="The replayed allocation gives the queue to no connection. WARN for an assumed strategy, "
+    "`NOT_LISTED`, `WAITS_FOR_LOCK` and `ROOM_FILTER` (INFO in a retry topic). INFO for a duplicate client id that "
+    "lasts less than 150 s.",
     causes={
         UnassignedCause.DUPLICATE_CLIENT_ID: Cause(
-            "the queue belongs to the second (or later) index of a duplicate client id",
-            "Give every consumer of the group its own client id: consumers that share one take the same queues, and "
-            "leave the others unassigned.",
+            "it belongs to the second (or later) index of a duplicate id",
+            "Give every consumer of the group its own client id: those that share one take the same queues, and "
+            "leave others unassigned.",
         ),
         UnassignedCause.MEMBER_NOT_SUBSCRIBED: Cause(
-            "the queue belongs to a member that does not subscribe to the topic",
-            "Make all members subscribe to the same topics, or move those that do not subscribe to this one to a group "
-            "of their own.",
+            "its member does not subscribe to the topic",
+            "Make all members subscribe to the same topics, or give those that lack this one a group of their own.",
         ),
         UnassignedCause.GROUP_OFFLINE: Cause(
             "no broker of the topic lists a member",
-            "No consumer of the group was connected. Start one, or delete the group if it is no longer needed.",
+            "No consumer of the group was connected. Start one, or delete the group if it is not needed.",
         ),
         UnassignedCause.MIXED_STRATEGIES: Cause(
-            "the queue belongs to a member with another strategy",
+            "its member has another strategy",
             "Members of the group use different allocation strategies: configure the same one on all of them.",
         ),
         UnassignedCause.MIXED_CLIENTS: Cause(
-            "the queue belongs to a member whose client computes the strategy differently",
-            "Clients of this group compute the same strategy differently: use one language, upgrade Java clients to a "
-            "version above 4.7.1, or switch to AVG.",
+            "its member computes the strategy differently",
+            "Clients compute the same strategy differently: use one language, upgrade Java clients to a version "
+            "above 4.7.1, or switch to AVG.",
         ),
         UnassignedCause.MACHINE_ROOM_BUG: Cause(
-            "the queue is in a configured room; MACHINE_ROOM in Go, and in Java up to 4.7.1, slices the list of all "
-            "queues instead of the room's",
-            "MACHINE_ROOM in these clients takes queues of other rooms. Upgrade Java clients to a version above 4.7.1; "
-            "with Go, use another strategy.",
+            "MACHINE_ROOM in Go and in Java up to 4.7.1",
+            "These clients take queues of other rooms. Upgrade Java clients to a version above 4.7.1; with Go, use "
+            "another strategy.",
         ),
         UnassignedCause.ROOM_FILTER: Cause(
-            "MACHINE_ROOM skips brokers outside the configured rooms",
+            "the broker is in no configured room",
             "MACHINE_ROOM skips brokers outside the configured rooms, by design. Add the room, or use "
             "MACHINE_ROOM_NEARBY.",
         ),
         UnassignedCause.CONFIG_HOLE: Cause(
-            "no client's configured list contains the queue (also of `%RETRY%` topics)",
+            "no client's list contains it (also of `%RETRY%` topics)",
             "Add each of these queues to a client's configured list.",
         ),
         UnassignedCause.NO_VIRTUAL_NODES: Cause(
@@ -146,30 +144,28 @@ RULE = Rule(
             "virtualNodeCnt is 0, so no consumer is on the hash ring. Set it to 10, the default.",
         ),
         UnassignedCause.NOT_LISTED: Cause(
-            "all members report their queues, none ever lists this one, and no known strategy explains their lists",
-            "Check whether the consumers' strategy leaves these queues out on purpose, and their rebalance logs for "
+            "all members report their queues, none this one, and no known strategy explains it",
+            "Check whether the strategy leaves these queues out on purpose, and the consumers' rebalance logs for "
             "errors.",
         ),
         UnassignedCause.WAITS_FOR_LOCK: Cause(
-            "two snapshots show that its orderly consumer lacks the broker's lock, or the broker's log says that it "
-            "refuses the lock",
-            "A client that stops without shutdown, or drops a queue without unlocking it, keeps its lock for 60 s. "
-            "Shut consumers down gracefully. If it lasts longer, find the client that renews the lock.",
+            "its orderly consumer lacks the lock in two snapshots, or the broker's log refuses it (ALLOCATION_DRIFT "
+            "from 60 s + 2 × `convergence_seconds` on)",
+            "A client that stops without shutdown keeps its lock for 60 s: shut consumers down gracefully. If it "
+            "lasts longer, find the client that renews the lock.",
         ),
         UnassignedCause.BROKER_NOT_READABLE: Cause(
-            "the broker has no read permission for the topic",
+            "no read permission for the topic",
             "The broker has no read permission for the topic: restore it (perm 6) until the messages are consumed.",
             commands=(READ_PERMISSION,),
         ),
         VIEWS_DISAGREE: Cause(
-            "brokers list different members, and no member gets the queue by every list (role `DISPUTED`)",
-            "Every client must send heartbeats to every broker that hosts the topic. See the MEMBERSHIP_VIEW_SPLIT "
-            "finding.",
+            "brokers list different members, and no member gets it by every list (role `DISPUTED`)",
+            "Every client must send heartbeats to every broker that hosts the topic: see MEMBERSHIP_VIEW_SPLIT.",
             severity=WARN,
         ),
     },
-    example="`payment-service`: queues 4–7 of `payments` are unassigned from 02:07:05 to 02:17:26; the backlog reaches "
-    "about 6,100 messages.",
+    example="queues 4–7 of `payments`, for 10 minutes; 6,100 messages wait.",
     evaluate=hits,
     severity=severity,
     follows=(

@@ -79,27 +79,25 @@ RULE = Rule(
     name="UNOBSERVED",
     headline="Snapshots of {groups} are missing",
     meaning="Snapshots of members, routes or offsets are missing, or one broker's offsets are. What happened in that "
-    "time is unknown, and the other rules report nothing. `conflicting_values` are the sources without snapshots, with "
+    "time is unknown, and the other rules report nothing. `conflicting_values`: the sources without snapshots, with "
     "their topic.",
-    decided_by="No snapshot for `max_gap` (three collection intervals) from a source that had some within the "
-    "look-back; members within `sightings_days`, and from no broker. ERROR if the recorder called and no broker "
-    "answered all step; WARN for a single broker, or if snapshots came again; INFO if the gap lasts to the end, as the "
-    "recording may have ended.",
+    decided_by="No snapshot for `max_gap` (three collection intervals) from a source that had some in the look-back; "
+    "of members in `sightings_days`, and from no broker. ERROR if the recorder called and no broker answered all step; "
+    "WARN for a single broker, or if snapshots came again; INFO if the gap lasts to the end.",
     causes={
         NO_SNAPSHOTS: Cause(
             "a source that had snapshots has none",
-            "Check the recorder: was it down at that time, or unable to reach the brokers? What happened then stays "
-            "unknown. If the group was deleted, this lasts for `sightings_days`.",
+            "Check the recorder: was it down, or unable to reach the brokers? What happened then stays unknown. If "
+            "the group was deleted, this lasts for `sightings_days`.",
         ),
         NOT_ANSWERED: Cause(
             "brokers that list the group did not return its members",
             "Check these brokers, and the recorder's permissions and network. What happened then stays unknown.",
         ),
         SILENT_BROKER: Cause(
-            "a broker that the topic's route names gave neither offsets nor members, and others did",
-            "The recorder works, as it got answers from other brokers. Look whether this broker hangs or is "
-            "overloaded: consumers may get nothing of its queues either. Otherwise the recorder alone does not reach "
-            "it.",
+            "a broker of the route gave neither offsets nor members, and others did",
+            "The recorder got answers from other brokers. Look whether this broker hangs or is overloaded: consumers "
+            "may get nothing of its queues either. Otherwise the recorder alone does not reach it.",
             headline="{brokers} {brokers:does|do} not answer about {groups}, and other brokers do",
             severity=WARN,
         ),
@@ -109,7 +107,7 @@ RULE = Rule(
             "no rule sees anything of this cluster.",
         ),
     },
-    example="every group, from 02:26:56 on, as the recording ends at 02:26:26.",
+    example="every group from 02:26:56 on, when the recording ends.",
     evaluate=hits,
     spreads_by=_event,
     is_blind=True,

@@ -23,7 +23,7 @@ _SHARED = {
 
 def handbook() -> str:
     """The page: the frame, and a section per suite."""
-    shared = "\n".join(f"| `{'…' * name.startswith('_')}{name}` | {says} |" for name, says in _SHARED.items())
+    shared = "\n".join(f"- `{'…' * name.startswith('_')}{name}`: {says}" for name, says in _SHARED.items())
     suites = "\n\n".join("\n".join(_section(suite)) for suite in SUITES)
     return _FRAME.read_text(encoding="utf-8").replace("{suites}", suites).replace("{shared}", shared)
 
@@ -32,11 +32,10 @@ def _section(suite: Suite) -> Iterator[str]:
     expectations = (*suite.expectations, KEYS_ARE_UNIQUE)
     shared = [each.name for each in expectations if each.name.endswith(tuple(_SHARED))]
     yield from (f"### {suite.table.name}", "", f"Shared: {', '.join(f'`{name}`' for name in shared)}.", "")
-    yield from ("| expectation | what is expected |", "|---|---|")
     for each in expectations:
         if each.name not in shared:
             warns = " Else exit code 2." if each.severity is Severity.WARNING else ""
-            yield f"| `{each.name}` | {each.says}{warns} |"
+            yield f"- `{each.name}`: {each.says}{warns}"
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,14 +18,15 @@ _FRAME = Path(__file__).with_name("handbook.md")
 _GLOSSARY_FRAME = """<!-- Made by python -m spark_jobs.show.text.handbook: change the terms, not this page. -->
 # Glossary
 
-| term | meaning | in RocketMQ, and in the [tables](tables.md) |
-|---|---|---|
+In brackets: the names in RocketMQ, and in the [tables](tables.md).
+
 {terms}
 """
+_NAMES = frozenset(rule.name for rule in RULES)
 
 
 def index() -> str:
-    """The page of all findings: the frame around a row per rule, and a row per limit."""
+    """The page of all findings: the frame around an item per rule, and an item per limit."""
     limits = "\n".join(_limit(limit) for limit in Limit)
     return (
         _FRAME.read_text(encoding="utf-8").replace("{rules}", "\n".join(map(_row, RULES))).replace("{limits}", limits)
@@ -37,46 +39,65 @@ def rule_pages() -> dict[Path, str]:
 
 
 def glossary() -> str:
-    """The page: a row per term."""
+    """The page: an item per term."""
     return _GLOSSARY_FRAME.replace("{terms}", "\n".join(map(_term, TERMS)))
 
 
 def _term(term: Term) -> str:
     names = ", ".join(f"`{name}`" for name in (*term.rocketmq, *term.columns))
-    return f"| {term.name} | {_cell(term.meaning)} | {names} |"
+    return f"- **{term.name}**: {_text(term.meaning)}" + (f" ({names})" if names else "")
 
 
 def _limit(limit: Limit) -> str:
     signs = ", ".join(f"`{sign}`" for sign in SIGNS.get(limit, ()))
     answer = {True: "yes", False: "no", None: "unknown"}[more_members_help(limit)]
-    return f"| `{limit}` | {answer} | {signs} |"
+    return f"1. `{limit}`, {answer}{signs and ': '}{signs}"
 
 
 def _row(rule: Rule) -> str:
-    return f"| [{rule.name}](rules/{rule.name}.md) | {rule.meaning.partition('. ')[0].removesuffix('.')} |"
+    return f"- [{rule.name}](rules/{rule.name}.md): {rule.meaning.partition('. ')[0].removesuffix('.')}."
 
 
 def _page(rule: Rule) -> Iterator[str]:
     needs = "".join(f" Needs `{table}`." for table in rule.needs)
     yield from (f"# {rule.name}", "", rule.meaning, "", f"**Reported when:** {rule.decided_by}{needs}", "")
-    yield from ("| cause | when | what to do |", "|---|---|---|")
+    elsewhere = defaultdict[str, list[str]](list)
     for name, cause in rule.causes.items():
-        advice = _elsewhere(rule, cause) or " ".join([cause.advice, *(f"`{as_written(it)}`" for it in cause.commands)])
-        yield f"| `{name}` | {_cell(cause.when)} | {_cell(advice)} |"
-    symptoms = ", ".join(_symptoms(rule.name))
-    yield from ("", f"**Symptoms:** {symptoms}.") if symptoms else ()
+        if name in _NAMES:
+            yield f"- **`{name}`**: {_text(cause.when)}: see {_link(name)}."
+        elif (first := _first_with(cause)) != rule.name:
+            elsewhere[first].append(f"**`{name}`**")
+        else:
+            yield from (f"- **`{name}`**: {_text(cause.when)}.<br>", f"  {_text(cause.advice)}")
+    yield from (f"- {', '.join(names)}: see {_link(first)}." for first, names in elsewhere.items())
+    for title, texts in (("Commands", _commands(rule)), ("Symptoms", _symptoms(rule.name))):
+        if text := ", ".join(dict.fromkeys(texts)):
+            yield from ("", f"**{title}:** {text}.")
     yield from ("", f"**Example:** {rule.example}") if rule.example else ()
 
 
-def _cell(text: str) -> str:
-    """The text of a cell: Markdown takes `<name>` for a tag."""
+def _link(rule: str) -> str:
+    return f"[{rule}]({rule}.md)"
+
+
+def _text(text: str) -> str:
+    """The text as Markdown, which takes `<name>` for a tag."""
     return text.replace("<", "&lt;")
 
 
-def _elsewhere(rule: Rule, cause: Cause) -> str | None:
-    """A link to the page of the rule that shares the cause, and comes first by its name; None: it is on this page."""
-    first = min(each.name for each in RULES if cause in each.causes.values())
-    return None if first == rule.name else f"See [{first}]({first}.md)."
+def _first_with(cause: Cause) -> str:
+    """The rule with the cause that comes first by its name: its page explains the cause."""
+    return min(rule.name for rule in RULES if cause in rule.causes.values())
+
+
+def _commands(rule: Rule) -> Iterator[str]:
+    """Each command once, with its causes unless all have it."""
+    causes = {
+        name: cause for name, cause in rule.causes.items() if _first_with(cause) == rule.name and name not in _NAMES
+    }
+    for command in dict.fromkeys(command for cause in causes.values() for command in cause.commands):
+        names = [f"`{name}`" for name, cause in causes.items() if command in cause.commands]
+        yield f"`{as_written(command)}`" + (f" ({', '.join(names)})" if len(names) < len(causes) else "")
 
 
 def _symptoms(root: str) -> Iterator[str]:
@@ -86,7 +107,7 @@ def _symptoms(root: str) -> Iterator[str]:
             if link.root == root:
                 causes = f" ({', '.join(link.causes)})" if link.causes else ""
                 of_causes = f" if {' or '.join(link.root_causes)}" if link.root_causes else ""
-                yield f"[{rule.name}]({rule.name}.md){causes}{of_causes}"
+                yield f"{_link(rule.name)}{causes}{of_causes}"
 
 
 def write() -> None:

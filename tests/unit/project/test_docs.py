@@ -37,8 +37,8 @@ def test_every_column_is_on_it_with_its_meaning(table: object) -> None:
     common, _, rest = text.partition("## Sources")
     section = re.search(rf"^### {table.name}$(.*?)(?=^##|\Z)", rest, re.DOTALL | re.MULTILINE)  # type: ignore[attr-defined]
     assert section
-    row = re.compile(r"^\| \**`(\w+)`\** \| [^|]+ \| (.+) \|$", re.MULTILINE)
-    of_table, of_all = {name for name, _ in row.findall(section[1])}, {name for name, _ in row.findall(common)}
+    item = re.compile(r"^- \**`(\w+)`\** [^:]+: .+$", re.MULTILINE)
+    of_table, of_all = {*item.findall(section[1])}, {*item.findall(common)}
     named = {*re.findall(r"`(\w+)`", " ".join(re.findall(r"(?:Key|Also): (.*)", section[1])))}
     assert of_table | (named & of_all) == {*table.schema.names}  # type: ignore[attr-defined]
 
@@ -121,13 +121,15 @@ def test_the_reference_of_the_command_line_is_the_one_the_commands_make() -> Non
 def test_the_reference_of_the_command_line_has_every_command_and_what_it_requires() -> None:
     page = command_line.handbook()
     assert sorted(re.findall(r"^### (.*)$", page, re.MULTILINE)) == sorted(COMMANDS)
-    run = page.partition("### run\n")[2].partition("\n### ")[0]
+    shared = page.partition("### ")[0]
+    assert "- `--warehouse URI`: location of the tables: a path, a URI, or catalog.schema\n" in shared
     assert (
-        "| `--warehouse URI` | location of the tables: a path, a URI, or catalog.schema |" in page.partition("### ")[0]
+        "- `--fail-on SEVERITY`: exit with 1 from this severity on: INFO, WARN, ERROR or NEVER (default: ERROR)\n"
+        in shared
     )
+    run, capture = (page.partition(f"### {name}\n")[2].partition("\n### ")[0] for name in ("run", "capture"))
     assert "Shared: **`--warehouse`**, **`--interval`**, `--cluster`, `--group`, " in run
-    assert "| `--fail-on SEVERITY` | " in run
-    assert "(default: ERROR) |" in run
+    assert "- **`--namesrv HOST:PORT`**: name servers, " in capture
     assert "$ rebalance-audit run --warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00\n" in run
 
 
