@@ -12,6 +12,8 @@ from spark_jobs.domain.model.intervals import duration_text
 Number = TypeVar("Number", int, float)
 
 UNKNOWN = "unknown"
+#: Names in a sentence, at most.
+NAMED = 3
 #: Said beside a backlog whose `lag_quality` is UNFILTERED.
 UNFILTERED = (
     "The group subscribes to some of the messages only, by tags or SQL: backlog, produced and consumed messages "
@@ -24,7 +26,7 @@ def count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def names_text(names: Sequence[str], most: int) -> str:
+def names_text(names: Sequence[str], most: int = NAMED) -> str:
     """The first `most` names, and how many there are alongside them: `a, b and 1,234 more`."""
     more = f" and {len(names) - most:,} more" if names[most:] else ""
     return ", ".join(names[:most]) + more

@@ -13,13 +13,11 @@ from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.message_queue import queues_by_topic
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import SECOND, covered, from_micros
-from spark_jobs.domain.phrases import count, joined_names, known_sum
+from spark_jobs.domain.phrases import NAMED, count, joined_names, known_sum
 from spark_jobs.domain.rules.commands import filled
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 from spark_jobs.domain.rules.rule import Rule
 
-#: Names in a sentence, at most.
-_NAMED = 3
 _MINUTE = 60 * SECOND
 
 
@@ -73,9 +71,7 @@ def _read_queues(topics: Sequence[str], queues: Sequence[Queue]) -> dict[str, in
 
 
 def _lasting(roots: Sequence[Thread], consequences: Sequence[Thread]) -> list[Thread]:
-    """The symptoms above INFO about queues of a root, or of its groups if no root names queues: while they last, so
-    does the incident.
-    """
+    """The symptoms above INFO about queues of a root cause (or of its groups, if it has none): these keep it open."""
     queues = frozenset(queue for thread in roots for queue in thread.queues)
     return [
         thread
@@ -163,4 +159,4 @@ class Names:
         if forms:
             singular, _, plural = forms.partition("|")
             return singular if len(self._names) == 1 else plural
-        return count(len(self._names), self._thing) if len(self._names) > _NAMED else joined_names(self._names)
+        return count(len(self._names), self._thing) if len(self._names) > NAMED else joined_names(self._names)

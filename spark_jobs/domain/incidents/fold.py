@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from spark_jobs.domain.incidents.facts import incident
-from spark_jobs.domain.incidents.same_broker import broker_of, with_same_broker
 from spark_jobs.domain.incidents.silence import silent_findings, with_silence
 from spark_jobs.domain.incidents.thread import QUIET, Thread
 from spark_jobs.domain.incidents.threads import RootRules, threads
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding, UnknownTime
 from spark_jobs.domain.model.mutes import unreported_ids
 from spark_jobs.domain.model.severities import SEVERITIES
+from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules.roots import LEAD, Follows
 from spark_jobs.domain.rules.rule import Rule
 
@@ -41,10 +42,10 @@ def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules:
     conditions = threads(reported.values(), RootRules(root_rules, by_name), unknown)
     silent = silent_findings(findings_by_id.values(), unknown.steps, audited.step)
     events = [
-        (with_silence(incident(roots, consequences, by_name), silent), broker_of(roots, by_name))
+        (with_silence(incident(roots, consequences, by_name), silent), _broker_of(roots, by_name))
         for roots, consequences in _events(conditions, by_name)
     ]
-    opened = with_same_broker([each for each in events if each[0].severity != SEVERITIES[0] or each[0].rule in blind])
+    opened = _with_same_broker([each for each in events if each[0].severity != SEVERITIES[0] or each[0].rule in blind])
     return sorted(opened, key=lambda event: (-event.opened_at, event.cluster, event.rule, event.incident_id))
 
 
@@ -135,3 +136,32 @@ def _spread_shares(thread: Thread, rule: Rule) -> set[Hashable]:
     """Return what the thread shares with events of the rule in other groups."""
     spreads_by = rule.spreads_by or (lambda _: ())
     return {(thread.identity.cluster, rule.name, share) for finding in thread.findings for share in spreads_by(finding)}
+
+
+def _broker_of(roots: Iterable[Thread], rules: Mapping[str, Rule]) -> str | None:
+    """The only broker that roots of an incident point to by their worst findings; None: there is no such one."""
+    brokers = {rules[thread.identity.rule].broker(thread.worst) for thread in roots} - {None}
+    return brokers.pop() if len(brokers) == 1 else None
+
+
+def _with_same_broker(incidents: Sequence[tuple[Incident, str | None]]) -> Iterator[Incident]:
+    """The incidents, in their order, given with the broker that each points to. The advice begins with the other groups
+    of which incidents point to the same broker, from nearly the same time on.
+    """
+    by_broker: dict[tuple[str, str], list[Incident]] = defaultdict(list)
+    for each, broker in incidents:
+        if broker:
+            by_broker[each.cluster, broker].append(each)
+    for each, broker in incidents:
+        of_broker = by_broker[each.cluster, broker] if broker else []
+        together = {group for other in of_broker if _is_same_time(each, other) for group in other.consumer_groups}
+        groups = sorted(together.difference(each.consumer_groups))
+        sentence = f"Incidents of {names_text(groups)} point to {broker}, too: look at {broker} first."
+        yield replace(each, advice=f"{sentence} {each.advice}") if groups else each
+
+
+def _is_same_time(first: Incident, second: Incident) -> bool:
+    """Return whether both last at one time, and began at nearly the same."""
+    began = first.opened_at, second.opened_at
+    is_near = max(began) - min(began) <= QUIET
+    return is_near and max(began) < min(first.last_seen_at, second.last_seen_at)

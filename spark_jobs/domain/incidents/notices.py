@@ -75,9 +75,7 @@ def notices(incidents: Iterable[Incident], sent: Sequence[Notice], scope: Notice
 
 
 class _Memory:
-    """The notifications sent before, by incident: also where its id has changed, as history before it was audited
-    later.
-    """
+    """The notifications sent before, by incident, also if its id changed because earlier history was audited later."""
 
     def __init__(self, sent: Sequence[Notice]) -> None:
         self._sent = sent

@@ -92,9 +92,7 @@ def _without_offset(evidence: Evidence) -> int:
 
 
 def _highest_together(backlogs: Sequence[_Backlog]) -> int | None:
-    """The highest backlog of one topic: the highest of those with queues in common, and the sum of those without, at
-    one time.
-    """
+    """The highest backlog of one topic at one time: the highest of those that share queues, and the sum of others."""
     parts: list[list[_Backlog]] = []
     for backlog in backlogs:
         common = [part for part in parts if any(_have_common_queues(each, backlog) for each in part)]

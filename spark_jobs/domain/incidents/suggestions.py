@@ -32,9 +32,7 @@ _STOPPED = (consumer_stopped.RULE.name, consumer_stalled.RULE.name, retention_ri
 
 
 class GroupPast(NamedTuple):
-    """Published history of one group: its audited steps, its findings, `lag_max` of queues that made progress, and when
-    queues of which topic were moved.
-    """
+    """Published history of one group: steps, findings, `lag_max` of queues with progress, moves by topic and time."""
 
     steps: Sequence[int]
     findings: Sequence[PublishedFinding]
@@ -43,9 +41,7 @@ class GroupPast(NamedTuple):
 
 
 class Suggestion(NamedTuple):
-    """A value for one threshold, what the group's values stayed within, and how many findings of the past it would have
-    kept and dropped.
-    """
+    """A value for a threshold, what the group's values stayed within, and how many findings it would keep and drop."""
 
     key: str
     value: float
@@ -116,9 +112,7 @@ def _suggestion(
 
 
 def _most_within(rebalances: Iterable[tuple[str, int]], within: int) -> int:
-    """The most rebalances of one topic that follow each other in less than `within`: those of several topics may be
-    one, and begin at different moments.
-    """
+    """The most rebalances of one topic in less than `within`: one rebalance of several may begin at many moments."""
     most, recent = 0, dict[str, list[int]]()
     for topic, at in sorted(rebalances):
         recent[topic] = [*(earlier for earlier in recent.get(topic, ()) if at - earlier < within), at]

@@ -16,9 +16,7 @@ _Text = Annotated[str, Field(min_length=1)]
 
 
 class TeamRoute(BaseModel):
-    """A team, and the file with the URL to which its notifications go. It matches by patterns of whole names, and from
-    a severity on.
-    """
+    """A team and the file with its URL. It matches by patterns of whole names, and from a severity on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -42,9 +40,7 @@ def route_of(routes: Iterable[TeamRoute], cluster: str, group: str, rule: str, s
 
 
 def targets_of(routes: Sequence[TeamRoute], incident: Incident, default: str) -> set[str]:
-    """Return the targets of an incident's notifications: for each of its groups to its route's file, without a route to
-    the default.
-    """
+    """The targets of an incident's notifications: for each of its groups the file of its route, or else the default."""
     matching = (
         route_of(routes, incident.cluster, group, incident.rule, incident.severity)
         for group in incident.consumer_groups

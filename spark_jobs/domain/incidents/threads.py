@@ -44,9 +44,7 @@ def _identity(published: PublishedFinding) -> Identity:
 def _threads(
     identity: Identity, findings: Sequence[PublishedFinding], root_rules: RootRules, unknown: UnknownTime
 ) -> list[Thread]:
-    """The threads of one condition. Of findings that begin together, those with the last cause of a thread are added
-    first, then those with another cause.
-    """
+    """The threads of one condition. Of findings that begin together, those with a thread's last cause come first."""
     every_thread: list[Thread] = []
     alive: list[Thread] = []
 

@@ -61,9 +61,7 @@ class GroupTrend(NamedTuple):
 
     @property
     def worsening(self) -> tuple[float, int, int]:
-        """How many more wrong minutes, incidents and rebalances the last week has than the one before; none where one
-        of them was not observed.
-        """
+        """How many more wrong minutes, incidents and rebalances the last week has than the one before; unknown: 0."""
         before, last = self.weeks[-2:] if len(self.weeks) > 1 else (self.weeks[-1],) * 2
         if before.wrong_minutes is None or last.wrong_minutes is None:
             return 0, 0, 0

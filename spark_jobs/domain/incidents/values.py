@@ -176,9 +176,7 @@ class UnknownTime:
         }
 
     def until(self, group: tuple[str, str], end: int) -> int:
-        """When it is known again how the group is, from `end` on: at once, or where the time ends of which nothing is
-        known; `NEVER`: it is not.
-        """
+        """When the group's state is known again: at `end`, or where its unknown time ends; `NEVER`: it is not."""
         unknown = self._unknown.get(group, ())
         place = bisect_right(unknown, end, key=lambda time: time[0]) - 1
         return unknown[place][1] if place >= 0 and end < unknown[place][1] else end

@@ -1,7 +1,4 @@
-"""One client's running info, and its symptoms.
-
-Null (`None`) is unknown, and nothing is decided by it.
-"""
+"""One client's running info, and its symptoms. Null (`None`) is unknown, and decides nothing."""
 
 from __future__ import annotations
 
@@ -67,9 +64,7 @@ class BusyClient(NamedTuple):
 
 
 class Symptoms(NamedTuple):
-    """Symptoms in one snapshot: queues that the client stopped pulling or throttles, busy threads, and queues of an
-    orderly client whose lock has `expired`.
-    """
+    """Symptoms in one snapshot: queues not pulled or throttled, busy threads, and queues whose lock has `expired`."""
 
     stale: tuple[MessageQueue, ...] = ()
     throttled: tuple[Throttled, ...] = ()

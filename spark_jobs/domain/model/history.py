@@ -315,8 +315,6 @@ class GroupHistory:
         return hours
 
     def was_there_before(self, window: StepWindow, settings: AuditSettings) -> bool:
-        """Return whether the group was captured before the window, and not deleted since: both in one hour, it was
-        deleted.
-        """
+        """Return whether the group was captured before the window, and not deleted in that hour or since."""
         captured, deleted = (last_hour_before(seen, window, settings) for seen in (self.captured, self.deleted))
         return captured is not None and (deleted is None or deleted < captured)

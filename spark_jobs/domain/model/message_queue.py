@@ -37,9 +37,7 @@ class MessageQueue(NamedTuple):
 
 
 class RouteEntry(NamedTuple):
-    """One broker of a topic's route; a route names a broker once. `topic_type`: message type of the topic, or `STATIC`;
-    None: unknown.
-    """
+    """A broker of a topic's route, named once. `topic_type`: message type of the topic, or `STATIC`; None: unknown."""
 
     broker_name: str
     perm: int

@@ -21,9 +21,7 @@ def mute_reason(mutes: Sequence[Mute], rule: str, start: int) -> str | None:
 
 
 def unreported_ids(findings: Iterable[tuple[str, str | None, str | None]]) -> frozenset[str]:
-    """The ids of findings without notifications, because they or their roots are silenced. Of each: id, root's id, why
-    silenced.
-    """
+    """The ids of findings that are silenced, or whose root causes are. Of each: id, root's id, why it is silenced."""
     findings = list(findings)
     muted = {finding_id for finding_id, _, why in findings if why is not None}
     return frozenset(finding_id for finding_id, root, _ in findings if finding_id in muted or root in muted)

@@ -1,6 +1,4 @@
-"""Observations of one thing over time: states with the times of the snapshots that showed them. Of days back only, hour
-by hour, when it was seen first and last.
-"""
+"""States of one thing with the times of the snapshots that showed them; of days back, each hour's first and last."""
 
 from __future__ import annotations
 
@@ -78,9 +76,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Series(Timed, Generic[State]):
-    """The snapshots of one key: `codes` has the place in `states` of what each of them showed. Equal states have one
-    code.
-    """
+    """The snapshots of one key: `codes` are places in `states`; equal states have one code."""
 
     codes: NDArray[np.int64]
     states: Sequence[State]

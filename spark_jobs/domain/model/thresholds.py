@@ -14,9 +14,7 @@ Ratio = Annotated[float, Field(gt=1, allow_inf_nan=False)]
 
 
 class Thresholds(BaseModel):
-    """How long things may take before they count, in seconds (semantics of the client's timers), and how much it may
-    be, in messages.
-    """
+    """How long things may take, in seconds (by the client's timers), and how many messages there may be."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 

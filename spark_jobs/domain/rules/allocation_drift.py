@@ -21,9 +21,7 @@ from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 
 class _Harm(NamedTuple):
-    """A queue that a client should have and nobody holds, or that it holds as well as another client; `until`: as far
-    as is known.
-    """
+    """An assigned queue that no client holds, or one that two clients hold; `until`: as far as is known."""
 
     start: int
     end: int

@@ -1,6 +1,4 @@
-"""Shared by the rules about consumers that make no progress: hits of queues with one verdict, and when priorities are
-the cause.
-"""
+"""Shared by the rules about consumers without progress: hits of queues with one verdict, and their common causes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""BROKER_NOT_READABLE: a broker, or some of its queues, left a topic's route, may not be read, or no member reaches it,
-while it holds messages for the group.
-"""
+"""BROKER_NOT_READABLE: no member can read a broker, or some of its queues, that hold messages for the group."""
 
 from __future__ import annotations
 
@@ -52,28 +50,25 @@ class NotReadableCause(StrEnum):
 
 
 class NotReadable(NamedTuple):
-    """A maximal span `[start, end)` (microseconds) in which a broker could not be read for one cause; `seen_at`: the
-    last snapshot that showed it.
-    """
+    """A maximal time in which a broker could not be read for one cause; `seen_at`: the last snapshot that showed it."""
 
     start: int
     end: int
     cause: NotReadableCause
     seen_at: int
+    severity: str | None = None
+    explanation: str | None = None
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One hit per (span in which a broker of a topic could not be read, queue with backlog there); one condition per
-    topic and cause.
-    """
+    """One per (time in which a broker cannot be read, queue with backlog there); one condition per topic and cause."""
     yield from _not_reached_hits(step)
     yield from _removed_hits(step)
     for topic, route in step.routes.items():
         if topic in step.history.offsets:
             before = seen_before(step, topic, route)
             for broker, spans in not_readable_spans(route, before).items():
-                by_cause = (_with_cause(step, topic, broker, span) for span in spans)
-                known = [span for span in by_cause if not _is_cut(step, span)]
+                known = [explained for span in spans if (explained := _explained(step, topic, broker, span))]
                 yield from _broker_hits(step, topic, broker, known, before.get(broker))
 
 
@@ -105,28 +100,21 @@ def not_readable_spans(route: Route, before: Collection[str] = ()) -> Mapping[st
     return spans_of_broker
 
 
-def _with_cause(step: AuditedStep, topic: str, broker: str, span: NotReadable) -> NotReadable:
-    """The same; not the broker left the route, but the topic is gone, if the broker is up, or it came back without what
-    it had.
+def _explained(step: AuditedStep, topic: str, broker: str, span: NotReadable) -> NotReadable | None:
+    """The same with its real cause, a severity and an explanation; None: the step ends before other snapshots of its
+    round can show whether the broker is up. Of a topic that is gone INFO, until it lasts: it may be created again.
     """
     time = span.start, span.end
     if span.cause != NotReadableCause.LEFT_ROUTE:
         return span
     if is_up_without(topic, broker, time, step.routes, step.memberships, step.settings.cadence):
-        return span._replace(cause=NotReadableCause.TOPIC_GONE)
-    return span._replace(cause=NotReadableCause.STORE_LOST) if has_lost_store(step, topic, broker, time) else span
-
-
-def _explanation(step: AuditedStep, broker: str, span: NotReadable) -> str | None:
-    """A sentence on what may have happened to a broker that left the route, by whether it has answered since."""
-    if span.cause != NotReadableCause.LEFT_ROUTE:
-        return None
-    return (_IS_UP if has_answered(step, broker, (span.start, span.end)) else _MAY_BE_DOWN).format(broker)
-
-
-def _is_cut(step: AuditedStep, span: NotReadable) -> bool:
-    """Return whether the step ends before the other snapshots of a round can show that the broker is up."""
-    return span.cause == NotReadableCause.LEFT_ROUTE and span.start > step.window.end - step.settings.cadence
+        lasts = span.seen_at - span.start >= step.settings.thresholds.persistent_after_seconds * SECOND
+        return span._replace(cause=NotReadableCause.TOPIC_GONE, severity=WARN if lasts else INFO)
+    if has_lost_store(step, topic, broker, time):
+        return span._replace(cause=NotReadableCause.STORE_LOST)
+    explanation = _IS_UP if has_answered(step, broker, time) else _MAY_BE_DOWN
+    is_cut = span.start > step.window.end - step.settings.cadence
+    return None if is_cut else span._replace(explanation=explanation.format(broker))
 
 
 def not_readable(perm: int | None) -> NotReadableCause | None:
@@ -164,7 +152,7 @@ def _broker_hits(
         backlogs = held_backlog(readings, broker, since, min(span.end, following))
         if place == 0 and last_hour is not None:
             backlogs = held_backlog(readings, broker, *around(step, last_hour)) | backlogs
-        more = {"severity": _severity(step, span), "explanation": _explanation(step, broker, span)}
+        more = {"severity": span.severity, "explanation": span.explanation}
         for queue, backlog in backlogs.items():
             if backlog > 0:
                 yield _hit((span.start, span.end), span.cause, topic, queue, sum(backlogs.values()), **more)
@@ -174,14 +162,6 @@ def _hit(time: Time, cause: NotReadableCause, topic: str, queue: Place, total: i
     """The hit of one queue; `total`: the messages in all queues of the event."""
     not_readable_queue = FindingQueue(topic, *queue, NOT_READABLE)
     return RuleHit(*time, cause, topic, queue=not_readable_queue, weight=total, measures={LAST_KNOWN: total}, **more)
-
-
-def _severity(step: AuditedStep, span: NotReadable) -> str | None:
-    """Of a topic that is gone INFO, until snapshots show that it lasts: somebody may create it again."""
-    if span.cause != NotReadableCause.TOPIC_GONE:
-        return None
-    lasts = span.seen_at - span.start >= step.settings.thresholds.persistent_after_seconds * SECOND
-    return WARN if lasts else INFO
 
 
 def _removed_hits(step: AuditedStep) -> Iterator[RuleHit]:

@@ -128,9 +128,7 @@ PULLS_BY_HAND = "CONSUME_ACTIVELY"
 
 @cached_with_value
 def pulling_by_hand(step: AuditedStep) -> Sequence[Time]:
-    """The times in which a broker reports that the application decides when members pull (DefaultLitePullConsumer,
-    DefaultMQPullConsumer).
-    """
+    """The times in which the application decides when members pull (DefaultLitePullConsumer, DefaultMQPullConsumer)."""
     memberships = (span for spans in step.memberships.values() for span in spans)
     by_hand = (span for span in memberships if span.state.consume_type == PULLS_BY_HAND)
     return joined((span.start, span.end) for span in by_hand)

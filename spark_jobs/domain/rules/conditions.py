@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep
 from spark_jobs.domain.model.finding import Counts, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Connection
@@ -16,31 +16,24 @@ from spark_jobs.domain.model.window import SECOND, StepWindow, islands
 from spark_jobs.domain.rules.evidence import QueueSpan
 
 Measures = list[tuple[str, float | None]]
-#: Times of queues that a finding tells, at most, unless it has more queues: a group may rebalance all the time.
+#: Times of queues in a finding, at most, unless it has more queues: a group may rebalance all the time.
 MOST_SPANS = 1000
 
 
-#: Whether the queues of these hits stood from one moment to another, in microseconds, while messages waited.
-Stood = Callable[[Sequence[RuleHit], int, int], bool]
-
-
-def conditions(hits: Iterable[RuleHit], window: StepWindow, stood: Stood) -> Iterator[list[RuleHit]]:
-    """The hits of each condition: those of one identity that leave no gap between them in which their queues did not
-    stand, in the order of time.
-
-    What was over before the step began is left out.
+def conditions(hits: Iterable[RuleHit], step: AuditedStep) -> Iterator[list[RuleHit]]:
+    """The hits of each condition, in the order of time: those of one identity with no gap in which their queues made
+    progress. Conditions that ended before the step are left out.
     """
     for same in by_key(hits, lambda hit: (hit.topic, hit.client_id, hit.cause)).values():
-        for condition in _without_flicker(islands(sorted(same, key=lambda hit: (hit.start, hit.end))), stood):
-            if ended(condition) > window.start:
-                yield condition
+        parts = islands(sorted(same, key=lambda hit: (hit.start, hit.end)))
+        yield from (each for each in _without_flicker(parts, step) if ended(each) > step.window.start)
 
 
-def _without_flicker(parts: Iterable[list[RuleHit]], stood: Stood) -> Iterator[list[RuleHit]]:
-    """The parts, one with the next where the queues stood between them: its last hits then last until the next."""
+def _without_flicker(parts: Iterable[list[RuleHit]], step: AuditedStep) -> Iterator[list[RuleHit]]:
+    """The parts, joined where the queues stood between them: the last hits of one then last until the next."""
     condition: list[RuleHit] = []
     for part in parts:
-        if condition and stood([*condition, *part], ended(condition), began(part)):
+        if condition and _stood(step, [*condition, *part], ended(condition), began(part)):
             last, until = ended(condition), began(part)
             condition = [replace(hit, end=until) if hit.end == last else hit for hit in condition] + part
         else:
@@ -49,6 +42,26 @@ def _without_flicker(parts: Iterable[list[RuleHit]], stood: Stood) -> Iterator[l
             condition = part
     if condition:
         yield condition
+
+
+def _stood(step: AuditedStep, hits: Sequence[RuleHit], start: int, end: int) -> bool:
+    """Return whether the hits are about one client, and no queue of theirs was consumed from `start` to `end`
+    (microseconds, `verdict_window_seconds` at most) while messages waited in one.
+    """
+    if hits[0].client_id is None or end - start > step.settings.thresholds.verdict_window_seconds * SECOND:
+        return False
+    waits = False
+    queues = {hit.queue[:3] for hit in hits if hit.queue is not None}
+    for topic, places in by_key(queues, lambda queue: queue[0]).items():
+        readings = step.history.offsets.get(topic)
+        columns = [readings.columns[queue[1:]] for queue in places if queue[1:] in readings.columns] if readings else []
+        if readings and columns:
+            between = readings.inside(start - step.settings.cadence, end + 1)
+            consumed_to, lag = readings.consumed_to[between][:, columns], readings.lag[between][:, columns]
+            if (consumed_to != consumed_to[:1]).any():
+                return False
+            waits |= bool((lag[-1:] > 0).any())
+    return waits
 
 
 def began(condition: Sequence[RuleHit]) -> int:
@@ -78,24 +91,14 @@ def lasted_long_enough(condition: Sequence[RuleHit], thresholds: Thresholds) -> 
     return seconds >= (thresholds.settled_seconds if only_split else thresholds.convergence_seconds)
 
 
-def is_persistent(condition: Sequence[RuleHit], thresholds: Thresholds) -> bool:
-    """Return whether a snapshot showed it long after it began."""
-    return was_seen_for(condition, thresholds.persistent_after_seconds)
-
-
 def was_seen_for(condition: Sequence[RuleHit], seconds: float) -> bool:
-    """Return whether a snapshot showed it so long after it began: what one snapshot shows may be over before
-    the next.
-    """
+    """Return whether a snapshot showed it so long after it began; a single snapshot shows no duration."""
     seen_at: int | None = highest(hit.seen_at for hit in condition)
     return seen_at is not None and (seen_at - began(condition)) / SECOND >= seconds
 
 
 def queue_spans(condition: Sequence[RuleHit], window: StepWindow) -> list[QueueSpan]:
-    """The maximal times in which each (queue, role) was hit, clipped to the step; those over before it are left out.
-
-    Where there are too many to tell, one of each, from its first to its last hit.
-    """
+    """The maximal times in which each (queue, role) was hit, clipped to the step; if they are too many, one of each."""
     by_queue = by_key((hit for hit in condition if hit.end > window.start), lambda hit: hit.queue)
     whole = [(queue, sorted(hits, key=lambda hit: (hit.start, hit.end))) for queue, hits in by_queue.items() if queue]
     parts = [(queue, part) for queue, hits in whole for part in islands(hits)]

@@ -1,6 +1,4 @@
-"""The conflicting values of a finding (which clients gave which answer), and answers of a broker that change back and
-forth.
-"""
+"""The conflicting values of a finding with their clients, and answers of a broker that change back and forth."""
 
 from __future__ import annotations
 

@@ -45,9 +45,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 class _Counts(NamedTuple):
-    """Messages of a group in a step: `consumed` of its ordinary topics, `sent_back` to its retry topic; None: of no
-    queue it is known.
-    """
+    """Messages in a step: `consumed` of ordinary topics, `sent_back` to the retry topic; None: unknown of all."""
 
     consumed: int | None
     sent_back: int | None

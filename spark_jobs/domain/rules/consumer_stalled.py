@@ -56,7 +56,9 @@ def _without_verdict(step: AuditedStep) -> Iterator[RuleHit]:
         if intervals and topic not in filtered:
             seconds = step.settings.thresholds.stalled_after_seconds
             time = step.window.read_from, step.window.end
-            for span in filter(_is_new, unconsumed(readings, time, step.settings, seconds)):
+            for span in unconsumed(readings, time, step.settings, seconds):
+                if span.produced <= 0:
+                    continue  # a few old messages may be of no use to the group
                 # An application that pulls when it likes may keep its offsets elsewhere.
                 elsewhere = () if span.others_commit and not span.is_committed else by_hand
                 held_back = held_back_times(step).get(MessageQueue(topic, *span.queue), ())
@@ -110,11 +112,6 @@ def _hits_of(
             )
 
 
-def _is_new(span: Unconsumed) -> bool:
-    """Return whether messages came while the queue stood: a few old ones may be of no use to the group."""
-    return span.produced > 0
-
-
 def _kind(step: AuditedStep, span: Unconsumed) -> tuple[str, str, float]:
     """The cause and the severity of a span, and the seconds for which it must last."""
     thresholds = step.settings.thresholds
@@ -139,11 +136,8 @@ def _owners(interval: RebalanceInterval, span: Unconsumed) -> Sequence[str]:
 
 def _verdict_times(step: AuditedStep, topic: str, span: Unconsumed) -> Iterator[Time]:
     """The times in which the queue has the verdict of a stuck one."""
-    for row in step.progress:
-        if row.interval.topic == topic:
-            for verdict in row.spans:
-                if row.queues[verdict.place] == span.queue:
-                    yield verdict.start, verdict.end
+    verdicts = ((row, verdict) for row in step.progress if row.interval.topic == topic for verdict in row.spans)
+    return ((each.start, each.end) for row, each in verdicts if row.queues[each.place] == span.queue)
 
 
 RULE = Rule(

@@ -14,12 +14,10 @@ from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.message_queue import queue_ranges
 from spark_jobs.domain.model.window import from_micros
-from spark_jobs.domain.phrases import names_text
+from spark_jobs.domain.phrases import NAMED, names_text
 from spark_jobs.domain.rules.drifts import Drift
 from spark_jobs.domain.rules.name_servers import server_routes
 
-#: Names in a sentence, at most.
-_NAMED = 3
 #: More members or brokers are not left out one by one: each costs a replay.
 _MOST_LEFT_OUT = 16
 
@@ -55,10 +53,10 @@ def explained(step: AuditedStep, drifts: Sequence[Drift]) -> str | None:
             _reasons(step, topic, drifted, _routes, _member_lists)
         )
         if reasons:
-            as_if = " or ".join(dict.fromkeys(reason.as_if for reason in reasons[:_NAMED]))
-            advice = " ".join(dict.fromkeys(reason.advice for reason in reasons[:_NAMED]))
+            as_if = " or ".join(dict.fromkeys(reason.as_if for reason in reasons[:NAMED]))
+            advice = " ".join(dict.fromkeys(reason.advice for reason in reasons[:NAMED]))
             texts[f"{drifted.who} {as_if}. {advice}"] = None
-    return " ".join([*texts][:_NAMED]) or None
+    return " ".join([*texts][:NAMED]) or None
 
 
 def _drifted(drifts: Sequence[Drift]) -> _Drifted:
@@ -66,7 +64,7 @@ def _drifted(drifts: Sequence[Drift]) -> _Drifted:
     interval = max(drifts, key=lambda each: (each.start, each.client_id)).interval
     owned = {each.client_id: each.owned for each in drifts if each.interval is interval}
     following = {member.client_id for member in interval.members or ()} - owned.keys()
-    names = names_text(sorted(owned), _NAMED)
+    names = names_text(sorted(owned))
     who = "All members share the queues" if not following else f"{names} share{'s' * (len(owned) == 1)} the queues"
     return _Drifted(interval, owned, who)
 
@@ -151,8 +149,6 @@ def _as_if_members(members: Sequence[Member], listed: Sequence[Member]) -> str:
     now, then = {member.client_id for member in members}, {member.client_id for member in listed}
     parts = (("were not", now - then), ("were", then - now))
     texts = (
-        f"{names_text(sorted(ids), _NAMED)} {verb} {'members' if len(ids) > 1 else 'a member'}"
-        for verb, ids in parts
-        if ids
+        f"{names_text(sorted(ids))} {verb} {'members' if len(ids) > 1 else 'a member'}" for verb, ids in parts if ids
     )
     return f"as if {' and '.join(texts)}"

@@ -115,9 +115,7 @@ def _listed(run: Sequence[Span[ClientReport]]) -> Mapping[str, ListedQueues]:
 
 
 def _popping(step: AuditedStep) -> Iterator[Time]:
-    """The times in which a broker has POP set for a topic of the group: its clients may pop also what they are taken to
-    pull, as those that consume in order are.
-    """
+    """The times in which a broker has POP set for a topic: clients that consume in order may pop there, too."""
     for spans in step.memberships.values():
         for span in with_modes(spans):
             if any(mode.mode == POP for mode in span.state.request_modes or ()):
@@ -132,9 +130,7 @@ def _drifting(
     seen: Time,
     asked_at: NDArray[np.int64],
 ) -> Iterator[Drift]:
-    """The drift of one client and topic in the time `seen`, in which its snapshots (at `asked_at`) list these
-    queues.
-    """
+    """The drift of one client and topic in the time `seen`, in which its snapshots (`asked_at`) list these queues."""
     for share, since, until in overlaps(*seen, shares):
         start = max(since, share.settled_at)
         if start >= until or client_id not in share.client_ids:

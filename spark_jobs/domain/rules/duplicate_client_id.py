@@ -147,9 +147,7 @@ def _names_itself_by_pid(connection: Connection) -> bool:
 
 
 def severity(condition: Condition) -> str:
-    """The old channel of a client that reconnects lives up to 130 s (expiry 120 s, scan 10 s): what ends by itself is
-    INFO.
-    """
+    """INFO if it ends by itself: the old channel of a client that reconnects lives up to 130 s (120 s, scan 10 s)."""
     return ERROR if condition.is_persistent else INFO
 
 

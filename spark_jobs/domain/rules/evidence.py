@@ -49,14 +49,12 @@ def queue_evidence(
     unread: Mapping[str, OffsetReadings] = MappingProxyType({}),
     window: StepWindow | None = None,
 ) -> tuple[list[QueueEvidence], Measured]:
-    """Return what the readings show for each queue of a finding, sorted by queue and role, and for all of them
-    together.
+    """Return what the samples show of each queue of a finding, sorted by queue and role, and of all together.
 
-    Queues that nobody may read have no consumer offsets: what the broker holds there is read from the topic's own
-    snapshots, without what the group consumed before, as far as the `window` shows that. Of `unread` topics
-    (`AuditedStep`), the backlog is at least what was produced. So is the highest one of a queue that nobody consumes,
-    and that has no offset in the `window`; its last one is unknown. Topics are read at different moments: their totals
-    are added up afterwards, without topics that never had messages, as these show nothing about the others.
+    Unreadable queues have no consumer offsets: the topic's own snapshots show what the broker holds there, less what
+    the group consumed before in the `window`. Of `unread` topics (`AuditedStep`), the backlog is at least what was
+    produced. So is the highest one of an unassigned queue without an offset in the `window`; its last one is unknown.
+    Topics are read at different moments: their totals are added up afterwards, without topics that never had messages.
     """
     queues: list[QueueEvidence] = []
     backlogs: dict[str, Measured] = {}
@@ -95,9 +93,7 @@ def known_total(messages: Matrix) -> int | None:
 
 
 def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | None:
-    """The highest `backlog_max` of several findings, each given with its `unknown_queues`; None: unknown, also where it
-    is 0 alongside unknown queues.
-    """
+    """The highest of several (`backlog_max`, `unknown_queues`); None: unknown, or 0 alongside unknown queues."""
     backlogs = list(findings)
     highest = max((messages for messages, _ in backlogs if messages is not None), default=None)
     return highest if highest or not any(unknown for _, unknown in backlogs) else None
@@ -110,9 +106,8 @@ def _measured(
     *,
     is_produced: bool,
 ) -> tuple[list[Measured], Measured, bool]:
-    """Return what a topic's readings show per span, the backlog of its queues together, and whether they ever had
-    messages.
-    `is_produced`: the backlog is not known, and at least what was produced since the first reading.
+    """Return what a topic's samples show per span, the backlog of its queues together, and whether they ever had
+    messages. `is_produced`: the unknown backlog is at least what was produced since the first sample.
     """
     places = [(span.queue.broker_name, span.queue.queue_id) for span in spans]
     read_spans = [number for number, place in enumerate(places) if place in read.columns]
@@ -127,27 +122,20 @@ def _measured(
     highest = readings
     if isinstance(read, OffsetReadings) and window:
         unconsumed = [spans[number].queue.role in _UNCONSUMED for number in read_spans]
-        without_offset = unconsumed & ~_is_committed(read, window)[columns]
-        produced = _produced_since_first(readings)
+        without_offset, produced = unconsumed & ~_is_committed(read, window)[columns], _produced_since_first(readings)
         is_counted = without_offset & (readings.backlog == UNKNOWN) & (produced > 0)
-        backlog = np.where(is_counted, produced, readings.backlog)
-        highest = readings._replace(backlog=backlog)
-    for number, *pair in zip(read_spans, _per_queue(readings), _per_queue(highest), strict=True):
-        measured[number] = _with_highest(*pair)
+        highest = readings._replace(backlog=np.where(is_counted, produced, readings.backlog))
+    for number, own, counted in zip(read_spans, _per_queue(readings), _per_queue(highest), strict=True):
+        measured[number] = own._replace(backlog_max=counted.backlog_max)
     has_messages = bool((readings.end_offset[readings.inside] != 0).any()) or not readings.inside.any()
-    together = _with_highest(_backlog_together(readings, columns), _backlog_together(highest, columns))
-    return measured, together, has_messages
+    together, backlog_max = _backlog_together(readings, columns), _backlog_together(highest, columns).backlog_max
+    return measured, together._replace(backlog_max=backlog_max), has_messages
 
 
 def _is_committed(read: OffsetReadings, window: StepWindow) -> NDArray[np.bool_]:
     """Per queue whether the step shows an offset of it."""
     seen = read.inside(window.start, window.end)
     return np.asarray(((read.consumed_to[seen] != UNKNOWN) & (read.end_offset[seen] != 0)).any(axis=0))
-
-
-def _with_highest(measured: Measured, counted: Measured) -> Measured:
-    """The same with the highest backlog of another count."""
-    return measured._replace(backlog_max=counted.backlog_max)
 
 
 def _without_consumed(topics: TopicReadings, offsets: OffsetReadings, time: Time) -> TopicReadings:
@@ -174,9 +162,7 @@ def _readings(
         return _Readings(inside, *matrices)
     oldest, end_offset = read.min_offset[time, columns], read.max_offset[time, columns]
     is_known = (oldest != UNKNOWN) & (end_offset != UNKNOWN)
-    stored = np.where(
-        is_known, np.maximum(np.where(is_known, end_offset, 0) - np.where(is_known, oldest, 0), 0), UNKNOWN
-    )
+    stored = np.where(is_known, np.maximum(end_offset - oldest, 0), UNKNOWN)
     return _Readings(inside, end_offset, np.full_like(stored, UNKNOWN), stored)
 
 
@@ -210,11 +196,9 @@ def _per_queue(readings: _Readings) -> list[Measured]:
 
 
 def _backlog_together(readings: _Readings, columns: NDArray[np.int64]) -> Measured:
-    """The backlog of all queues of a topic: at its first moment, at its last, and at the highest.
-
-    Each is a sum over queues read at one moment, so that the highest is one the group really had. Queues whose backlog
-    is unknown at that moment are left out; but where the last reading of one tells its backlog and the first moment
-    does not, the first sum is unknown. A queue in two roles is one queue.
+    """The backlog of all queues of a topic: first, last and highest, each a sum over queues at one moment. A queue with
+    an unknown backlog is left out; but if only its last sample shows it, the first sum is unknown. A queue in two roles
+    is one queue.
     """
     places, row_of_span = np.unique(columns, return_inverse=True)
     inside = np.zeros((len(places), len(readings.inside)), dtype=bool)

@@ -23,9 +23,7 @@ _JAVA = "JAVA"
 
 
 def waits_for_others(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> bool:
-    """Return whether the messages that wait may all be ones that the group does not subscribe to: no owner of the queue
-    shows a sign that it hangs.
-    """
+    """Return whether the group may not subscribe to any message that waits: no owner of the queue seems to hang."""
     if not progress.is_filtered or progress.interval.allocation is None:
         return False
     queue = MessageQueue(progress.interval.topic, *progress.queues[span.place])

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from hashlib import sha256
 from itertools import chain
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import Condition, Evidence, Finding, Measured, Persistence, QueueEvidence, RuleHit
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.message_queue import number_ranges
 from spark_jobs.domain.model.mutes import mute_reason
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.rules import conditions as of
 from spark_jobs.domain.rules.evidence import queue_evidence
-from spark_jobs.domain.rules.flicker import stood
 from spark_jobs.domain.rules.roots import with_roots
 from spark_jobs.domain.rules.rule import Rule
 
@@ -29,7 +27,7 @@ def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
         _finding(step, rule, hits)
         for rule in rules
         if (rule_hits := [*rule.hits(step)])  # mostly there is none
-        for hits in of.conditions(_until_deleted(rule_hits, step), step.window, partial(stood, step))
+        for hits in of.conditions(_until_deleted(rule_hits, step), step)
         if of.lasted_long_enough(hits, step.settings.thresholds)
     ]
     return with_roots(step_findings, {rule.name: rule.follows for rule in rules})
@@ -55,7 +53,7 @@ def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
         client_id=first.client_id,
         cause=first.cause,
         connections=of.connections(hits),
-        is_persistent=of.is_persistent(hits, step.settings.thresholds),
+        is_persistent=of.was_seen_for(hits, step.settings.thresholds.persistent_after_seconds),
         produced=measured.produced,
         backlog_max=measured.backlog_max,
         is_assumed=all(hit.is_assumed for hit in hits),
@@ -89,22 +87,20 @@ def _finding_id(rule: Rule, history: GroupHistory, first: RuleHit, start: int) -
 
 def _subject(first: RuleHit, queues: Sequence[QueueEvidence], consumer_group: str) -> str:
     """The subject of a finding: its client id, else its queues, else its topic, else its group."""
-    known = (first.client_id, queues_text(queues) if queues else None, first.topic)
+    known = (first.client_id, _queues_text(queues) if queues else None, first.topic)
     return next((name for name in known if name is not None), consumer_group)
 
 
-def queues_text(queues: Sequence[QueueEvidence]) -> str:
-    """The queues of all topics, neighbours as ranges: `broker-a:4-7, broker-b:0`."""
-    ids_of: dict[str, list[int]] = defaultdict(list)
-    for broker_name, queue_id in sorted({(evidence.broker_name, evidence.queue_id) for evidence in queues}):
-        ids_of[broker_name].append(queue_id)
-    return ", ".join(f"{broker_name}:{number_ranges(ids)}" for broker_name, ids in ids_of.items())
+def _queues_text(queues: Sequence[QueueEvidence]) -> str:
+    """The queues of all topics, neighbors as ranges: `broker-a:4-7, broker-b:0`."""
+    ids_of_broker = by_key(sorted({queue[1:3] for queue in queues}), lambda place: place[0])
+    return ", ".join(
+        f"{broker}:{number_ranges([number for _, number in ids])}" for broker, ids in ids_of_broker.items()
+    )
 
 
 def _advice(rule: Rule, cause: str | None, worst: RuleHit) -> str:
-    """The advice of the finding's cause, with the worst hit's explanation and hint. `KeyError`: the rule lacks the
-    cause.
-    """
+    """The advice of the cause, between the worst hit's explanation and hint. `KeyError`: the rule lacks the cause."""
     if cause is None:
         raise KeyError(f"{rule.name} gave no cause")
     return " ".join(filter(None, (worst.explanation, rule.causes[cause].advice, worst.hint)))

@@ -30,8 +30,6 @@ _SHORTLY = 120 * SECOND
 #: The measure of queues that are all of one broker's, and the only ones, and the sentence on them.
 ALL_OF_BROKER = "all_of_one_broker"
 _ALL_OF_BROKER = "They are all queues of {broker}, and no queue of another broker stands: look at {broker}."
-#: Names in a sentence, at most.
-_NAMED = 3
 #: Queues that stood no more so long before others are worth a word.
 _LONG_BEFORE = 300 * SECOND
 
@@ -117,12 +115,10 @@ def _since_in_route(
 
 
 def _without_master(step: AuditedStep, island: Collection[RuleHit]) -> str | None:
-    """A sentence: brokers of the queues that only slaves serve meanwhile, and that an owner may lack locks, unless one
-    reports that it does not consume in order.
-    """
+    """A sentence on brokers without a master; an owner may lack locks there, unless one reports that it needs none."""
     first, end = next(iter(island)), max(hit.end for hit in island)
     absent = brokers_without_master(step, first.topic or "", (first.start, end))
-    names = names_text(sorted(absent.intersection(hit.queue.broker_name for hit in island if hit.queue)), _NAMED)
+    names = names_text(sorted(absent.intersection(hit.queue.broker_name for hit in island if hit.queue)))
     if not names or any(state.consume_orderly is False for state in _states_of_owners(step, island)):
         return f"{names} had no master meanwhile." if names else None
     return f"{names} had no master meanwhile: an owner that consumes in order waits for its locks."

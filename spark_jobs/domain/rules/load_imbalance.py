@@ -13,7 +13,7 @@ from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND, AuditSettings, common, islands
-from spark_jobs.domain.phrases import count, names_text
+from spark_jobs.domain.phrases import NAMED, count, names_text
 from spark_jobs.domain.rocketmq.strategies import CONFIG, CONSISTENT_HASH, UNKNOWN_STRATEGY, is_popped
 from spark_jobs.domain.rules.conflicting_values import conflicting_values
 from spark_jobs.domain.rules.member_loads import (
@@ -25,9 +25,6 @@ from spark_jobs.domain.rules.member_loads import (
 )
 from spark_jobs.domain.rules.roots import Follows, clients, everything, topics
 from spark_jobs.domain.rules.rule import Cause, Rule
-
-#: Names in a headline, at most.
-_NAMED = 3
 
 
 class ImbalanceCause(StrEnum):
@@ -148,10 +145,7 @@ def is_imbalanced(queues: Sequence[int]) -> bool:
 
 
 def severity(cause: ImbalanceCause, queues: Sequence[int]) -> str:
-    """WARN where the busiest member owns more than twice the queues of the least busy one and two more, else INFO.
-
-    A hash ring is uneven by nature: INFO.
-    """
+    """WARN if the busiest member owns more than twice the queues of the least busy plus two; INFO for a hash ring."""
     uneven = max(queues) > 2 * min(queues) + 2
     return WARN if uneven and cause != ImbalanceCause.HASH_RING else INFO
 
@@ -191,12 +185,11 @@ def unequal_traffic(
 def _detail(finding: Finding) -> str:
     """Who has how much, and who cannot keep up with it."""
     named = [
-        f"{names_text(party.client_ids or (), _NAMED)} {party.name}"
-        for party in finding.evidence.conflicting_values or ()
+        f"{names_text(party.client_ids or ())} {party.name}" for party in finding.evidence.conflicting_values or ()
     ]
     overloaded = finding.evidence.client_ids
-    ends = named if len(named) < _NAMED else [named[0], named[-1]]
-    return ", ".join(ends) + (f"; {names_text(overloaded, _NAMED)} cannot keep up" if overloaded else "")
+    ends = named if len(named) < NAMED else [named[0], named[-1]]
+    return ", ".join(ends) + (f"; {names_text(overloaded)} cannot keep up" if overloaded else "")
 
 
 #: Shares that an id which counts twice makes uneven.

@@ -40,9 +40,7 @@ _Change = tuple[int, int, int, int, _Sizes]
 
 
 def agreed_intervals(intervals: Iterable[RebalanceInterval]) -> list[RebalanceInterval]:
-    """The replayed intervals of ordinary topics in which all brokers list the same members: while they disagree, it is
-    unknown who is idle.
-    """
+    """The replayed intervals of ordinary topics in which all brokers list the same members: owners are known."""
     replayed = (interval for interval in intervals if interval.allocation is not None)
     return [interval for interval in replayed if interval.view == ALL_HOSTS and interval.is_ordinary]
 

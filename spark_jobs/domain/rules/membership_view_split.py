@@ -20,8 +20,6 @@ from spark_jobs.domain.rules.split_views import ids_of, split_views
 
 BROKERS_DISAGREE = "BROKERS_DISAGREE"
 LIST_CHANGES = "LIST_CHANGES"
-#: Names in a headline, at most.
-_NAMED = 3
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -64,15 +62,13 @@ def _detail(finding: Finding) -> str:
     views = finding.evidence.conflicting_values or ()
     listed = {client_id for view in views for client_id in view.client_ids or ()}
     missing = ((view.name, sorted(listed.difference(view.client_ids or ()))) for view in views)
-    texts = [f"{broker} does not list {names_text(ids, _NAMED)}" for broker, ids in missing if ids]
+    texts = [f"{broker} does not list {names_text(ids)}" for broker, ids in missing if ids]
     changes = dict(finding.evidence.measures or ()).get("changes")
     return ", ".join([*texts, *([f"and its list changed {count(int(changes), 'time')}"] if changes else [])])
 
 
 def brokers_that_list_fewer(finding: Finding) -> Iterable[Hashable]:
-    """The brokers that do not list all clients that another one lists; of another rule's finding, those of its
-    queues.
-    """
+    """The brokers that lack a client that another one lists; of another rule's finding, those of its queues."""
     views = finding.evidence.conflicting_values or ()
     if finding.rule != RULE.name:
         return {queue.broker_name for queue in finding.evidence.queues}

@@ -54,9 +54,7 @@ class _Skip(NamedTuple):
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One hit per (interval, queue, jump), from the reading that shows it, for a collection interval; one condition per
-    topic and cause.
-    """
+    """One per (interval, queue, jump), for a collection interval from its sample on; a condition per topic, cause."""
     by_hand = pulling_by_hand(step)
     for progress in step.progress:
         if progress.is_filtered or progress.interval.allocation is None or progress.interval.is_shared_out:
@@ -166,14 +164,13 @@ def _could_consume(step: AuditedStep, client: ClientHistory | None, queue: Messa
 
 def _hit(step: AuditedStep, progress: IntervalProgress, skip: _Skip, together: int) -> RuleHit:
     queue = queue_at(progress, skip.place, SKIPPED)
-    owners = progress.owner_ids(skip.place)
     name, jump = f"{queue.broker_name}:{queue.queue_id}", skip.jump
     return RuleHit(
         jump.at,
         min(jump.at + step.settings.cadence, progress.end),
         *(skip.cause, queue.topic),
         queue=queue,
-        implicated=owners[0] if owners else None,
+        implicated=next(iter(progress.owner_ids(skip.place)), None),
         weight=skip.messages,
         measures={"skipped": skip.messages, TOGETHER: together, "consumer_offset": jump.to},
         hint=_step_text(name, skip) + (f", {together:,} in all queues." if together > skip.messages else "."),

@@ -33,9 +33,7 @@ class Software(NamedTuple):
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per interval with unlike clients, and per time in which message models differ; one condition per group and
-    cause.
-    """
+    """One per interval with unlike clients, and per time of different message models; a condition per group, cause."""
     yield from _model_hits(step)
     for interval in step.replayed:
         members = interval.members or ()

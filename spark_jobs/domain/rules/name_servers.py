@@ -9,9 +9,6 @@ from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.window import Time
 from spark_jobs.domain.phrases import names_text
 
-#: Names in a sentence, at most.
-_NAMED = 3
-
 
 def server_routes(step: AuditedStep, topic: str, time: Time) -> Iterator[tuple[str, tuple[RouteEntry, ...]]]:
     """(address, route) of what single name servers said of a topic in the time; of one server each route once."""
@@ -28,7 +25,7 @@ def unknown_to(step: AuditedStep, topic: str, brokers: Collection[str], time: Ti
         if missing := set(brokers) - {entry.broker_name for entry in route}:
             lacking.setdefault(address, set()).update(missing)
     texts = (
-        f"Name server {address} does not know {names_text(sorted(names), _NAMED)}: clients that ask it for the route "
+        f"Name server {address} does not know {names_text(sorted(names))}: clients that ask it for the route "
         "do not connect there."
         for address, names in sorted(lacking.items())
     )

@@ -20,9 +20,7 @@ SKIPPED = "SKIPPED"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One hit per queue and offset that is beyond the end, while it stands, and one when the group commits above it;
-    one condition per topic and cause.
-    """
+    """One per offset beyond the end, while it stands, and when commits go above it; a condition per topic, cause."""
     for topic, readings in step.history.offsets.items():
         offsets = former_offsets(readings, step.switches.get(topic, ()), step.window, step.settings)
         for same in by_key(offsets, lambda offset: offset.is_ahead).values():

@@ -13,6 +13,7 @@ import numpy as np
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, Switch
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import Finding, RuleHit
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import WARN
@@ -67,9 +68,10 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
     for progress in step.progress:
         rewound_places = np.flatnonzero(progress.rewound_max > step.settings.thresholds.rewind_tolerance).tolist()
         rewinds = {place: _rewind(step, progress, place) for place in rewound_places}
-        highest_at: dict[int, float] = {}
-        for rewind in rewinds.values():
-            highest_at[rewind.at] = max(highest_at.get(rewind.at, -np.inf), rewind.above_minimum)
+        highest_at = {
+            at: max(rewind.above_minimum for rewind in together)
+            for at, together in by_key(rewinds.values(), lambda rewind: rewind.at).items()
+        }
         for place, rewind in rewinds.items():
             cause = _cause(step, progress, place, rewind, highest_at[rewind.at])
             hint = _what_happened(step, progress, rewinds, place) if cause == RewindCause.BROKER_SWITCHED else None
@@ -86,7 +88,8 @@ def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind
     readings = step.history.offsets[topic]
     row, column = int(readings.times.searchsorted(at)), readings.columns[queue]
     before = int(np.flatnonzero(readings.present[:row, column])[-1])
-    to, lost_end = int(readings.consumer_offset[row, column]), _lost_end(readings, before, row, column)
+    to, end_offsets = int(readings.consumer_offset[row, column]), readings.end_offset[:, column]
+    lost_end = bool(UNKNOWN < end_offsets[row] < end_offsets[before])
     switch = _switch(step, topic, queue, int(readings.times[before]), at)
     return Rewind(at, to, _minimum(step, topic, queue, at), switch, lost_end, _pace(step, readings, row, column))
 
@@ -108,11 +111,6 @@ def _consumed(step: AuditedStep, readings: OffsetReadings, before: int, after: i
     moved = max(int(readings.consumed_to[after, column] - readings.consumed_to[before, column]), 0)
     lasting = int(readings.times[after] - readings.times[before])
     return moved * min(step.settings.cadence, lasting) // max(lasting, 1)
-
-
-def _lost_end(readings: OffsetReadings, before: int, row: int, column: int) -> bool:
-    """Return whether the end offset fell between the readings of these rows."""
-    return bool(UNKNOWN < readings.end_offset[row, column] < readings.end_offset[before, column])
 
 
 def _minimum(step: AuditedStep, topic: str, queue: Place, at: int) -> int | None:
@@ -218,9 +216,7 @@ def _served(switch: Switch) -> str:
 
 
 def _owners_share_id(progress: IntervalProgress, place: int) -> bool:
-    """Return whether consumers that share a client id own the queue, or may: the group has some, and the owner is
-    unknown.
-    """
+    """Return whether the owners share a client id, or may: the group has such members, and the owner is unknown."""
     interval = progress.interval
     if interval.allocation is not None:
         return interval.allocation.double_owned_causes[place] == DoubleOwnedCause.DUPLICATE_CLIENT_ID

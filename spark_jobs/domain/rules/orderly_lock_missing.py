@@ -25,9 +25,7 @@ NOT_LOCKED, NO_MASTER = "NOT_LOCKED", "NO_MASTER"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One hit per (orderly client, span, queue that it owns without the lock); one condition per client, topic and
-    cause.
-    """
+    """One hit per (orderly client, time, queue that it owns unlocked); one condition per client, topic and cause."""
     yield from _without_master(step)
     for client_id, spans in unwell_spans(step).items():
         for start, end, _, queue in symptoms(spans, _without_lock, lambda queue: queue):
@@ -82,7 +80,7 @@ def _detail(finding: Finding) -> str:
     if finding.cause != NO_MASTER:
         return ""
     names = sorted({queue.broker_name for queue in finding.evidence.queues})
-    return f"{names_text(names, 3)} had no master, and only a master gives locks"
+    return f"{names_text(names)} had no master, and only a master gives locks"
 
 
 RULE = Rule(

@@ -165,9 +165,7 @@ def _owners(parts: Sequence[IntervalProgress], queue: Place) -> Sequence[str | N
 
 
 def _unwritten(step: AuditedStep, topic: str, per_queue: Production) -> set[Place]:
-    """The write queues of brokers that got no message in any of them, though all routes of the time that was measured
-    let producers write to them.
-    """
+    """The write queues of brokers that got no message in any of them, while all routes let producers write to them."""
     start, end = int(per_queue.start.min()), int(per_queue.end.max())
     routes = [span.state for span in step.routes.get(topic, ()) if span.start < end and start < span.end]
     writable = ([entry for entry in route if entry.perm & PERM_WRITE and entry.write_queue_nums] for route in routes)

@@ -12,9 +12,7 @@ UNASSIGNED, DOUBLE_OWNED, DISPUTED = "UNASSIGNED", "DOUBLE_OWNED", "DISPUTED"
 
 
 def unassigned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQueue, str, str | None]]:
-    """One per queue without an owner: the queue, the cause, and the client id in whose share it lies (None: in none).
-    Queues that nobody may read are among them.
-    """
+    """One per queue without owner, also unreadable ones: the queue, the cause, the client id of its share, or None."""
     allocation = interval.shares
     if allocation is None:
         return
@@ -27,9 +25,7 @@ def unassigned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQueu
 
 
 def double_owned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQueue, str, tuple[str, ...]]]:
-    """One per queue that several connections own: the queue, the cause, and their different client ids; without queues
-    that are shared by design (POP).
-    """
+    """One per queue that several connections own, except by POP: the queue, the cause, their distinct client ids."""
     allocation = interval.shares
     if allocation is None or not allocation.counts.double_owned_queues:
         return
@@ -55,9 +51,7 @@ def owned_queues(interval: RebalanceInterval, client_id: str, role: str) -> list
 
 
 def queue_hit(interval: RebalanceInterval, queue: FindingQueue, cause: str, implicated: str | None = None) -> RuleHit:
-    """The hit of a queue for a whole interval of its topic; without the queue where clients show other owners of it
-    until they have followed the route.
-    """
+    """The hit of a queue for a whole interval; without the queue, if clients that did not follow own it otherwise."""
     return RuleHit(
         *(interval.start, interval.end, cause, interval.topic, None, interval.view, interval.seen_at),
         queue=queue if _is_shown(interval, queue) else None,

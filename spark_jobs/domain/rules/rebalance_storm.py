@@ -19,9 +19,7 @@ ROUTE_CHANGES = "ROUTE_CHANGES"
 
 
 class RebalanceMoment(NamedTuple):
-    """One rebalance of a group: queues moved over all topics, whether members were the reason, and the client ids of
-    those that joined or left; microseconds.
-    """
+    """One rebalance of a group at a time: queues moved of all topics, by members or not, and who joined or left."""
 
     at: int
     queues_moved: int

@@ -41,9 +41,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def exposure(step: AuditedStep, topic: str, moves: Moves) -> Exposure:
-    """The exposure of one topic in a rebalance, by its last reading while the allocation before was seen to hold; a
-    reading older than `max_gap` does not count.
-    """
+    """The exposure of one topic in a rebalance, by its last sample (at most `max_gap` old) with the former owners."""
     queues = len(moves.handed_over)
     readings, held_at = step.history.offsets.get(topic), moves.before_seen_at
     if readings is None or held_at is None:

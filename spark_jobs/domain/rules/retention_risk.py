@@ -48,9 +48,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def retention_cause(queue: QueueOffsets, within_seconds: float) -> RetentionCause | None:
-    """Return whether a queue with a backlog lost messages, or will within the time at these rates; None: no, or
-    unknown.
-    """
+    """Return whether a queue with a backlog lost messages, or will in the time at these rates; None: no, or unknown."""
     if queue.messages_left < 0:
         return RetentionCause.LOST
     seconds = queue.seconds_left

@@ -16,9 +16,7 @@ MEMBERSHIPS, ROUTES, OFFSETS = "membership_snapshots", "route_snapshots", "offse
 
 
 class SnapshotGap(NamedTuple):
-    """A time without snapshots; `source`: the table, with the topic where it has one. `queues`: those of a single
-    broker, while others answered.
-    """
+    """A time without snapshots; `source`: table and topic; `queues`: of a single broker, while others answered."""
 
     start: int
     end: int

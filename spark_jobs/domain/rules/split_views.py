@@ -14,9 +14,7 @@ from spark_jobs.domain.rules.conflicting_values import changing_within
 
 
 class Split(NamedTuple):
-    """Views that are in force when some of them begin, sorted by name, and the hit of those that begin (`begun`): its
-    time, and how long snapshots must show it.
-    """
+    """Views in force when some of them begin (`begun`), sorted by name, and the hit of those that begin."""
 
     views: Sequence[RebalanceInterval]
     begun: Sequence[RebalanceInterval]
@@ -61,9 +59,7 @@ def _splits(step: AuditedStep, topic_intervals: Iterable[RebalanceInterval]) -> 
 
 
 def _without_pauses(step: AuditedStep, splits: Iterable[Split]) -> Iterator[Split]:
-    """The splits of a topic; of `flapping_times` or more with no longer between them than heartbeats take, all but the
-    last ones last until the next.
-    """
+    """The splits of a topic; from `flapping_times` on with pauses of a heartbeat or less, each lasts until the next."""
     longest = changing_within(step.settings)
     for lengthened in islands([split.until(split.end + longest) for split in splits]):
         near = [split.until(split.end - longest) for split in lengthened]
@@ -88,9 +84,7 @@ def _seen_to_differ(step: AuditedStep, views: Sequence[RebalanceInterval], start
 
 
 def _is_known(step: AuditedStep, broker_name: str, start: int, until: int) -> bool:
-    """Return whether a broker whose list does not change until then was asked since `start`, or before it and after
-    `until` with no round missed.
-    """
+    """Return whether a broker was asked from `start` to `until`, or before and after both with no round missed."""
     series, window = step.history.memberships[broker_name], step.window
     inside = series.inside(start, until + 1)
     if inside.start < inside.stop:

@@ -16,8 +16,6 @@ from spark_jobs.domain.rules.commands import CONNECTIONS
 from spark_jobs.domain.rules.conflicting_values import changing_within, conflicting_values, flapping
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-#: Names in a headline, at most.
-_NAMED = 3
 #: Between two subscriptions of a value's name; an expression may hold commas.
 _PART = re.compile(r", (?=[^ ,:]+: )")
 
@@ -34,9 +32,7 @@ _SortedSubscriptions = tuple[tuple[str, str], ...]
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per span in which members reported different subscriptions, or a broker's list of them changed back and
-    forth; one condition per group and cause.
-    """
+    """One per time in which subscriptions differ, or a broker's list of them alternates; a condition per cause."""
     for interval in step.intervals:
         for conflict in interval.subscription_conflicts:
             answers = [(_sorted(subscriptions), client_id) for client_id, subscriptions in conflict.answers]
@@ -77,14 +73,12 @@ def _text(subscriptions: _SortedSubscriptions) -> str:
 
 
 def _detail(finding: Finding) -> str:
-    """Return what only some subscribe to, and who that is; how often a broker's subscription changed, if that
-    shows it.
-    """
+    """Return what only some subscribe to, and who; and how often a broker's subscription changed, if that shows it."""
     values = finding.evidence.conflicting_values or ()
     parts = [set(_PART.split(value.name)) for value in values]
     shared = set.intersection(*parts) if parts else set()
     texts = [
-        f"{', '.join(sorted(own))} only in {names_text(value.client_ids, _NAMED) if value.client_ids else 'some'}"
+        f"{', '.join(sorted(own))} only in {names_text(value.client_ids) if value.client_ids else 'some'}"
         for value, subscribed in zip(values, parts, strict=True)
         if (own := subscribed - shared)
     ]

@@ -10,15 +10,13 @@ from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQu
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.window import from_micros, islands
-from spark_jobs.domain.phrases import count
+from spark_jobs.domain.phrases import NAMED, count
 from spark_jobs.domain.rules.roots import brokers, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.snapshot_gaps import MEMBERSHIPS, snapshot_gaps
 
 NO_SNAPSHOTS, NOT_ANSWERED, NOTHING_RECORDED = "NO_SNAPSHOTS", "NOT_ANSWERED", "NOTHING_RECORDED"
 SILENT_BROKER, SILENT = "SILENT_BROKER", "SILENT"
-#: So many brokers are named with their errors.
-_NAMED = 3
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -60,16 +58,14 @@ def _calls_text(silent: Sequence[UnansweredCalls]) -> str | None:
     texts = [
         f"{calls.broker_name} did not answer the request for the group's connections from "
         f"{format_utc(from_micros(calls.since))} on ({calls.error})."
-        for calls in silent[:_NAMED]
+        for calls in silent[:NAMED]
     ]
-    more = [f"Nor did {count(len(silent) - _NAMED, 'other broker')}."] if len(silent) > _NAMED else []
+    more = [f"Nor did {count(len(silent) - NAMED, 'other broker')}."] if len(silent) > NAMED else []
     return " ".join(texts + more) or None
 
 
 def _event(finding: Finding) -> Iterable[Hashable]:
-    """All groups without snapshots share one event, all that brokers did not answer for another one, and all with
-    queues of one silent broker that.
-    """
+    """One event per silent broker, one of all groups that brokers did not answer for, one of all without snapshots."""
     if finding.cause == SILENT_BROKER:
         return brokers(finding)
     return (NOT_ANSWERED,) if finding.cause == NOT_ANSWERED else everything(finding)

@@ -32,9 +32,7 @@ NO_PACE = "no member was seen to consume, so the pace is unknown: set it with --
 
 
 class Scaled(NamedTuple):
-    """Actions of an autoscaler: the fewest and the most connections at any time, how often it changed their number, and
-    the hours of all of them together.
-    """
+    """Actions of an autoscaler: fewest and most connections, changes of their number, and hours of all together."""
 
     fewest: int
     most: int
@@ -113,9 +111,7 @@ def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: Str
 
 @dataclass(frozen=True)
 class RecordedOutcome:
-    """Outcome of the recording over some time. Both rates are None where they are unknown;
-    `replayed`: seconds in which the owners are known, of any topic.
-    """
+    """Outcome of the recording over some time; rates None: unknown; `replayed`: seconds in which owners are known."""
 
     outcome: CaseOutcome
     produced_messages_per_second: float | None
@@ -126,9 +122,7 @@ class RecordedOutcome:
 def recorded_outcome(
     steps: Sequence[AuditedStep], start: int, end: int, configured: StrategySettings, label: str
 ) -> RecordedOutcome | None:
-    """From `start` to `end` (microseconds) of these steps, which are those of one group, in order. None: no topic was
-    replayed then.
-    """
+    """From `start` to `end` (microseconds) of the steps of one group, in order. None: no topic was replayed then."""
     recording = recorded(steps)
     history = recording and within(recording, start, end)
     if history is None:
@@ -221,9 +215,7 @@ class _Share(NamedTuple):
 
 
 def _shares(owned: Mapping[str, Sequence[Assignment]]) -> list[tuple[int, _Share]]:
-    """Of every span in which a topic was replayed, its microseconds and the share over all topics; each distinct state
-    is counted once.
-    """
+    """Microseconds and share over all topics of every span with a replayed topic; each state is counted once."""
     share_of_state: dict[tuple[int, ...], _Share] = {}
     shares = []
     for start, end, replayed in spans_of(owned):

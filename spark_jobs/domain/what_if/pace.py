@@ -1,6 +1,4 @@
-"""The paces of a group's members by its recording, when each made no progress, and the pause of a queue that changes
-its owner.
-"""
+"""The paces of a group's members by its recording, when each made no progress, and the pause of a moved queue."""
 
 from __future__ import annotations
 

@@ -82,9 +82,7 @@ class BacklogCourse:
 
     @property
     def total(self) -> Messages:
-        """Messages that waited at each time, in the queues that are known then, or, where none is, in those that are
-        from then on; NaN where none is either.
-        """
+        """Messages that wait at each time in the queues known then, or else known from then on; NaN: none is."""
         following = np.vstack([self.known[1:], np.zeros_like(self.known[:1])])
         known = np.where(self.known.any(axis=1, keepdims=True), self.known, following)
         return np.where(known.any(axis=1), np.where(known, self.waiting, 0).sum(axis=1), np.nan)

@@ -81,9 +81,7 @@ class _OwnedQueue(NamedTuple):
 
 @dataclass
 class Run:
-    """One case while it is played: `waits`: messages in each queue; `claimed`: whether that is known; `paused`: until
-    when nobody consumes it (microseconds).
-    """
+    """One case while it is played, per queue: messages that wait, whether they are `claimed` as known, and pauses."""
 
     case: Case
     course: BacklogCourse
@@ -116,9 +114,7 @@ class Run:
     def played(
         self, spans: Iterable[tuple[int, int, Sequence[Assignment]]], owned: Mapping[str, Sequence[Assignment]]
     ) -> Simulation:
-        """Span by span, each of which is asked for when those before it were played. Of all owners it is known how fast
-        they are.
-        """
+        """The result, played span by span; each is asked for after the one before. The pace of all owners is known."""
         result = Simulation(owned, np.full(len(self.course.times), np.nan), 0.0)
         cuts, before = self._cuts(), dict[str, Assignment]()
         resumed: list[int] = []
@@ -154,9 +150,7 @@ class Run:
         return np.unique(np.concatenate([rows, changed]))
 
     def _span(self, result: Simulation, rows: slice, replayed: Sequence[Assignment], since: int) -> None:
-        """Plays the rows of one span, in which only the messages change. Who is there `since` a time between two
-        rows is there from the first.
-        """
+        """Plays the rows of one span, in which only messages change; owners `since` then count from its first row."""
         course, start = self.course, max(int(self.course.times[rows.start - 1]), since)
         known = course.known[rows.start]
         self.waits = np.where(known, np.where(self.claimed, self.waits, course.waiting[rows.start - 1]), 0)
