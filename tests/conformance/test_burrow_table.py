@@ -12,7 +12,9 @@ import pytest
 from spark_jobs.domain.kernel.progress import topic_progress
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
-from tests.support.audited import SETTINGS, WINDOW, offsets, replayed
+from tests.support.builders import replayed
+from tests.support.kernel import SETTINGS, WINDOW
+from tests.support.samples import offsets
 
 TABLE = Path(__file__).parents[1] / "data" / "other_projects" / "burrow.json"
 CASES: list[dict[str, Any]] = json.loads(TABLE.read_text(encoding="utf-8"))["cases"]

@@ -13,11 +13,10 @@ import pytest
 from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.message_queue import number_ranges
-from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, AuditSettings, from_micros
+from spark_jobs.domain.model.window import from_micros
 from spark_jobs.pipeline.gather.rows import tables
 from tests.support.agreement import SPLIT, Holder, agreement, held, owned
-from tests.support.kernel import judged, recorded_rows
+from tests.support.kernel import judged, recorded_rows, settings
 from tests.unit.project.test_layers import ROOT
 
 FOLDER = ROOT / "tests" / "data" / "live2"
@@ -25,7 +24,7 @@ HOUR = Interval.parse("2026-11-25T22:00/2026-11-25T23:00")
 CADENCE = 10
 #: Of begin and end: a collection interval, and a second for the call itself.
 TOLERANCE = timedelta(seconds=CADENCE + 1)
-SETTINGS = AuditSettings(3600 * SECOND, CADENCE * SECOND, 3 * CADENCE * SECOND, Thresholds())
+SETTINGS = settings(CADENCE)
 #: Seconds since 1970: the second round of the recorder, and when it stopped.
 FIRST, END = (
     int(datetime(2026, 11, 25, 22, minute, second, tzinfo=UTC).timestamp()) for minute, second in ((22, 48), (38, 28))

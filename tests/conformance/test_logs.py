@@ -15,8 +15,7 @@ import pytest
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS
 from spark_jobs.domain.judge import JudgedStep
-from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, AuditSettings, from_micros, to_micros
+from spark_jobs.domain.model.window import SECOND, from_micros, to_micros
 from spark_jobs.ingest.logs.recorded import recording_of_logs, write_recording
 from spark_jobs.ingest.logs.sources import LogFolder
 from tests.conformance.test_live2 import FOLDER, HOUR, REPORTING, compared
@@ -24,7 +23,6 @@ from tests.support.kernel import judged, recorded_rows
 from tests.unit.project.test_layers import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"
-SETTINGS = AuditSettings(3600 * SECOND, 20 * SECOND, 60 * SECOND, Thresholds())
 #: What logs do not have: Go's strategy, which is not AVG in go-circle.
 WITHOUT_STRATEGY = ("go-circle",)
 #: rule | cause | group | client id or parties | begin | end: all beyond INFO that is no symptom of another one.
@@ -70,7 +68,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def steps(live: Path) -> Mapping[str, JudgedStep]:
-    return {step.step.history.consumer_group: step for step in judged(recorded_rows(live), HOUR, SETTINGS)}
+    return {step.step.history.consumer_group: step for step in judged(recorded_rows(live), HOUR)}
 
 
 def memberships(recording: Path) -> dict[tuple[str, str], list[tuple[int, Any]]]:

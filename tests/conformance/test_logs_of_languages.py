@@ -13,7 +13,7 @@ import pytest
 
 from schemas import FINDINGS, REBALANCE_INTERVALS, Table
 from spark_jobs.domain.model.intervals import Interval
-from tests.conformance.test_logs import LOGS, SETTINGS, recorded
+from tests.conformance.test_logs import LOGS, recorded
 from tests.support.kernel import published, recorded_rows
 
 Published = dict[Table, list[dict[str, Any]]]
@@ -70,7 +70,7 @@ class Change(NamedTuple):
 @pytest.fixture(scope="module")
 def audited(tmp_path_factory: pytest.TempPathFactory) -> Published:
     recording = recorded(LOGS / "languages.tar.gz", Path(tmp_path_factory.mktemp("languages")))
-    return published(recorded_rows(recording), Interval.parse("2026-11-26T11:00/2026-11-26T12:00"), SETTINGS)
+    return published(recorded_rows(recording), Interval.parse("2026-11-26T11:00/2026-11-26T12:00"))
 
 
 def test_every_change_of_members_and_brokers_has_its_trigger(audited: Published) -> None:

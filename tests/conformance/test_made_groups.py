@@ -13,9 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from spark_jobs.domain.judge import JudgedStep, judge
-from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from tests.support.kernel import settings
 from tests.support.made_groups.confusion import HOUR, kinds
 from tests.support.made_groups.kinds import Kind
 from tests.support.made_groups.planted import PLANTED
@@ -23,7 +22,7 @@ from tests.support.made_groups.readings import START
 from tests.support.made_groups.recorder import recorded
 
 #: An hour, asked every minute; what was seen holds for three.
-SETTINGS = AuditSettings(HOUR, 60 * SECOND, 180 * SECOND, Thresholds())
+SETTINGS = settings(60)
 SEED = os.environ.get("SEED", "1")
 GROUPS, UNHEALTHY = 500, 5 * len(PLANTED)
 

@@ -1,13 +1,10 @@
-"""What rules look at, made by hand: times in seconds since the step began, queues of one broker `b`."""
+"""Intervals and steps by hand: group `g` from 10:00, times in seconds after it, queues of one broker `b`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.allocations import Allocation, Member
 from spark_jobs.domain.kernel.audited_step import (
@@ -19,10 +16,8 @@ from spark_jobs.domain.kernel.audited_step import (
     Rebalance,
     RebalanceInterval,
 )
-from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.finding import Counts, RuleHit
 from spark_jobs.domain.model.history import (
-    UNKNOWN,
     Connection,
     GroupHistory,
     Membership,
@@ -34,11 +29,9 @@ from spark_jobs.domain.model.history import (
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason, Trigger
-from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
-
-#: Steps of an hour, a snapshot every 20 s that holds for 60 s, thresholds as a configuration has them by default.
-SETTINGS = AuditSettings(step=3600 * SECOND, cadence=20 * SECOND, max_gap=60 * SECOND, thresholds=Thresholds())
+from tests.support.kernel import SETTINGS
+from tests.support.times import START, micros
 
 
 def members(text: str, strategy: str = "AVG") -> tuple[Member, ...]:
@@ -51,22 +44,24 @@ def members(text: str, strategy: str = "AVG") -> tuple[Member, ...]:
 
 def allocation(
     listed: Sequence[Member],
-    owners: str,
+    owners: str | Sequence[Sequence[int]],
     *,
+    queues: Sequence[Place] | None = None,
     unassigned: Mapping[int, tuple[str, str | None]] | None = None,
     double_owned: Mapping[int, str] | None = None,
     unreadable: Sequence[str] = (),
 ) -> Allocation:
-    """`owners`: of each readable queue the positions that own it, joined by `+` (`-`: nobody); of queues by their
-    place, (cause, client id in whose share) and cause; `unreadable`: the causes of the queues behind.
+    """`owners`: of each readable queue the positions that own it, as text joined by `+` (`-`: nobody); of queues by
+    their place, (cause, client id in whose share) and cause; `unreadable`: the causes of the queues behind.
     """
-    positions = [tuple(int(position) for position in word.split("+") if word != "-") for word in owners.split()]
+    words = [word.split("+") for word in owners.split()] if isinstance(owners, str) else owners
+    positions = [tuple(int(position) for position in of_queue if position != "-") for of_queue in words]
     positions += [() for _ in unreadable]
     readable, count = len(positions) - len(unreadable), len(positions)
     why = {**(unassigned or {}), **{readable + place: (cause, None) for place, cause in enumerate(unreadable)}}
     ids = [member.client_id for member in listed]
     return Allocation(
-        queues=[("b", queue_id) for queue_id in range(count)],
+        queues=queues or [("b", queue_id) for queue_id in range(count)],
         readable_count=readable,
         owners=positions,
         owner_ids=[tuple(sorted({ids[position] for position in owned})) for owned in positions],
@@ -82,107 +77,87 @@ def allocation(
 
 
 def interval(
-    start: int,
-    end: int,
+    start: float,
+    end: float,
     listed: Sequence[Member] | None = (),
     owned: Allocation | None = None,
     *,
     topic: str = "t",
     view: str = ALL_HOSTS,
-    seen_at: int | None = None,
+    seen_at: float | None = None,
     mismatches: Sequence[Disagreement[Subscriptions]] = (),
+    reason: Reason = Reason.UNKNOWN_STRATEGY,
+    moves: Moves | None = None,
 ) -> RebalanceInterval:
-    """A replayed interval; without an allocation one that was not replayed."""
+    """A replayed interval; without an allocation one that was not replayed, for that reason."""
     return RebalanceInterval(
         topic=topic,
         view=view,
-        start=start * SECOND,
-        end=end * SECOND,
-        reason=None if owned else Reason.UNKNOWN_STRATEGY,
+        start=micros(start),
+        end=micros(end),
+        reason=None if owned else reason,
         strategy_source="CLIENT",
         members=None if listed is None else tuple(listed),
         queues=tuple(owned.queues[: owned.readable_count]) if owned else None,
-        seen_at=None if seen_at is None else seen_at * SECOND,
+        seen_at=None if seen_at is None else micros(seen_at),
         allocation=owned,
+        moves=moves,
         subscription_conflicts=tuple(mismatches),
     )
 
 
-def broker_said(start: int, end: int, ids: str, subscriptions: Subscriptions) -> Span[Membership]:
+def replayed(
+    start: float,
+    end: float,
+    owners: Mapping[Place, Sequence[int]],
+    ids: str = "A B",
+    topic: str = "t",
+    view: str = ALL_HOSTS,
+    handed_over: Iterable[Place] = (),
+) -> RebalanceInterval:
+    """An interval, seen until its end, in which the members, by their positions, own these queues."""
+    listed = members(ids)
+    owned = allocation(listed, [*owners.values()], queues=tuple(owners))
+    moves = Moves((), handed_over=frozenset(handed_over))
+    return interval(start, end, listed, owned, topic=topic, view=view, seen_at=end, moves=moves)
+
+
+def broker_said(start: float, end: float, ids: str, subscriptions: Subscriptions) -> Span[Membership]:
     """A span in which a broker listed these clients with these subscriptions."""
     connections = tuple(Connection(client_id) for client_id in ids.split())
     state = Membership(connections, frozenset(topic for topic, _ in subscriptions), subscriptions, "CLUSTERING")
-    return Span(start * SECOND, end * SECOND, (end - 1) * SECOND, state)
+    return Span(micros(start), micros(end), micros(end - 1), state)
 
 
 def audited_step(
     *intervals: RebalanceInterval,
     progress: Sequence[IntervalProgress] = (),
     memberships: Mapping[str, Sequence[Span[Membership]]] | None = None,
+    offsets: Mapping[str, OffsetReadings] | None = None,
+    topics: Mapping[str, TopicReadings] | None = None,
     settings: AuditSettings = SETTINGS,
+    **more: Any,
 ) -> AuditedStep:
-    """The step that begins at second 0."""
+    """The step of 10:00; samples by topic; `more`: its other fields."""
     return AuditedStep(
-        history=GroupHistory("cluster", "g"),
-        window=settings.window(0),
+        history=GroupHistory("c", "g", offsets=offsets or {}, topics=topics or {}),
+        window=settings.window(START),
         settings=settings,
         intervals=sorted(intervals, key=lambda each: (each.topic, each.start, each.view)),
         progress=progress,
-        rebalances=(),
         memberships=memberships or {},
+        **{"rebalances": (), **more},
     )
 
 
-#: What one reading says of one queue, None: unknown; no tuple at all: the snapshot has not the queue.
-QueueReading = tuple[int | None, ...]
-
-
-def offsets(queues: Sequence[Place], readings: Mapping[float, Sequence[QueueReading | None]]) -> OffsetReadings:
-    """By time, per queue: end offset, consumer offset, pull offset, last timestamp."""
-    times, present, numbers = _matrices(queues, readings, 4)
-    end, consumer, pull, timestamp = numbers
-    return OffsetReadings(times, queues, end, consumer, pull, timestamp, present)
-
-
-def oldest(queues: Sequence[Place], readings: Mapping[float, Sequence[QueueReading | None]]) -> TopicReadings:
-    """By time, per queue: oldest offset, next one to write."""
-    times, present, numbers = _matrices(queues, readings, 2)
-    least, following = numbers
-    return TopicReadings(times, queues, least, following, present)
-
-
-def _matrices(
-    queues: Sequence[Place], readings: Mapping[float, Sequence[QueueReading | None]], width: int
-) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[NDArray[np.int64]]]:
-    times = np.array([int(at * SECOND) for at in readings], dtype=np.int64)
-    present = np.array([[reading is not None for reading in row] for row in readings.values()], dtype=np.bool_)
-    said = [[reading or (None,) * width for reading in row] for row in readings.values()]
-    numbers = [
-        [[UNKNOWN if reading[n] is None else reading[n] for reading in row] for row in said] for n in range(width)
-    ]
-    shape = (len(times), len(queues))
-    return times, present.reshape(shape), [np.array(matrix, dtype=np.int64).reshape(shape) for matrix in numbers]
-
-
-def progress(
-    of: RebalanceInterval,
-    start: float,
-    end: float,
-    spans: Sequence[VerdictSpan] = (),
-    **columns: Sequence[int | None],
-) -> IntervalProgress:
-    """What is known of each queue, None: unknown, as all that is not named; columns that end in `_at` are seconds."""
-    assert of.allocation
-    count = len(of.allocation.queues)
-    arrays: dict[str, Any] = {
-        name: np.full(count, UNKNOWN, dtype=np.int64)
-        for name in IntervalProgress.__dataclass_fields__
-        if name not in ("interval", "start", "end", "verdicts", "spans", "is_filtered")
-    }
-    for name, values in columns.items():
-        scale = SECOND if name.endswith("_at") else 1
-        arrays[name] = np.array([UNKNOWN if value is None else value * scale for value in values], dtype=np.int64)
-    return IntervalProgress(of, int(start * SECOND), int(end * SECOND), verdicts=[None] * count, spans=spans, **arrays)
+def with_readings(
+    step: AuditedStep,
+    offsets: Mapping[str, OffsetReadings] | None = None,
+    topics: Mapping[str, TopicReadings] | None = None,
+    **more: Any,
+) -> AuditedStep:
+    """The step of a group with these readings by topic, and whatever else is to be replaced."""
+    return replace(step, history=GroupHistory("c", "g", offsets=offsets or {}, topics=topics or {}), **more)
 
 
 def rebalance(
@@ -206,28 +181,19 @@ def rebalance(
         preserved=0,
         least=1,
         handed_over=frozenset(handed_over),
-        before_seen_at=None if seen_at is None else int(seen_at * SECOND),
+        before_seen_at=None if seen_at is None else micros(seen_at),
     )
-    began = replace(interval(0, 3600, members(now), topic=topic), start=int(start * SECOND))
-    return Rebalance(int((start if moment is None else moment) * SECOND), began, moves)
+    began = interval(start, 3600, members(now), topic=topic)
+    return Rebalance(micros(start if moment is None else moment), began, moves)
 
 
 def route(start: float, end: float, **perms: int) -> Span[tuple[RouteEntry, ...]]:
     """A span of one route: the permission of each of its brokers."""
     entries = tuple(RouteEntry(broker, perm, 4, 4) for broker, perm in sorted(perms.items()))
-    return Span(int(start * SECOND), int(end * SECOND), int(start * SECOND), entries)
-
-
-def with_readings(
-    step: AuditedStep,
-    offsets: Mapping[str, OffsetReadings] | None = None,
-    topics: Mapping[str, TopicReadings] | None = None,
-    **more: Any,
-) -> AuditedStep:
-    """The step of a group with these readings by topic, and whatever else is to be replaced."""
-    return replace(step, history=GroupHistory("c", "g", offsets=offsets or {}, topics=topics or {}), **more)
+    return Span(micros(start), micros(end), micros(start), entries)
 
 
 def span(hit: RuleHit) -> str:
     """Seconds, as `0-3600`."""
-    return f"{hit.start / SECOND:g}-{hit.end / SECOND:g}"
+    start, end = ((moment - START) / SECOND for moment in (hit.start, hit.end))
+    return f"{start:g}-{end:g}"

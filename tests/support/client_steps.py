@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
-from spark_jobs.domain.model.history import GroupHistory, Membership
+from spark_jobs.domain.model.history import ClientHistory, GroupHistory, Membership
 from spark_jobs.domain.model.window import AuditSettings
 from tests.support.builders import allocation, interval, members
-from tests.support.kernel import SETTINGS, series_of
-from tests.support.times import START, micros
+from tests.support.kernel import SETTINGS, group_histories, series_of
+from tests.support.times import START, at, micros
 
 
 def step_with(
@@ -41,10 +43,14 @@ def replayed(
 ) -> RebalanceInterval:
     """Members (twins: each is there twice) own these queues of broker `b`; last seen at its end, if nothing is said."""
     ids = sorted([*owned] * 2 if twins else owned)
-    owners = " ".join(
-        "+".join(str(position) for position, client_id in enumerate(ids) if queue_id in owned[client_id]) or "-"
-        for queue_id in range(queues)
-    )
-    listed = members(" ".join(ids))
-    made = interval(0, 0, listed, allocation(listed, owners), topic=topic, view=view)
-    return replace(made, start=micros(start), end=micros(end), seen_at=micros(end if seen_at is None else seen_at))
+    owners = [[place for place, client_id in enumerate(ids) if number in owned[client_id]] for number in range(queues)]
+    listed, seen = members(" ".join(ids)), end if seen_at is None else seen_at
+    return interval(start, end, listed, allocation(listed, owners), topic=topic, view=view, seen_at=seen)
+
+
+def client_history(*snapshots: dict[str, Any]) -> ClientHistory:
+    """What client c1 reported, once a second if the snapshots do not say when."""
+    key = {"cluster": "c", "consumer_group": "g", "client_id": "c1", "answered": True}
+    rows = [{**key, "captured_at": at(n), **snapshot} for n, snapshot in enumerate(snapshots)]
+    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
+    return history.clients["c1"]

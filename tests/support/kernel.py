@@ -25,10 +25,20 @@ from spark_jobs.ingest.recording import Row, outcomes
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.rows import tables
 from tests.support.gathered import Rows, gathered
+from tests.support.times import START
 
 _NOTHING = StrategySettings()
-#: An hour's steps and a snapshot every 20 seconds, as a configuration says that says nothing.
-SETTINGS = AuditSettings(3600 * SECOND, 20 * SECOND, 60 * SECOND, Thresholds())
+
+
+def settings(cadence: int = 20, *, step: int = 3600, **thresholds: Any) -> AuditSettings:
+    """Steps of an hour, a snapshot every 20 seconds that holds for three such times, the default thresholds."""
+    return AuditSettings(step * SECOND, cadence * SECOND, 3 * cadence * SECOND, Thresholds(**thresholds))
+
+
+#: An empty configuration's.
+SETTINGS = settings()
+#: The step of 10:00.
+WINDOW = SETTINGS.window(START)
 
 
 def group_histories(rows: Rows, sighted: Rows | None = None) -> list[GroupHistory]:
@@ -72,9 +82,7 @@ def published_hour(rows: Rows, cadence_seconds: int, **thresholds: Any) -> dict[
     """What a run over the hour of the earliest snapshot publishes, as `published`."""
     earliest = min(row["captured_at"] for snapshots in rows.values() for row in snapshots)
     start = earliest.replace(minute=0, second=0, microsecond=0)
-    cadence = cadence_seconds * SECOND
-    settings = AuditSettings(3600 * SECOND, cadence, 3 * cadence, Thresholds(**thresholds))
-    return published(rows, Interval(start, start + timedelta(hours=1)), settings)
+    return published(rows, Interval(start, start + timedelta(hours=1)), settings(cadence_seconds, **thresholds))
 
 
 def _without_zone(value: Any) -> Any:

@@ -20,14 +20,13 @@ from spark_jobs.domain.model.history import (
     Place,
 )
 from spark_jobs.domain.model.message_queue import RouteEntry
-from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, AuditSettings
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from tests.support.kernel import series_of
+from tests.support.kernel import series_of, settings
 from tests.support.times import START, micros
 
 EVERY = 10
-SETTINGS = AuditSettings(3600 * SECOND, EVERY * SECOND, 3 * EVERY * SECOND, Thresholds())
+SETTINGS = settings(EVERY)
 #: Of a client with these members and queues, both sorted.
 Rule = Callable[[str, Sequence[str], Sequence[Place]], Collection[Place]]
 #: From this second on: the members, and the queues of each broker.

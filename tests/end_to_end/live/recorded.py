@@ -10,11 +10,9 @@ from typing import Any, NamedTuple
 
 from schemas import CAPTURE_CALLS, FINDINGS, REBALANCE_INTERVALS, Table
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Meta, NoObservation, Outcome, Row, outcomes
-from tests.support.kernel import published
+from tests.support.kernel import published, settings
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -60,8 +58,7 @@ class Recorded(NamedTuple):
         times = sorted(row["captured_at"] for of_table in rows.values() for row in of_table)
         first, last = (moment - (moment - _EPOCH) % step for moment in (times[0], times[-1]))
         seconds = int(step.total_seconds())
-        settings = AuditSettings(seconds * SECOND, cadence * SECOND, 3 * cadence * SECOND, Thresholds())
-        found = published(rows, Interval(first, last + step), settings)
+        found = published(rows, Interval(first, last + step), settings(cadence, step=seconds))
         return {table: [_zoned(row) for row in of_table] for table, of_table in found.items()}
 
     def unobserved(self, cadence: int, topic: str) -> list[tuple[datetime, datetime]]:

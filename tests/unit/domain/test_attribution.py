@@ -17,7 +17,12 @@ from spark_jobs.domain.status.attribution import (
     topic_growth,
 )
 from spark_jobs.domain.status.backlog import queue_intervals
-from tests.support.audited import WINDOW, measured, offsets, replayed
+from tests.support.builders import replayed
+from tests.support.kernel import settings
+from tests.support.samples import measured, offsets
+from tests.support.times import START
+
+WINDOW = settings(30).window(START)
 
 #: growth | of which stuck | owners | moved | produced | seconds | rate before | part(s) and messages, by hand
 _TABLE = """

@@ -16,8 +16,8 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Series, Span
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import to_micros
-from tests.support.audited import client_history
-from tests.support.kernel import SETTINGS, group_histories
+from tests.support.client_steps import client_history
+from tests.support.kernel import SETTINGS, WINDOW, group_histories
 from tests.support.times import DAY, at
 
 #: 1000 messages, 100 MiB, 2000 offsets; a pull 120 s ago.
@@ -218,7 +218,7 @@ def test_what_does_not_concern_the_rules_does_not_end_a_span() -> None:
 def _step(*snapshots: dict[str, Any]) -> AuditedStep:
     key = {"cluster": "c", "consumer_group": "g", "client_id": "c1", "answered": True}
     (found,) = group_histories({CLIENT_SNAPSHOTS: [key | snapshot for snapshot in snapshots]})
-    return AuditedStep(found, SETTINGS.window(to_micros(DAY)), SETTINGS, (), (), ())
+    return AuditedStep(found, WINDOW, SETTINGS, (), (), ())
 
 
 def test_a_span_ends_where_a_client_does_not_answer_or_nobody_asks() -> None:

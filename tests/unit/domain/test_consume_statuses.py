@@ -11,14 +11,12 @@ from spark_jobs.domain.kernel.consume_statuses import busy_threads, slowed_liste
 from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import to_micros
-from tests.support.audited import client_history
-from tests.support.kernel import SETTINGS
+from tests.support.client_steps import client_history
+from tests.support.kernel import SETTINGS, WINDOW
 from tests.support.times import DAY, at
 
 #: 90 % of the threads; 3 times the usual response time, and 100 ms at least.
 THRESHOLDS = Thresholds()
-#: The step of 10:00, which looks back to 9:55:30, and to 9:56:30 for the age of what it finds.
-WINDOW = SETTINGS.window(to_micros(DAY))
 RATES = ("consume_rt_ms", "consume_ok_tps", "consume_failed_tps", "pull_tps")
 
 #: Per topic: response time (ms), consumed well, not well, pulled (a second). Then threads; busy by hand; enough?

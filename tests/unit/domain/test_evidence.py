@@ -8,7 +8,7 @@ from spark_jobs.domain.model.finding import FindingQueue, Measured, QueueEvidenc
 from spark_jobs.domain.model.history import GroupHistory, OffsetReadings, TopicReadings
 from spark_jobs.domain.model.window import StepWindow
 from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
-from tests.support.audited import offsets, topic_offsets
+from tests.support.samples import offsets, oldest
 from tests.support.times import micros
 
 PLACES = [("b", 0), ("b", 1)]
@@ -132,7 +132,7 @@ def test_a_queue_in_two_roles_counts_once() -> None:
 
 
 def test_what_lies_in_queues_that_nobody_may_read_is_what_the_topic_holds() -> None:
-    read = topic_offsets(PLACES, {0: ["10/30", "9/5"], 30: ["15/70", "?/8"]})
+    read = oldest(PLACES, {0: ["10/30", "9/5"], 30: ["15/70", "?/8"]})
     queues, total = measure(
         span(0, 0, 60), span(1, 0, 60), cause="BEYOND_READ_QUEUES", of_group=offsets(PLACES, ROWS), of_topic=read
     )
@@ -142,7 +142,7 @@ def test_what_lies_in_queues_that_nobody_may_read_is_what_the_topic_holds() -> N
 
 def test_what_the_group_consumed_before_a_queue_became_unreadable_does_not_wait_in_it() -> None:
     """Offset 100 at -30 s is the last one before: of 160 messages 60 wait."""
-    read = topic_offsets(PLACES, {0: ["10/130", "9/50"], 60: ["10/160", "9/60"]})
+    read = oldest(PLACES, {0: ["10/130", "9/50"], 60: ["10/160", "9/60"]})
     history = GroupHistory("c", "g", offsets={"t": offsets(PLACES, ROWS)}, topics={"t": read})
     window = StepWindow(micros(-60), micros(-60), micros(0), micros(120))
     (queue,), _ = queue_evidence(history, "BEYOND_READ_QUEUES", [span(0, 0, 90)], window=window)

@@ -25,7 +25,8 @@ from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.mutes import Mute
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.rule import Cause, Rule
-from tests.support.audited import audited_step, offsets, topic_offsets
+from tests.support.builders import audited_step
+from tests.support.samples import offsets, oldest
 from tests.support.times import micros
 
 RULE = Rule(
@@ -208,7 +209,7 @@ def test_what_it_cost() -> None:
 
 
 def test_its_cause_says_which_readings_tell_what_it_cost() -> None:
-    held = topic_offsets([("b", 0)], {0: ["10/30"], 60: ["15/70"]})
+    held = oldest([("b", 0)], {0: ["10/30"], 60: ["15/70"]})
     rule = replace(RULE, causes={"BEYOND_READ_QUEUES": Cause("", "Read it.")})
     hits = [hit(0, 90, cause="BEYOND_READ_QUEUES", queue=queue(0))]
     (finding,) = findings(audited_step(topics={"t": held}), [replace(rule, evaluate=lambda _: hits)])

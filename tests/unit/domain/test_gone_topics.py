@@ -12,10 +12,11 @@ from spark_jobs.domain.model.history import GroupHistory, Membership, Place
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Sightings, Span
 from spark_jobs.domain.model.window import HOUR, SECOND, StepWindow, Time
-from tests.support.builders import offsets
 from tests.support.kernel import SETTINGS
+from tests.support.samples import offsets
+from tests.support.times import START, micros, second_of
 
-_WINDOW = StepWindow(0, 0, 0, 300 * SECOND)
+_WINDOW = StepWindow(START, START, START, micros(300))
 _NOBODY = Membership((), frozenset(), frozenset(), None)
 
 
@@ -23,9 +24,9 @@ def _spans(text: str) -> list[Span[tuple[RouteEntry, ...]]]:
     """The brokers of the route in spans of 100 s (`-`: none), each last seen 5 s before its end; `.`: no snapshot."""
     return [
         Span(
-            100 * place * SECOND,
-            100 * (place + 1) * SECOND,
-            (100 * place + 95) * SECOND,
+            micros(100 * place),
+            micros(100 * (place + 1)),
+            micros(100 * place + 95),
             tuple(RouteEntry(broker, 6, 4, 4) for broker in word if broker != "-"),
         )
         for place, word in enumerate(text.split())
@@ -37,12 +38,12 @@ def gone(topic: str, other: str, *, answers: str = "", read: int | None = None, 
     """Seconds, with a round every 20 s. `earlier`: seconds by which the other route comes earlier; `answers`: the
     brokers that answer about the group in the time from 100 to 200; `read`: when offsets of the topic are read.
     """
-    memberships = {broker: [Span(0, 200 * SECOND, 195 * SECOND, _NOBODY)] for broker in answers}
+    memberships = {broker: [Span(START, micros(200), micros(195), _NOBODY)] for broker in answers}
     readings = {"t": offsets([("a", 0)], {read: [(9, 9, 9, 5)]})} if read else {}
     history = GroupHistory("c", "g", offsets=readings)
     others = [span._replace(start=span.start - earlier * SECOND) for span in _spans(other)]
     times = gone_topics(history, {"t": _spans(topic), "other": others}, memberships, _WINDOW, SETTINGS).get("t", [])
-    return [(start // SECOND, end // SECOND) for start, end in times]
+    return [(second_of(start), second_of(end)) for start, end in times]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_a_broker_that_comes_back_is_in_the_other_route_first(earlier: int) -> N
 def test_brokers_of_before_are_those_seen_before_the_window(hours: list[int], gone_then: bool) -> None:
     """The topic's route is empty, and named `a` before it, `b` later: a step does not know what comes after it."""
     named: list[Place | None] = [("b" if hour == 0 else "a", 4) for hour in hours]
-    seen = {place: Sightings.of(np.array([hour * HOUR])) for place, hour in zip(named, hours, strict=True)}
+    seen = {place: Sightings.of(np.array([START + hour * HOUR])) for place, hour in zip(named, hours, strict=True)}
     history = GroupHistory("c", "g", readable={"t": seen})
     settings = replace(SETTINGS, sightings=24 * HOUR)
     routes = {"t": _spans("- - -"), "other": _spans("a a a")}

@@ -21,7 +21,9 @@ from spark_jobs.domain.status.attribution import TopicGrowth, attribution
 from spark_jobs.domain.status.backlog import Backlog, queue_intervals
 from spark_jobs.domain.status.group_status import GroupStatus, group_status
 from spark_jobs.domain.what_if.answer import advice_in_numbers
-from tests.support.audited import SETTINGS, WINDOW, audited_step, measured, offsets, replayed, unobserved
+from tests.support.builders import audited_step, interval, replayed
+from tests.support.kernel import SETTINGS, WINDOW
+from tests.support.samples import measured, offsets
 from tests.support.times import micros
 
 NO_EVIDENCE = Evidence(None, None, [], None, None, [], *[None] * 10)
@@ -33,7 +35,7 @@ def owned(*owners: tuple[int, ...]) -> dict[Place, tuple[int, ...]]:
 
 
 def status(*intervals: RebalanceInterval, progress: list[IntervalProgress] | None = None) -> GroupStatus:
-    found = status_of(audited_step(intervals, progress or []), [])
+    found = status_of(audited_step(*intervals, progress=progress or []), [])
     assert found is not None
     return found
 
@@ -57,7 +59,7 @@ def test_fields_are_those_of_the_table() -> None:
 
 def test_a_group_without_an_interval_in_the_step_has_no_status() -> None:
     assert status_of(audited_step(), []) is None
-    assert status_of(audited_step([replayed(-60, 0, owned((0,)))]), []) is None
+    assert status_of(audited_step(replayed(-60, 0, owned((0,)))), []) is None
 
 
 def test_a_group_that_was_never_replayed_is_unknown() -> None:
@@ -65,9 +67,9 @@ def test_a_group_that_was_never_replayed_is_unknown() -> None:
     nothing = dict.fromkeys(GroupStatus._fields)
     known = {"finding_count": 0, "unknown_queues": 0, "bottleneck": "UNKNOWN_BACKLOG", "advice": nothing_known}
     unknown = GroupStatus(**nothing | known)  # type: ignore[arg-type]
-    assert status(unobserved(0, 3600)) == unknown
+    assert status(interval(0, 3600, None, reason=Reason.NO_ROUTE_SNAPSHOT)) == unknown
     # What was replayed before the step began is not published.
-    assert status(replayed(-60, 0, owned((0,))), unobserved(0, 3600)) == unknown
+    assert status(replayed(-60, 0, owned((0,))), interval(0, 3600, None, reason=Reason.NO_ROUTE_SNAPSHOT)) == unknown
 
 
 def test_who_is_listed_in_a_broadcasting_group_is_known() -> None:
@@ -84,7 +86,7 @@ def test_queues_are_counted_at_the_end_of_each_topic_members_where_it_is_latest(
         replayed(-30, 60, owned((0,), (1,), (0,))),
         replayed(60, 120, owned((0, 1), (), (2,)), "A A B"),
         replayed(0, 90, owned((3,), ()), "A B C D", topic="u"),
-        unobserved(120, 3600),
+        interval(120, 3600, None, reason=Reason.NO_ROUTE_SNAPSHOT),
     )
     assert (found.member_count, found.distinct_members) == (3, 2)
     assert (found.queue_count, found.queues_with_one_owner, found.double_owned_queues, found.unassigned_queues) == (
@@ -166,7 +168,7 @@ def test_findings_are_counted_and_limit_the_group() -> None:
     row = measured(interval, lag_first=[0, 0], lag_last=[0, 900], lag_max=[0, 900])
     read = {"t": offsets(PLACES[:2], {0: ["5/5", "5/5"], 30: ["5/5", "905/5"]})}
     found = status_of(
-        audited_step([interval], [row], offsets=read),
+        audited_step(interval, progress=[row], offsets=read),
         [finding("UNASSIGNED_QUEUE", "ROOM_FILTER", "WARN"), finding("IDLE_CONSUMER", "NO_QUEUE", "INFO")],
     )
     assert found is not None
@@ -193,7 +195,7 @@ def test_where_nothing_limited_it_the_answer_says_what_is_wrong() -> None:
         finding("GROUP_OFFLINE", "NOBODY_CONNECTED", "ERROR")._replace(muted="it is known"),
         *[finding("BROKER_NOT_READABLE", "LEFT_ROUTE", "ERROR")] * 2,
     ]
-    told = status_of(audited_step([interval], [row], offsets=read), found)
+    told = status_of(audited_step(interval, progress=[row], offsets=read), found)
     assert told is not None
     assert (told.worst_severity, told.finding_count, told.backlog_start, told.backlog_end) == ("ERROR", 5, None, 5)
     assert told.advice == (
@@ -206,7 +208,7 @@ def test_what_made_the_backlog_grow() -> None:
     interval = replayed(0, 100, owned((0,)), "A")
     row = measured(interval, lag_first=[0], lag_last=[900], lag_max=[900], produced=[1000])
     read = {"t": offsets([("b", 0)], {-60: ["0/0"], -10: ["150/150"], 0: ["150/150"], 90: ["1150/250"]})}
-    found = status_of(audited_step([interval], [row], offsets=read), [])
+    found = status_of(audited_step(interval, progress=[row], offsets=read), [])
     assert found is not None
     # 3 a second before, 10 a second now.
     assert found.attribution == [TopicGrowth("t", 900, 0, 0, 0, 700, 200)]
@@ -275,7 +277,7 @@ def test_rates_have_six_decimals_a_queue() -> None:
 
 def test_a_muted_finding_counts_and_makes_nothing_worse() -> None:
     findings = [finding("A", "X", "WARN"), finding("B", "Y", "ERROR")._replace(muted="known")]
-    found = status_of(audited_step([replayed(0, 60, owned((0,)))]), findings)
+    found = status_of(audited_step(replayed(0, 60, owned((0,)))), findings)
     assert found is not None
     assert (found.worst_severity, found.finding_count) == ("WARN", 2)
 
@@ -342,7 +344,7 @@ def test_the_time_left_is_known_where_the_backlog_is() -> None:
     def found(first: str, second: str) -> tuple[bool | None, float | None]:
         read = offsets(PLACES[:2], {0: ["0/0", first], 300: ["0/0", second]})
         progress = topic_progress([interval], read, WINDOW, SETTINGS)
-        told = status_of(audited_step([interval], progress, offsets={"t": read}), [])
+        told = status_of(audited_step(interval, progress=progress, offsets={"t": read}), [])
         assert told is not None
         return told.catches_up, told.catch_up_seconds
 

@@ -11,9 +11,13 @@ from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.model.history import OffsetReadings
 from spark_jobs.domain.status.backlog import queue_intervals
 from spark_jobs.domain.status.lagging_queues import LaggingQueue, greatest_rise, highest_together, lagging_queues
-from tests.support.audited import SETTINGS, WINDOW, measured, offsets, replayed
-from tests.support.times import micros
+from tests.support.builders import replayed
+from tests.support.kernel import settings
+from tests.support.samples import measured, offsets
+from tests.support.times import START, micros
 
+SETTINGS = settings(30)
+WINDOW = SETTINGS.window(START)
 QUEUE = ("b", 0)
 OWNED = {QUEUE: (0,)}
 

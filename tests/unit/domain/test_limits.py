@@ -13,7 +13,8 @@ from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.status.backlog import queue_intervals
 from spark_jobs.domain.status.capacity import HeldBack, Limit
 from spark_jobs.domain.status.limits import held_back
-from tests.support.audited import audited_step, measured, offsets, replayed
+from tests.support.builders import audited_step, replayed
+from tests.support.samples import measured, offsets
 from tests.support.times import micros
 
 PLACES: list[Place] = [("b", 0), ("b", 1)]
@@ -45,7 +46,7 @@ def held(
 ) -> dict[Limit, HeldBack]:
     intervals = intervals or [replayed(0, 3600, dict(zip(PLACES, [(0,), (1,)], strict=True)))]
     rows = [measured(interval, lag_last=[lag, 0], lag_max=[lag, 0]) for interval in intervals]
-    step = audited_step(intervals, rows, {"t": offsets(PLACES, read)})
+    step = audited_step(*intervals, progress=rows, offsets={"t": offsets(PLACES, read)})
     queues = queue_intervals(rows)
     return {limit_held.limit: limit_held for limit_held in held_back(step, queues, queues.unknown(), findings)}
 
@@ -95,7 +96,7 @@ def test_a_finding_about_the_queue_or_its_owner_at_that_time(found: Finding, lim
     # Three queues for two members: with one for each of them, it would be QUEUES and not MEMBERS.
     intervals = [replayed(0, 3600, {("b", 0): (0,), ("b", 1): (1,), ("b", 2): (0,)})]
     step_rows = [measured(intervals[0], lag_last=[900, 0, 0], lag_max=[900, 0, 0])]
-    step = audited_step(intervals, step_rows, {"t": offsets(PLACES, READ)})
+    step = audited_step(*intervals, progress=step_rows, offsets={"t": offsets(PLACES, READ)})
     (only,) = held_back(step, queue_intervals(step_rows), [], [found])
     # 900 messages for 100 s.
     assert only[:6] == (Limit(limit), 1, 900, 90_000_000, 3, 2)
@@ -214,7 +215,7 @@ def test_slow_members_are_owners_of_the_queue() -> None:
 def test_queues_of_limits_are_added_up() -> None:
     intervals = [replayed(0, 3600, dict(zip(PLACES, [(0,), (1,)], strict=True)))]
     row = measured(intervals[0], lag_last=[900, 900], lag_max=[900, 900])
-    step = audited_step(intervals, [row], {"t": offsets(PLACES, READ)})
+    step = audited_step(*intervals, progress=[row], offsets={"t": offsets(PLACES, READ)})
     queues = queue_intervals([row])
     found = held_back(step, queues, [], [finding("SLOW_LISTENER", client_ids="A")])
     assert found == [

@@ -12,9 +12,9 @@ from spark_jobs.domain.kernel.locks import with_locks
 from spark_jobs.domain.model.history import ClientHistory, ClientReadings, ClientState, OwnedQueue
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.statuses import Trigger
-from spark_jobs.domain.model.window import SECOND
 from tests.support.builders import allocation, interval, members
 from tests.support.kernel import SETTINGS, series_of
+from tests.support.times import micros, second_of
 
 _BOTH = members("c1 c2")
 #: c1 has queues 0 and 1, c2 has 2 and 3.
@@ -29,7 +29,7 @@ def _client(reports: dict[int, str], *, orderly: bool = True) -> ClientHistory:
     for second, text in reports.items():
         owned = tuple(OwnedQueue("t", "b", int(word[0]), not word.endswith("!"), False) for word in text.split())
         state = ClientState(True, None, "CLUSTERING", orderly, topics=frozenset({"t"}), owned=owned)
-        states.append((second * SECOND, state))
+        states.append((micros(second), state))
     return ClientHistory(series_of(states), NO_NUMBERS)
 
 
@@ -39,7 +39,7 @@ def _owners(client: ClientHistory, shared: RebalanceInterval = SHARED, **others:
     for piece in with_locks([shared], {"c2": client, **others}, SETTINGS):
         assert piece.allocation is not None
         owners = " ".join("+".join(ids) or "-" for ids in piece.allocation.owner_ids)
-        pieces.append(f"{piece.start // SECOND}-{piece.end // SECOND} {owners}")
+        pieces.append(f"{second_of(piece.start)}-{second_of(piece.end)} {owners}")
     return pieces
 
 
@@ -87,7 +87,7 @@ def _refused(reports: dict[int, str]) -> ClientHistory:
     states = []
     for second, text in reports.items():
         refused = tuple(MessageQueue("t", "b", int(number)) for number in text.split())
-        states.append((second * SECOND, ClientState(True, consume_orderly=True, lock_refused=refused)))
+        states.append((micros(second), ClientState(True, consume_orderly=True, lock_refused=refused)))
     return ClientHistory(series_of(states), NO_NUMBERS)
 
 
@@ -104,8 +104,8 @@ def test_what_another_client_still_holds_does_not_wait() -> None:
 
 def test_once_the_members_are_not_listed_any_more_they_may_have_changed() -> None:
     waiting = _client({50: "2", 80: "2 3"})
-    assert _owners(waiting, replace(SHARED, seen_at=50 * SECOND)) == ["0-80 c1 c1 c2 -", f"80-120 {OWNED}"]
-    assert _owners(waiting, replace(SHARED, seen_at=49 * SECOND)) == [f"0-120 {OWNED}"]
+    assert _owners(waiting, replace(SHARED, seen_at=micros(50))) == ["0-80 c1 c1 c2 -", f"80-120 {OWNED}"]
+    assert _owners(waiting, replace(SHARED, seen_at=micros(49))) == [f"0-120 {OWNED}"]
 
 
 def test_only_consumers_in_order_wait_for_locks() -> None:
@@ -129,5 +129,5 @@ def test_a_cut_says_who_waits_and_is_no_rebalance() -> None:
     assert first.allocation.unassigned_client_ids == [None, None, None, "c2"]
     assert (first.allocation.counts, first.allocation.queues_per_member) == ((1, 0), [2, 2])
     assert (first.moves, second.allocation) == (joined.moves, joined.allocation)
-    assert second.moves == Moves((), moved=0, preserved=4, least=0, before_seen_at=110 * SECOND)
-    assert (first.seen_at, second.seen_at) == (60 * SECOND, 110 * SECOND)
+    assert second.moves == Moves((), moved=0, preserved=4, least=0, before_seen_at=micros(110))
+    assert (first.seen_at, second.seen_at) == (micros(60), micros(110))

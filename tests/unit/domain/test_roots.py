@@ -7,7 +7,7 @@ import pytest
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.rules.roots import with_roots
-from tests.support.audited import finding
+from tests.support.findings import finding
 
 
 def roots(*found: Finding) -> dict[str, str | None]:

@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs.domain.model.history import ClientHistory
 from spark_jobs.domain.status.throughput import Changes, throughput, throughputs
-from tests.support.audited import client_history
+from tests.support.client_steps import client_history
 from tests.support.times import START
 from tests.support.what_if import DEFAULTS, client_row, status
 

@@ -10,8 +10,9 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.progress import topic_progress
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.status.time_left import TimeLeft, time_left
-from tests.support.audited import SETTINGS, WINDOW, audited_step, measured, offsets, replayed, topic_offsets
-from tests.support.times import START
+from tests.support.builders import audited_step, replayed
+from tests.support.kernel import SETTINGS, WINDOW
+from tests.support.samples import measured, offsets, oldest
 
 UNKNOWN = TimeLeft()
 A_DAY = 86_400
@@ -22,7 +23,8 @@ def step(readings: dict[int, list[str]], begins: int = 0, topic: str = "t") -> A
     queues: list[Place] = [("b", number) for number in range(len(next(iter(readings.values()))))]
     interval = replayed(begins, 3600, dict.fromkeys(queues, (0,)), topic=topic)
     of_topic = offsets(queues, readings)
-    return audited_step([interval], topic_progress([interval], of_topic, WINDOW, SETTINGS), {topic: of_topic})
+    of_interval = topic_progress([interval], of_topic, WINDOW, SETTINGS)
+    return audited_step(interval, progress=of_interval, offsets={topic: of_topic})
 
 
 def caught_up_in(readings: dict[int, list[str]], begins: int = 0) -> tuple[bool | None, float | None]:
@@ -98,7 +100,7 @@ def test_every_topic_counts_with_its_last_interval_that_was_read() -> None:
 #: Of one queue with a lag of 100 at 1,000 s, that consumes half a message a second: its age (seconds) and its lag at
 #: first; the consumer's offset; the oldest offsets at 0 s and at 1,000 s. Seconds until messages are deleted.
 @pytest.mark.parametrize(
-    ("age", "lag_first", "lag_last", "offset", "oldest", "expected"),
+    ("age", "lag_first", "lag_last", "offset", "kept", "expected"),
     [
         # Brokers keep messages for three days.
         (A_DAY, 100, 100, None, None, 2.0 * A_DAY),
@@ -126,7 +128,7 @@ def test_messages_are_deleted(
     lag_first: int | None,
     lag_last: int,
     offset: int | None,
-    oldest: tuple[int, int] | None,
+    kept: tuple[int, int] | None,
     expected: float | None,
 ) -> None:
     row = measured(
@@ -136,9 +138,9 @@ def test_messages_are_deleted(
         age_ms=[None if age is None else 1000 * age],
         consumer_offset=[offset],
         consumed=[500],
-        last_reading_at=[START + 1_000_000_000],
+        last_reading_at=[1000],
     )
-    looks = topic_offsets([("b", 0)], {0: [f"{oldest[0]}/9"], 1000: [f"{oldest[1]}/9"]}) if oldest else None
+    looks = oldest([("b", 0)], {0: [f"{kept[0]}/9"], 1000: [f"{kept[1]}/9"]}) if kept else None
     found = audited_step(progress=[row], topics={"t": looks} if looks else {})
     assert time_left(found).retention_left_seconds == expected
 

@@ -22,7 +22,7 @@ from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import Variant
-from tests.support.audited import replayed
+from tests.support.builders import replayed
 from tests.support.oracle import moves as oracle
 from tests.support.oracle.timeline import IntervalMember
 from tests.support.times import START, micros

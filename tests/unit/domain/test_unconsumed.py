@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from spark_jobs.domain.kernel.unconsumed import unconsumed
-from spark_jobs.domain.model.window import SECOND
-from tests.support.builders import SETTINGS, QueueReading, offsets
+from tests.support.kernel import SETTINGS, WINDOW
+from tests.support.samples import QueueReading, offsets
+from tests.support.times import second_of
 
-TIME = (SETTINGS.window(0).read_from, SETTINGS.window(0).end)
+TIME = (WINDOW.read_from, WINDOW.end)
 #: Samples every 20 s from second 0 on: end offset, consumer offset; the store time is that of the last commit.
 CASES: dict[str, tuple[Sequence[tuple[int, int] | None], Sequence[tuple[int, int, int, int, bool]]]] = {
     # Never committed: since the first sample after which messages come.
@@ -39,7 +40,7 @@ def test_since_when_and_how_many(case: str) -> None:
     seen, expected = CASES[case]
     readings = offsets([("b", 0)], {20 * n: reading(one) for n, one in enumerate(seen)})
     spans = [
-        (one.start // SECOND, one.seen_at // SECOND, one.end // SECOND, one.waiting, one.is_committed)
+        (second_of(one.start), second_of(one.seen_at), second_of(one.end), one.waiting, one.is_committed)
         for one in unconsumed(readings, TIME, SETTINGS, 120)
     ]
     # A sample holds for a minute.

@@ -10,10 +10,10 @@ import pytest
 from spark_jobs.domain.kernel.unseen import unseen_times
 from spark_jobs.domain.model.history import Connection, Membership, OffsetReadings
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow
+from spark_jobs.domain.model.window import SECOND, StepWindow
+from tests.support.kernel import settings
 
-SETTINGS = AuditSettings(600 * SECOND, 10 * SECOND, 30 * SECOND, Thresholds())
+SETTINGS = settings(10, step=600)
 WINDOW = StepWindow(-210 * SECOND, -180 * SECOND, 0, 600 * SECOND)
 #: At a second: next to write, to consume; the last timestamp is 0 where the latter is.
 BacklogCourse = Callable[[int], tuple[int, int]]

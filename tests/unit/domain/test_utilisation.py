@@ -12,8 +12,9 @@ from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.history import ClientHistory, Place
 from spark_jobs.domain.status.utilisation import Utilisation, utilisation
-from tests.support.audited import audited_step, measured, replayed
+from tests.support.builders import audited_step, replayed
 from tests.support.kernel import group_histories
+from tests.support.samples import measured
 from tests.support.what_if import client_row, status
 
 #: What a client of the tables sets: its pulls of a queue take 200 ms together, which is 160 messages a second.
@@ -51,7 +52,7 @@ def row(line: str, topic: str = "t", **more: Any) -> IntervalProgress:
 
 
 def step(told: dict[str, ClientHistory], *rows: IntervalProgress) -> AuditedStep:
-    found = audited_step([row_of_step.interval for row_of_step in rows], rows)
+    found = audited_step(*(row_of_step.interval for row_of_step in rows), progress=rows)
     return replace(found, history=replace(found.history, clients=told))
 
 

@@ -17,8 +17,9 @@ from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
-from tests.support.audited import offsets, replayed
+from tests.support.builders import replayed
 from tests.support.oracle.verdicts import Limits, Reading, spans
+from tests.support.samples import offsets
 from tests.support.times import START, micros
 
 #: what | the first reading's second | next to write/next to consume (`?`: never committed, `-`: no reading, `xN`: the

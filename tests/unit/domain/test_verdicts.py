@@ -14,11 +14,15 @@ import pytest
 
 from spark_jobs.domain.kernel.progress import lag_qualities, topic_progress
 from spark_jobs.domain.model.history import UNKNOWN
-from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, AuditSettings
-from tests.support.audited import SETTINGS, WINDOW, offsets, replayed
+from spark_jobs.domain.model.window import SECOND
+from tests.support.builders import replayed
+from tests.support.kernel import settings
 from tests.support.oracle.verdicts import Limits, Reading, spans
+from tests.support.samples import offsets
 from tests.support.times import START, micros
+
+SETTINGS = settings(30)
+WINDOW = SETTINGS.window(START)
 
 #: readings every 10 s, broker/consumer offset (`?`: never committed, `-`: no reading) | allowed lag | verdict
 _TABLE = """
@@ -75,16 +79,11 @@ def _cases() -> Iterator[Case]:
 CASES = list(_cases())
 
 
-def settings(allowed_lag: int) -> AuditSettings:
-    thresholds = Thresholds(allowed_lag=allowed_lag)
-    return AuditSettings(SETTINGS.step, SETTINGS.cadence, SETTINGS.max_gap, thresholds)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case.history))
 def test_verdicts(case: Case) -> None:
     interval = replayed(0, 3600, {("b", 0): (0,)})
     readings = offsets([("b", 0)], {10 * number: [text] for number, text in enumerate(case.history)})
-    (found,) = topic_progress([interval], readings, WINDOW, settings(case.allowed_lag))
+    (found,) = topic_progress([interval], readings, WINDOW, settings(30, allowed_lag=case.allowed_lag))
     assert found.verdicts == [case.verdict]
 
 

@@ -16,16 +16,15 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress,
 from spark_jobs.domain.model.finding import ConflictingValue, Counts, Evidence, Finding, QueueEvidence
 from spark_jobs.domain.model.history import UNKNOWN, Connection, GroupHistory
 from spark_jobs.domain.model.statuses import Reason, Trigger
-from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, AuditSettings, from_micros, to_micros
+from spark_jobs.domain.model.window import SECOND, from_micros, to_micros
 from spark_jobs.domain.status.attribution import TopicGrowth
 from spark_jobs.domain.status.group_status import DeletedTopic, GroupStatus
 from spark_jobs.domain.status.strategy_comparison import StrategyComparison
 from spark_jobs.pipeline.gather.rows import results, tables, tables_of
+from tests.support.kernel import SETTINGS
 from tests.support.times import at
 
 START = to_micros(datetime(2026, 3, 1, 10, tzinfo=UTC))
-SETTINGS = AuditSettings(3600 * SECOND, 20 * SECOND, 60 * SECOND, Thresholds())
 GROUP = "g'\\\"\x00😀"
 MEMBERS = (
     Member("c1", "10.0.0.1:1", "JAVA", 493, "AVG", True, True),

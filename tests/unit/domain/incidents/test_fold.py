@@ -15,11 +15,11 @@ from spark_jobs.domain.incidents.values import AuditedTime, GroupCost, Incident,
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, QueueEvidence
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.catalog import RULES
-from tests.support.audited import finding
+from tests.support.findings import finding
 from tests.support.times import START
 
 HOUR = 3600
-#: 10:00 of the day of `tests.support.audited`.
+#: 10:00 of the day of `tests.support.times`.
 TEN = 10 * HOUR
 
 

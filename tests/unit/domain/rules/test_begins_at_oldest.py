@@ -11,9 +11,10 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.begins_at_oldest import RULE
-from tests.support.builders import audited_step, offsets, oldest, span, with_readings
+from tests.support.builders import audited_step, span, with_readings
+from tests.support.samples import offsets, oldest
+from tests.support.times import micros
 
 QUEUES = [("b", 0)]
 #: Second, end offset, and the group's offset: never committed, then 1,000 messages in 20 s, from the oldest one on.
@@ -33,7 +34,7 @@ def step_of(
     }
     topics = {"t": oldest(QUEUES, {at: [(offset, 60_000)] for at, offset in minimum.items()})}
     listed = Membership((Connection("c1"),), frozenset({"t"}), frozenset(), "CLUSTERING", consume_from_where=where)
-    memberships = {"b": [Span(listed_from * SECOND, 3600 * SECOND, 3600 * SECOND, listed)]}
+    memberships = {"b": [Span(micros(listed_from), micros(3600), micros(3600), listed)]}
     return replace(with_readings(audited_step(), {"t": offsets(QUEUES, rows)}, topics), memberships=memberships)
 
 
@@ -46,21 +47,21 @@ def test_a_group_that_never_committed_begins_with_the_history_of_its_topic() -> 
     (hit,) = found_in(step_of())
     assert (span(hit), hit.cause, hit.severity) == ("20-3580", "FIRST_COMMIT", "INFO")
     assert hit.measures == {"history": 9600, "left": 10}
-    assert hit.hint == "9,600 messages waited when it began. It had caught up at 1970-01-01T00:59:40Z."
+    assert hit.hint == "9,600 messages waited when it began. It had caught up at 2026-03-01T10:59:40Z."
 
 
 @pytest.mark.parametrize(
     ("last", "text"),
     [
         # 10,100 become 6,000 in 3,599 s: these take 5,266 s more.
-        ((50_100, 44_100), "6,000 are left; at this pace it has caught up at 1970-01-01T02:27:46Z."),
+        ((50_100, 44_100), "6,000 are left; at this pace it has caught up at 2026-03-01T12:27:46Z."),
         ((60_000, 44_100), "15,900 are left, and it does not catch up at this pace."),
     ],
 )
 def test_until_when_at_this_pace(last: tuple[int, int], text: str) -> None:
     read = {-60: (50_100, None), 0: (50_100, 40_000), 20: (50_100, 40_020), 3599: last}
     (hit,) = found_in(step_of(read, {-60: 40_000}))
-    assert hit.end == 3600 * SECOND
+    assert hit.end == micros(3600)
     assert hit.hint == f"10,100 messages waited when it began. {text}"
 
 

@@ -10,10 +10,11 @@ from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.statuses import Verdict
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules import consumer_lagging, consumer_stalled, consumer_stopped
 from spark_jobs.domain.rules.rule import Rule
-from tests.support.builders import allocation, audited_step, interval, members, progress, span
+from tests.support.builders import allocation, audited_step, interval, members, span
+from tests.support.samples import progress
+from tests.support.times import micros
 
 LISTED = members("c1 c1 c2")
 #: Owners of queue 0 … 4: one, twins, two, nobody, one.
@@ -26,7 +27,7 @@ RULES = [
 
 
 def stuck(place: int, verdict: Verdict, start: int, end: int, age_ms: int = 7) -> VerdictSpan:
-    return VerdictSpan(place, verdict, start * SECOND, end * SECOND, 100, 400 + place, age_ms)
+    return VerdictSpan(place, verdict, micros(start), micros(end), 100, 400 + place, age_ms)
 
 
 def hits(rule: Rule, *spans: VerdictSpan) -> list[RuleHit]:

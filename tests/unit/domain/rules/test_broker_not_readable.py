@@ -10,10 +10,11 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.broker_not_readable import RULE, not_readable_spans
-from tests.support.builders import QueueReading, audited_step, offsets, route, span, with_readings
+from tests.support.builders import audited_step, route, span, with_readings
 from tests.support.kernel import series_of
+from tests.support.samples import QueueReading, offsets
+from tests.support.times import micros, second_of
 
 #: Permission of broker `b` in route spans of 10 s (`-`: not in the route) | when it cannot be read, and why
 _ROUTES = """
@@ -48,7 +49,7 @@ def not_readable(route_spans: list[Span[tuple[RouteEntry, ...]]]) -> str:
     assert spans_of_broker.get("a", []) == []
     spans_of_b = spans_of_broker.get("b", ())
     return ", ".join(
-        f"{unreadable.start // SECOND}-{unreadable.end // SECOND} {unreadable.cause}" for unreadable in spans_of_b
+        f"{second_of(unreadable.start)}-{second_of(unreadable.end)} {unreadable.cause}" for unreadable in spans_of_b
     )
 
 
@@ -176,7 +177,7 @@ def test_a_broker_that_comes_back_with_an_empty_store_has_lost_it(after: list[Qu
 @pytest.mark.parametrize(("answers_at", "says"), [((90, 115), "No answer of b"), ((90, 160), "b has answered since")])
 def test_who_has_answered_since_it_left_the_route_is_not_down(answers_at: tuple[int, ...], says: str) -> None:
     step = step_with("6 -", {90: [(9, 9), (10, 7), None, None]})
-    answers = series_of([(at * SECOND, Membership((), frozenset(), frozenset(), None)) for at in answers_at])
+    answers = series_of([(micros(at), Membership((), frozenset(), frozenset(), None)) for at in answers_at])
     (hit,) = RULE.hits(replace(step, history=replace(step.history, memberships={"b": answers})))
     assert (hit.explanation or "").startswith(says)
 
@@ -184,7 +185,7 @@ def test_who_has_answered_since_it_left_the_route_is_not_down(answers_at: tuple[
 def read_queues(counts: str, length: int = 100) -> list[Span[tuple[RouteEntry, ...]]]:
     """Read queues of broker `b` in route spans (`-` and `x`: none); all can be written."""
     of_spans = [() if word in "-x" else (RouteEntry("b", 6, int(word), 3),) for word in counts.split()]
-    times = [(place * length * SECOND, (place + 1) * length * SECOND) for place in range(len(of_spans))]
+    times = [(micros(place * length), micros((place + 1) * length)) for place in range(len(of_spans))]
     return [Span(start, end, start, entries) for (start, end), entries in zip(times, of_spans, strict=True)]
 
 
@@ -212,7 +213,7 @@ def test_queues_that_are_removed_keep_their_messages(counts: str, expected: list
     }
     step = with_readings(audited_step(), {"t": offsets(queues, said)}, routes={"t": read_queues(counts)})
     if "x" in counts:
-        step = replace(step, gone_topics={"t": [(100 * SECOND, 200 * SECOND)]})
+        step = replace(step, gone_topics={"t": [(micros(100), micros(200))]})
     removed = [hit for hit in RULE.hits(step) if hit.cause == "QUEUES_REMOVED"]
     assert [(span(hit), hit.queue and hit.queue.queue_id, hit.weight) for hit in removed] == expected
     assert {hit.severity for hit in removed} <= {"ERROR"}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.double_owned_queue import RULE
 from tests.support.builders import allocation, audited_step, interval, members
+from tests.support.times import START, micros
 
 
 def test_each_queue_with_every_different_owner() -> None:
@@ -14,12 +14,12 @@ def test_each_queue_with_every_different_owner() -> None:
     found = RULE.hits(audited_step(interval(0, 60, listed, owned, view="b", seen_at=40)))
     assert list(found) == [
         RuleHit(
-            0,
-            60 * SECOND,
+            START,
+            micros(60),
             cause=cause,
             topic="t",
             view="b",
-            seen_at=40 * SECOND,
+            seen_at=micros(40),
             queue=FindingQueue("t", "b", queue_id, "DOUBLE_OWNED"),
             implicated=client_id,
         )

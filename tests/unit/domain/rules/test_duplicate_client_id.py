@@ -12,12 +12,12 @@ from spark_jobs.domain.model.finding import Condition, ConflictingValue, Counts,
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
-from spark_jobs.domain.model.window import SECOND, to_micros
+from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.rules.duplicate_client_id import RULE, instance_name, probable_cause
 from tests.support.builders import allocation, audited_step, broker_said, interval, members
 from tests.support.kernel import judged
 from tests.support.snapshots import healthy_group
-from tests.support.times import HOUR
+from tests.support.times import HOUR, micros
 
 #: connections (host:port language version, `-` is unknown) | persistent | client id | cause
 _TABLE = """
@@ -102,18 +102,18 @@ def test_one_hit_for_the_id_and_one_per_harmed_queue() -> None:
     owned = replace(owned, if_deduplicated=Counts(0, 2), if_unique=Counts(0, 0))
     found = list(RULE.hits(audited_step(interval(-20, 60, listed, owned, view="b", seen_at=40))))
     of_id = RuleHit(
-        -20 * SECOND,
-        60 * SECOND,
+        micros(-20),
+        micros(60),
         client_id="c1",
         view="b",
-        seen_at=40 * SECOND,
+        seen_at=micros(40),
         implicated="c1",
         connections=(Connection("c1", "10.0.0.1:1", "JAVA", 493), Connection("c1", "10.0.0.1:2", "JAVA", 493)),
         if_deduplicated=Counts(0, 2),
         if_unique=Counts(0, 0),
         weight=1.0,
     )
-    of_queue = RuleHit(-20 * SECOND, 60 * SECOND, client_id="c1", view="b", seen_at=40 * SECOND)
+    of_queue = RuleHit(micros(-20), micros(60), client_id="c1", view="b", seen_at=micros(40))
     assert found == [
         of_id,
         replace(of_queue, queue=FindingQueue("t", "b", 2, "UNASSIGNED")),
@@ -148,14 +148,14 @@ def test_members_that_are_not_replayed_have_twins_too_and_what_that_does_to_queu
         Connection(connection.client_id, f"10.0.0.1:{port}")
         for port, connection in enumerate(listed.state.connections, 1)
     )
-    listed = Span(*listed[:2], 40 * SECOND, listed.state._replace(connections=tuple(ports)))
+    listed = Span(*listed[:2], micros(40), listed.state._replace(connections=tuple(ports)))
     alone = broker_said(0, 20, "c1 c2", frozenset())
     step = audited_step(interval(0, 60, members("c1 c2")), memberships={"b": [alone, listed]})
     of_id, *others = RULE.hits(step)
     assert not others
-    assert (of_id.start, of_id.end) == (20 * SECOND, 50 * SECOND)
+    assert (of_id.start, of_id.end) == (micros(20), micros(50))
     assert (of_id.client_id, of_id.seen_at, [connection.client_addr for connection in of_id.connections]) == (
-        "c1", 40 * SECOND, ["10.0.0.1:1", "10.0.0.1:3"],
+        "c1", micros(40), ["10.0.0.1:1", "10.0.0.1:3"],
     )  # fmt: skip
     assert (of_id.if_deduplicated, of_id.if_unique, of_id.queue) == (None, None, None)
     assert of_id.conflicting_values == (ConflictingValue("owners of queues are unknown: UNKNOWN_STRATEGY", ("c1",)),)
@@ -167,7 +167,7 @@ def twins_found(**more: Any) -> tuple[list[Finding], set[Reason | None]]:
     rows = healthy_group(times, "c1", "c1", "c2")
     rows[MEMBERSHIP_SNAPSHOTS] = [row | more for row in rows[MEMBERSHIP_SNAPSHOTS]]
     (step,) = judged(rows, HOUR)
-    reasons = {each.reason for each in step.step.intervals if each.start < 560 * SECOND + to_micros(HOUR.start)}
+    reasons = {each.reason for each in step.step.intervals if each.start < micros(560) + to_micros(HOUR.start)}
     return [finding for finding in step.findings if finding.rule == "DUPLICATE_CLIENT_ID"], reasons
 
 

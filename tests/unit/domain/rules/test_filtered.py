@@ -11,10 +11,10 @@ from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.rules import consumer_stalled, consumer_stopped
-from tests.support.builders import progress
 from tests.support.client_groups import held, measured
 from tests.support.client_steps import replayed, step_with
 from tests.support.kernel import group_histories
+from tests.support.samples import progress
 from tests.support.snapshots import client, offsets
 from tests.support.times import micros
 

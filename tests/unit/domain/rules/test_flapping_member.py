@@ -9,7 +9,8 @@ from spark_jobs.domain.kernel.audited_step import Rebalance
 from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.flapping_member import RULE
-from tests.support.builders import SETTINGS, audited_step, rebalance, span
+from tests.support.builders import audited_step, rebalance, span
+from tests.support.kernel import SETTINGS
 
 #: `+id` came, `-id` went, per rebalance; `*n`: so many members of its host then; 2 times are flapping
 #: | who, comings, goings

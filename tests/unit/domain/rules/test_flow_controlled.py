@@ -6,12 +6,10 @@ import pytest
 
 from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import AuditSettings
 from spark_jobs.domain.rules.flow_controlled import RULE
 from tests.support.client_groups import held, hits_of
 from tests.support.client_steps import step_with
-from tests.support.kernel import SETTINGS, group_histories
+from tests.support.kernel import group_histories, settings
 from tests.support.snapshots import client
 from tests.support.times import micros
 
@@ -48,8 +46,7 @@ def test_the_weight_is_how_far_beyond_its_limit_the_queue_is(
         client(second, consume_orderly=False, owned_queues=[held("t", 0, second, dict(cached))]) for second in (0, 20)
     ]
     (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
-    settings = AuditSettings(SETTINGS.step, SETTINGS.cadence, SETTINGS.max_gap, Thresholds(**limits))
-    (hit,) = RULE.hits(step_with(history, settings=settings))
+    (hit,) = RULE.hits(step_with(history, settings=settings(**limits)))
     assert (hit.cause, hit.weight) == (cause, weight)
     expected = {"cached_count": 0, "cached_mib": 0, "cached_span": cached.get("cached_max_offset", 0), "limit": limit}
     assert hit.measures == expected | {name: value for name, value in cached.items() if name in expected}

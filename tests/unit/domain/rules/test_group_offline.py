@@ -8,21 +8,13 @@ import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.history import Subscriptions
-from spark_jobs.domain.model.window import SECOND, offline_times
+from spark_jobs.domain.model.window import offline_times
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.group_offline import RULE
-from tests.support.builders import (
-    QueueReading,
-    allocation,
-    audited_step,
-    broker_said,
-    interval,
-    members,
-    offsets,
-    span,
-    with_readings,
-)
+from tests.support.builders import allocation, audited_step, broker_said, interval, members, span, with_readings
 from tests.support.kernel import series_of
+from tests.support.samples import QueueReading, offsets
+from tests.support.times import micros
 
 #: Seconds in which the hosts of a topic list nobody, one word per topic | in which a broker lists somebody | offline
 _TIMES = """
@@ -144,7 +136,7 @@ def test_who_came_to_another_broker_ends_what_is_seen() -> None:
     online = {"x": [broker_said(140, 300, "c1", NOTHING)]}
     nobody = audited_step(interval(100, 200, (), NOBODY, seen_at=190), memberships=online)
     (hit,) = RULE.hits(with_readings(nobody, readings))
-    assert (span(hit), hit.seen_at) == ("100-140", 140 * SECOND)
+    assert (span(hit), hit.seen_at) == ("100-140", micros(140))
 
 
 def test_messages_of_all_topics_of_the_group_count() -> None:
@@ -179,7 +171,7 @@ def test_the_same_ids_before_and_after_may_have_run_all_the_time(after: str, say
 )
 def test_behind_proxies_consumers_may_run(asked: dict[str, str], at: int, may_run: bool) -> None:
     step = step_with({150: [(10, 9), (5, 5)]})
-    proxy = series_of([(at * SECOND, broker_said(0, 300, "192.0.2.1@DEFAULT", NOTHING).state)])
+    proxy = series_of([(micros(at), broker_said(0, 300, "192.0.2.1@DEFAULT", NOTHING).state)])
     listed = {broker: [broker_said(0, 90, ids, NOTHING)] for broker, ids in asked.items()}
     history = replace(step.history, proxies={"b": proxy})
     (hit,) = RULE.hits(replace(step, history=history, memberships={**step.memberships, **listed}))

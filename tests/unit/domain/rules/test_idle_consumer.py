@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from spark_jobs.domain.kernel.audited_step import RebalanceInterval
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.idle_consumer import RULE
 from tests.support.builders import allocation, audited_step, interval, members
+from tests.support.times import START, micros, second_of
 
 
 def _of(
@@ -18,7 +18,7 @@ def _of(
 
 def _found(*intervals: RebalanceInterval) -> list[tuple[str | None, int, int, int | None, int | None]]:
     return [
-        (hit.client_id, hit.start // SECOND, hit.end // SECOND, hit.member_count, hit.queue_count)
+        (hit.client_id, second_of(hit.start), second_of(hit.end), hit.member_count, hit.queue_count)
         for hit in RULE.hits(audited_step(*intervals))
     ]
 
@@ -26,8 +26,8 @@ def _found(*intervals: RebalanceInterval) -> list[tuple[str | None, int, int, in
 def test_more_members_than_queues() -> None:
     assert list(RULE.hits(audited_step(_of("t", 0, 60, "c1 c2 c3", "0 1")))) == [
         RuleHit(
-            0,
-            60 * SECOND,
+            START,
+            micros(60),
             cause="MORE_MEMBERS_THAN_QUEUES",
             client_id="c3",
             implicated="c3",

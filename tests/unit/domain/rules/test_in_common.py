@@ -8,11 +8,11 @@ import pytest
 
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import GroupHistory, Place
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.in_common import shared_by, standing_broker, standing_to_the_end, with_what_they_share
-from tests.support.audited import finding
 from tests.support.builders import allocation, audited_step, interval, members
+from tests.support.findings import finding
 from tests.support.kernel import series_of
+from tests.support.times import START, micros
 
 BROKER_A = "They are all queues of a, and no queue of another broker stands: look at a."
 OF_C1 = "They are all queues of c1, and no queue of another member stands."
@@ -62,7 +62,7 @@ def test_that_all_queues_of_one_broker_stand_is_a_measure(standing: str, broker:
     owned = replace(allocation(listed, "0 1 1 0"), queues=queues)
     step = audited_step(replace(interval(0, 600, listed, owned), queues=tuple(queues)))
     hits = [
-        RuleHit(0, 100, "NO_COMMITS", "t", queue=FindingQueue("t", *place, ""), measures={"age_ms": 1})
+        RuleHit(START, micros(100), "NO_COMMITS", "t", queue=FindingQueue("t", *place, ""), measures={"age_ms": 1})
         for place in places(standing)
     ]
     for hit in with_what_they_share(step, hits, "NO_PROGRESS"):
@@ -78,7 +78,7 @@ def test_hits_of_one_condition_are_looked_at_together() -> None:
     listed = members("c1 c2")
     step = audited_step(interval(0, 600, listed, allocation(listed, "0 0 1 1")))
     hits = [
-        RuleHit(start * SECOND, end * SECOND, "NO_PROGRESS", topic, queue=FindingQueue(topic, "b", queue_id, ""))
+        RuleHit(micros(start), micros(end), "NO_PROGRESS", topic, queue=FindingQueue(topic, "b", queue_id, ""))
         for topic, start, end, queue_id in (("t", 0, 100, 0), ("t", 50, 150, 1), ("t", 300, 400, 1), ("u", 0, 100, 0))
     ]
     found = list(with_what_they_share(step, hits, "NO_PROGRESS"))
@@ -93,10 +93,10 @@ def test_queues_that_stand_since_the_route_names_them_may_not_have_been_taken(st
     both = interval(100, 600, listed, allocation(listed, "0 0 0"))
     step = audited_step(replace(interval(0, 100, listed, allocation(listed, "0")), queues=without), both)
     hits = [
-        RuleHit(start * SECOND, 500 * SECOND, "NO_PROGRESS", "t", queue=FindingQueue("t", "b", number, ""))
+        RuleHit(micros(start), micros(500), "NO_PROGRESS", "t", queue=FindingQueue("t", "b", number, ""))
         for number in (1, 2)
     ]
-    says = "The route names them since 1970-01-01T00:01:40Z: the members may not have taken them. Restart the members."
+    says = "The route names them since 2026-03-01T10:01:40Z: the members may not have taken them. Restart the members."
     for hit in with_what_they_share(step, hits, "NO_PROGRESS"):
         assert (says in (hit.hint or "")) is is_shortly
 
@@ -105,7 +105,8 @@ def test_one_message_does_not_hold_back_all_queues() -> None:
     """Nor does it where the owners are not to blame, or where there is one queue only."""
     listed = members("c1 c2")
     step = audited_step(interval(0, 600, listed, allocation(listed, "0 1")), interval(0, 600, listed, topic="u"))
-    hits = [RuleHit(0, 100, "NO_PROGRESS", "t", queue=FindingQueue("t", "b", number, "")) for number in (0, 1)]
+    queues = [FindingQueue("t", "b", number, "") for number in (0, 1)]
+    hits = [RuleHit(START, micros(100), "NO_PROGRESS", "t", queue=queue) for queue in queues]
     for hit in with_what_they_share(step, hits, "NO_PROGRESS"):
         assert (hit.hint or "").startswith("They are all queues of the topic, and one message cannot hold back all")
     assert {hit.hint for hit in with_what_they_share(step, hits, "NO_COMMITS")} == {None}
@@ -117,9 +118,9 @@ def test_queues_of_a_broker_that_has_no_master_may_lack_their_locks(since: int, 
     """From then on, while the queue stands from 50 s to 120 s; nobody reports whether it consumes in order."""
     listed = members("c1 c2")
     step = audited_step(interval(0, 600, listed, allocation(listed, "0 1")))
-    seen = [(0, frozenset[str]()), *((at * SECOND, frozenset({"b"})) for at in range(since, 300, 20))]
+    seen = [(START, frozenset[str]()), *((micros(at), frozenset({"b"})) for at in range(since, 300, 20))]
     step = replace(step, history=GroupHistory("c", "g", masterless={"t": series_of(seen)}))
-    stands = RuleHit(50 * SECOND, 120 * SECOND, "NO_COMMITS", "t", queue=FindingQueue("t", "b", 0, ""))
+    stands = RuleHit(micros(50), micros(120), "NO_COMMITS", "t", queue=FindingQueue("t", "b", 0, ""))
     (hit,) = with_what_they_share(step, [stands], "NO_PROGRESS")
     sentence = "b had no master meanwhile: an owner that consumes in order waits for its locks."
     assert hit.hint == (sentence if is_said else None)
@@ -129,5 +130,5 @@ def test_queues_of_a_broker_that_has_no_master_may_lack_their_locks(since: int, 
 def test_of_queues_that_stood_those_to_the_end_are_named_if_others_moved_long_before(end: int, says: str) -> None:
     found = finding("f", "CONSUMER_STOPPED", 0, 1200, queues=[("t", "b", 0, ""), ("t", "b", 1, "")])
     first, second = found.evidence.queues
-    queues = [first._replace(ended_at=end * SECOND), second._replace(ended_at=1200 * SECOND)]
+    queues = [first._replace(ended_at=micros(end)), second._replace(ended_at=micros(1200))]
     assert standing_to_the_end(found._replace(evidence=found.evidence._replace(queues=queues))) == says

@@ -14,10 +14,11 @@ from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import Variant
 from spark_jobs.domain.rules.load_imbalance import RULE, is_imbalanced, severity, topic_cause, unequal_traffic
 from spark_jobs.domain.rules.member_loads import MemberTraffic, member_traffic
-from tests.support.builders import SETTINGS, allocation, audited_step, interval, members, progress
-from tests.support.kernel import judged
+from tests.support.builders import allocation, audited_step, interval, members
+from tests.support.kernel import SETTINGS, judged
+from tests.support.samples import progress
 from tests.support.snapshots import client, membership, offsets, route
-from tests.support.times import HOUR
+from tests.support.times import HOUR, START, micros, second_of
 
 #: queues per member | strategy | uneven | cause | severity if uneven
 _TABLE = """
@@ -58,8 +59,8 @@ def test_one_hit_per_interval_with_uneven_shares() -> None:
     """Connections in allocation order; who does not subscribe does not count."""
     assert list(RULE.hits(audited_step(_shared("t", "b c a x-", 4, 1, 4, 0, strategy="CONSISTENT_HASH")))) == [
         RuleHit(
-            0,
-            60 * SECOND,
+            START,
+            micros(60),
             cause="HASH_RING",
             topic="t",
             severity="INFO",
@@ -105,8 +106,8 @@ def test_remainders_over_all_topics() -> None:
     topics = [_shared(topic, "c1 c2 c3", 2, 1, 1) for topic in ("t", "u", "v")]
     assert list(RULE.hits(audited_step(*topics))) == [
         RuleHit(
-            0,
-            60 * SECOND,
+            START,
+            micros(60),
             cause="REMAINDERS",
             severity="INFO",
             weight=3,
@@ -172,7 +173,7 @@ def test_two_topics_count_while_both_are_even() -> None:
             _shared("v", "c1 c2", 2, 1, time="20-40", strategy="CONFIG"),
         )
     )
-    assert [(hit.start // SECOND, hit.end // SECOND, hit.weight) for hit in found] == [(0, 20, 2)]
+    assert [(second_of(hit.start), second_of(hit.end), hit.weight) for hit in found] == [(0, 20, 2)]
 
 
 def test_one_topic_after_the_other_has_no_remainders_to_add_up() -> None:
@@ -190,7 +191,7 @@ def test_remainders_are_uneven_while_all_topics_are_there() -> None:
             _shared("v", "c2 c1", 1, 2, time="20-40"),
         )
     )
-    assert [(hit.start // SECOND, hit.end // SECOND, hit.weight) for hit in found] == [(0, 20, 2), (20, 40, 3)]
+    assert [(second_of(hit.start), second_of(hit.end), hit.weight) for hit in found] == [(0, 20, 2), (20, 40, 3)]
 
 
 @pytest.mark.parametrize(
@@ -302,8 +303,8 @@ def test_what_each_member_had(group: str) -> None:
             member.consumed,
             member.produced,
             member.queue_micros / SECOND,
-            member.start / SECOND,
-            member.end / SECOND,
+            second_of(member.start),
+            second_of(member.end),
         )
         for member in member_traffic(rows)
     ]
@@ -323,8 +324,8 @@ def test_one_hit_with_the_two_members_over_the_time_of_all() -> None:
     ]
     assert list(RULE.hits(audited_step(progress=measured))) == [
         RuleHit(
-            0,
-            3600 * SECOND,
+            START,
+            micros(3600),
             cause="UNEQUAL_TRAFFIC",
             severity="INFO",
             measures={"most_consumed": 600, "least_consumed": 150},

@@ -14,12 +14,12 @@ from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.history import Connection, GroupHistory, Membership, ServerRoutes
 from spark_jobs.domain.model.message_queue import RouteEntry
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.membership_view_split import RULE
-from tests.support.builders import SETTINGS, allocation, audited_step, interval, members
-from tests.support.kernel import series_of
+from tests.support.builders import allocation, audited_step, interval, members
+from tests.support.kernel import SETTINGS, series_of
+from tests.support.times import START, micros, second_of
 
 EVERY_TEN_SECONDS = {"b": range(0, 600, 10), "b2": range(0, 600, 10)}
 
@@ -34,13 +34,15 @@ def _view(name: str, start: int, end: int, ids: str, topic: str = "t", seen_at: 
 def _step(*views: RebalanceInterval, asked: Mapping[str, Iterable[int]] = EVERY_TEN_SECONDS) -> AuditedStep:
     """`asked`: the seconds in which each broker was."""
     nothing = Membership((), frozenset(), frozenset(), None)
-    series = {name: series_of([(at * SECOND, nothing) for at in times]) for name, times in asked.items()}
+    series = {name: series_of([(micros(at), nothing) for at in times]) for name, times in asked.items()}
     return replace(audited_step(*views), history=GroupHistory("c", "g", memberships=series))
 
 
 def _spans(step: AuditedStep) -> list[tuple[int, int, int | None]]:
     """Start, end, and when it was last seen."""
-    return [(hit.start // SECOND, hit.end // SECOND, hit.seen_at and hit.seen_at // SECOND) for hit in RULE.hits(step)]
+    return [
+        (second_of(hit.start), second_of(hit.end), hit.seen_at and second_of(hit.seen_at)) for hit in RULE.hits(step)
+    ]
 
 
 def test_one_hit_per_moment_at_which_views_begin() -> None:
@@ -54,11 +56,11 @@ def test_one_hit_per_moment_at_which_views_begin() -> None:
     )
     split: dict[str, Any] = {"cause": "BROKERS_DISAGREE", "severity": "ERROR", "minimum_seen_seconds": 50}
     parties = (ConflictingValue("b", ("c2", "c1")), ConflictingValue("b2", ("c1",)))
-    first, last = 100 * SECOND, 180 * SECOND
+    first, last = micros(100), micros(180)
     assert list(RULE.hits(step)) == [
-        RuleHit(first, last, topic="t", seen_at=140 * SECOND, weight=2, conflicting_values=parties, **split),
+        RuleHit(first, last, topic="t", seen_at=micros(140), weight=2, conflicting_values=parties, **split),
         RuleHit(
-            140 * SECOND,
+            micros(140),
             last,
             topic="t",
             seen_at=last,
@@ -68,9 +70,9 @@ def test_one_hit_per_moment_at_which_views_begin() -> None:
         ),
         RuleHit(
             first,
-            140 * SECOND,
+            micros(140),
             topic="u",
-            seen_at=140 * SECOND,
+            seen_at=micros(140),
             weight=1,
             conflicting_values=(ConflictingValue("b", ("c1",)),),
             **split,
@@ -141,9 +143,9 @@ def _flickering(*, other_changes: bool = False, every: int = 1) -> GroupHistory:
         "b": {at: f"c1 c2 c{at}" if other_changes else "c1 c2 c3" for at in rounds},
         "b2": {at + 1: one[at] for at in rounds},
     }
-    series = {name: series_of([(at * SECOND, listed(ids)) for at, ids in of.items()]) for name, of in lists.items()}
+    series = {name: series_of([(micros(at), listed(ids)) for at, ids in of.items()]) for name, of in lists.items()}
     hosts: tuple[RouteEntry, ...] = (RouteEntry("b", 6, 1, 1), RouteEntry("b2", 6, 1, 1))
-    route = series_of([(at * SECOND, hosts) for at in rounds])
+    route = series_of([(micros(at), hosts) for at in rounds])
     return GroupHistory("c", "g", memberships=series, routes={"t": route})
 
 
@@ -159,7 +161,7 @@ def test_a_list_that_changes_with_every_snapshot_differs_from_one_that_stays(
     agree in between, the split that began at 1 s is not over.
     """
     (found,) = findings(audited(_flickering(every=every)), [RULE])
-    assert (found.started_at // SECOND, found.ended_at // SECOND, found.cause) == (1, end, "LIST_CHANGES")
+    assert (second_of(found.started_at), second_of(found.ended_at), found.cause) == (1, end, "LIST_CHANGES")
     assert RULE.detail
     assert RULE.detail(found) == f"b2 does not list c2, c3, and its list changed {changes} times"
 
@@ -175,8 +177,7 @@ def test_two_splits_that_last_for_a_moment_are_those_of_two_reconnects() -> None
 
 
 def audited(history: GroupHistory) -> AuditedStep:
-    """Its step from second 0 on."""
-    return audited_history(history, Replays(StrategySettings(strategy="AVG")), SETTINGS, 0)
+    return audited_history(history, Replays(StrategySettings(strategy="AVG")), SETTINGS, START)
 
 
 def test_the_name_server_that_lacks_a_broker_is_named() -> None:
@@ -185,7 +186,7 @@ def test_the_name_server_that_lacks_a_broker_is_named() -> None:
     b, b2 = (RouteEntry(name, 6, 4, 4) for name in ("b", "b2"))
     said: ServerRoutes = (("n1:9876", (b,)), ("n2:9876", (b, b2)))
     later: ServerRoutes = (("n2:9876", ()),)
-    routes = {"t": series_of([(0, said), (110 * SECOND, later)])}
+    routes = {"t": series_of([(START, said), (micros(110), later)])}
     hits_of = list(RULE.hits(replace(step, history=replace(step.history, server_routes=routes))))
     assert {hit.hint for hit in hits_of} == {
         "Name server n1:9876 does not know b2: clients that ask it for the route do not connect there."

@@ -11,10 +11,10 @@ import pytest
 from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS, TOPIC_SNAPSHOTS
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules.messages_skipped import RULE
-from tests.support.builders import progress
 from tests.support.client_groups import held, measured
 from tests.support.client_steps import replayed, step_with
 from tests.support.kernel import group_histories
+from tests.support.samples import progress
 from tests.support.snapshots import client, offsets
 from tests.support.times import at, micros, second_of
 

@@ -11,10 +11,10 @@ from spark_jobs.domain.kernel.audited_step import Disagreement
 from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules import mixed_strategies
 from spark_jobs.domain.rules.mixed_clients import RULE
 from tests.support.builders import allocation, audited_step, broker_said, interval
+from tests.support.times import START, micros, second_of
 
 #: language version strategy of each member (`-` is unknown) | mixed strategies | how the clients differ
 _TABLE = """
@@ -86,8 +86,8 @@ def test_parties_are_languages_with_versions_without_what_is_unknown() -> None:
     step = audited_step(interval(0, 60, listed, allocation(listed, "0"), topic="%RETRY%g", view="b"))
     assert list(RULE.hits(step)) == [
         RuleHit(
-            0,
-            60 * SECOND,
+            START,
+            micros(60),
             cause="DIFFERENT_RULES",
             view="b",
             severity="INFO",
@@ -108,11 +108,11 @@ def test_what_is_not_replayed_says_nothing() -> None:
 
 def test_members_of_different_message_models_whether_replayed_or_not() -> None:
     told = (("c1", "CLUSTERING"), ("c2", "BROADCASTING"), ("c3", "CLUSTERING"))
-    conflicting = replace(interval(0, 60, None, None), model_conflicts=(Disagreement(10 * SECOND, 40 * SECOND, told),))
+    conflicting = replace(interval(0, 60, None, None), model_conflicts=(Disagreement(micros(10), micros(40), told),))
     assert list(RULE.hits(audited_step(conflicting))) == [
         RuleHit(
-            10 * SECOND,
-            40 * SECOND,
+            micros(10),
+            micros(40),
             cause="DIFFERENT_MESSAGE_MODELS",
             view="*",
             severity="ERROR",
@@ -133,7 +133,7 @@ def test_a_broker_that_says_now_one_message_model_and_now_the_other() -> None:
     def found(*spans: Span[Membership]) -> list[tuple[int, int]]:
         got = RULE.hits(audited_step(interval(0, 60, None, None), memberships={"b": spans}))
         parties = (ConflictingValue("BROADCASTING", None), ConflictingValue("CLUSTERING", None))
-        return [(hit.start // SECOND, hit.end // SECOND) for hit in got if hit.conflicting_values == parties]
+        return [(second_of(hit.start), second_of(hit.end)) for hit in got if hit.conflicting_values == parties]
 
     assert found(said(0, "CLUSTERING"), said(20, "BROADCASTING"), said(40, "CLUSTERING")) == [(20, 40)]
     assert found(said(0, "CLUSTERING"), said(20, "BROADCASTING")) == []

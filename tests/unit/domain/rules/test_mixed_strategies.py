@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.mixed_strategies import RULE
 from tests.support.builders import allocation, audited_step, interval, members
+from tests.support.times import START, micros
 
 
 def _mixed() -> tuple[Member, ...]:
@@ -21,8 +21,8 @@ def test_one_hit_per_interval_of_any_view_and_topic() -> None:
     step = audited_step(interval(0, 60, listed, owned, topic="%RETRY%g", view="b"))
     assert list(RULE.hits(step)) == [
         RuleHit(
-            0,
-            60 * SECOND,
+            START,
+            micros(60),
             cause="DIFFERENT_STRATEGIES",
             view="b",
             severity="ERROR",

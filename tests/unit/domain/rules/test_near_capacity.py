@@ -11,12 +11,11 @@ import pytest
 from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.finding import Finding, FindingQueue
-from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules import near_capacity, slow_listener
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.near_capacity import best_change
-from tests.support.audited import audited_step
-from tests.support.kernel import group_histories
+from tests.support.builders import audited_step
+from tests.support.kernel import group_histories, settings
 from tests.support.times import second_of
 from tests.support.what_if import client_row, status
 from tests.unit.domain.test_utilisation import row
@@ -37,12 +36,9 @@ def said(
 
 def step(told: Sequence[dict[str, Any]], *rows: IntervalProgress, **thresholds: int) -> AuditedStep:
     (history,) = group_histories({CLIENT_SNAPSHOTS: list(told)})
-    found = audited_step([progress.interval for progress in rows], rows)
-    return replace(
-        found,
-        history=replace(found.history, clients=history.clients),
-        settings=replace(found.settings, thresholds=Thresholds(**thresholds)),
-    )
+    intervals = (progress.interval for progress in rows)
+    found = audited_step(*intervals, progress=rows, settings=settings(30, **thresholds))
+    return replace(found, history=replace(found.history, clients=history.clients))
 
 
 def found(audited: AuditedStep) -> list[Finding]:

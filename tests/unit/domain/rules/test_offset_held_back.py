@@ -15,10 +15,10 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.rules import consumer_stopped
 from spark_jobs.domain.rules.offset_held_back import RULE, held_back_times
-from tests.support.builders import progress
 from tests.support.client_groups import held
 from tests.support.client_steps import replayed, step_with
 from tests.support.kernel import group_histories
+from tests.support.samples import progress
 from tests.support.snapshots import client, offsets
 from tests.support.times import micros, second_of
 

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
 from spark_jobs.domain.model.finding import FindingQueue
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.offset_rewound import RULE
-from tests.support.builders import (
-    allocation,
-    audited_step,
-    interval,
-    members,
-    offsets,
-    oldest,
-    progress,
-    span,
-    with_readings,
-)
+from tests.support.builders import allocation, audited_step, interval, members, span, with_readings
+from tests.support.samples import offsets, oldest, progress
+from tests.support.times import micros
 
 #: Owned by twins, the broker was switched, oldest offset (`-`: unknown; the queue's goes back to 500), seconds from a
 #: rebalance | cause: the first that applies
@@ -82,8 +74,8 @@ def step_with(start: int, end: int, owners: str, twins: bool, /, **measured: int
     read = {second: [(1000, 500, 500, 1)] for second in (0, *range(10, 3600, 10), 141, 459)}
     owned = allocation(LISTED, owners, double_owned={0: "DUPLICATE_CLIENT_ID" if twins else "MIXED_STRATEGIES"})
     of = interval(-210, 4000, LISTED, owned)
-    columns = {name: [value] for name, value in measured.items()}
-    step = replace(audited_step(of), progress=[progress(of, start, end, (), **columns)])
+    columns: dict[str, Any] = {name: [value] for name, value in measured.items()}
+    step = replace(audited_step(of), progress=[progress(of, start, end, **columns)])
     return with_readings(step, {"t": offsets([("b", 0)], {second: read[second] for second in sorted(read)})})
 
 
@@ -101,7 +93,7 @@ def test_why_an_offset_went_back() -> None:
         twins, switched, least, since = cells.split()
         step = step_with(300 - int(since), 3600, "0+1", twins == "yes", **BACK_AT_300)
         topics = {"t": oldest([("b", 0)], {200: [(_number(least), 1000)]})}
-        switches = [Switch("b", 280 * SECOND, 300 * SECOND, "h:1", "h:2")] if switched == "yes" else []
+        switches = [Switch("b", micros(280), micros(300), "h:1", "h:2")] if switched == "yes" else []
         step = replace(step, history=replace(step.history, topics=topics), switches={"t": switches})
         assert [hit.cause for hit in RULE.hits(step)] == [cause.strip()], line
 
@@ -131,17 +123,17 @@ def test_a_switch_of_the_broker_is_the_cause_where_the_snapshots_leave_time_for_
     for line in _SWITCHES.strip().splitlines():
         told, _, is_cause = line.partition("|")
         broker, before, at = told.split()
-        switch = Switch(broker, int(float(before) * SECOND), int(float(at) * SECOND), "h:1", "h:2")
+        switch = Switch(broker, micros(float(before)), micros(float(at)), "h:1", "h:2")
         (hit,) = RULE.hits(replace(reset_at_300(), switches={"t": [switch]}))
         assert hit.cause == {"yes": "BROKER_SWITCHED", "no": "RESET"}[is_cause.strip()], line
 
 
 def test_it_says_who_served_the_broker_before_and_after() -> None:
-    """The nearest switch counts. The step begins with 1970."""
-    told = [Switch("b", 250 * SECOND, 260 * SECOND, "h:1", None), Switch("b", 280 * SECOND, 300 * SECOND, None, "h:1")]
+    """The nearest switch counts."""
+    told = [Switch("b", micros(250), micros(260), "h:1", None), Switch("b", micros(280), micros(300), None, "h:1")]
     (hit,) = RULE.hits(replace(reset_at_300(), switches={"t": told}))
     assert hit.hint == (
-        "b was not in the route until 1970-01-01T00:04:40Z, and was asked at h:1 from 1970-01-01T00:05Z on. "
+        "b was not in the route until 2026-03-01T10:04:40Z, and was asked at h:1 from 2026-03-01T10:05Z on. "
         "1 queue went back by 65 messages together. After a minute they have not recovered: the group really consumes "
         "these messages again."
     )
@@ -153,13 +145,13 @@ def test_whoever_begins_within_the_minute_consumes_again_what_others_do_not(end:
         second: [(1000, 500 if 300 <= second < 350 else 565, 500, 1)] for second in range(0, 3600, 10)
     }
     step = with_readings(step_with(0, end, "0+1", False, **BACK_AT_300), {"t": offsets([("b", 0)], read)})
-    (hit,) = RULE.hits(replace(step, switches={"t": [Switch("b", 280 * SECOND, 300 * SECOND, None, "h:1")]}))
+    (hit,) = RULE.hits(replace(step, switches={"t": [Switch("b", micros(280), micros(300), None, "h:1")]}))
     assert says in (hit.hint or "")
 
 
 @pytest.mark.parametrize(("least", "is_said"), [(436, True), (435, False)])
 def test_a_switch_after_which_clients_begin_at_the_oldest_message(least: int, is_said: bool) -> None:
-    step = replace(reset_at_300(), switches={"t": [Switch("b", 280 * SECOND, 300 * SECOND, None, "h:1")]})
+    step = replace(reset_at_300(), switches={"t": [Switch("b", micros(280), micros(300), None, "h:1")]})
     topics = {"t": oldest([("b", 0)], {200: [(least, 1000)]})}
     (hit,) = RULE.hits(replace(step, history=replace(step.history, topics=topics)))
     assert hit.cause == "BROKER_SWITCHED"
@@ -221,8 +213,8 @@ def test_it_says_how_many_messages_that_is_in_all() -> None:
     """Of all queues of the topic and cause, whenever they went back."""
     queues = [("b", 0), ("b", 1)]
     of = interval(-210, 4000, LISTED, allocation(LISTED, "0+1 2"))
-    back = {"rewinds": [1, 2], "rewound": [65, 150], "rewound_max": [65, 80], "rewound_at": [300, 400]}
-    step = replace(audited_step(of), progress=[progress(of, 0, 3600, (), **back)])
+    back: dict[str, Any] = {"rewinds": [1, 2], "rewound": [65, 150], "rewound_max": [65, 80], "rewound_at": [300, 400]}
+    step = replace(audited_step(of), progress=[progress(of, 0, 3600, **back)])
     read = offsets(queues, {second: [(1000, 500, 500, 1)] * 2 for second in (280, 300, 400)})
     hits = list(RULE.hits(with_readings(step, {"t": read})))
     assert [(hit.measures or {})["rewound_in_all"] for hit in hits] == [215, 215]
@@ -235,8 +227,8 @@ def test_a_reset_that_takes_only_a_young_queue_to_its_oldest_message_is_one() ->
     """Both queues go back at 300 s: to 500, which is the oldest of the second one."""
     queues = [("b", 0), ("b", 1)]
     of = interval(-210, 4000, LISTED, allocation(LISTED, "0+1 2"))
-    back = {"rewinds": [1, 1], "rewound": [65, 65], "rewound_max": [65, 65], "rewound_at": [300, 300]}
-    step = replace(audited_step(of), progress=[progress(of, 0, 3600, (), **back)])
+    back: dict[str, Any] = {"rewinds": [1, 1], "rewound": [65, 65], "rewound_max": [65, 65], "rewound_at": [300, 300]}
+    step = replace(audited_step(of), progress=[progress(of, 0, 3600, **back)])
     read = offsets(queues, {second: [(1000, 500, 500, 1)] * 2 for second in (280, 300)})
     for first, cause in ((0, "RESET"), (500, "TO_MINIMUM")):
         topics = {"t": oldest(queues, {280: [(first, 1000), (500, 1000)]})}

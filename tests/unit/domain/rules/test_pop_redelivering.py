@@ -11,7 +11,8 @@ from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import GroupHistory, OffsetReadings, Place
 from spark_jobs.domain.rocketmq.pop import popped_topic
 from spark_jobs.domain.rules.pop_redelivering import RULE
-from tests.support.builders import audited_step, offsets, span
+from tests.support.builders import audited_step, span
+from tests.support.samples import offsets
 
 RETRY = "%RETRY%g_t"
 ONE: Sequence[Place] = [("b", 0)]

@@ -10,10 +10,14 @@ import pytest
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.rules.pop_revive_stuck import RULE
-from tests.support.builders import QueueReading, audited_step, offsets, span
+from tests.support.builders import audited_step, span
+from tests.support.samples import QueueReading, offsets
+from tests.support.times import micros
 
 TOPIC, GROUP = "rmq_sys_REVIVE_LOG_Main", "CID_RMQ_SYS_REVIVE_GROUP"
 QUEUES = [("broker-a", 0), ("broker-a", 1)]
+#: Milliseconds: second 1.
+STORED = micros(1) // 1000
 
 
 def hits(readings: Mapping[float, list[QueueReading | None]], group: str = GROUP, topic: str = TOPIC) -> list[RuleHit]:
@@ -24,7 +28,7 @@ def hits(readings: Mapping[float, list[QueueReading | None]], group: str = GROUP
 def growing(per_reading: int, until: int, *, moves_at: int = 9999, consumed_to: int | None = 100) -> list[QueueReading]:
     """Of each reading: the end grows from 101 on until that reading, and the consumer offset moves at one of them."""
     return [
-        (101 + per_reading * min(number, until), consumed_to and consumed_to + (number >= moves_at), None, 1_000)
+        (101 + per_reading * min(number, until), consumed_to and consumed_to + (number >= moves_at), None, STORED)
         for number in range(30)
     ]
 
@@ -36,7 +40,7 @@ def every_20(said: list[QueueReading]) -> dict[float, list[QueueReading | None]]
 def test_a_queue_that_stands_while_the_other_goes_on_is_named_alone() -> None:
     """3 entries a reading until 400 s, 20 readings later: 60 entries beyond the one of which the group was told."""
     standing = growing(3, until=20)
-    other = [(101 + 3 * number, 100 + 3 * number, None, 1_000) for number in range(30)]
+    other = [(101 + 3 * number, 100 + 3 * number, None, STORED) for number in range(30)]
     (hit,) = hits({20 * number: [*both] for number, both in enumerate(zip(standing, other, strict=True))})
     assert (span(hit), hit.severity, hit.topic) == ("0-400", "ERROR", TOPIC)
     assert hit.queue == FindingQueue(TOPIC, "broker-a", 0, "STUCK")

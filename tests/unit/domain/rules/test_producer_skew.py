@@ -13,9 +13,10 @@ from spark_jobs.domain.model.history import UNKNOWN, Place
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.producer_skew import RULE, skew
-from tests.support.builders import allocation, audited_step, interval, members, progress, span
+from tests.support.builders import allocation, audited_step, interval, members, span
+from tests.support.samples import progress
+from tests.support.times import START, micros
 
 #: broker:messages of each queue (`?`: unknown), least mean | busiest ÷ mean (`-`: nothing to say)
 _SKEWS = """
@@ -115,7 +116,7 @@ def of_brokers(*messages: int | None, start: int = 0, end: int = 3600) -> Interv
 def unwritten(parts: Sequence[IntervalProgress], routes: Mapping[tuple[int, int], Sequence[RouteSaid]]) -> list[Place]:
     """The queues of brokers without messages; `routes`: by time (name, perm, read and write queues) of each broker."""
     spans = [
-        Span(start * SECOND, end * SECOND, end * SECOND, tuple(RouteEntry(*entry) for entry in said))
+        Span(micros(start), micros(end), micros(end), tuple(RouteEntry(*entry) for entry in said))
         for (start, end), said in routes.items()
     ]
     found = list(RULE.hits(replace(step_with(*parts), routes={"t": spans})))
@@ -177,7 +178,7 @@ def test_a_broker_that_got_nothing_is_found_also_where_no_queue_is_hot() -> None
 
 def test_what_the_finding_of_a_broker_says() -> None:
     route: tuple[RouteEntry, ...] = (RouteEntry(*B), RouteEntry(*Z))
-    spans = [Span(0, 3600 * SECOND, 3600 * SECOND, route)]
+    spans = [Span(START, micros(3600), micros(3600), route)]
     hit, _ = RULE.hits(replace(step_with(of_brokers(150, 100, 0, 0)), routes={"t": spans}))
     assert (span(hit), hit.topic, hit.measures) == ("0-3600", "t", {"mean": 125})
 

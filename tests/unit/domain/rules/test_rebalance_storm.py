@@ -9,7 +9,8 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.statuses import Trigger
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.rebalance_storm import RULE
-from tests.support.builders import SETTINGS, audited_step, rebalance, span
+from tests.support.builders import audited_step, rebalance, span
+from tests.support.kernel import SETTINGS
 
 #: Moments of a group's rebalances, 3 within 100 s are a storm | storms
 _MOMENTS = """

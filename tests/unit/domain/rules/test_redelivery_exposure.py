@@ -10,7 +10,9 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
 from spark_jobs.domain.model.history import UNKNOWN, Place
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.redelivery_exposure import RULE, in_flight
-from tests.support.builders import SETTINGS, QueueReading, audited_step, offsets, rebalance, span, with_readings
+from tests.support.builders import audited_step, rebalance, span, with_readings
+from tests.support.kernel import SETTINGS
+from tests.support.samples import QueueReading, offsets
 
 #: consumer offset, pull offset, last timestamp | in flight
 OFFSETS = [

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from spark_jobs.domain.model.finding import Finding
-from tests.support.audited import topic_offsets
 from tests.support.reporting import Course, by_rule, history, step_of
+from tests.support.samples import oldest
 from tests.support.times import START, micros
 
 COURSE: Course = ((0, "c1", {"b": 2}),)
 #: One message a second comes into queue 0 of `t`, none into queue 1.
-_READ = topic_offsets([("b", 0), ("b", 1)], {second: [f"0/{second}", "0/9"] for second in range(0, 600, 30)})
+_READ = oldest([("b", 0), ("b", 1)], {second: [f"0/{second}", "0/9"] for second in range(0, 600, 30)})
 
 
 def _found(subscribed: Callable[[int], Collection[str]], consume_type: str | None = None) -> list[Finding]:

@@ -7,20 +7,11 @@ from dataclasses import replace
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import TopicReadings
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.retention_risk import RULE, retention_cause
 from spark_jobs.domain.status.time_left import QueueOffsets
-from tests.support.builders import (
-    QueueReading,
-    allocation,
-    audited_step,
-    interval,
-    members,
-    oldest,
-    progress,
-    span,
-    with_readings,
-)
+from tests.support.builders import allocation, audited_step, interval, members, span, with_readings
+from tests.support.samples import QueueReading, oldest, progress
+from tests.support.times import micros
 
 #: consumer offset, oldest offset, consumed/s, deleted/s (`-`: unknown), within seconds | cause
 _RETENTIONS = """
@@ -156,7 +147,7 @@ def test_without_both_rates_nothing_is_said_to_expire() -> None:
 
 def test_the_rate_of_consumption_is_since_the_interval_began() -> None:
     step = step_with(100, 5999, oldest([("b", 0)], LOOKS))
-    (hit,) = RULE.hits(replace(step, progress=[replace(part, start=500 * SECOND) for part in step.progress]))
+    (hit,) = RULE.hits(replace(step, progress=[replace(part, start=micros(500)) for part in step.progress]))
     assert (span(hit), (hit.measures or {})["consumed_per_second"]) == ("500-1100", 1)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.stranded_write_queues import RULE
 from tests.support.builders import allocation, audited_step, interval, members
+from tests.support.times import START, micros
 
 
 def test_the_queues_beyond_the_read_queues_and_no_others() -> None:
@@ -18,12 +18,12 @@ def test_the_queues_beyond_the_read_queues_and_no_others() -> None:
     )
     assert list(RULE.hits(audited_step(interval(0, 60, listed, owned, seen_at=40)))) == [
         RuleHit(
-            0,
-            60 * SECOND,
+            START,
+            micros(60),
             cause="BEYOND_READ_QUEUES",
             topic="t",
             view="*",
-            seen_at=40 * SECOND,
+            seen_at=micros(40),
             queue=FindingQueue("t", "b", queue_id, "UNASSIGNED"),
             minimum_seconds=50,  # queues are added, and members follow the route
         )

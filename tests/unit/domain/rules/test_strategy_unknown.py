@@ -11,6 +11,7 @@ from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.strategy_unknown import RULE
 from tests.support.builders import audited_step, interval, members
+from tests.support.times import START, micros
 
 #: the members' strategy | what is configured | why nothing is replayed | the causes
 _SETTINGS = """
@@ -31,5 +32,5 @@ def test_the_setting_that_is_missing_is_named_once(line: str) -> None:
     unknown = replace(interval(0, 100, members("c1 c2", strategy)), reason=Reason(reason))
     step = replace(audited_step(unknown, replace(unknown, topic="%RETRY%g")), replays=Replays(settings))
     assert [(hit.cause, hit.severity, hit.start, hit.end) for hit in RULE.hits(step)] == [
-        (cause, "INFO", 0, 100_000_000) for cause in causes.split()
+        (cause, "INFO", START, micros(100)) for cause in causes.split()
     ]

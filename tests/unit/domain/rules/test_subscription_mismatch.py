@@ -8,10 +8,10 @@ from spark_jobs.domain.kernel.audited_step import Disagreement
 from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.history import Membership, Subscriptions, normal_expression
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.conflicting_values import flaps
 from spark_jobs.domain.rules.subscription_mismatch import RULE, mismatch
 from tests.support.builders import audited_step, broker_said, interval
+from tests.support.times import micros, second_of
 
 #: type (`-` is unknown) | text (`-` is unknown) | normal form
 _EXPRESSIONS = """
@@ -94,13 +94,13 @@ def test_one_hit_per_mismatch_with_who_said_what() -> None:
     """Also of an interval that was not replayed."""
     both, only_t, nothing = frozenset({("u", "A"), ("t", "*")}), frozenset({("t", "*")}), Subscriptions()
     told = (("c1", only_t), ("c2", nothing), ("c3", both), ("c0", only_t))
-    first = Disagreement(10 * SECOND, 30 * SECOND, told)
-    other = Disagreement(50 * SECOND, 60 * SECOND, (("c1", frozenset({("t", "A")})), ("c2", only_t)))
+    first = Disagreement(micros(10), micros(30), told)
+    other = Disagreement(micros(50), micros(60), (("c1", frozenset({("t", "A")})), ("c2", only_t)))
     step = audited_step(interval(0, 60, None, None, view="b", mismatches=[first, other]))
     found = list(RULE.hits(step))
     assert found[0] == RuleHit(
-        10 * SECOND,
-        30 * SECOND,
+        micros(10),
+        micros(30),
         cause="DIFFERENT_TOPICS",
         view="b",
         severity="ERROR",
@@ -111,7 +111,7 @@ def test_one_hit_per_mismatch_with_who_said_what() -> None:
             ConflictingValue("t: *, u: A", ("c3",)),
         ),
     )
-    assert [(hit.start // SECOND, hit.cause) for hit in found] == [
+    assert [(second_of(hit.start), hit.cause) for hit in found] == [
         (10, "DIFFERENT_TOPICS"),
         (50, "DIFFERENT_EXPRESSIONS"),
     ]
@@ -130,7 +130,7 @@ def _spans(text: str) -> list[Span[Membership]]:
 @pytest.mark.parametrize("line", _FLAPS.strip().splitlines())
 def test_a_change_back_while_all_clients_of_before_stay(line: str) -> None:
     said, starts = line.split("|")
-    assert [now.start // SECOND for _, now in flaps(_spans(said), lambda membership: membership.subscriptions)] == [
+    assert [second_of(now.start) for _, now in flaps(_spans(said), lambda membership: membership.subscriptions)] == [
         int(start) for start in starts.split()
     ]
 
@@ -144,8 +144,8 @@ def test_a_flap_tells_both_texts_and_not_whose_they_are() -> None:
     ]
     assert list(RULE.hits(audited_step(memberships={"b1": said, "b2": said[:2]}))) == [
         RuleHit(
-            20 * SECOND,
-            60 * SECOND,
+            micros(20),
+            micros(60),
             cause="DIFFERENT_EXPRESSIONS",
             severity="ERROR",
             conflicting_values=(ConflictingValue("t: A", None), ConflictingValue("t: B", None)),
@@ -166,7 +166,7 @@ def test_a_brief_change_back_counts_though_members_change_meanwhile() -> None:
         broker_said(160, 400, "c3 c4", new),
     ]
     found = list(RULE.hits(audited_step(memberships={"b": said})))
-    assert [(hit.start // SECOND, hit.end // SECOND, hit.cause) for hit in found] == [
+    assert [(second_of(hit.start), second_of(hit.end), hit.cause) for hit in found] == [
         (120, 160, "DIFFERENT_TOPICS"),
         (140, 160, "DIFFERENT_TOPICS"),
     ]
@@ -189,7 +189,7 @@ def _spans_of_a_change_of_three_nodes(gap: int) -> list[tuple[int, int]]:
         broker_said(second + 60, second + 120, "c1 d2 d3", old),
         broker_said(second + 120, 900, "d1 d2 d3", new),
     ]
-    return [(hit.start // SECOND, hit.end // SECOND) for hit in RULE.hits(audited_step(memberships={"b": said}))]
+    return [(second_of(hit.start), second_of(hit.end)) for hit in RULE.hits(audited_step(memberships={"b": said}))]
 
 
 #: What a broker said of its clients from each second on, the last until 2000 s | two subscriptions in these times
@@ -213,5 +213,5 @@ def test_two_subscriptions_last_until_a_client_is_gone_or_nothing_changes_for_lo
         for (second, ids, topic), end in zip(states, ends, strict=True)
     ]
     found = list(RULE.hits(audited_step(memberships={"b": spans})))
-    assert [f"{hit.start // SECOND}-{hit.end // SECOND}" for hit in found] == times.split()
+    assert [f"{second_of(hit.start)}-{second_of(hit.end)}" for hit in found] == times.split()
     assert {hit.measures["changes"] for hit in found if hit.measures} == {len(found) + 1}

@@ -9,11 +9,11 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import GroupHistory, Membership
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.unassigned_queue import RULE, may_be_unassigned
 from tests.support.builders import allocation, audited_step, interval, members
 from tests.support.kernel import series_of
+from tests.support.times import START, micros, second_of
 
 
 def test_each_queue_without_owner_with_its_cause_and_whose_share_it_is() -> None:
@@ -25,7 +25,7 @@ def test_each_queue_without_owner_with_its_cause_and_whose_share_it_is() -> None
         unassigned={1: ("DUPLICATE_CLIENT_ID", "c1"), 2: ("ROOM_FILTER", None)},
         unreadable=["BEYOND_READ_QUEUES", "BROKER_NOT_READABLE"],
     )
-    hit = RuleHit(0, 60 * SECOND, topic="%RETRY%g", view="*", seen_at=40 * SECOND)
+    hit = RuleHit(START, micros(60), topic="%RETRY%g", view="*", seen_at=micros(40))
     assert list(RULE.hits(audited_step(interval(0, 60, listed, owned, topic="%RETRY%g", seen_at=40)))) == [
         replace(
             hit,
@@ -55,7 +55,7 @@ def test_all_queues_owned_no_hit() -> None:
 def _asked(step: AuditedStep, *seconds: int) -> AuditedStep:
     """Both brokers were, at these times."""
     nothing = Membership((), frozenset(), frozenset(), None)
-    asked = series_of([(at * SECOND, nothing) for at in seconds])
+    asked = series_of([(micros(at), nothing) for at in seconds])
     return replace(step, history=GroupHistory("c", "g", memberships={"b1": asked, "b2": asked}))
 
 
@@ -72,11 +72,11 @@ def test_by_turns_nobody_takes_what_no_member_has_by_all_lists() -> None:
     found = list(RULE.hits(_asked(step, 100, 120)))
     assert [hit for hit in found if hit.cause != "CONFIG_HOLE"] == [
         RuleHit(
-            100 * SECOND,
-            180 * SECOND,
+            micros(100),
+            micros(180),
             cause="VIEWS_DISAGREE",
             topic="t",
-            seen_at=120 * SECOND,
+            seen_at=micros(120),
             minimum_seen_seconds=50,
             queue=FindingQueue("t", "b", place, "DISPUTED"),
             severity="WARN",
@@ -94,7 +94,7 @@ def test_lists_that_begin_apart_dispute_from_when_both_stand(topic: str, dispute
         interval(120, 180, second, of_second, view="b2", topic=topic, seen_at=160),
     )
     found = list(RULE.hits(_asked(step, 100, 120, 140)))
-    assert [(hit.start // SECOND, hit.end // SECOND) for hit in found] == disputed
+    assert [(second_of(hit.start), second_of(hit.end)) for hit in found] == disputed
 
 
 @pytest.mark.parametrize(

@@ -8,23 +8,15 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import ConflictingValue
-from spark_jobs.domain.model.history import Membership, OffsetReadings, Subscriptions
+from spark_jobs.domain.model.history import OffsetReadings, Subscriptions
 from spark_jobs.domain.model.message_queue import RouteEntry
-from spark_jobs.domain.model.series import Series, Span
-from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rules.snapshot_gaps import gaps, gaps_behind, gaps_where_named
 from spark_jobs.domain.rules.unobserved import RULE
-from tests.support.builders import (
-    QueueReading,
-    audited_step,
-    broker_said,
-    interval,
-    offsets,
-    route,
-    span,
-    with_readings,
-)
+from tests.support.builders import audited_step, broker_said, interval, route, span, with_readings
 from tests.support.kernel import series_of
+from tests.support.samples import QueueReading, offsets
+from tests.support.times import micros
 
 #: Seconds in which the state is known | seconds in which it is not, up to the end of the step.
 SPANS = """
@@ -181,9 +173,7 @@ def test_one_broker_that_is_silent_is_named() -> None:
     assert found(step(range(120, 300), always)) == [("120-300", "WARN", ["offset_snapshots: t (b)"])]
     # Who lists members has answered.
     silent = step(range(120, 300), always)
-    listed: Series[Membership] = Series(
-        np.array([at * SECOND for at in range(0, 300, 40)], dtype=np.int64), np.zeros(8, np.int64), []
-    )
+    listed = series_of([(micros(at), broker_said(0, 1, "", NOTHING).state) for at in range(0, 300, 40)])
     assert found(replace(silent, history=replace(silent.history, memberships={"a": listed}))) == found(silent)
     assert found(replace(silent, history=replace(silent.history, memberships={"b": listed}))) == []
     # A route that names it no longer says why.
@@ -210,7 +200,7 @@ def test_queues_that_only_snapshots_outside_the_window_show_are_not_known_to_the
     step = with_readings(
         step, {"t": offsets(queues, read_then | said)}, routes={"t": [route(-210, 3600, a=6, b=6, c=6)]}
     )
-    listed = series_of([(at * SECOND, broker_said(0, 1, "", NOTHING).state) for at in (0, 60)])
+    listed = series_of([(micros(at), broker_said(0, 1, "", NOTHING).state) for at in (0, 60)])
     hits = RULE.hits(replace(step, history=replace(step.history, memberships={"c": listed})))
     assert [(span(hit), hit.queue and hit.queue[1:3]) for hit in hits] == [("120-300", ("b", 0))]
 
@@ -218,7 +208,7 @@ def test_queues_that_only_snapshots_outside_the_window_show_are_not_known_to_the
 def called(step: AuditedStep, **seconds: list[int]) -> AuditedStep:
     """The step, with calls for the group's members at these seconds that brokers, by name, did not answer."""
     errors = {
-        broker: Series(np.array(times, np.int64) * SECOND, np.zeros(len(times), np.int64), [f"TIMED_OUT by {broker}"])
+        broker: series_of([(micros(second), f"TIMED_OUT by {broker}") for second in times])
         for broker, times in seconds.items()
     }
     return replace(step, history=replace(step.history, unanswered=errors))
@@ -226,7 +216,7 @@ def called(step: AuditedStep, **seconds: list[int]) -> AuditedStep:
 
 def answered(step: AuditedStep, *seconds: int) -> AuditedStep:
     """The step, with snapshots of its members at these seconds."""
-    snapshots: Series[Membership] = Series(np.array(seconds, np.int64) * SECOND, np.zeros(len(seconds), np.int64), [])
+    snapshots = series_of([(micros(second), broker_said(0, 1, "", NOTHING).state) for second in seconds])
     return replace(step, history=replace(step.history, memberships={"x": snapshots}))
 
 
@@ -241,8 +231,8 @@ def test_a_group_whose_members_no_broker_ever_returned_is_unobserved_from_the_fi
     (hit,) = RULE.hits(step)
     assert [party.name for party in hit.conflicting_values or ()] == ["membership_snapshots"]
     assert hit.hint == (
-        "a did not answer the request for the group's connections from 1970-01-01T00:20Z on (TIMED_OUT by a). "
-        "b did not answer the request for the group's connections from 1970-01-01T00:20:40Z on (TIMED_OUT by b)."
+        "a did not answer the request for the group's connections from 2026-03-01T10:20Z on (TIMED_OUT by a). "
+        "b did not answer the request for the group's connections from 2026-03-01T10:20:40Z on (TIMED_OUT by b)."
     )
     many = called(audited_step(), **{f"b{number}": [60] for number in range(5)})
     (hit,) = RULE.hits(many)
@@ -267,7 +257,7 @@ def test_calls_while_members_are_known_are_no_gap_and_give_a_later_gap_its_cause
     assert silences(called(step, y=[200], x=[960, 1980])) == [("1000-2000", "WARN", "NOT_ANSWERED")]
     (hit,) = RULE.hits(called(step, y=[200], x=[960, 1980]))
     assert (hit.hint or "").startswith(
-        "x did not answer the request for the group's connections from 1970-01-01T00:16Z"
+        "x did not answer the request for the group's connections from 2026-03-01T10:16Z"
     )
 
 

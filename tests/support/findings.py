@@ -1,0 +1,45 @@
+"""Findings by hand; times in seconds after 10:00."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from spark_jobs.domain.model.finding import ConflictingValue, Evidence, Finding, QueueEvidence
+from tests.support.times import micros
+
+
+def finding(
+    finding_id: str,
+    rule: str,
+    begin: float,
+    end: float,
+    cause: str | None = None,
+    severity: str = "ERROR",
+    topic: str | None = None,
+    client_id: str | None = None,
+    subject: str = "g",
+    client_ids: Sequence[str] = (),
+    queues: Sequence[tuple[str, str, int, str]] = (),
+    conflicting_values: Sequence[tuple[str, tuple[str, ...] | None]] | None = None,
+    backlog_max: int | None = None,
+    **more: Any,
+) -> Finding:
+    """`queues`: topic, broker, id, role, each for the whole time; `subject`: unless it is about a client; what is not
+    given is unknown.
+    """
+    unknown: dict[str, Any] = dict.fromkeys(Evidence._fields)
+    own = {
+        "client_ids": list(client_ids),
+        "queues": [QueueEvidence(*queue, micros(begin), micros(end), *[None] * 5) for queue in queues],
+        "conflicting_values": None
+        if conflicting_values is None
+        else [ConflictingValue(*value) for value in conflicting_values],
+        "backlog_max": backlog_max,
+    }
+    evidence = Evidence(**{**unknown, **own})
+    more["client_id"] = client_id
+    about = client_id or subject
+    return Finding(
+        finding_id, rule, severity, topic, about, micros(begin), micros(end), cause, evidence, "Do it.", **more
+    )
