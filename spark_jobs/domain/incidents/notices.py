@@ -97,10 +97,7 @@ class _Memory:
 
 
 def _news(incident: Incident, earlier: Sequence[Notice], scope: NoticeScope) -> str | None:
-    """The `event` of the incident's next notification; None: no notification.
-
-    It is over when it can no longer come back: what does within `QUIET` never went away.
-    """
+    """The `event` of the next notification, or None. It is over when it can no longer come back within `QUIET`."""
     is_over = incident.resolved_at is not None and incident.resolved_at + QUIET <= scope.until.get(incident.cluster, 0)
     may_open = _rank(incident.severity) >= _rank(scope.least) and (
         scope.only is None or incident.incident_id in scope.only

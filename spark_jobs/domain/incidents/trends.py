@@ -149,10 +149,7 @@ def _opened(
 
 
 def _covered(cell: Numbers, start: Numbers, end: Numbers, wanted: Flags, cells: int) -> Numbers:
-    """By cell how long its wanted intervals cover together: those of several topics and views lie over each other.
-
-    No cell's times reach into those of the next: one running maximum tells until when each cell is covered.
-    """
+    """By cell how long its wanted intervals cover together; no cell's times reach into those of the next."""
     cell, start, end = cell[wanted], start[wanted], end[wanted]
     order = np.lexsort((start, cell))
     cell, start, end = cell[order], start[order], end[order]

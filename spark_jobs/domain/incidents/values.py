@@ -1,6 +1,4 @@
-"""Input and output of the fold: findings with their group and step, and incidents. Times are microseconds. What was not
-observed is unknown time: silence is never read as health.
-"""
+"""Input and output of the fold: findings with group and step, incidents, and unknown time; in microseconds."""
 
 from __future__ import annotations
 
@@ -186,9 +184,7 @@ class UnknownTime:
         return next((at for at in self._deletions.get((*group, topic), ()) if start <= at <= end), None)
 
     def began(self, published: PublishedFinding) -> int:
-        """When the condition of the finding began, microseconds: where it held before the step, as far back as the
-        group was audited, and the rule's findings were reported.
-        """
+        """When the condition began: as far back before the step as the group was audited, and findings reported."""
         since, at = _active_since(published.finding), published.step_start
         while since < at and self._is_reported(published, at - self._step):
             at -= self._step

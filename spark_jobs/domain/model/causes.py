@@ -25,10 +25,7 @@ class UnassignedCause(StrEnum):
 
 
 class DoubleOwnedCause(StrEnum):
-    """Why more than one connection consumes a queue; the first that applies, in this order.
-
-    POP_SHARED is no harm: the broker gives each message to one of those that pop it.
-    """
+    """Why several connections consume a queue; the first that applies. POP_SHARED does no harm."""
 
     POP_SHARED = "POP_SHARED"
     DUPLICATE_CLIENT_ID = "DUPLICATE_CLIENT_ID"

@@ -130,15 +130,10 @@ LOCK_LIVES_MS = 30_000
 
 
 def lacks_lock(queue: OwnedQueue, state: ClientState) -> bool:
-    """Return whether an orderly consumer owns a queue without the broker's lock; broadcasting needs none.
-
-    Source: ConsumeMessageOrderlyService.ConsumeRequest.run, ProcessQueue.isLocked.
-    """
+    """Return whether an orderly consumer lacks a queue's lock (ConsumeMessageOrderlyService, ProcessQueue.isLocked)."""
     return needs_locks(state) and state.message_model is not None and queue.locked is False
 
 
 def needs_locks(state: ClientState) -> bool:
-    """Return whether a client consumes only queues that the broker has locked for it (`ConsumeMessageOrderlyService`).
-    Go clients do not report their message model.
-    """
+    """Return whether a client consumes only locked queues (`ConsumeMessageOrderlyService`); Go reports no model."""
     return state.consume_orderly is True and state.message_model != MessageModel.BROADCASTING

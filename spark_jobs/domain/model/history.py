@@ -236,9 +236,7 @@ class OffsetReadings(QueueReadings):
 
     @cached_property
     def lag(self) -> Matrix:
-        """Messages not consumed yet, `UNKNOWN` where an offset is, and where the committed one is beyond the end by
-        more than a race explains. Else a negative difference is 0.
-        """
+        """Messages not consumed yet, at least 0; `UNKNOWN` like its offsets, and far beyond the end."""
         known = (self.end_offset != UNKNOWN) & (self.consumed_to != UNKNOWN)
         difference = np.where(known, self.end_offset, 0) - np.where(known, self.consumed_to, 0)
         return np.where(known & (difference >= -RACE_MESSAGES), np.maximum(difference, 0), UNKNOWN)

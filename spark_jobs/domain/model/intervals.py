@@ -12,10 +12,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_utc(text: str) -> datetime:
-    """A point in time; a text without an offset is UTC, one with another offset is converted.
-
-    Raises `IntervalError` if the text is not ISO 8601.
-    """
+    """The time in UTC, which is the default; raises `IntervalError` if the text is not ISO 8601."""
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:

@@ -97,9 +97,7 @@ class Series(Timed, Generic[State]):
         return spans[::-1]
 
     def runs(self, start: int, end: int, max_gap: int | None = None) -> list[Stretch[State]]:
-        """The snapshots in `[start, end)` that show the same state one after the other, no more than `max_gap` apart.
-        Linear in the runs, whatever the number of snapshots.
-        """
+        """The runs of one state of the snapshots in `[start, end)`, no more than `max_gap` apart; linear in runs."""
         return [
             Stretch(self.states[self.codes[first]], self.moments[first], self.moments[last])
             for first, last in self._runs(start, end, max_gap)

@@ -1,6 +1,4 @@
-"""The time that one audit step looks at, in microseconds since 1970 (UTC), as the kernel counts all time; what
-half-open times `[start, end)` share, what one leaves of another, and what leaves no gap.
-"""
+"""The time that an audit step looks at (microseconds since 1970, UTC), and arithmetic of half-open times."""
 
 from __future__ import annotations
 

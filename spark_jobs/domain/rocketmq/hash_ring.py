@@ -11,10 +11,7 @@ from zlib import crc32
 
 
 class HashRing:
-    """The client ids that own the ring's virtual nodes, by hash. `search`: finds a text's node among the sorted hashes.
-
-    A later node replaces an earlier one of equal hash, whoever owned it.
-    """
+    """Client ids by the hash of their virtual nodes; of equal hashes the later. `search`: a node for a text's hash."""
 
     def __init__(
         self, owners: Mapping[int, str], hash_of: Callable[[str], int], search: Callable[[Sequence[int], int], int]

@@ -88,9 +88,7 @@ LAST_VERSION_WITH_ROOM_BUG = 355
 def variant_of(
     strategy: str, language: str | None, version: int | None, parameters: Parameters = AS_CONFIGURED
 ) -> Variant:
-    """By what the broker lists of the connection. Where language or version is unknown, or the language ships no such
-    strategy, it is the observed one, or Java's of today.
-    """
+    """By what the broker lists of the connection; else the observed one, or Java's of today."""
     if strategy not in (CONSISTENT_HASH, MACHINE_ROOM) and not strategy.startswith(MACHINE_ROOM_NEARBY):
         return Variant.JAVA
     if language == "GO":

@@ -49,9 +49,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _harmed(step: AuditedStep, drifts: Sequence[Drift]) -> Iterator[_Harm]:
-    """The queues for which it matters, where a client drifts in one direction for `convergence_seconds`. A queue of its
-    share that another client holds is consumed, and one beyond its share that no other client holds is consumed once.
-    """
+    """The queues that no client or two consume, while a client drifts in one direction for `convergence_seconds`."""
     holders = _holders(step, drifts)
     harms = (
         _Harm(*part, each.client_id, queue, each.until if part[1] == each.end else part[1])

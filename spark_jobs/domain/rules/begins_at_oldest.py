@@ -53,9 +53,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _is_new(step: AuditedStep, readings: OffsetReadings, oldest: TopicReadings) -> bool:
-    """Return whether the group had no offset of the topic before: earlier samples in the window say so, or there are
-    none, and nobody is listed for it, in a time in which the topic was recorded.
-    """
+    """Return whether the group had no offset of the topic before, though the topic was recorded, and no member then."""
     window = step.window
     seen = readings.inside(window.read_from, window.end)
     known = np.flatnonzero((readings.consumed_to[seen] != UNKNOWN).any(axis=1))

@@ -73,9 +73,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def seen_before(step: AuditedStep, topic: str, route: Route) -> dict[str, int]:
-    """Brokers that the topic's route named as readable before the step's window, and that are not in its first span:
-    each with the start of the last hour in which it was.
-    """
+    """Brokers that only routes before the step's window named as readable: each with the start of the last hour."""
     named = {entry.broker_name for entry in route[0].state}
     if all(queues is None or queues[0] in named for queues in step.history.readable.get(topic, ())):
         return {}

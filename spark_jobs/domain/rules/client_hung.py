@@ -45,9 +45,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _hangs(spans: Sequence[Span[ClientReport]], seconds: int, by_hand: Sequence[Time]) -> Iterator[Hung]:
-    """The times in which a client hangs, in order. No answer counts after two snapshots and so many seconds; a queue
-    that is not pulled counts at once, as the age of the last pull shows it.
-    """
+    """The times in which a client hangs, in order. One old last pull counts at once, no answer after two snapshots."""
     for start, end, seen_at, (reported, symptoms) in spans:
         if not reported.answered and seen_at > start and end >= start + seconds * SECOND:
             yield Hung(start, end, HungCause.NO_ANSWER, None)

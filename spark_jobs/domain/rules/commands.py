@@ -41,9 +41,7 @@ def filled(
     clients: Sequence[str],
     queues_of: Mapping[str, int | None],
 ) -> tuple[str, ...]:
-    """The commands with these names, three at most; none where a name that a template needs is unknown. `queues_of`: by
-    topic the `{queues}`, None: no queue of it is named.
-    """
+    """The commands with these names, `NAMED` at most, and no command with unknown names. `queues_of`: by topic."""
     topics = [*islice(queues_of.items(), _LINES)] or [("", None)]
     of_each = product(templates, groups[:_LINES], clients[:_LINES] or [""], topics)
     lines = dict[str, None]()

@@ -18,11 +18,7 @@ Value = TypeVar("Value", str, int, tuple[tuple[str, str], ...])
 def conflicting_values(
     answers: Iterable[tuple[Value, str]], name: Callable[[Value], str], *, descending: bool = False
 ) -> tuple[ConflictingValue, ...]:
-    """One per different value, in the order of the values, with the client ids that have it, each once and in the
-    order given.
-
-    `answers`: (value, client id). Python orders texts as Spark does: by code points, which is by UTF-8 bytes.
-    """
+    """One per value of the (value, client id) `answers`, by code points, with its client ids in the order given."""
     ids_of_value: dict[Value, dict[str, None]] = {}
     for value, client_id in answers:
         ids_of_value.setdefault(value, {})[client_id] = None

@@ -207,10 +207,7 @@ class FailureRate(NamedTuple):
 def failing_listeners(
     client: ClientHistory, window: StepWindow, settings: AuditSettings
 ) -> Iterator[tuple[str, list[Span[FailureRate]]]]:
-    """Per topic the snapshots, in the step or its warm-up, that show a listener which rejects too much.
-
-    Retry topics are left out: what is rejected again was rejected before.
-    """
+    """Per ordinary topic the snapshots of the window that show a listener which rejects too much."""
     readings, thresholds = status_readings(client), settings.thresholds
     if readings.most_failed_tps * 60 < thresholds.failing_messages:
         return

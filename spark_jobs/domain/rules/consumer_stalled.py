@@ -41,9 +41,7 @@ NO_PROGRESS, FEW_MESSAGES = "NO_PROGRESS", "FEW_MESSAGES"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """Those of the verdict STALL, those of queues that a broker refuses to their owners, and one per (interval, time in
-    which a queue stands and has no verdict, owner), with what their queues have in common.
-    """
+    """Those of the verdict STALL, of queues that stand without a verdict, and of queues that a broker refuses."""
     stalled = (*verdict_hits(step, Verdict.STALL, NO_PROGRESS), *_without_verdict(step))
     yield from with_what_they_share(step, stalled, NO_PROGRESS)
     yield from refused_hits(step, BEHIND)

@@ -37,9 +37,7 @@ class Shares(NamedTuple):
     interval: RebalanceInterval
 
     def is_confirmed(self, start: int, end: int) -> bool:
-        """Return whether the members were listed in the time, and clients had followed that list by its end. Where
-        rounds were missed, members may have come and gone.
-        """
+        """Return whether the members were listed in the time, and clients had followed that list by its end."""
         return any(listed.any_inside(start, end - self.agree + 1) for listed in self.lists)
 
 
@@ -88,9 +86,7 @@ def drifting(step: AuditedStep) -> Iterator[Drift]:
 
 
 def _runs(spans: Sequence[Span[ClientReport]]) -> Iterator[Sequence[Span[ClientReport]]]:
-    """The reports of one client that follow each other without a gap and have the same list, or of which each is
-    another one: a list may alternate from snapshot to snapshot.
-    """
+    """The reports of one client without a gap between them that have the same list, or all have different ones."""
     run: list[Span[ClientReport]] = []
     for span in spans:
         if run and not (run[-1].end == span.start and _is_continued(run[-1], span)):

@@ -18,9 +18,7 @@ GHOST = "GHOST"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One hit per (time in which two snapshots of a client at least show that it is not in the group, interval, queue
-    that it owns by replay); one condition per client.
-    """
+    """One per (time in which two snapshots show no consumer, interval, owned queue); one condition per client."""
     for client_id, spans in unwell_spans(step).items():
         ghost_spans = [span for span in spans if not span.state.reported.in_group and span.seen_at > span.start]
         for interval in step.replayed if ghost_spans else ():

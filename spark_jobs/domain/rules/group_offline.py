@@ -26,10 +26,7 @@ _SAME_IDS = (
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One hit per maximal span in which a group with messages to consume had no connection; one condition each.
-
-    Messages are those of all queues with readings in that span; unknown offsets are no evidence.
-    """
+    """One per maximal time without a connection in which offset samples show messages; one condition each."""
     empty = [interval for interval in step.intervals if interval.status == Status.REPLAYED and not interval.members]
     memberships = (span for spans in step.memberships.values() for span in spans)
     connected = [(span.start, span.end) for span in memberships if empty and span.state.connections]

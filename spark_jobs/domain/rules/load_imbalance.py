@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from itertools import chain
+from operator import itemgetter
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import busy_spans
 from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.severities import INFO, WARN
-from spark_jobs.domain.model.window import SECOND, AuditSettings, common, islands
+from spark_jobs.domain.model.window import SECOND, AuditSettings, Time, common, islands
 from spark_jobs.domain.phrases import NAMED, count, names_text
 from spark_jobs.domain.rocketmq.strategies import CONFIG, CONSISTENT_HASH, UNKNOWN_STRATEGY, is_popped
 from spark_jobs.domain.rules.conflicting_values import conflicting_values
@@ -25,6 +26,9 @@ from spark_jobs.domain.rules.member_loads import (
 )
 from spark_jobs.domain.rules.roots import Follows, clients, everything, topics
 from spark_jobs.domain.rules.rule import Cause, Rule
+
+#: Number of queues, client id.
+_Load = tuple[int, str]
 
 
 class ImbalanceCause(StrEnum):
@@ -80,8 +84,8 @@ def _in_topic(interval: RebalanceInterval) -> Iterator[RuleHit]:
         return
     strategy = in_use.pop().strategy
     if not is_popped(strategy) and strategy != UNKNOWN_STRATEGY:
-        has_duplicate_ids = len({client_id for _, client_id in loads}) < len(loads)
-        yield _uneven(interval.start, interval.end, topic_cause(strategy), loads, has_duplicate_ids, interval.topic)
+        time, has_duplicate_ids = (interval.start, interval.end), len(set(map(itemgetter(1), loads))) < len(loads)
+        yield _uneven(time, topic_cause(strategy), loads, has_duplicate_ids, interval.topic)
 
 
 def _across_topics(agreed: Sequence[RebalanceInterval]) -> Iterator[RuleHit]:
@@ -97,24 +101,16 @@ def _across_topics(agreed: Sequence[RebalanceInterval]) -> Iterator[RuleHit]:
         comparable = topics > 1 and {(load.topics, load.even_topics) for load in member_spans} == {(topics, topics)}
         if comparable and is_imbalanced([load.queues for load in member_spans]):
             loads = sorted((load.queues, load.client_id) for load in member_spans)
-            end, has_duplicate_ids = (
-                max(load.end for load in member_spans),
-                member_spans[0].member_count > len(member_spans),
-            )
-            yield _uneven(start, end, ImbalanceCause.REMAINDERS, loads, has_duplicate_ids)
+            time = start, max(load.end for load in member_spans)
+            yield _uneven(time, ImbalanceCause.REMAINDERS, loads, member_spans[0].member_count > len(member_spans))
 
 
 def _uneven(
-    start: int,
-    end: int,
-    cause: ImbalanceCause,
-    loads: Sequence[tuple[int, str]],
-    has_duplicate_ids: bool,
-    topic: str | None = None,
+    time: Time, cause: ImbalanceCause, loads: Sequence[_Load], has_duplicate_ids: bool, topic: str | None = None
 ) -> RuleHit:
     queues = [count for count, _ in loads]
     return RuleHit(
-        *(start, end, cause, topic),
+        *(*time, cause, topic),
         severity=INFO if has_duplicate_ids else severity(cause, queues),
         weight=max(queues) - min(queues),
         measures={"fewest_queues": min(queues), "most_queues": max(queues)},

@@ -54,11 +54,7 @@ def subscribed_loads(interval: RebalanceInterval) -> Iterator[tuple[int, str]]:
 
 
 def member_loads(agreed: Iterable[RebalanceInterval]) -> Iterator[MemberLoad]:
-    """One per (client id, span of one load), of `agreed_intervals`.
-
-    A sweep over starts and ends of "is a member for a topic": linear in intervals × members, whatever number of
-    topics the group has.
-    """
+    """One per (client id, time of one load) of `agreed_intervals`: a sweep, linear in intervals × members."""
     changes: dict[str, list[_Change]] = defaultdict(list)
     for interval in agreed:
         members = interval.members or ()
@@ -114,10 +110,7 @@ class MemberTraffic:
 
 
 def member_traffic(progress: Iterable[IntervalProgress]) -> list[MemberTraffic]:
-    """One per client id that owned a queue of an ordinary topic while all hosts listed the same members.
-
-    Of a queue with several owners, it is unknown which of them consumed how much.
-    """
+    """One per client id that owned an ordinary queue by all brokers; of shared queues, who consumed is unknown."""
     traffic_of_id: dict[str, MemberTraffic] = {}
     for row in progress:
         allocation = row.interval.allocation

@@ -12,10 +12,7 @@ from spark_jobs.domain.rules.rule import Cause, Rule
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """One hit per interval of an ordinary topic that somebody unseen consumes; one condition per group and cause.
-
-    A broker that was restarted knows its clients again after a heartbeat.
-    """
+    """One per interval of an ordinary topic that an unseen client consumes; one condition per group and cause."""
     return [
         RuleHit(interval.start, interval.end, interval.reason)
         for interval in step.intervals

@@ -23,10 +23,7 @@ LIST_CHANGES = "LIST_CHANGES"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per (topic, moment at which views of single brokers begin); one condition per group, topic and cause.
-
-    All views of a split begin with it, so the moment with the most views tells who lists whom.
-    """
+    """One per (topic, moment at which views of single brokers begin); one condition per group, topic and cause."""
     for topic, of_topic in groupby(split_views(step), key=lambda split: split.hit.topic):
         for splits in islands(of_topic):
             brokers = {view.view for split in splits for view in split.views}

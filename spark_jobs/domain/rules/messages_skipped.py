@@ -93,9 +93,7 @@ def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
 
 
 def _with_resets(skips: Sequence[_Skip], jumps: Sequence[Jump]) -> Sequence[_Skip]:
-    """The same, with those as resets that all queues with a backlog have at one reading: two at least. Of those that no
-    client reports to have consumed or not, only these are left.
-    """
+    """The same; jumps of all queues with a backlog (two or more) at one sample are resets, other unreported ones go."""
     resets = {
         skip.jump.at
         for skip in skips
@@ -111,9 +109,7 @@ def _with_resets(skips: Sequence[_Skip], jumps: Sequence[Jump]) -> Sequence[_Ski
 
 
 def _lost(step: AuditedStep, topic: str, jump: Jump, tolerance: int) -> int:
-    """Messages that the broker deleted before the group consumed them, if the offset landed at the oldest one; else 0.
-    Topics and offsets are read one after the other, so the next snapshot of the topic counts, too.
-    """
+    """Messages deleted before the group consumed them, if the offset landed at the oldest one by the next snapshot."""
     topics = step.history.topics.get(topic)
     if topics is None:
         return 0

@@ -84,10 +84,7 @@ def mixed_clients(in_use: Collection[Software]) -> MixedClientsCause | None:
 
 
 def rules_of(software: Software) -> Variant | None:
-    """Which implementation of its strategy a client runs; None: unknown.
-
-    Go's MACHINE_ROOM counts as that of Java up to 4.7.1: they differ for broker names that end with `@` only.
-    """
+    """Return the client's variant of its strategy; None: unknown. Go's MACHINE_ROOM is like Java's up to 4.7.1."""
     language, version, strategy = software
     if language is None or (language == "JAVA" and version is None and strategy == MACHINE_ROOM):
         return None

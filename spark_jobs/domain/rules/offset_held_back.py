@@ -24,9 +24,7 @@ ONE_MESSAGE = "ONE_MESSAGE"
 
 
 class HeldOffset(NamedTuple):
-    """A time `[start, end)` (microseconds) in which a client consumes a queue whose offset does not move; `consumed`:
-    messages behind the offset that it has finished.
-    """
+    """A time (microseconds) in which a queue is consumed and its offset stands; `consumed`: messages behind it."""
 
     start: int
     end: int

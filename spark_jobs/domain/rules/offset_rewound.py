@@ -54,16 +54,12 @@ class Rewind(NamedTuple):
 
     @property
     def above_minimum(self) -> float:
-        """Messages from the oldest one to the new offset that cannot have been consumed since the offset went back;
-        infinite where the oldest offset is not known.
-        """
+        """Messages from the oldest to the new offset that cannot have been consumed since; infinite: unknown."""
         return np.inf if self.minimum is None else self.to - self.minimum - self.pace
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """One hit per (interval, queue whose offset went back): from the reading that showed the greatest rewind, for a
-    collection interval; one condition per topic and cause.
-    """
+    """One per (interval, queue whose offset went back), a collection interval long; a condition per topic and cause."""
     rewind_hits: list[RuleHit] = []
     for progress in step.progress:
         rewound_places = np.flatnonzero(progress.rewound_max > step.settings.thresholds.rewind_tolerance).tolist()
@@ -95,9 +91,7 @@ def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind
 
 
 def _pace(step: AuditedStep, readings: OffsetReadings, row: int, column: int) -> int:
-    """Messages that are consumed of a queue in a collection interval: by its next reading in the window, or by the two
-    before this row, whichever is more; 0: neither is known.
-    """
+    """Messages consumed of a queue in a collection interval, by the samples around the row with most; 0: unknown."""
     seen = readings.inside(step.window.read_from, step.window.end)
     offsets = readings.consumed_to[seen, column]
     known = seen.start + np.flatnonzero(offsets != UNKNOWN)
@@ -178,24 +172,21 @@ def _what_happened(step: AuditedStep, progress: IntervalProgress, rewinds: Mappi
     together = [other for other, each in rewinds.items() if each.at == rewind.at]
     messages = int(progress.rewound_max[together].sum())
     went_back = f"{count(len(together), 'queue')} went back by {count(messages, 'message')} together."
-    left = [_left_after_a_minute(step, progress, other, rewinds[other]) for other in together]
-    consumed = "After a minute the offsets are where they were, so consumers that kept running repeat few messages."
-    if progress.end < min(rewind.at + _A_MINUTE, step.window.end):
+    tolerance = step.settings.thresholds.rewind_tolerance
+    every_left = (_left_after_a_minute(step, progress, other, rewinds[other]) for other in together)
+    left, consumed = [messages for messages in every_left if messages is not None], ""
+    if any(messages > tolerance for messages in left):
+        consumed = "After a minute they have not recovered: the group really consumes these messages again."
+    elif left and progress.end < min(rewind.at + _A_MINUTE, step.window.end):
         consumed = (
             "After a minute the offsets are where they were, but members changed meanwhile: those that began then "
             "consumed these messages again."
         )
-    if any(messages > step.settings.thresholds.rewind_tolerance for messages in left if messages is not None):
-        consumed = "After a minute they have not recovered: the group really consumes these messages again."
-    is_known = any(messages is not None for messages in left)
-    are_oldest = max(rewinds[other].above_minimum for other in together) <= step.settings.thresholds.rewind_tolerance
-    sentences = (
-        _served(rewind.switch) if rewind.switch else "",
-        went_back,
-        _FROM_THE_OLDEST if are_oldest else "",
-        consumed if is_known else "",
-    )
-    return " ".join(filter(None, sentences))
+    elif left:
+        consumed = "After a minute the offsets are where they were, so consumers that kept running repeat few messages."
+    are_oldest = max(rewinds[other].above_minimum for other in together) <= tolerance
+    served = _served(rewind.switch) if rewind.switch else ""
+    return " ".join(filter(None, (served, went_back, _FROM_THE_OLDEST if are_oldest else "", consumed)))
 
 
 def _left_after_a_minute(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind) -> int | None:

@@ -35,9 +35,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _without_lock(report: ClientReport) -> list[MessageQueue]:
-    """The queues that the client lists without a lock, or with one that has expired. An orderly consumer retries a
-    message in its queue, so nobody misses an expired lock of a retry topic.
-    """
+    """The queues that the client lists without a lock, or with an expired one; retry topics need no renewed lock."""
     expired = (queue for queue in report.symptoms.expired if not queue.topic.startswith(RETRY))
     return list(dict.fromkeys((*report.reported.unlocked, *expired)))
 

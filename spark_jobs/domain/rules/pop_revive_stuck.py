@@ -37,9 +37,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 def stalled_times(
     times: Matrix, consumer_offset: Matrix, end_offset: Matrix, max_gap: int
 ) -> Iterator[tuple[int, int]]:
-    """The first and last reading of each run with the same consumer offset and without a gap. The last one is where the
-    end offset last grew in the run, or the first.
-    """
+    """First and last sample of each run with one consumer offset; the last: where its end offset last grew."""
     is_cut = (np.diff(consumer_offset) != 0) | (np.diff(end_offset) < 0) | (np.diff(times) > max_gap)
     for rows in np.split(np.arange(len(times)), np.flatnonzero(is_cut) + 1):
         if len(rows):

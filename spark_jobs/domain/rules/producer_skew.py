@@ -52,9 +52,7 @@ class Skew(NamedTuple):
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """One hit per (topic, queue far above the mean, owner), for the time in which it was, and per queue of a broker
-    without messages, for all the time that was measured in the step.
-    """
+    """One per (topic, queue far above the mean, owner, its time), and per queue of a broker without messages."""
     measured = (progress for progress in step.progress if progress.interval.is_ordinary and len(progress.produced))
     for topic, parts in by_key(measured, lambda progress: progress.interval.topic).items():
         if _may_be_skewed(parts, step.settings.thresholds):
@@ -84,10 +82,7 @@ def production(parts: Sequence[IntervalProgress]) -> Production:
 
 
 def skew(brokers: Sequence[str], produced: Matrix, least_mean: float) -> Skew | None:
-    """How unequal the production of a topic's queues is, given the broker and the messages of each (or `UNKNOWN`); None
-    where the mean is too small. Brokers that got no message are not counted: that is no choice of queues
-    (`_unwritten`).
-    """
+    """How uneven production is over the queues of brokers that got any message; None: the mean is too small."""
     messages_of_queues = list(zip(brokers, produced.tolist(), strict=True))
     written = {broker for broker, messages in messages_of_queues if messages > 0}
     counted = [messages for broker, messages in messages_of_queues if broker in written and messages != UNKNOWN]
@@ -98,9 +93,7 @@ def skew(brokers: Sequence[str], produced: Matrix, least_mean: float) -> Skew | 
 
 
 def _may_be_skewed(parts: Sequence[IntervalProgress], thresholds: Thresholds) -> bool:
-    """A quick check, False for most topics, that costs a few array operations. The mean is at most what the busiest
-    queue got; where every queue gets messages, it is that over all queues.
-    """
+    """A quick check, False for most topics: the mean is at most what the busiest queue got."""
     busiest = sum(max(int(progress.produced.max()), 0) for progress in parts)
     if busiest < thresholds.skew_messages_per_queue:
         return False
@@ -133,9 +126,7 @@ def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]
 
 
 def _hot_time(step: AuditedStep, topic: str, per_queue: Production, place: int, ratio: float) -> Time:
-    """When a queue that got `ratio` times the mean of the topic over the step got half of that or more, and
-    `skew_ratio` times at least; all the time where no samples tell.
-    """
+    """When a queue got half its `ratio` to the mean, and `skew_ratio` at least; all the time without samples."""
     readings, thresholds = step.history.offsets.get(topic), step.settings.thresholds
     whole = step.window.start, step.window.end
     if readings is None:

@@ -27,9 +27,7 @@ class RetentionCause(StrEnum):
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One hit per (interval, queue behind by more than the allowed lag whose messages are lost or expire): by the
-    broker's oldest offsets, or by age where those do not say so.
-    """
+    """One per (interval, lagging queue whose messages are lost or expire): by oldest offsets, or else by age."""
     thresholds = step.settings.thresholds
     minimums: dict[str, Minimums] = {}
     for progress in step.progress:

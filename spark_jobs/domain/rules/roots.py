@@ -123,9 +123,7 @@ def _by_start(finding: Finding) -> tuple[int, str]:
 
 
 def is_in_time(finding: Finding, root: Finding, within: int = 0) -> bool:
-    """Return whether both hold at the same time, or the finding begins `within` so many microseconds after the root's
-    end; and the finding began no more than `LEAD` before the root.
-    """
+    """Return whether they overlap, or it begins `within` the root's end; and at most `LEAD` before the root."""
     return (
         root.started_at < finding.ended_at
         and finding.started_at < root.ended_at + within

@@ -82,7 +82,7 @@ class Rule:
     def hits(self, step: AuditedStep) -> Iterator[RuleHit]:
         """The hits in a step, with the severity and the minimum duration that their cause or the rule declares."""
         for hit in self.evaluate(step):
-            cause = self.causes.get(hit.cause or "", _NO_CAUSE)
+            cause = self._cause(hit.cause)
             lasts = self.lasts if cause.lasts is None else cause.lasts
             if isinstance(lasts, str):
                 lasts = getattr(step.settings.thresholds, lasts)
@@ -94,10 +94,11 @@ class Rule:
 
     def commands_of(self, cause: str | None) -> tuple[str, ...]:
         """The commands that the advice for this cause asks for, as templates."""
-        known = self.causes.get(cause or "")
-        return known.commands if known else ()
+        return self._cause(cause).commands
 
     def headline_of(self, cause: str | None) -> str:
         """The headline of an incident with this cause."""
-        known = self.causes.get(cause or "")
-        return (known.headline if known else "") or self.headline
+        return self._cause(cause).headline or self.headline
+
+    def _cause(self, cause: str | None) -> Cause:
+        return self.causes.get(cause or "", _NO_CAUSE)

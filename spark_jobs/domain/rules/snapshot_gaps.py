@@ -81,9 +81,7 @@ def _answered_at(step: AuditedStep, broker: str) -> Matrix:
 
 
 def gaps_where_named(answered_at: Matrix, named: Iterable[Time], max_gap: int) -> Iterator[Time]:
-    """The gaps after a broker's answers while the route names it; a broker that comes back into the route has `max_gap`
-    to answer. The time before its first answer is no gap.
-    """
+    """The gaps after a broker's answers while the route names it, `max_gap` after it comes back into the route."""
     for since, until in named:
         first, stop = np.searchsorted(answered_at, (since, until))
         times = answered_at[first:stop]

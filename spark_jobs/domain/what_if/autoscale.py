@@ -74,9 +74,7 @@ class _Scaling:
 
 
 def autoscaled(case: Case, recorded: Recorded, members: Members, replays: Replays) -> Simulation | None:
-    """The case with the members that its autoscaler asks for, from those that were there at first; None: it has none,
-    or nothing tells how fast some of them could be. Raises `StrategyError`.
-    """
+    """The case with the members of its autoscaler; None: it has none, or a pace is unknown. Raises `StrategyError`."""
     run = Run(case, inflow(case, recorded), members)
     if case.scaler is None or any(
         run.rates_of(client_id) is None for client_id in (*recorded.client_ids, f"{NEW}0000")

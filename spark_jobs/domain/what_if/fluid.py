@@ -1,6 +1,4 @@
-"""A fluid model of the messages in the queues of a span in which no share changes: arrays of times × queues. Where a
-case changes the number of queues, into which of them the recorded messages would have gone.
-"""
+"""A fluid model of messages in queues while no share changes, and of queues that were not there; times × queues."""
 
 from __future__ import annotations
 

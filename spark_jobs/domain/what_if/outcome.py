@@ -86,10 +86,7 @@ class Comparison:
 
 
 def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: StrategySettings) -> Comparison | None:
-    """The steps are those of one group, in order. None: no topic was replayed.
-
-    Raises `StrategyError` where the settings of a strategy are missing, `CaseError` as `_check_case`.
-    """
+    """None: no topic was replayed. Raises `StrategyError` for missing settings, `CaseError` as `_check_case`."""
     pause = hand_over_pause(steps)
     history = recorded(steps, pause)
     if history is None:

@@ -150,9 +150,7 @@ def members_of(recorded: Recorded) -> Members:
 
 
 def _owned(recorded: Recorded) -> Iterator[tuple[slice, str, list[int]]]:
-    """Spans in which no topic's allocation changed: two or more rows, client id, columns of the queues that it owns.
-    Several owners each consume the whole of a queue.
-    """
+    """Rows (two or more), client id and columns of its queues, per time in which no allocation changed."""
     course = recorded.course
     for start, end, replayed in spans_of(recorded.replayed):
         first, last = np.searchsorted(course.times, (start, end)).tolist()
@@ -208,9 +206,7 @@ def _all_between(true: NDArray[np.bool_], first: NDArray[np.int64], last: NDArra
 
 
 def uncommitted_seconds(course: BacklogCourse) -> float:
-    """How long a message waits that is consumed and not yet committed: what waits in a queue, in seconds of what comes
-    in, is mostly that, or there is a backlog most of the time, and nothing is known: 0.
-    """
+    """How long a consumed message is uncommitted: the median wait, in seconds of what is produced; 0: unknown."""
     seconds = np.diff(course.times) / SECOND
     rates = np.diff(course.produced, axis=0) / seconds[:, None]
     reported = course.known[1:] & (rates > 0)

@@ -131,10 +131,7 @@ def within(history: Recorded, start: int, end: int) -> Recorded | None:
 
 
 def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:
-    """The steps of one group in order; None where no ordinary topic was replayed.
-
-    The times are those of the readings, of all changes, and `pause` (microseconds) after each change.
-    """
+    """One group's steps in order; None: nothing was replayed. Times: samples, changes, `pause` after each change."""
     replayed = _replayed(steps)
     if not replayed:
         return None
