@@ -40,7 +40,7 @@ ORDERS: Mapping[str, Callable[[Incident], Any]] = {
     "newest": lambda incident: incident.opened_at,
     "oldest": lambda incident: -incident.opened_at,
     "longest": lambda incident: incident.last_seen_at - incident.opened_at,
-    "piled-up": lambda incident: -1 if incident.peak_backlog_messages is None else incident.peak_backlog_messages,
+    "peak-backlog": lambda incident: -1 if incident.peak_backlog_messages is None else incident.peak_backlog_messages,
 }
 
 

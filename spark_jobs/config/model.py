@@ -22,7 +22,7 @@ from spark_jobs.config.values import (
 )
 from spark_jobs.domain.incidents.team_routes import TeamRoute
 from spark_jobs.domain.model.intervals import StepGrid
-from spark_jobs.domain.model.mutes import Mute
+from spark_jobs.domain.model.silences import Silence
 from spark_jobs.domain.model.thresholds import Count, Seconds, Thresholds
 from spark_jobs.domain.model.window import HOUR, SECOND, AuditSettings, to_micros
 from spark_jobs.domain.rocketmq.strategies import ConfigQueues, StrategySettings
@@ -172,12 +172,12 @@ def audit_settings(configuration: Configuration, cluster: str, group: str) -> Au
     thresholds: dict[str, Any] = configuration.thresholds.model_dump()
     for entry in _entries(configuration, cluster, group):
         thresholds |= entry.thresholds
-    mutes = (
-        Mute(mute.rule, to_micros(mute.until) if mute.until else None, mute.reason)
+    silences = (
+        Silence(mute.rule, to_micros(mute.until) if mute.until else None, mute.reason)
         for mute in configuration.mutes
         if re.fullmatch(mute.cluster, cluster) and re.fullmatch(mute.group, group)
     )
-    return replace(configuration.audit_settings, thresholds=Thresholds(**thresholds), mutes=tuple(mutes))
+    return replace(configuration.audit_settings, thresholds=Thresholds(**thresholds), silences=tuple(silences))
 
 
 def strategy_settings(configuration: Configuration, cluster: str, group: str) -> StrategySettings:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from schemas import GROUP_STATUS
-from spark_jobs.domain.model.mutes import unreported_ids
+from spark_jobs.domain.model.silences import unreported_ids
 from spark_jobs.pipeline.publish.content import Content
 from spark_jobs.pipeline.run_spec import RunSpec
 

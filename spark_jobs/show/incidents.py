@@ -83,7 +83,7 @@ def _row(incident: Incident) -> dict[str, Any]:
         "last_seen_at": from_micros(incident.last_seen_at),
         "queues": [dict(zip(_QUEUE, queue, strict=True)) for queue in incident.queues],
         "roots": [*map(_part_row, incident.roots)],
-        "consequences": [*map(_part_row, incident.consequences)],
+        "consequences": [*map(_part_row, incident.symptoms)],
         "costs": [cost._asdict() for cost in incident.costs],
         "teams": incident.teams,
     }
@@ -191,7 +191,7 @@ def _is_wanted(incident: Incident, query: IncidentQuery) -> bool:
         and (query.consumer_group is None or query.consumer_group in incident.consumer_groups)
         and not (query.is_open and incident.resolved_at is not None)
         and (query.interval is None or was_seen_in(incident, query.interval))
-        and (query.rule is None or query.rule in (part.rule for part in (*incident.roots, *incident.consequences)))
+        and (query.rule is None or query.rule in (part.rule for part in (*incident.roots, *incident.symptoms)))
         and query.severity in (None, incident.severity)
         and (query.client is None or _names_client(incident, query.client.lower()))
     )
@@ -199,7 +199,7 @@ def _is_wanted(incident: Incident, query: IncidentQuery) -> bool:
 
 def _names_client(incident: Incident, text: str) -> bool:
     """Return whether one of its client ids, or a subject of its findings, contains the text, which is in lower case."""
-    subjects = (part.subject for part in (*incident.roots, *incident.consequences))
+    subjects = (part.subject for part in (*incident.roots, *incident.symptoms))
     return any(text in name.lower() for name in (*incident.client_ids, *subjects))
 
 
@@ -229,7 +229,7 @@ def _from_their_beginnings(tables: PublishedTables, query: IncidentQuery, steps:
             part.started_at
             for incident in folded
             if was_seen_in(incident, interval)
-            for part in (*incident.roots, *incident.consequences)
+            for part in (*incident.roots, *incident.symptoms)
         )
         if first_step <= oldest or min(beginnings, default=to_micros(interval.start)) > to_micros(first_step) + QUIET:
             return folded

@@ -73,7 +73,7 @@ def hangs(stands_until: int) -> Life:
 )
 def test_an_incident_lasts_as_long_as_its_queues_stand(stands_until: int, resolved: int | None, seed: int) -> None:
     incident = incident_of(hangs(stands_until), seed)
-    assert [incident.rule, *(part.rule for part in incident.consequences)] == ["CLIENT_HUNG", "CONSUMER_STOPPED"]
+    assert [incident.rule, *(part.rule for part in incident.symptoms)] == ["CLIENT_HUNG", "CONSUMER_STOPPED"]
     (root,) = incident.roots
     assert seconds(root.ended_at) == pytest.approx(1200, abs=TOLERANCE)
     assert seconds(incident.opened_at) == pytest.approx(600, abs=TOLERANCE)
@@ -121,7 +121,7 @@ def test_backlogs_of_topics_are_added_and_those_of_findings_are_not(
     """The drift and the stop are about the messages of the same queue."""
     incident = incident_of(life, seed)
     assert incident.rule == rule
-    assert sorted(f"{part.rule} {part.topic}" for part in incident.consequences) == findings
+    assert sorted(f"{part.rule} {part.topic}" for part in incident.symptoms) == findings
     assert incident.peak_backlog_messages == pytest.approx(messages, rel=0.05)
 
 

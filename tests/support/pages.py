@@ -120,7 +120,7 @@ def incident(start: float, end: float | None, *groups: str, **facts: Any) -> Inc
         "unassigned_queue_minutes": 40.0,
         "advice": "Make it unique.",
         "roots": (root,),
-        "consequences": (unowned,),
+        "symptoms": (unowned,),
         "costs": tuple(GroupCost(name, 1234 if name == named[0] else None, 40.0) for name in named),
     }
     return Incident(**(fields | facts))

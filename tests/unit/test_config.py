@@ -10,7 +10,7 @@ import pytest
 
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.config.file import load
-from spark_jobs.domain.model.mutes import Mute, mute_reason
+from spark_jobs.domain.model.silences import Silence, silence_reason
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
 from spark_jobs.domain.rocketmq.strategies import ConfigQueues, Strategy, StrategySettings
@@ -293,18 +293,18 @@ def test_a_group_has_thresholds_and_mutes_of_its_own(
     settings = audit_settings(configuration, cluster, group)
     thresholds = settings.thresholds
     assert (thresholds.allowed_lag, thresholds.skew_ratio, thresholds.slow_rt_ms) == (lag, skew, 300)
-    assert [one.reason for one in settings.mutes] == mutes
-    assert replace(settings, thresholds=configuration.thresholds, mutes=()) == configuration.audit_settings
+    assert [one.reason for one in settings.silences] == mutes
+    assert replace(settings, thresholds=configuration.thresholds, silences=()) == configuration.audit_settings
     kept = configuration.canonical_json()
     assert Configuration.model_validate_json(kept).canonical_json() == kept
 
 
 def test_a_mute_ends_with_its_time(tmp_path: Path) -> None:
     december, two = datetime(2026, 12, 1, tzinfo=UTC), datetime(2026, 11, 21, 2, tzinfo=UTC)
-    mutes = audit_settings(load(write(tmp_path, OF_GROUPS)), "us", "pay").mutes
+    mutes = audit_settings(load(write(tmp_path, OF_GROUPS)), "us", "pay").silences
     assert mutes == (
-        Mute("SLOW_LISTENER", to_micros(december), "till December"),
-        Mute(None, to_micros(two), "over soon"),
+        Silence("SLOW_LISTENER", to_micros(december), "till December"),
+        Silence(None, to_micros(two), "over soon"),
     )
     for rule, moment, reason in (
         ("SLOW_LISTENER", two, "till December"),
@@ -312,4 +312,4 @@ def test_a_mute_ends_with_its_time(tmp_path: Path) -> None:
         ("CLIENT_HUNG", two - timedelta(microseconds=1), "over soon"),
         ("CLIENT_HUNG", two, None),
     ):
-        assert mute_reason(mutes, rule, to_micros(moment)) == reason
+        assert silence_reason(mutes, rule, to_micros(moment)) == reason

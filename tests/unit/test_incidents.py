@@ -41,7 +41,7 @@ def incident(**values: Any) -> Incident:
         unassigned_queue_minutes=3.0,
         advice="Start it.",
         roots=(PART,),
-        consequences=(UNOWNED,),
+        symptoms=(UNOWNED,),
         costs=(GroupCost("g", 12345, 3.0),),
     )
     return replace(made, **values)
@@ -154,7 +154,7 @@ def test_one_in_full_says_what_when_where_and_what_to_do() -> None:
         "  ERROR GROUP_OFFLINE (NOBODY_CONNECTED) in g",
         "    From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z, 2 findings.",
         "",
-        "Consequences",
+        "Symptoms",
         "  ERROR UNASSIGNED_QUEUE (GROUP_OFFLINE) in g, t: b:0-1",
         "    From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z, 1 finding.",
     ]
@@ -198,7 +198,7 @@ def test_causes_before_the_worst_and_long_lists() -> None:
 def test_a_client_with_the_name_of_its_group_is_named() -> None:
     unseen = PART._replace(rule="GHOST_MEMBER", cause="C", client_id="g")
     other = unseen._replace(consumer_group="h", subject="h", client_id="h")
-    lines = [line.text for line in incident_lines(incident(roots=(unseen, other), consequences=()))]
+    lines = [line.text for line in incident_lines(incident(roots=(unseen, other), symptoms=()))]
     assert "ERROR GHOST_MEMBER (C) in g: g" in lines
     assert "ERROR GHOST_MEMBER (C) in h: h" in lines
 
@@ -210,7 +210,7 @@ def test_what_is_said_of_many_groups_is_said_once() -> None:
         unseen._replace(consumer_group=name, subject=name, started_at=micros(second), ended_at=micros(end))
         for name, second, end in (("a", 0, 900), ("b", 59, 900), ("c", 0, 959), ("d", 60, 900), ("e", 61, 961))
     ]
-    lines = [line.text for line in incident_lines(incident(roots=(*several, UNOWNED), consequences=()))]
+    lines = [line.text for line in incident_lines(incident(roots=(*several, UNOWNED), symptoms=()))]
     assert lines[lines.index("Findings of the cause") + 1 :] == [
         "INFO UNOBSERVED (NO_SNAPSHOTS) in a, b, c",
         "From 2026-03-01T10:00Z to 2026-03-01T10:15:59Z, 3 findings.",

@@ -134,6 +134,7 @@ def test_a_client_is_found_in_all_its_groups(ask: Ask) -> None:
         ("--sort newest", ["H", "G h2@7", "G h1@7"]),
         ("--sort oldest", ["G h1@7", "G h2@7", "H"]),
         ("--sort longest", ["H", "G h1@7", "G h2@7"]),
+        ("--sort peak-backlog", ["G h2@7", "G h1@7", "H"]),
         ("--sort piled-up", ["G h2@7", "G h1@7", "H"]),
     ],
 )

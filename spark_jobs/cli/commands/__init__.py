@@ -179,7 +179,7 @@ COMMANDS: Mapping[str, Command] = {
         required="--warehouse",
         optional=(
             "--interval --last --open --cluster --group --rule --severity --config --client --id "
-            "--sort=worst|newest|oldest|longest|piled-up --publish --tz --json --format"
+            "--sort=worst|newest|oldest|longest|peak-backlog --publish --tz --json --format"
         ),
         examples=(
             "--warehouse ./warehouse",

@@ -21,14 +21,14 @@ from spark_jobs.domain.rules.rule import Rule
 _MINUTE = 60 * SECOND
 
 
-def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Mapping[str, Rule]) -> Incident:
+def incident(roots: Sequence[Thread], symptoms: Sequence[Thread], rules: Mapping[str, Rule]) -> Incident:
     """The incident of one event; threads in the order of time."""
-    threads = [*roots, *consequences]
+    threads = [*roots, *symptoms]
     first_root = roots[0]
     rule = rules[first_root.identity.rule]
     worst = worst_of(thread.worst for thread in roots)
     worst_root = next(thread for thread in roots if thread.worst is worst)
-    lasting = [*roots, *_lasting(roots, consequences)]
+    lasting = [*roots, *_lasting(roots, symptoms)]
     until, resolution = max((thread.until, thread.resolution) for thread in lasting)
     groups = tuple(sorted({thread.identity.consumer_group for thread in threads}))
     backlogs, unowned = peak_backlogs(threads), _unowned(threads)
@@ -53,7 +53,7 @@ def incident(roots: Sequence[Thread], consequences: Sequence[Thread], rules: Map
         unassigned_queue_minutes=sum(unowned.values()) / _MINUTE,
         advice=worst.advice,
         roots=tuple(thread.part(rules[thread.identity.rule]) for thread in roots),
-        consequences=tuple(thread.part(rules[thread.identity.rule]) for thread in consequences),
+        symptoms=tuple(thread.part(rules[thread.identity.rule]) for thread in symptoms),
         costs=tuple(GroupCost(group, backlogs.get(group), unowned.get(group, 0) / _MINUTE) for group in groups),
         resolution=None if until == NEVER else resolution,
         backlog_is_minimum=any(is_minimum(thread) for thread in threads),
@@ -70,12 +70,12 @@ def _read_queues(topics: Sequence[str], queues: Sequence[Queue]) -> dict[str, in
     return numbers
 
 
-def _lasting(roots: Sequence[Thread], consequences: Sequence[Thread]) -> list[Thread]:
+def _lasting(roots: Sequence[Thread], symptoms: Sequence[Thread]) -> list[Thread]:
     """The symptoms above INFO about queues of a root cause (or of its groups, if it has none): these keep it open."""
     queues = frozenset(queue for thread in roots for queue in thread.queues)
     return [
         thread
-        for thread in consequences
+        for thread in symptoms
         if thread.worst.severity != SEVERITIES[0] and (thread.queues & queues if queues else thread.queues)
     ]
 

@@ -12,8 +12,8 @@ from spark_jobs.domain.incidents.silence import silent_findings, with_silence
 from spark_jobs.domain.incidents.thread import QUIET, Thread
 from spark_jobs.domain.incidents.threads import RootRules, threads
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding, UnknownTime
-from spark_jobs.domain.model.mutes import unreported_ids
 from spark_jobs.domain.model.severities import SEVERITIES
+from spark_jobs.domain.model.silences import unreported_ids
 from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules.roots import LEAD, Follows
 from spark_jobs.domain.rules.rule import Rule
@@ -42,8 +42,8 @@ def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules:
     conditions = threads(reported.values(), RootRules(root_rules, by_name), unknown)
     silent = silent_findings(findings_by_id.values(), unknown.steps, audited.step)
     events = [
-        (with_silence(incident(roots, consequences, by_name), silent), _broker_of(roots, by_name))
-        for roots, consequences in _events(conditions, by_name)
+        (with_silence(incident(roots, symptoms, by_name), silent), _broker_of(roots, by_name))
+        for roots, symptoms in _events(conditions, by_name)
     ]
     opened = _with_same_broker([each for each in events if each[0].severity != SEVERITIES[0] or each[0].rule in blind])
     return sorted(opened, key=lambda event: (-event.opened_at, event.cluster, event.rule, event.incident_id))
@@ -54,11 +54,11 @@ def _events(conditions: Sequence[Thread], rules: Mapping[str, Rule]) -> Iterator
     root_of = _roots(conditions, rules)
     leader_of = _leaders([thread for thread in conditions if root_of[thread] is thread], rules)
     roots: dict[Thread, list[Thread]] = defaultdict(list)
-    consequences: dict[Thread, list[Thread]] = defaultdict(list)
+    symptoms: dict[Thread, list[Thread]] = defaultdict(list)
     for thread in sorted(conditions, key=lambda thread: thread.order):
         leader = leader_of[root_of[thread]]
-        (roots if root_of[thread] is thread else consequences)[leader].append(thread)
-    return ((roots_of_event, consequences[leader]) for leader, roots_of_event in roots.items())
+        (roots if root_of[thread] is thread else symptoms)[leader].append(thread)
+    return ((roots_of_event, symptoms[leader]) for leader, roots_of_event in roots.items())
 
 
 def _roots(conditions: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread, Thread]:

@@ -1,4 +1,4 @@
-"""The messages that piled up in an incident."""
+"""The peak backlog of an incident, by group."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class Incident:
     unassigned_queue_minutes: float
     advice: str
     roots: tuple[IncidentPart, ...]
-    consequences: tuple[IncidentPart, ...]
+    symptoms: tuple[IncidentPart, ...]
     costs: tuple[GroupCost, ...]
     resolution: str | None = None
     backlog_is_minimum: bool = False

@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 def cached_with_value(function: Callable[[Value, *Arguments], Result]) -> Callable[[Value, *Arguments], Result]:
-    """The function, called once per value and further (hashable) arguments; results live in the value's `__dict__`."""
+    """The function, called once per value and other (hashable) arguments; results live in the value's `__dict__`."""
     name = f"_{function.__qualname__}"
 
     @wraps(function)

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class UnassignedCause(StrEnum):
-    """Why nobody consumes a queue; the first that applies, in this order."""
+    """Why no member consumes a queue; the first that applies, in this order."""
 
     BROKER_NOT_READABLE = "BROKER_NOT_READABLE"
     BEYOND_READ_QUEUES = "BEYOND_READ_QUEUES"

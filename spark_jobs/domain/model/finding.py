@@ -128,7 +128,7 @@ class QueueEvidence(NamedTuple):
 
 class Evidence(NamedTuple):
     """The facts of a finding. Totals are over the queues whose value is known, None where it is of none, and
-    `backlog_start` where it is not of all whose last reading tells; `unknown_queues` counts those whose last reading
+    `backlog_start` where it is not of all whose last sample shows it; `unknown_queues` counts those whose last sample
     does not (None: the finding has no queues).
     """
 

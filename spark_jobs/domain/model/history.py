@@ -73,7 +73,7 @@ class RequestMode(NamedTuple):
 class Membership(NamedTuple):
     """One broker's answer about the group.
 
-    `connections`: sorted by all their fields, unknown first, duplicates kept; empty: nobody is online. `topics`: all
+    `connections`: sorted by all their fields, unknown first, duplicates kept; empty: no member is online. `topics`: all
     that the group subscribes; `subscriptions`: those without retry topics, in their normal form. `request_modes`: those
     that the broker was given for the group, sorted; None: not recorded. `listed` False: the group is deleted, no broker
     lists it any more; None: not recorded.

@@ -96,7 +96,7 @@ def queue_ranges(queues: Iterable[tuple[str, int]]) -> str:
 
 
 def queues_by_topic(queues: Iterable[tuple[str, str, int]]) -> str:
-    """Neighbours as ranges: `orders broker-a:0-7 broker-b:0-3, ticks broker-a:1`."""
+    """Neighbors as ranges: `orders broker-a:0-7 broker-b:0-3, ticks broker-a:1`."""
     ids_by_topic: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for topic, broker, queue_id in sorted(queues):
         ids_by_topic[topic][broker].append(queue_id)
@@ -108,7 +108,7 @@ def queues_by_topic(queues: Iterable[tuple[str, str, int]]) -> str:
 
 
 def number_ranges(numbers: Sequence[int]) -> str:
-    """Ascending numbers, neighbours as ranges: `0,4-7`."""
+    """Ascending numbers, neighbors as ranges: `0,4-7`."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:

@@ -22,7 +22,7 @@ def coded(
 ) -> tuple[NDArray[np.int64], list[State]]:
     """A code per value, and the distinct values, each at the place that is its code, in the order in which they come.
 
-    `key` tells values apart; by default they do so themselves.
+    Values of one `key` are one; by default, equal values are.
     """
     codes: dict[Hashable, int] = {}
     distinct: list[State] = []

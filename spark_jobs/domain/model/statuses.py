@@ -46,7 +46,7 @@ class Reason(StrEnum):
 
 #: Nothing is said of what is deleted.
 IS_DELETED = (Reason.DELETED, Reason.TOPIC_DELETED)
-#: No broker lists the members, and somebody consumes.
+#: No broker lists the members, and their group is consumed.
 CONSUMED_UNSEEN = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
 #: The broker hands out the messages, so no queue has an owner.
 HANDED_OUT = (Reason.BROKER_REBALANCE, Reason.POP_ALL_QUEUES)

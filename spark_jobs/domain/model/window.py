@@ -10,19 +10,16 @@ from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 from spark_jobs.domain.model.intervals import EPOCH
-from spark_jobs.domain.model.mutes import Mute
+from spark_jobs.domain.model.silences import Silence
 from spark_jobs.domain.model.thresholds import Thresholds
 
 Time = tuple[int, int]
 
 
-def offline_times(nobody: Iterable[Time], somebody: Iterable[Time]) -> list[Time]:
-    """The maximal times that are in one of `nobody` and in none of `somebody`: a sweep over where they begin and end.
-
-    `nobody`: a broker lists nobody; `somebody`: a broker lists connections.
-    """
+def offline_times(without_members: Iterable[Time], with_members: Iterable[Time]) -> list[Time]:
+    """The maximal times in which a broker lists no member, and none lists any: a sweep over their bounds."""
     changes: dict[int, list[int]] = defaultdict(lambda: [0, 0])
-    for kind, times in enumerate((nobody, somebody)):
+    for kind, times in enumerate((without_members, with_members)):
         for start, end in times:
             changes[start][kind] += 1
             changes[end][kind] -= 1
@@ -119,20 +116,20 @@ class AuditSettings:
     """Settings of the kernel; lengths in microseconds.
 
     `step`: length of an audit step; `cadence`: time between two snapshots of the same thing; `max_gap`: how long a
-    state holds without another snapshot; `thresholds` and `mutes`: those of one group; `sightings`: for how long before
-    a step it counts that a thing was seen.
+    state holds without another snapshot; `thresholds` and `silences`: those of one group; `sightings`: for how long
+    before a step it counts that a thing was seen.
     """
 
     step: int
     cadence: int
     max_gap: int
     thresholds: Thresholds
-    mutes: tuple[Mute, ...] = ()
+    silences: tuple[Silence, ...] = ()
     sightings: int = 0
 
     @property
     def warm_up(self) -> int:
-        """How far before a step its states are replayed, so that what lasts is told from what is new: a persistent
+        """How far before a step its states are replayed, to distinguish what lasts from what is new: a persistent
         duplicate, and a verdict at the step's first reading, whose whole window lies before it.
         """
         readings = (self.thresholds.verdict_window_readings - 1) * self.cadence

@@ -1,7 +1,7 @@
 """RocketMQ's allocation strategies, position by position.
 
 A strategy divides the queues among the *positions* of the sorted client list. A client looks itself up by its id and so
-takes the share of the id's first position; nobody takes those of the later ones. Source: the classes that implement
+takes the share of the id's first position; no client takes those of the later ones. Source: the classes that implement
 `AllocateMessageQueueStrategy`. Machine rooms are RocketMQ's own `room@broker` names, or found in names by a pattern.
 """
 

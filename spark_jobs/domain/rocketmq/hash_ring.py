@@ -37,7 +37,7 @@ def java_hash(text: str) -> int:
 def java_ring(client_ids: Sequence[str], virtual_node_cnt: int, hash_of: Callable[[str], int] = java_hash) -> HashRing:
     """A text has the first node at or after its hash.
 
-    A client id that comes again gets further nodes, numbered from the count of nodes that the ring still holds of it
+    A client id that comes again gets more nodes, numbered from the count of nodes that the ring still holds of it
     (`getExistingReplicas`).
     """
     owners: dict[int, str] = {}

@@ -119,7 +119,7 @@ def pop_shares(
     each where there are more clients than queues. Not where `pops_all`.
 
     The broker knows a client by its id only. So every connection of an id pops the share of the id's first position,
-    and the share of a further position has no owner. Source: `QueryAssignmentProcessor.allocate4Pop`.
+    and the share of a later position has no owner. Source: `QueryAssignmentProcessor.allocate4Pop`.
     """
     if len(client_ids) > len(queues):
         if queues:

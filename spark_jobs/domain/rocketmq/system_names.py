@@ -1,4 +1,4 @@
-"""RocketMQ's own groups and topics, which nobody audits."""
+"""RocketMQ's own groups and topics, which are not audited."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def is_of_users(group: str) -> bool:
 def is_topic_of(topic: str, group: str) -> bool:
     """Return whether the group's members share the topic's queues: of retry topics only its own, and no system topic.
 
-    POP keeps a retry topic per topic, `%RETRY%<group>_<topic>`, which nobody subscribes.
+    POP keeps a retry topic per topic, `%RETRY%<group>_<topic>`, to which no client subscribes.
     """
     if topic.startswith(RETRY):
         return topic == RETRY + group

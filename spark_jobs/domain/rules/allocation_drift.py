@@ -31,7 +31,7 @@ class _Harm(NamedTuple):
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per (event, client, queue, time) that nobody holds or that two clients hold; one condition per group.
+    """One per (event, client, queue, time) that no client or two hold; one condition per group.
 
     Everything that drifts at one time (± `max_gap`) is one event: its cause is the worse direction, its explanation
     that of all.
@@ -88,7 +88,7 @@ def _holders(step: AuditedStep, drifts: Sequence[Drift]) -> Mapping[MessageQueue
 
 
 def _detail(finding: Finding) -> str:
-    """Which queues nobody holds, and which two clients hold."""
+    """The queues that no client holds, and those that two hold."""
     by_role = by_key(finding.evidence.queues, lambda queue: queue.role)
     texts = (
         f"{words} {queues_by_topic({queue[:3] for queue in by_role[role]})}"

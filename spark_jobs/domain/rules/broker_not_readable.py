@@ -183,7 +183,7 @@ def _detail(finding: Finding) -> str:
 
 
 def _not_reached_hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One hit per (span in which a readable broker lists nobody while others list members, queue that stands there)."""
+    """One hit per (span in which a readable broker lists no member while others do, queue that stands there)."""
     for interval in step.replayed:
         members = interval.members or ()
         if not members or any(is_popped(member.strategy) for member in members):

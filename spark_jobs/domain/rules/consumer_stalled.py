@@ -73,7 +73,7 @@ def _standing_hits(
     for island in _islands(owned, span, by_owner=cause == NO_PROGRESS):
         since, until = island[0].start, max(interval.end for interval in island)
         if cause == NO_PROGRESS and span.start > since + step.settings.cadence:
-            continue  # it moved since the owner came: verdicts tell
+            continue  # it moved since the owner came: verdicts show it
         owned_time = common((span.start, span.end), (since, until))
         lasting = owned_time if cause == NO_PROGRESS else None
         for start, end in without(owned_time, explained) if owned_time else ():

@@ -44,7 +44,7 @@ _Source = Callable[[AuditedStep, _Drifted], Iterator[OtherInputs]]
 
 def explained(step: AuditedStep, drifts: Sequence[Drift]) -> str | None:
     """Sentences: per topic the inputs from which all clients that drift at one time have their lists; alternatives
-    where the lists do not tell them apart, but none besides the route of a name server. None: no such inputs are known.
+    if the lists fit several, but none besides the route of a name server. None: no such inputs are known.
     """
     texts: dict[str, None] = {}
     for topic, of_topic in by_key(drifts, lambda each: each.topic).items():

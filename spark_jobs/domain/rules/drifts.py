@@ -50,8 +50,8 @@ class ListedQueues(NamedTuple):
 
 class Drift(NamedTuple):
     """A client that held these queues of a topic, and not those of its share, from `start` to `end` (microseconds).
-    `queues`: by direction those that differ all the time. `until`: its end, or that of the step where no later snapshot
-    tells.
+    `queues`: by direction those that differ all the time. `until`: its end, or that of the step without a later
+    snapshot.
     """
 
     start: int
@@ -65,7 +65,7 @@ class Drift(NamedTuple):
 
 
 def drifting(step: AuditedStep) -> Iterator[Drift]:
-    """One per (client, topic, span of drift), whoever else holds the queues.
+    """One per (client, topic, span of drift), whatever other clients hold.
 
     A span ends with the last snapshot that showed it: a client that has left, or has followed since, is not drifting.
     A client that pulls by hand or pops may list no queue at all, whatever it gets.

@@ -88,7 +88,7 @@ def _hits_without_owners(
 
 
 def _queue_hits(interval: RebalanceInterval) -> Iterator[RuleHit]:
-    """The share of an id's first position is consumed by all its connections, those of further positions by none."""
+    """All connections of an id consume the share of its first index, and none those of its other indexes."""
     unassigned = (
         (queue, client_id)
         for queue, cause, client_id in unassigned_queues(interval)

@@ -12,7 +12,7 @@ from spark_jobs.domain.model.finding import Condition, Evidence, Finding, Measur
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.message_queue import number_ranges
-from spark_jobs.domain.model.mutes import mute_reason
+from spark_jobs.domain.model.silences import silence_reason
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.rules import conditions as of
 from spark_jobs.domain.rules.evidence import queue_evidence
@@ -71,7 +71,7 @@ def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
         cause=condition.cause,
         evidence=_evidence(rule, condition, hits, worst, queues, measured),
         advice=_advice(rule, condition.cause, worst),
-        muted=mute_reason(step.settings.mutes, rule.name, start),
+        muted=silence_reason(step.settings.silences, rule.name, start),
         active_since=began,
         client_id=first.client_id,
     )

@@ -15,7 +15,7 @@ from spark_jobs.domain.rules.rule import Cause, Rule
 
 
 class FlappingCause(StrEnum):
-    """How a member that joins and leaves repeatedly is recognised: by its client id, or by its host."""
+    """How a member that joins and leaves repeatedly is recognized: by its client id, or by its host."""
 
     SAME_ID = "SAME_ID"
     NEW_ID_EACH_TIME = "NEW_ID_EACH_TIME"

@@ -160,7 +160,7 @@ def unequal_traffic(
 
     Only members that owned queues from begin to end (± `max_gap`) and of which all is known are compared: traffic
     changes over time. The one has consumed `skew_ratio` times as much as the other, and not because it owned more
-    queues, or worked off what had piled up, or the other was slow: as many times as much came into each of its queues,
+    queues, or worked off a backlog, or the other was slow: as many times as much came into each of its queues,
     and at least `skew_messages_per_queue` over the time.
     """
     start, end = min(member.start for member in members), max(member.end for member in members)

@@ -1,4 +1,4 @@
-"""MESSAGES_SKIPPED: a group's offset jumped over messages that nobody consumed."""
+"""MESSAGES_SKIPPED: a group's offset jumped over messages that were not consumed."""
 
 from __future__ import annotations
 

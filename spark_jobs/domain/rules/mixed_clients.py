@@ -17,7 +17,7 @@ from spark_jobs.domain.rules.rule import Cause, Rule
 
 
 class MixedClientsCause(StrEnum):
-    """How the clients of a group differ; the first that applies, message models aside."""
+    """How the clients of a group differ; the first that applies; message models are separate."""
 
     DIFFERENT_MESSAGE_MODELS = "DIFFERENT_MESSAGE_MODELS"
     DIFFERENT_RULES = "DIFFERENT_RULES"
@@ -49,7 +49,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _divides(interval: RebalanceInterval) -> bool:
-    """Return whether different rules leave a queue of the interval to nobody, or give it to several clients."""
+    """Return whether different rules leave a queue of the interval without owner, or give it to several clients."""
     allocation = interval.allocation
     return allocation is not None and (
         UnassignedCause.MIXED_CLIENTS in allocation.unassigned_causes

@@ -104,7 +104,7 @@ def _may_be_skewed(parts: Sequence[IntervalProgress], thresholds: Thresholds) ->
 
 
 def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) -> Iterator[RuleHit]:
-    """The hits of one topic. Where the broker hands out messages to all members, a hot queue holds nobody up."""
+    """The hits of one topic. Where the broker hands out messages to all members, a hot queue does not matter."""
     thresholds, per_queue = step.settings.thresholds, production(parts)
     brokers = [broker for broker, _ in per_queue.queues]
     topic_skew = skew(brokers, per_queue.produced, thresholds.skew_messages_per_queue)

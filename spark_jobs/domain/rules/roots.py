@@ -9,8 +9,7 @@ from typing import NamedTuple
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.window import SECOND
 
-#: A consequence may be seen before its cause: by another source, or over another window. What began longer before the
-#: cause is no consequence of it.
+#: A symptom may be seen before its cause: by another source, or over another window. What began longer before is none.
 LEAD = 600 * SECOND
 #: What a finding has; it shares at least one of these with its root.
 Shares = Callable[[Finding], Iterable[Hashable]]
@@ -77,7 +76,7 @@ def hosts(finding: Finding) -> Iterable[Hashable]:
     return {client_id.partition("@")[0] for client_id in finding.evidence.client_ids}
 
 
-#: Findings by what they share with their consequences, in the order in which a root is chosen.
+#: Findings by what they share with their symptoms, in the order in which a root is chosen.
 _Index = Mapping[Hashable, Sequence[Finding]]
 
 

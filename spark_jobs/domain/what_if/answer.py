@@ -118,7 +118,7 @@ def _about(case: CaseOutcome) -> str:
 
 
 def _hot_queue(step: AuditedStep) -> str:
-    """A further sentence, if most of the messages were produced to one of the queues."""
+    """An additional sentence, if most of the messages were produced to one of the queues."""
     produced = [messages for readings in step.history.offsets.values() for messages in _produced(readings, step.window)]
     most, total = max(produced, default=0), sum(produced)
     is_hot = total and most >= max(_HOT, 2 / len(produced)) * total

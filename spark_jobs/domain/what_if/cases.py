@@ -156,7 +156,7 @@ def _resized(members: Sequence[Member], count: int) -> tuple[Member, ...]:
 
 
 def _unreadable(interval: RebalanceInterval, queues: Iterable[Place]) -> tuple[tuple[str, int, UnassignedCause], ...]:
-    """Queues that can hold messages and that nobody may read."""
+    """Queues that can hold messages and that no client may read."""
     allocation, readable = interval.allocation, set(queues)
     if allocation is None:
         return ()

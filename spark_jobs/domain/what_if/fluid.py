@@ -82,7 +82,7 @@ def _queued(start: Amounts, produced: Amounts, capacity: Amounts) -> Amounts:
 
 
 def _decayed(produced: Amounts, unserved: Amounts) -> Amounts:
-    """`x(t) = unserved(t)·(x(t−1) + produced(t))` for all times: neighbours are joined, then pairs, and so on."""
+    """`x(t) = unserved(t)·(x(t−1) + produced(t))` for all times: neighbors are joined, then pairs, and so on."""
     amounts, unserved = produced * unserved, unserved.copy()
     step = 1
     while step < len(amounts):

@@ -45,7 +45,7 @@ class CaseOutcome:
     """One case over the recorded time. Queues and members: the mean over time, weighed by how long each state stood;
     `busiest`: the most queues of one connection at any time; `moves`: queues that moved in all `rebalances` together.
 
-    Messages: None is unknown, and `unknown` says why. `at_most`: members had a backlog that do not tell how fast they
+    Messages: None is unknown, and `unknown` says why. `at_most`: members had a backlog that do not report how fast they
     are, and were never seen at their limit, so theirs may have been smaller. `limited_by`: what held back most of the
     members with a backlog, their `LISTENER` or their `PULLS`; None: there were none. `drained_after`: seconds from the
     highest backlog until a tenth of it was left, or what is allowed; None: not by the end. `curve`: messages at each

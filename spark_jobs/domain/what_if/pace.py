@@ -78,7 +78,7 @@ class Members:
     uncommitted: float = 0.0
 
     def rates_of(self, client_id: str, case: Case, times: Times) -> KnownRates | None:
-        """Of a member in a case at these times (microseconds); None: nothing tells how fast it could be.
+        """Of a member in a case at these times (microseconds); None: nothing shows how fast it could be.
 
         What the case says of it; else what it reported itself; else what it was seen to do at its limit; else what the
         others reported; else what it, or another, was seen to do.

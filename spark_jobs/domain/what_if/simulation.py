@@ -63,7 +63,7 @@ class Simulation:
 def simulate(
     case: Case, owned: Mapping[str, Sequence[Assignment]], recorded: Recorded, members: Members
 ) -> Simulation | None:
-    """Return what waits, given who owns what; None: of some owner nothing tells how fast it could be."""
+    """Return what waits, given who owns what; None: of some owner nothing shows how fast it could be."""
     run = Run(case, inflow(case, recorded), members)
     owners = {own.client_id for of_topic in owned.values() for assignment in of_topic for own in run.owned(assignment)}
     if any(run.rates_of(client_id) is None for client_id in owners):
@@ -95,7 +95,7 @@ class Run:
         self._owned: dict[tuple[str, int], list[_OwnedQueue]] = {}
 
     def rates_of(self, client_id: str) -> KnownRates | None:
-        """How fast a member could be at the times of the course; None: nothing tells it."""
+        """How fast a member could be at the times of the course; None: unknown."""
         if client_id not in self._rates:
             self._rates[client_id] = self.members.rates_of(client_id, self.case, self.course.times)
         return self._rates[client_id]

@@ -205,5 +205,5 @@ def _peak_windows(course: BacklogCourse) -> tuple[Places, Amounts]:
 
 
 def _summed(steps: Amounts) -> Amounts:
-    """From the first row on: 0, then what was added up to each further one."""
+    """From the first row on: 0, then what was added up to each later one."""
     return np.vstack([np.zeros((1, steps.shape[1])), np.cumsum(steps, axis=0)])

@@ -45,7 +45,7 @@ def incident_lines(incident: Incident) -> Iterator[TextLine]:
         yield TextLine(_named("Consumer", incident.client_ids), 1)
     yield from (TextLine(text, 1) for text in cost_texts(incident))
     yield from _parts("Findings of the cause", incident.roots)
-    yield from _parts("Consequences", incident.consequences)
+    yield from _parts("Symptoms", incident.symptoms)
 
 
 def incidents_text(incidents: Sequence[Incident]) -> str:

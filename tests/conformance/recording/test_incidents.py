@@ -77,7 +77,7 @@ def same_time(one: int | None, other: int | None) -> bool:
 
 
 def what(one: Incident) -> tuple[str, str, int, tuple[str, ...]]:
-    return one.rule, one.severity, len(one.consequences), one.consumer_groups
+    return one.rule, one.severity, len(one.symptoms), one.consumer_groups
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from spark_jobs.domain.model.finding import (
     RuleHit,
 )
 from spark_jobs.domain.model.history import Connection
-from spark_jobs.domain.model.mutes import Mute
+from spark_jobs.domain.model.silences import Silence
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.rule import Cause, Rule
 from tests.support.builders import audited_step
@@ -322,8 +322,8 @@ def test_a_rule_that_does_not_explain_its_cause_is_an_error() -> None:
 
 def test_what_is_muted_is_found_all_the_same_and_says_why() -> None:
     step = audited_step()
-    mutes = (Mute("OTHER", None, "no"), Mute("HARM", micros(60), "known"))
-    step = replace(step, settings=replace(step.settings, mutes=mutes))
+    silences = (Silence("OTHER", None, "no"), Silence("HARM", micros(60), "known"))
+    step = replace(step, settings=replace(step.settings, silences=silences))
     rule = replace(RULE, evaluate=lambda _: iter([hit(0, 50, topic="a"), hit(60, 600, topic="b")]))
     assert [(found.topic, found.muted) for found in findings(step, [rule])] == [("a", "known"), ("b", None)]
 

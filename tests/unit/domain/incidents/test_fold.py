@@ -79,7 +79,7 @@ def folded(
 def summaries(*found: Sequence[PublishedFinding], **more: Any) -> list[str]:
     return [
         f"{one.rule} {clock(one.opened_at)}-{clock(one.resolved_at)} {','.join(one.consumer_groups)} "
-        f"{'+'.join(one.causes)} {one.severity} {len(one.consequences)}"
+        f"{'+'.join(one.causes)} {one.severity} {len(one.symptoms)}"
         for one in folded(*found, **more)
     ]
 
@@ -146,7 +146,7 @@ def test_a_fault_over_20_hours_is_one() -> None:
     assert summaries(offline, following(offline, unowned)) == [f"{OFFLINE} 02:30-22:40 g {NOBODY} ERROR 1"]
     assert (one.unassigned_queue_minutes, one.headline) == (20 * 60 + 10, "No consumer of g is connected")
     assert one.costs == (GroupCost("g", None, 20 * 60 + 10),)
-    assert len(one.roots[0].finding_ids) == len(one.consequences[0].finding_ids) == 21
+    assert len(one.roots[0].finding_ids) == len(one.symptoms[0].finding_ids) == 21
 
 
 def test_minutes_without_owner_count_once_however_many_findings_say_so() -> None:
