@@ -19,8 +19,7 @@ ALLOCATIONS = Table(
         Field(
             "settled_at",
             TIMESTAMP,
-            "until then clients may have the queues of before a changed route, and reported queues decide; null: no "
-            "change",
+            "until then clients may have the queues of the former route, and reported queues decide; null: no change",
         ),
     ),
     key=(*OF_INTERVAL.names, *OF_QUEUE.names),

@@ -97,7 +97,11 @@ _COLUMNS: tuple[Column[Incident], ...] = (
     ),
     Column("lasted", _lasted, "({})", fixed=True, drop=2),
     Column(
-        "piled up", lambda incident: known(number_text(incident.peak_backlog_messages)), right=True, fixed=True, drop=3
+        "peak\nbacklog",
+        lambda incident: known(number_text(incident.peak_backlog_messages)),
+        right=True,
+        fixed=True,
+        drop=3,
     ),
     Column("id", lambda incident: incident.incident_id[:_ID], "id={}", fixed=True),
     Column("what happened", lambda incident: incident.headline, "{}", cut=True, drop=4),
@@ -140,7 +144,7 @@ def _table(findings: Sequence[Finding], width: int) -> RenderableType:
         Column("group\ntopic\nsubject", lambda row: _subject(row[1]), fold=True),
         Column("from – to\nduration", lambda row: _span(row[1], dated), fixed=True),
         Column(
-            "messages\npiled up",
+            "peak\nbacklog",
             lambda row: known(number_text(row[1]["evidence"]["backlog_max"])),
             right=True,
             fixed=True,

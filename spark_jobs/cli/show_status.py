@@ -162,7 +162,7 @@ def _members_word(group: Group) -> str:
     return "unknown members," if group["member_count"] is None else f"{count(group['member_count'], 'member')},"
 
 
-def _limit(group: Group) -> str:
+def _bottleneck(group: Group) -> str:
     return str(group["bottleneck"].replace("_", " ").lower())
 
 
@@ -178,16 +178,16 @@ _COLUMNS: tuple[Column[Group], ...] = (
         drop=7,
     ),
     Column(
-        "queues owned\n1 / 2+ / 0",
+        "queues with\n1/2+/0 owners",
         lambda group: known(_owned(group)),
-        "queues owned {},",
+        "queues with 1/2+/0 owners: {},",
         right=True,
         fixed=True,
         drop=2,
     ),
     Column("backlog", lambda group: known(_backlog(group)), "backlog {}", right=True, fixed=True, drop=1),
     Column("change", lambda group: known(_change(group)), "({}),", right=True, fixed=True, drop=5),
-    Column("limit", _limit, "limit: {}", fold=True, drop=3),
+    Column("bottleneck", _bottleneck, "bottleneck: {}", fold=True, drop=3),
 )
 
 
@@ -213,14 +213,14 @@ def _paragraph(group: Group) -> Iterator[tuple[str, str]]:
     )
     if group["worst"]:
         yield "root cause", " ".join((_rule(group), _since_word(group)))
-    yield "found", ", ".join(rules) or "-"
+    yield "findings", ", ".join(rules) or "-"
     if group["deleted_at"] is not None:
         yield "group deleted", f"{format_utc(group['deleted_at'])}: no broker listed it any more"
     for topic in group["deleted_topics"] or ():
         yield "topic deleted", f"{topic['topic']}, {format_utc(topic['deleted_at'])}: no broker had it any more"
     idle = "" if group["idle_members"] is None else f", {group['idle_members']:,} idle"
     yield "members", f"{number_text(group['member_count'])}{idle}"
-    yield "queues owned", f"{_owned(group)} (once/more often/never)"
+    yield "queues", f"{_owned(group)} (with 1/2+/0 owners)"
     yield "backlog", ", ".join((_between(group), *_backlog_notes(group)))
     yield "oldest message", _oldest(group)
     yield "caught up in", catch_up_text(group["catch_up_seconds"], group["catches_up"])
@@ -228,7 +228,7 @@ def _paragraph(group: Group) -> Iterator[tuple[str, str]]:
     produced, consumed = group["produced_messages_per_second"], group["consumed_messages_per_second"]
     yield "rates", f"{rate_text(produced)}/s in, {rate_text(consumed)}/s out"
     yield "utilisation", _utilisation(group)
-    yield "limit", _limit(group)
+    yield "bottleneck", _bottleneck(group)
     yield "more consumers?", group["advice"]
 
 

@@ -130,16 +130,18 @@ def test_groups_are_lines_where_nobody_watches() -> None:
     plain = group("g", "ERROR", 700, worst=DUPLICATE | {"is_over": True})
     assert shown(Console(file=io.StringIO(), width=40), plain, hostile, *calm) == [
         "ERROR DUPLICATE_CLIENT_ID cluster=eu group=g step=2026-11-21T02:00Z since=2026-11-21T02:05:06Z "
-        "(12 min 00 s, over) 3 members, queues owned 1,010/4/2, backlog 700 (+688), limit: no backlog",
+        "(12 min 00 s, over) 3 members, queues with 1/2+/0 owners: 1,010/4/2, backlog 700 (+688), "
+        "bottleneck: no backlog",
         "WARN UNASSIGNED_QUEUE cluster=us group=[red]:bomb:\\x1b[2J\\u202e step=2026-11-20T02:00Z "
-        "since=2026-11-21T02:00Z (1 h 00 min, open) unknown members, queues owned unknown, backlog unknown (unknown), "
-        "limit: no backlog",
+        "since=2026-11-21T02:00Z (1 h 00 min, open) unknown members, queues with 1/2+/0 owners: unknown, "
+        "backlog unknown (unknown), "
+        "bottleneck: no backlog",
         "8 groups; newest step 2026-11-21T02:00Z: 1 with warnings or errors, "
         "1 with warnings or errors that are over, 2 not in that step, "
         "1 with unknown owners, 1 with INFO only, 2 without findings; --all shows them",
     ]
     assert shown(Console(file=io.StringIO()), group("a"), every=True) == [
-        "- - group=a 3 members, queues owned 1,010/4/2, backlog 0 (-12), limit: no backlog",
+        "- - group=a 3 members, queues with 1/2+/0 owners: 1,010/4/2, backlog 0 (-12), bottleneck: no backlog",
         "1 group; newest step 2026-11-21T02:00Z: 1 without findings",
     ]
     assert shown(Console(file=io.StringIO())) == ["0 groups; newest step 2026-11-21T02:00Z: none"]
@@ -222,9 +224,9 @@ def test_one_group_is_a_paragraph() -> None:
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue().splitlines() == [
         "ERROR g (cluster eu), step 2026-11-21T02:00Z",
-        "  found           DOUBLE_OWNED_QUEUE, DUPLICATE_CLIENT_ID × 2, UNASSIGNED_QUEUE × 3, REDELIVERY_EXPOSURE × 4",
+        "  findings        DOUBLE_OWNED_QUEUE, DUPLICATE_CLIENT_ID × 2, UNASSIGNED_QUEUE × 3, REDELIVERY_EXPOSURE × 4",
         "  members         3, 1 idle",
-        "  queues owned    1,010/4/2 (once/more often/never)",
+        "  queues          1,010/4/2 (with 1/2+/0 owners)",
         "  backlog         12 → 2,724, with the messages that the subscription skips (unfiltered), 11,767 stranded, "
         "2 queues unknown",
         "  oldest message  1 min 30 s",
@@ -232,19 +234,19 @@ def test_one_group_is_a_paragraph() -> None:
         "  deleted in      2 d 00 h",
         "  rates           1,234.6/s in, 0.0/s out",
         "  utilisation     15 % (busiest 157 % of its LISTENER), headroom 12.3/s",
-        "  limit           no backlog",
+        "  bottleneck      no backlog",
         "  more consumers? Nothing to help.",
         "- \\x1b[2J (cluster eu), step 2026-11-20T02:00Z (old)",
-        "  found           -",
+        "  findings        -",
         "  members         unknown",
-        "  queues owned    unknown (once/more often/never)",
+        "  queues          unknown (with 1/2+/0 owners)",
         "  backlog         unknown",
         "  oldest message  unknown",
         "  caught up in    unknown",
         "  deleted in      unknown",
         "  rates           unknown/s in, unknown/s out",
         "  utilisation     unknown",
-        "  limit           no backlog",
+        "  bottleneck      no backlog",
         "  more consumers? Nothing to help.",
     ]
 

@@ -70,7 +70,7 @@ _ROW_PIXELS = 24
 _FRAME_PIXELS, _LETTER_PIXELS = 1000, 6.3
 #: The part of the time axis behind the interval's end, for the label of an incident that continues.
 _MARGIN = 0.07
-_TIPS = {"incident": "@headline", "what": "@what", "groups": "@groups", "time": "@time", "piled up": "@cost"}
+_TIPS = {"incident": "@headline", "what": "@what", "groups": "@groups", "time": "@time", "peak backlog": "@cost"}
 _COLUMNS = ("y", "left", "seen", "right", "colour", "id", *(text.removeprefix("@") for text in _TIPS.values()))
 
 

@@ -240,8 +240,8 @@ def _duplicate_id(
     if strategy and strategy.name == CONFIG:
         return f"{listed}: each of its connections owns the queues of the same list."
     if strategy and is_popped(strategy.name):
-        return f"{listed}: each of its connections may pop the same queues as the first of them, index {first}."
-    listed += f": each of its connections computes the queues of the first of them, index {first}."
+        return f"{listed}: each of its connections may pop the same queues as the first, index {first}."
+    listed += f": each of its connections computes the queues of the first, index {first}."
     if share_sizes is None:
         return f"{listed} No member owns the queues of its other indexes."
     lost_queues = sum(share_sizes[position] for position in later)

@@ -30,7 +30,7 @@ def lines(story: GroupExplanation, zone: str = "UTC") -> Iterator[TextLine]:
     if story.quiet_topics:
         yield from _after_blank_line([TextLine(_quiet(story.quiet_topics), 0)])
     if other_findings := [row for row in story.findings if row not in causes]:
-        yield from _after_blank_line(_findings("What else was found", other_findings, roots))
+        yield from _after_blank_line(_findings("Other findings", other_findings, roots))
     if story.status:
         yield from _after_blank_line(_step(story.status))
 

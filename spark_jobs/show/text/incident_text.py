@@ -44,7 +44,7 @@ def incident_lines(incident: Incident) -> Iterator[TextLine]:
     if incident.client_ids:
         yield TextLine(_named("Consumer", incident.client_ids), 1)
     yield from (TextLine(text, 1) for text in cost_texts(incident))
-    yield from _parts("Findings of the cause", incident.roots)
+    yield from _parts("Root cause", incident.roots)
     yield from _parts("Symptoms", incident.symptoms)
 
 
@@ -88,7 +88,7 @@ def worst_first(incidents: Iterable[Incident]) -> list[Incident]:
 
 
 def state_text(incident: Incident, written: Callable[[datetime], str] = format_utc) -> str:
-    """Return what follows the headline of an incident: `open since …, 1,234 messages piled up`."""
+    """Return what follows the headline of an incident: `open since …, peak backlog 1,234 messages`."""
     opened = written(from_micros(incident.opened_at))
     time = (
         f"open since {opened}"
@@ -96,12 +96,8 @@ def state_text(incident: Incident, written: Callable[[datetime], str] = format_u
         else f"{opened} – {written(from_micros(incident.resolved_at))}"
     )
     time += f", {deletion}" if (deletion := deletion_text(incident.resolution)) else ""
-    cost = (
-        ""
-        if incident.peak_backlog_messages is None
-        else f", {count(incident.peak_backlog_messages, 'message')} piled up"
-    )
-    return f"{time}{cost}"
+    peak = incident.peak_backlog_messages
+    return time if peak is None else f"{time}, peak backlog {count(peak, 'message')}"
 
 
 #: By the resolution of an incident what was deleted.
@@ -130,7 +126,7 @@ def time_text(incident: Incident, written: Callable[[datetime], str] = format_ut
     lasted = duration_text(timedelta(microseconds=incident.last_seen_at - incident.opened_at))
     opened, last_seen = written(from_micros(incident.opened_at)), written(from_micros(incident.last_seen_at))
     if incident.resolved_at is None:
-        return f"Open since {opened}: it was last seen at {last_seen} ({lasted}), and nothing is known after that."
+        return f"Open since {opened}, last seen at {last_seen} ({lasted}); nothing is known after that."
     if kind := _DELETED.get(incident.resolution or ""):
         names = incident.consumer_groups if incident.resolution == DELETED else incident.topics
         last = f"the {kind}" if len(names) == 1 else f"the last of its {kind}s"
@@ -144,10 +140,10 @@ def time_text(incident: Incident, written: Callable[[datetime], str] = format_ut
 
 
 def cost_texts(incident: Incident) -> Iterator[str]:
-    """Sentences: messages piled up, and queue-minutes without owner; none for an unknown or zero cost."""
+    """Sentences: peak backlog, and queue-minutes without owner; none for an unknown or zero cost."""
     if incident.peak_backlog_messages is not None:
-        messages = count(incident.peak_backlog_messages, "message")
-        yield f"At least {messages} piled up." if incident.backlog_is_minimum else f"{messages} piled up."
+        minimum = "at least " if incident.backlog_is_minimum else ""
+        yield f"Peak backlog: {minimum}{count(incident.peak_backlog_messages, 'message')}."
     if incident.unassigned_queue_minutes:
         yield f"Queues had no owner for {incident.unassigned_queue_minutes:,.1f} queue-minutes in total."
 

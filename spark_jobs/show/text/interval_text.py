@@ -45,7 +45,7 @@ def interval_lines(view: IntervalExplanation) -> Iterator[TextLine]:
     yield TextLine(_began(view.began) if view.status == Status.REPLAYED else _not_replayed(view), 1)
     yield from _members(view)
     if view.queue_count is not None:
-        yield TextLine(f"{count(view.queue_count, 'queue')}, sorted the same way: {view.queues or 'none'}", 1)
+        yield TextLine(f"{count(view.queue_count, 'queue')}, as clients sort them: {view.queues or 'none'}", 1)
     if view.status == Status.REPLAYED:
         yield from _cut(view)
         yield from _owned(view)
@@ -94,7 +94,7 @@ def _members(view: IntervalExplanation) -> Iterator[TextLine]:
         return
     ids = len({member.client_id for member in members})
     shared = f" with {count(ids, 'client id')}" if ids < len(members) else ""
-    yield TextLine(f"{count(len(members), 'member')}{shared}, in the order in which every client sorts them:", 1)
+    yield TextLine(f"{count(len(members), 'member')}{shared}, as clients sort them:", 1)
     mixed = len({member.strategy for member in members}) > 1
     for member in members:
         yield TextLine(_member(member, view, mixed), 2)
@@ -140,9 +140,9 @@ def _named(strategy: str, source: str | None) -> str:
 
 def _owned(view: IntervalExplanation) -> Iterator[TextLine]:
     if view.settled_at is not None:
-        settled = f"Until {format_utc(view.settled_at)} members may have had the queues of before"
+        settled = f"Until {format_utc(view.settled_at)} members may have had the former queues"
         yield TextLine(f"{settled}: they ask for the route every 30 s, and rebalance within 20 s more.", 1)
-    yield TextLine("Owners, and the backlog in messages from the first to the last sample of this time:", 1)
+    yield TextLine("Owners and backlogs, in messages from the first to the last sample:", 1)
     for member in view.members:
         if member.queues:
             owned = f"Index {member.position} owned {member.queues} ({count(member.queue_count, 'queue')})."

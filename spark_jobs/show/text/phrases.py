@@ -15,23 +15,23 @@ from spark_jobs.domain.rocketmq.strategies import Variant
 #: Different shares that are listed, at most; of more only the smallest and largest are given.
 _MOST_PARTS = 8
 
-#: Why nobody owned some queues; `{}` is the client id in whose share they lie.
+#: Why queues had no owner; `{}` is the client id to which they are assigned.
 UNASSIGNED: Mapping[str, str] = {
     UnassignedCause.BROKER_NOT_READABLE: "clients skip queues of a broker without read permission",
     UnassignedCause.BEYOND_READ_QUEUES: "clients skip queues beyond readQueueNums (writeQueueNums is larger)",
     UnassignedCause.GROUP_OFFLINE: "no member was connected",
-    UnassignedCause.MIXED_STRATEGIES: "this belongs to {} by a strategy that it does not use",
-    UnassignedCause.MIXED_CLIENTS: "this belongs to {} as clients of another language or version compute it",
-    UnassignedCause.DUPLICATE_CLIENT_ID: "this belongs to a later index of {}, which no connection computes",
-    UnassignedCause.MEMBER_NOT_SUBSCRIBED: "this belongs to {}, which does not subscribe to the topic",
+    UnassignedCause.MIXED_STRATEGIES: "assigned to {} by a strategy that it does not use",
+    UnassignedCause.MIXED_CLIENTS: "assigned to {} as clients of another language or version compute it",
+    UnassignedCause.DUPLICATE_CLIENT_ID: "assigned to a later index of {}, which no connection computes",
+    UnassignedCause.MEMBER_NOT_SUBSCRIBED: "assigned to {}, which does not subscribe to the topic",
     UnassignedCause.MACHINE_ROOM_BUG: "MACHINE_ROOM in Go, and in Java up to 4.7.1, takes queues of other rooms "
     "instead",
     UnassignedCause.ROOM_FILTER: "MACHINE_ROOM skips brokers outside the configured rooms, by design",
-    UnassignedCause.CONFIG_HOLE: "no configured list contains this",
+    UnassignedCause.CONFIG_HOLE: "in no configured list",
     UnassignedCause.WAITS_FOR_LOCK: "{} waits for the broker's lock, which a broker frees 60 s after the last renewal",
-    UnassignedCause.ROUTE_OUTDATED: "{} does not list this yet: it still has the route of before",
+    UnassignedCause.ROUTE_OUTDATED: "{} still has the former route, without this",
     UnassignedCause.NO_VIRTUAL_NODES: "no member is on the hash ring (virtualNodeCnt is 0)",
-    UnassignedCause.NOT_LISTED: "all members report their queues, and none of them lists this",
+    UnassignedCause.NOT_LISTED: "all members report their queues, without this",
 }
 #: Why several connections owned some queues.
 DOUBLE_OWNED: Mapping[str, str] = {
@@ -39,8 +39,8 @@ DOUBLE_OWNED: Mapping[str, str] = {
     DoubleOwnedCause.DUPLICATE_CLIENT_ID: "the owners share one client id",
     DoubleOwnedCause.MIXED_STRATEGIES: "the owners use different strategies",
     DoubleOwnedCause.MIXED_CLIENTS: "the owners' languages or versions compute the same strategy differently",
-    DoubleOwnedCause.CONFIG_OVERLAP: "several configured lists contain this",
-    DoubleOwnedCause.ROUTE_OUTDATED: "some of the owners still have the route of before",
+    DoubleOwnedCause.CONFIG_OVERLAP: "in several configured lists",
+    DoubleOwnedCause.ROUTE_OUTDATED: "some of the owners still have the former route",
 }
 #: Whose rules a member computes its strategy by.
 VARIANTS: Mapping[Variant, str] = {

@@ -171,17 +171,17 @@ def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None
     assert file.getvalue().splitlines() == [
         "ERROR legacy-import (cluster demo), step 2026-11-21T02:00Z",
         "  root cause      STRANDED_WRITE_QUEUES since=2026-11-21T02:02:28Z (24 min 27 s, open)",
-        "  found           STRANDED_WRITE_QUEUES, SLOW_LISTENER, UNOBSERVED, CONSUMER_LAGGING, FLOW_CONTROLLED, "
+        "  findings        STRANDED_WRITE_QUEUES, SLOW_LISTENER, UNOBSERVED, CONSUMER_LAGGING, FLOW_CONTROLLED, "
         "NEAR_CAPACITY",
         "  members         2, 0 idle",
-        "  queues owned    4/0/0 (once/more often/never)",
+        "  queues          4/0/0 (with 1/2+/0 owners)",
         "  backlog         73 → 2,229, 11,767 stranded, 4 queues unknown",
         "  oldest message  9 min 26 s",
         "  caught up in    never",
         "  deleted in      2 d 23 h",
         "  rates           7.8/s in, 6.4/s out",
         "  utilisation     15 % (busiest 157 % of its LISTENER), headroom 0.0/s",
-        "  limit           listener",
+        "  bottleneck      listener",
         "  more consumers? Yes, at least 2 more consumers, up to 4 in all, if what the listener calls (a database, for "
         "example) can handle it: the listener was the limit, 2 members shared 4 queues, and at least 2,229 messages "
         "piled up in 2 queues. The slow member has 1 consume thread. The backlog of 4 queues is unknown. With 2 more "

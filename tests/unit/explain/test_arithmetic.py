@@ -234,36 +234,36 @@ def members(text: str, strategy: Strategy = AVG, strangers: str = "") -> list[Al
             Strategy("POP-AVG+1"),
             "a:8",
             "c1 c1 c2",
-            "c1 is listed 2 times, at indexes 0 and 1: each of its connections may pop the same queues as the first "
-            "of them, index 0.",
+            "c1 is listed 2 times, at indexes 0 and 1: each of its connections may pop the same queues as the first, "
+            "index 0.",
         ),
         (
             AVG,
             "a:8",
             "c1 c1 c2",
-            "c1 is listed 2 times, at indexes 0 and 1: each of its connections computes the queues of the first of "
-            "them, index 0. No member owns the queues of index 1 (3 queues).",
+            "c1 is listed 2 times, at indexes 0 and 1: each of its connections computes the queues of the first, "
+            "index 0. No member owns the queues of index 1 (3 queues).",
         ),
         (
             AVG,
             "a:8",
             "c1 c2 c2",
-            "c2 is listed 2 times, at indexes 1 and 2: each of its connections computes the queues of the first of "
-            "them, index 1. No member owns the queues of index 2 (2 queues).",
+            "c2 is listed 2 times, at indexes 1 and 2: each of its connections computes the queues of the first, "
+            "index 1. No member owns the queues of index 2 (2 queues).",
         ),
         (
             CIRCLE,
             "a:8",
             "c1 c1 c1 c2",
-            "c1 is listed 3 times, at indexes 0 to 2: each of its connections computes the queues of the first of "
-            "them, index 0. No member owns the queues of indexes 1 and 2 (4 queues).",
+            "c1 is listed 3 times, at indexes 0 to 2: each of its connections computes the queues of the first, "
+            "index 0. No member owns the queues of indexes 1 and 2 (4 queues).",
         ),
         (
             AVG,
             "a:2",
             "c1 c2 c3 c3",
-            "c3 is listed 2 times, at indexes 2 and 3: each of its connections computes the queues of the first of "
-            "them, index 2. Index 3 would get none, so no queue loses its owner.",
+            "c3 is listed 2 times, at indexes 2 and 3: each of its connections computes the queues of the first, "
+            "index 2. Index 3 would get none, so no queue loses its owner.",
         ),
         (
             Strategy("CONSISTENT_HASH", 3),
@@ -294,7 +294,7 @@ def test_everybody_computes_with_its_own_strategy() -> None:
         "By AVG (indexes 0, 1 and 3): 8 queues, 4 members: 8 % 4 = 0, so every index gets 2, in consecutive slices.",
         "By AVG_BY_CIRCLE (index 2): 8 queues, 4 members, dealt in turn: queue i of the list goes to index i % "
         "4, so every index gets 2.",
-        "c3 is listed 2 times, at indexes 2 and 3: each of its connections computes the queues of the first of them, "
+        "c3 is listed 2 times, at indexes 2 and 3: each of its connections computes the queues of the first, "
         "index 2. No member owns the queues of its other indexes.",
     ]
 

@@ -44,13 +44,13 @@ def test_an_interval_that_reaches_over_the_step() -> None:
         "  Unchanged from 2026-03-01T10:00Z or earlier (the step begins there) to 2026-03-01T11:00Z or later (the step "
         "ends there) (1 h 00 min).",
         "  Its trigger is unknown: the interval began before this step.",
-        "  2 members, in the order in which every client sorts them:",
+        "  2 members, as clients sort them:",
         "    0  c1  10.0.0.1:1",
         "    1  c2  address unknown",
-        "  2 queues, sorted the same way: a:0-1",
+        "  2 queues, as clients sort them: a:0-1",
         "  If it is AVG: neither clients nor the configuration name the strategy, and no client reports its queues:",
         "    2 queues, 2 members: 2 % 2 = 0, so every index gets 1, in consecutive slices.",
-        "  Owners, and the backlog in messages from the first to the last sample of this time:",
+        "  Owners and backlogs, in messages from the first to the last sample:",
         "    Index 0 owned a:0 (1 queue). Backlog 10 → 4; 1,000 produced, 1,006 consumed; verdict OK.",
         "    Index 1 owned a:1 (1 queue). Backlog unknown: no offset was read; messages produced are unknown, too.",
         "  Whole topic: backlog 10 → 4; 1,000 produced, 1,006 consumed. Backlog of a:1 unknown: no offset was read; "
@@ -62,7 +62,7 @@ def test_until_when_members_may_not_have_followed_the_route() -> None:
     row = interval(0, 60, C1, C2)
     settling = owned(row) | {"allocations": [one | {"settled_at": at(50)} for one in owned(row)["allocations"]]}
     assert (
-        "  Until 2026-03-01T10:00:50Z members may have had the queues of before: they ask for the route every 30 s, "
+        "  Until 2026-03-01T10:00:50Z members may have had the former queues: they ask for the route every 30 s, "
         "and rebalance within 20 s more."
     ) in topic_lines(group_step(30, row, **settling))
 
@@ -79,7 +79,7 @@ def test_how_a_strategy_was_observed_is_said() -> None:
     unknown |= {"strategy_source": "OBSERVED"}
     lines = topic_lines(group_step(30, unknown, **owned(unknown)))
     place = lines.index("  No strategy with the known settings explains the queues that the members report.")
-    assert lines[place + 1].startswith("  Owners, and the backlog")
+    assert lines[place + 1].startswith("  Owners and backlogs")
 
 
 def test_a_backlog_of_more_than_the_group_subscribes_is_said_to_be_one() -> None:
@@ -179,9 +179,9 @@ def test_what_cannot_be_replayed_says_why(reason: Reason) -> None:
     text = topic_lines(group_step(30, row))
     assert text[2].endswith((".", "configure them."))
     assert text[3:] == [
-        "  1 member, in the order in which every client sorts them:",
+        "  1 member, as clients sort them:",
         "    0  c1  10.0.0.1:1",
-        "  2 queues, sorted the same way: a:0-1",
+        "  2 queues, as clients sort them: a:0-1",
     ]
 
 
@@ -198,7 +198,7 @@ def test_what_cannot_be_replayed_says_why(reason: Reason) -> None:
 def test_members_behind_a_proxy_are_those_that_the_proxy_lists(proxies: dict[str, list[str]], lines: list[str]) -> None:
     row = interval(0, 60, status="NOT_APPLICABLE", reason="CONSUMED_THROUGH_PROXY", triggers=None)
     other = interval(0, 60, status="NOT_APPLICABLE", reason="NOT_SUBSCRIBED", triggers=None)
-    queues = "  2 queues, sorted the same way: a:0-1"
+    queues = "  2 queues, as clients sort them: a:0-1"
     assert topic_lines(group_step(30, row, proxies=proxies))[3:] == [*(f"  {text}" for text in lines), queues]
     assert topic_lines(group_step(30, other, proxies=proxies))[3:] == ["  No member was connected.", queues]
 
@@ -316,9 +316,9 @@ def test_findings_are_told_the_worst_first() -> None:
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    What to do: Start it.",
     ]
-    assert text[text.index("What else was found") - 1 :] == [
+    assert text[text.index("Other findings") - 1 :] == [
         "",
-        "What else was found",
+        "Other findings",
         "  INFO A (NOBODY_CONNECTED): G",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    What to do: Start it.",
@@ -338,11 +338,11 @@ def test_an_explanation_begins_with_the_causes() -> None:
         finding(rule="OTHER", finding_id="e", root_finding_id="d"),
     ]
     text = all_lines(group_step(30, interval(0, 60, C1), findings=findings))
-    marks = ("What was wrong", "T", "What else was found")
+    marks = ("What was wrong", "T", "Other findings")
     named = [words[1] if words[0] in ("ERROR", "INFO") else line for line in text if (words := line.split())]
     assert [
         name for name in named if name in marks or name in ("CAUSE", "CONSEQUENCE", "ORPHAN", "ASIDE", "OTHER")
-    ] == [*("What was wrong", "CAUSE", "ORPHAN", "OTHER", "T", "What else was found", "CONSEQUENCE", "ASIDE")]
+    ] == [*("What was wrong", "CAUSE", "ORPHAN", "OTHER", "T", "Other findings", "CONSEQUENCE", "ASIDE")]
 
 
 def test_a_symptom_of_what_is_over_is_advised_as_its_root_cause() -> None:

@@ -75,7 +75,7 @@ def test_a_hostile_name_stays_inert_in_plain_lines(name: str) -> None:
     text, seen = shown(HOSTILE[name], width=40), SEEN.get(name, HOSTILE[name])
     assert text.splitlines()[0] == f"{seen} (cluster {seen}) at 2026-03-01T10:00:40Z"
     assert f"    0  {seen}  {seen} (shares its client id with index 1)\n" in text
-    assert f"    No member owned {seen}:1 (1 queue): this belongs to a later index of {seen}, which" in text
+    assert f"    No member owned {seen}:1 (1 queue): assigned to a later index of {seen}, which" in text
     assert f"  It began because {seen} joined. No queue changed owner.\n" in text
     assert f"    What to do: {seen}\n" in text
     assert all(character.isprintable() or character == "\n" for character in text)

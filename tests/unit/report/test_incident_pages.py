@@ -41,7 +41,7 @@ def test_it_begins_with_how_many_are_open_the_worst_and_what_to_do(open_page: Op
     assert words(seen.page.inner_text(".answer")) == (
         "2 incidents: 1 ERROR, 1 WARN; 1 is open "
         "ERROR The worst: Consumers of twins share the client id twin "
-        "2026-03-01 10:10:00 – 2026-03-01 10:50:00, 1,234 messages piled up "
+        "2026-03-01 10:10:00 – 2026-03-01 10:50:00, peak backlog 1,234 messages "
         "What to do: Make it unique."
     )
     assert seen.page.locator("main > *").first.get_attribute("id") == "incidents"
@@ -91,7 +91,8 @@ def test_a_page_says_what_happened_what_to_do_and_what_it_did_to_each_group(open
     for text in (
         "ERROR Consumers of twins share the client id twin "
         "From 2026-03-01 10:10:00 to 2026-03-01 10:50:00 (40 min 00 s). "
-        "1,234 messages piled up. Queues had no owner for 40.0 queue-minutes in total. What to do: Make it unique.",
+        "Peak backlog: 1,234 messages. Queues had no owner for 40.0 queue-minutes in total. "
+        "What to do: Make it unique.",
         "twins Consumers of twins share the client id twin No consumer of twins owns t b:1 1,234 40.0",
         "cause FIXED_INSTANCE_NAME cluster c group twins topic t 2 queues t b:0-1 consumer twin",
         "ERROR UNASSIGNED_QUEUE DUPLICATE_CLIENT_ID; a symptom twins t b:1",
