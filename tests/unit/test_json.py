@@ -1,4 +1,4 @@
-"""docs/json.md lists what `--json` prints, key by key, and rows for programs have the same types. No Spark."""
+"""docs/json-keys.txt lists what `--json` prints, key by key, and rows for programs have the same types. No Spark."""
 
 from __future__ import annotations
 
@@ -58,9 +58,11 @@ Keys = dict[str, str]
 
 
 def documented() -> dict[str, Keys]:
-    """By section of the page, its keys: `name, name: kind, meaning`, those of an object below it."""
+    """By section of the file, its keys: `name, name: kind, meaning`, those of an object below it."""
     sections: dict[str, Keys] = {}
-    for section in re.split("^## ", (ROOT / "docs" / "json.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+    for section in re.split("^## ", (ROOT / "docs" / "json-keys.txt").read_text(encoding="utf-8"), flags=re.MULTILINE)[
+        1:
+    ]:
         title, _, body = section.partition("\n")
         keys, above = sections.setdefault(title, Keys()), [""]
         for indent, names, kind, meaning in re.findall(r"^( *)([\w\[\], ]+): (\w+)(.*)$", body, re.MULTILINE):

@@ -8,6 +8,7 @@ from pathlib import Path
 from expectations import SUITES
 from expectations.common import NAME
 from expectations.suite import KEYS_ARE_UNIQUE, Severity, Suite
+from schemas import SOURCES
 
 PAGE = Path(__file__).parents[3] / "docs" / "expectations.md"
 _FRAME = Path(__file__).with_name("handbook.md")
@@ -22,10 +23,12 @@ _SHARED = {
 
 
 def handbook() -> str:
-    """The page: the frame, and a section per suite."""
+    """The page: the frame, a section per source, and an item per result: messages explain what is a bug."""
     shared = "\n".join(f"- `{'…' * name.startswith('_')}{name}`: {says}" for name, says in _SHARED.items())
-    suites = "\n\n".join("\n".join(_section(suite)) for suite in SUITES)
-    return _FRAME.read_text(encoding="utf-8").replace("{suites}", suites).replace("{shared}", shared)
+    sources = "\n\n".join("\n".join(_section(suite)) for suite in SUITES if suite.table in SOURCES)
+    results = "\n".join(map(_item, (suite for suite in SUITES if suite.table not in SOURCES)))
+    frame = _FRAME.read_text(encoding="utf-8")
+    return frame.replace("{sources}", sources).replace("{results}", results).replace("{shared}", shared)
 
 
 def _section(suite: Suite) -> Iterator[str]:
@@ -36,6 +39,11 @@ def _section(suite: Suite) -> Iterator[str]:
         if each.name not in shared:
             warns = " Else exit code 2." if each.severity is Severity.WARNING else ""
             yield f"- `{each.name}`: {each.says}{warns}"
+
+
+def _item(suite: Suite) -> str:
+    names = (f"`{each.name}`" + " (exit code 2)" * (each.severity is Severity.WARNING) for each in suite.expectations)
+    return f"- **{suite.table.name}**: {', '.join(names)}, `{KEYS_ARE_UNIQUE.name}`."
 
 
 if __name__ == "__main__":

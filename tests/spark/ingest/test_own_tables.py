@@ -50,16 +50,10 @@ def filled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> War
         frame = spark.createDataFrame([(at, *row) for at in times for row in rows], columns)
         frame.createOrReplaceTempView(name.replace(".", "_"))
     warehouse.create(spark, [table for table in SOURCES if table not in OPTIONAL_SOURCES])
-    for statement in block("sql").strip().removesuffix(";").split(";\n"):
+    (statements,) = re.findall(r"^```sql\n(.*?);\n```", PAGE, re.DOTALL | re.MULTILINE)
+    for statement in statements.split(";\n"):
         spark.sql(here(statement, warehouse))
-    saved = rf'save("{warehouse.location}/\1")'
-    exec(re.sub(r'saveAsTable\("lake\.audit\.(\w+)"\)', saved, here(block("python"), warehouse)), {"spark": spark})
     return warehouse
-
-
-def block(language: str) -> str:
-    blocks: list[str] = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    return blocks[0]
 
 
 def here(text: str, warehouse: Warehouse) -> str:
