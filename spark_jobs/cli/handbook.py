@@ -23,7 +23,7 @@ _MEANINGS = {
 _FRAME = f"""<!-- Made by python -m spark_jobs.cli.handbook: change the commands, not this page. -->
 # Command line
 
-`rebalance-audit COMMAND --help` shows the same, with more examples. All commands take `--verbose` (log every step on
+`rebalance-audit COMMAND --help` shows the same, with examples. All commands take `--verbose` (log every step on
 stderr), `--quiet` (no progress there) and `--debug` (show the traceback of an unexpected error).
 
 - Options in **bold** are required. `--last` can replace `--interval`.
@@ -72,7 +72,6 @@ def _section(name: str, command: Command) -> Iterator[str]:
     shared = [_bold(f"`{option}`", option in required) for option in command.options if _is_shared(option)]
     if shared:
         yield from (f"Shared: {', '.join(shared)}.", "")
-    yield from ("```console", f"$ rebalance-audit {name} {command.examples[0]}".rstrip(), "```", "")
 
 
 def _item(option: str, default: str, is_required: bool = False) -> str:

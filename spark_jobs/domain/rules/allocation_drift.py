@@ -102,9 +102,8 @@ RULE = Rule(
     name="ALLOCATION_DRIFT",
     headline="{members} in {groups} {members:holds|hold} other queues than {members:its share|their shares}",
     detail=_detail,
-    meaning="Clients have not taken some of their assigned queues (`HOLDS_LESS`), or two clients hold a queue "
-    "(`HOLDS_MORE`). The advice names the inputs that explain the clients' lists: a route without a broker, an earlier "
-    "route, or other members.",
+    meaning="Clients do not hold their assigned queues, or two clients hold one. The advice names the inputs that "
+    "explain their lists, such as an earlier route or other members.",
     decided_by="The queues that clients list differ from the replayed allocation in two client snapshots, "
     "`convergence_seconds` (20) apart and after a change; after a route change, `route_poll_seconds` (30) more. Not "
     "for popped queues, an assumed strategy, shared client ids, or empty lists under CONSUME_ACTIVELY or POP.",

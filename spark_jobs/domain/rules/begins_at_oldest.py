@@ -129,10 +129,10 @@ _RESET = "If the history is not wanted, reset the group to now."
 RULE = Rule(
     name="BEGINS_AT_OLDEST",
     headline="{groups} {groups:begins|begin} with the oldest messages of {queues}",
-    meaning="A new group begins at the oldest message that the broker has. It consumes the topic's history before what "
-    "is new. Measures: `history`, the messages that waited then, and `left` at the end of the step.",
-    decided_by="The group's first known offset is at most a minute's consumption above the oldest one. More messages "
-    "wait than it consumes in a minute, and more than twice what came since. INFO; WARN for NOT_AT_THE_END.",
+    meaning="A new group begins at the oldest message that the broker has. It consumes the topic's history before "
+    "what is new.",
+    decided_by="The first known offset is at most a minute's consumption above the oldest one. More messages wait "
+    "than the group consumes in a minute, and more than twice what came since. INFO; WARN for NOT_AT_THE_END.",
     causes={
         FIRST_COMMIT: Cause("the group's first offsets are at the oldest messages", _RESET, commands=(RESET_TO_NOW,)),
         NOT_AT_THE_END: Cause(

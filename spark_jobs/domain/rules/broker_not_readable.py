@@ -234,11 +234,9 @@ def standing_backlog(readings: OffsetReadings, broker: str, start: int, end: int
 RULE = Rule(
     name="BROKER_NOT_READABLE",
     headline="Consumers cannot read {brokers}, which {brokers:holds|hold} messages for {groups}",
-    meaning="Consumers cannot read a broker that holds messages for the group. Measure: `last_known_backlog`. Of "
-    "`NOT_REACHED`, `conflicting_values`: the broker without members, and the members that others list.",
-    decided_by="The route, and the group's last samples with a backlog: for `sightings_days`, or until the topic is "
-    "created again. `NOT_REACHED`: the broker lists no member for 60 s, its queues' offsets stand, and messages wait; "
-    "not with POP. ERROR.",
+    meaning="Consumers cannot read a broker that holds messages for the group.",
+    decided_by="The route and the group's last samples with a backlog show it, for `sightings_days` or until the "
+    "topic is created again. ERROR.",
     causes={
         NotReadableCause.LEFT_ROUTE: Cause(
             "the route no longer names the broker",
@@ -257,8 +255,8 @@ RULE = Rule(
         NotReadableCause.TOPIC_GONE: Cause(
             "only this topic's route lacks the broker, or it still answers about the group (INFO; WARN from "
             "`persistent_after_seconds` on)",
-            "No broker is down: somebody deleted the topic, and its messages are gone. Create it again, or let the "
-            "group no longer subscribe to it. If it was not deleted, compare `mqadmin topicRoute` of each name server.",
+            "No broker is down: somebody deleted the topic, and its messages are gone. Create it again, or end the "
+            "group's subscription. If it was not deleted, compare `mqadmin topicRoute` of each name server.",
             commands=(ROUTE,),
         ),
         NotReadableCause.NO_READ_PERMISSION: Cause(
@@ -268,16 +266,15 @@ RULE = Rule(
         ),
         NotReadableCause.QUEUES_REMOVED: Cause(
             "`readQueueNums` was lowered below a queue that still held messages",
-            "Raise readQueueNums to its former value until the messages are consumed. To remove queues, lower "
-            "writeQueueNums, wait until all groups have consumed the rest, then lower readQueueNums.",
+            "Raise readQueueNums to its former value until the messages are consumed. To remove queues, first lower "
+            "writeQueueNums, and lower readQueueNums when all groups have consumed the rest.",
             commands=(READ_QUEUES,),
         ),
         NotReadableCause.NOT_REACHED: Cause(
-            "only this broker lists no member",
+            "only this broker lists no member for 60 s, its queues' offsets stand, and messages wait; not with POP",
             "Check from a consumer's host that it reaches the address that the broker registers (brokerIP1; `mqadmin "
-            "clusterList` shows it). If the broker came back with a new address, restart the clients: they have not "
-            "followed it. Otherwise check for a firewall, and whether the broker knows the group "
-            "(autoCreateSubscriptionGroup).",
+            "clusterList` shows it). If the broker has a new address, restart the clients: they have not followed it. "
+            "Otherwise check for a firewall, and whether the broker knows the group (autoCreateSubscriptionGroup).",
             commands=(CLUSTER_LIST,),
         ),
     },

@@ -94,18 +94,17 @@ RULE = Rule(
     headline="{subjects} in {groups} {subjects:hangs|hang}, but still {subjects:owns|own} queues",
     meaning="A member with queues does not answer, or has stopped pulling. Its queues are not consumed. The broker "
     "closes its connection about 120 s after its last heartbeat.",
-    decided_by="`NO_ANSWER`: no client snapshot got an answer for `silent_after_seconds` (60). `NO_PULL`: a queue's "
-    "last pull is more than `pull_idle_seconds` (120) old. Not with CONSUME_ACTIVELY or LONG_PULL_INTERVAL, if nothing "
-    "waits in the queue, if its offset moves, or if its cached messages wait for the listener.",
+    decided_by="By client snapshots. `NO_PULL` not with CONSUME_ACTIVELY or LONG_PULL_INTERVAL, if nothing waits in "
+    "the queue, if its offset moves, or if its cached messages wait for the listener.",
     causes={
         HungCause.NO_ANSWER: Cause(
-            "connected, but no answer to requests for its running info",
+            "connected, but no client snapshot got an answer for `silent_after_seconds` (60)",
             "The process hangs, or its network is down. Take a thread dump, check for long garbage collection "
             "pauses, and restart it: the other members then get its queues.",
             lasts="silent_after_seconds",
         ),
         HungCause.NO_PULL: Cause(
-            "answers, but does not pull",
+            "it answers, but a queue's last pull is more than `pull_idle_seconds` (120) old",
             "The client's pull thread (PullMessageService) is stuck, or has lost the pull requests of these queues. "
             "Take a thread dump and restart the client.",
             headline="{subjects} in {groups} {subjects:does|do} not pull {queues}",

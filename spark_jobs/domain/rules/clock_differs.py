@@ -28,8 +28,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 RULE = Rule(
     name="CLOCK_DIFFERS",
     headline="{subjects:The clock of|The clocks of} {subjects} in {groups} {subjects:is|are} behind",
-    meaning="The client's clock is behind the recorder's by at least `clock_behind_seconds`. RocketMQ does not need "
-    "equal clocks, but the client's log has other times than the other logs.",
+    meaning="The client's clock is behind the recorder's by at least `clock_behind_seconds`. Only times in the "
+    "client's log differ: RocketMQ does not need equal clocks.",
     decided_by="A queue's last pull advances between two snapshots, but is older than the time between them by more "
     "than `pull_idle_seconds`.",
     causes={

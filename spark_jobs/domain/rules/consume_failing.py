@@ -161,20 +161,18 @@ RULE = Rule(
     detail=_detail,
     meaning="The listener throws an exception or returns RECONSUME_LATER. The message goes to the retry topic, is "
     "delivered again after 10 s, 30 s, 1 min … 2 h, 16 times by default, and then goes to the dead-letter topic. More "
-    "consumers cannot reduce such a backlog. Measures: of the client that fails most; of the group `sent_back`, "
-    "`consumed`, `dead_letters` and response times.",
-    decided_by="Two successive client snapshots show, for `busy_after_seconds` (120), that at least "
-    "`failing_percent` (10) of a topic's messages and `failing_messages` (10) a minute fail. `SENT_BACK`, `TIMED_OUT`: "
-    "the retry topic grows by as much of what was consumed. ERROR from 50 % on, else WARN, as for `GIVEN_UP`.",
+    "consumers cannot reduce such a backlog.",
+    decided_by="At least `failing_percent` (10) of a topic's messages and `failing_messages` (10) a minute fail for "
+    "`busy_after_seconds` (120). ERROR from 50 % on, else WARN, as for `GIVEN_UP`.",
     causes={
         LISTENER_FAILS: Cause(
-            "clients report it",
+            "two successive client snapshots show it",
             "Check the logs of these consumers for exceptions of the listener. More consumers would fail just as "
             "often.",
             lasts="busy_after_seconds",
         ),
         SENT_BACK: Cause(
-            "no client reports failures, but the retry topic grows",
+            "no client reports failures, but the retry topic grows by as much",
             "Check the logs of the group's consumers for exceptions of the listener.",
         ),
         TIMED_OUT: Cause(

@@ -142,7 +142,7 @@ RULE = Rule(
     name="CONSUMER_STALLED",
     headline="Consumers of {groups} make no progress in {queues}",
     meaning="The queue has a backlog, but its consumer offset does not advance. It did not in the window, nor since "
-    "its interval began. `all_of_one_broker`: 1 if only queues of one broker stand.",
+    "its interval began.",
     decided_by=DECIDED_BY.format("STALL")
     + " `NEVER_COMMITTED` and `FEW_MESSAGES` use all samples of the step and its look-back; not with filters, POP, a "
     "proxy, BROADCASTING or, unless another queue of the topic has a committed offset, CONSUME_ACTIVELY.",

@@ -38,7 +38,7 @@ RULE = Rule(
     name="CONSUMER_STOPPED",
     headline="Consumers of {groups} stopped committing offsets for {queues}",
     meaning="A consumer stopped committing offsets while messages wait. It had made progress before, for less time "
-    "than it has stopped. `all_of_one_broker`: 1 if only queues of one broker stand.",
+    "than it has stopped.",
     decided_by=DECIDED_BY.format("STOP"),
     causes={
         NO_COMMITS: Cause(

@@ -156,8 +156,7 @@ RULE = Rule(
     headline="Consumers of {groups} share {subjects:the client id|client ids:} {subjects}",
     meaning="Several connections of a group share a client id. Each consumes the queues of the id's first index; no "
     "consumer owns those of its other indexes. Consumers that pop consume nothing twice. Broadcasting consumers on one "
-    "machine overwrite each other's offset file. `if_unique`, `if_deduplicated`: what separate ids, or a list without "
-    "duplicates, would leave.",
+    "machine overwrite each other's offset file. `if_unique`, `if_deduplicated`: what each fix would leave.",
     decided_by="A broker of the topic lists a client id more than once. ERROR if two snapshots at least 150 s apart "
     "show it (`PERSISTENT`), else INFO (`TRANSIENT`).",
     causes={

@@ -64,7 +64,7 @@ RULE = Rule(
     headline="{subjects} in {groups} {subjects:has|have} reached {subjects:its cache limit|their cache limits} and "
     "{subjects:stops|stop} pulling {queues}",
     meaning="A client has cached so many messages of a queue that it stops pulling. This flow control means that the "
-    "consumer is slow, not the broker. `cached_span`: offsets from oldest to newest; `limit`: the one that it reached.",
+    "consumer is slow, not the broker.",
     decided_by="Two successive client snapshots show the queue above the client's `pullThresholdForQueue`, "
     "`pullThresholdSizeForQueue` or `consumeConcurrentlyMaxSpan` (`cached_messages`, `cached_mib`, `cached_span` if "
     "unknown). Limits per topic are divided among the client's queues. WARN.",

@@ -40,9 +40,9 @@ RULE = Rule(
     headline="{subjects} {subjects:is|are} listed in {groups}, but {subjects:has|have} no consumer there: "
     "{subjects:its|their} queues are not consumed",
     meaning="Brokers list a client whose process has no consumer of the group any more. Its queues are not consumed. "
-    "The broker missed the request to unregister it, and the process stays connected for other groups. Brokers before "
-    "5.5.1 keep it as long as that connection lives (RocketMQ issue #10435), later ones for 120 s, unless it uses "
-    "`useHeartbeatV2`. `rebalance-audit clients` finds its other groups.",
+    "The broker missed the request to unregister it, and the process stays connected for other groups "
+    "(`rebalance-audit clients` finds them). Brokers before 5.5.1 keep it as long as that connection lives (RocketMQ "
+    "issue #10435), later ones for 120 s, unless it uses `useHeartbeatV2`.",
     decided_by="The client has queues, and for `silent_after_seconds` (60) at least two client snapshots show no "
     "consumer of the group.",
     causes={

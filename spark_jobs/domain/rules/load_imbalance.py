@@ -194,13 +194,11 @@ RULE = Rule(
     name="LOAD_IMBALANCE",
     headline="Members of {groups} have uneven shares of queues or messages",
     detail=_detail,
-    meaning="One member owns at least two queues more than another. Of one topic, or of all except retry topics; "
-    "`conflicting_values`: numbers of queues with their clients. Or one member consumes far more messages without more "
-    "queues (`most_consumed`, `least_consumed`).",
-    decided_by="The replayed allocation shows it; not with POP. INFO. WARN if the busiest member owns more than "
-    "twice the queues of the least busy one plus two, or nearly all its threads are busy and not the other's; not for "
-    "a hash ring or a shared client id. `UNEQUAL_TRAFFIC` (INFO): of two members, one consumed `skew_ratio` (2.0) "
-    "times as much, in all and per queue, over the whole step.",
+    meaning="One member owns at least two queues more than another. This is of one topic, or of all except retry "
+    "topics. Or one member consumes far more messages without more queues.",
+    decided_by="The replayed allocation shows it; not with POP. WARN if the busiest member owns more than twice the "
+    "queues of the least busy one plus two, or only its threads are nearly all busy; INFO otherwise, and for a hash "
+    "ring or a shared client id.",
     causes={
         ImbalanceCause.HASH_RING: Cause(
             "CONSISTENT_HASH",
@@ -219,7 +217,8 @@ RULE = Rule(
             "Make the number of queues a multiple of the number of members, or use one group per topic.",
         ),
         ImbalanceCause.UNEQUAL_TRAFFIC: Cause(
-            "one member's queues get far more messages",
+            "over the whole step, one member consumed `skew_ratio` (2.0) times as much as another, in all and per "
+            "queue (INFO)",
             "More consumers do not help. With a PRODUCER_SKEW finding, spread the keys over more queues. Otherwise "
             "busy topics have fewer queues than members: give them more queues, or a separate group.",
         ),

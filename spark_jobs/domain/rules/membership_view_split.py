@@ -85,8 +85,7 @@ RULE = Rule(
     detail=_detail,
     broker=_broker,
     meaning="Brokers of a topic list different members of the group. Each client asks a random broker, so some "
-    "queues are consumed twice and others by no consumer. `conflicting_values`: the brokers with the client ids that "
-    "each listed at the start.",
+    "queues are consumed twice and others by no consumer.",
     decided_by="Snapshots of two brokers differ for 50 s, or 150 s if only in duplicates. If lists differ "
     "`flapping_times` (3) times, shorter agreements do not end it. A broker without members does not count while "
     "another lists some. ERROR.",

@@ -191,8 +191,7 @@ RULE = Rule(
     headline="Consumer offsets of {groups} jumped over messages that were not consumed in {queues}",
     detail=_detail,
     meaning="The consumer offset went forward over messages that no listener got. The backlog is gone, but its "
-    "messages were not processed. Measures: `skipped` of the worst queue, and `skipped_together` in all queues of that "
-    "sample.",
+    "messages were not processed.",
     decided_by="Between two samples the offset rises by more than `rewind_tolerance`: to the broker's oldest offset, "
     "or by ten times the queue's pace although its owner did not consume, or no member was there. If clients do not "
     "report, all queues with a backlog must jump, by a hundred times their pace. Not with filters, POP or "
@@ -207,14 +206,14 @@ RULE = Rule(
         SkipCause.RESET_FORWARD: Cause(
             "all queues with a backlog jumped at one sample, or the group had no member (WARN)",
             "Somebody reset the offset to a later time, or skipped the backlog (`resetOffsetByTime`, "
-            "`skipAccumulatedMessage`). If that was not intended, reset the group to a time before the oldest of "
-            "them: the broker still has them.",
+            "`skipAccumulatedMessage`). If that was not intended, reset the group to before the oldest of them: the "
+            "broker still has them.",
         ),
         SkipCause.COMMITTED_UNREAD: Cause(
             "otherwise, if the owner reports that it did not consume them (ERROR)",
-            "Check for lost messages: the client committed past messages that its listener did not finish (an orderly "
-            "Go listener that suspends the queue, for example), or somebody reset the queue. Compare with what the "
-            "listener processed, and reset the group to a time before the oldest of them.",
+            "Check for lost messages: the client committed past messages that its listener did not finish (an "
+            "orderly Go listener that suspends the queue, for example), or somebody reset the queue. Compare with what "
+            "the listener processed, and reset the group to before the oldest of them.",
             severity=ERROR,
         ),
         SkipCause.SKIPPED_OR_CONSUMED: Cause(

@@ -100,10 +100,9 @@ def _named(member: Member) -> str:
 RULE = Rule(
     name="MIXED_CLIENTS",
     headline="Consumers of {groups} are incompatible clients",
-    meaning="Languages or versions of a group's clients compute the strategy differently, or message models differ. "
-    "`conflicting_values`: languages with version ordinals, or message models, with their clients.",
-    decided_by="By language and version as the broker lists them (unknown: as current Java), and message models as "
-    "clients report them, or a broker's message model that changes and changes back while all clients stay.",
+    meaning="Languages or versions of a group's clients compute the strategy differently, or message models differ.",
+    decided_by="Languages and versions as the broker lists them (unknown: as current Java). Message models as "
+    "clients report them, or a broker's that changes and changes back while all clients stay.",
     causes={
         MixedClientsCause.DIFFERENT_MESSAGE_MODELS: Cause(
             "BROADCASTING and CLUSTERING (ERROR)",

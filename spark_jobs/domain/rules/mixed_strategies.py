@@ -27,7 +27,7 @@ RULE = Rule(
     name="MIXED_STRATEGIES",
     headline="Consumers of {groups} use different allocation strategies",
     meaning="Members of one group use different allocation strategies. Some queues are consumed twice, others by no "
-    "consumer. `conflicting_values`: the strategies with their clients.",
+    "consumer.",
     decided_by="Clients report different strategy classes, or one that pops and one that pulls. For a custom class the "
     "configured strategy counts. ERROR.",
     causes={

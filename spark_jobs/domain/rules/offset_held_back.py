@@ -111,7 +111,7 @@ RULE = Rule(
     name="OFFSET_HELD_BACK",
     headline="One message holds back the offset of {queues} in {groups}, while the client consumes the queue",
     meaning="One unfinished message holds back the committed offset of its queue. The client consumes the messages "
-    "behind it: the backlog that brokers show is not real, and a restart consumes them again (`consumed_again`).",
+    "behind it: the backlog that brokers show is not real, and a restart consumes them again.",
     decided_by="For `verdict_window_seconds` (300) the offset stands while messages are produced, and client "
     "snapshots show its message as the oldest cached one, while later ones are consumed. Then CONSUMER_STOPPED and "
     "CONSUMER_STALLED are not reported. WARN.",

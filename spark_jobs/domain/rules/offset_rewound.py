@@ -232,13 +232,12 @@ RULE = Rule(
     name="OFFSET_REWOUND",
     headline="Consumer offsets of {groups} went back in {queues}",
     detail=_detail,
-    meaning="The consumer offset of a queue went back, so its messages are consumed again. Measures of the queue "
-    "that went back furthest: `rewound_max` at once, `rewound` in total; `rewound_in_all` queues of the topic.",
+    meaning="The consumer offset of a queue went back, so its messages are consumed again.",
     decided_by="A sample is below the one before by more than `rewind_tolerance`. Not for a topic that was created "
     "again.",
     causes={
         RewindCause.TWINS: Cause(
-            "consumers that share a client id own the queue, or may own it",
+            "consumers with one client id own the queue, or may own it",
             "Consumers that share a client id overwrite each other's offsets. Give every consumer its own client id.",
         ),
         RewindCause.BROKER_SWITCHED: Cause(

@@ -78,7 +78,7 @@ RULE = Rule(
     headline="{brokers} {brokers:does|do} not deliver unacknowledged popped messages again",
     meaning="A broker does not deliver unacknowledged messages of POP groups again. A thread that reads one of its "
     "revive queues (`rmq_sys_REVIVE_LOG_` + cluster) makes no progress. The finding belongs to the group "
-    "`CID_RMQ_SYS_REVIVE_GROUP`. `age_seconds`: of the last processed entry.",
+    "`CID_RMQ_SYS_REVIVE_GROUP`.",
     decided_by="The consumer offset of a revive queue stands for 300 s, while more than `allowed_lag` (32) entries "
     "came. ERROR. Unknown for brokers with `popConsumerKVServiceEnable`.",
     causes={

@@ -187,17 +187,15 @@ RULE = Rule(
     detail=lambda finding: finding.subject,
     meaning="Some queues of the topic receive far more messages than the others. A selector or ordering key sends to "
     "few queues, so more consumers cannot help. Or a broker receives none, so the owners of its queues idle.",
-    decided_by="`HOT_QUEUES`: busiest ÷ mean ≥ `skew_ratio` over the step, with a mean of at least "
-    "`skew_messages_per_queue`; not with POP. `BROKER_WITHOUT_MESSAGES`: such a mean elsewhere, and no growth in any "
-    "writable queue of the broker. WARN.",
+    decided_by="Over the step, if queues get at least `skew_messages_per_queue` on average. WARN.",
     causes={
         HOT_QUEUES: Cause(
-            "these queues receive that much more than the mean",
+            "these queues get at least `skew_ratio` times the mean; not with POP",
             "More consumers cannot help, as a queue has one owner. Spread the ordering key or selector over more "
             "queues.",
         ),
         BROKER_WITHOUT_MESSAGES: Cause(
-            "the writable broker received no message while others did",
+            "no writable queue of the broker grew, while others did",
             "Check the producers' logs. The broker may refuse messages (disk full, master down), producers may avoid "
             "it as slow (sendLatencyFaultEnable), or a queue selector may never choose it.",
         ),

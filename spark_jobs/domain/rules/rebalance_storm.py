@@ -81,8 +81,7 @@ RULE = Rule(
     name="REBALANCE_STORM",
     headline="{groups} {groups:rebalances|rebalance} again and again",
     meaning="The group rebalances again and again. Each time queues get new owners, pause for up to 20 s, and "
-    "deliver messages in flight again. `minimum_moves`: the minimum for the same allocation. `client_ids`: the client "
-    "that joined or left in at least half of the rebalances.",
+    "deliver messages in flight again. `client_ids`: who joined or left in at least half of the rebalances.",
     decided_by="At least `storm_rebalances` (5) rebalances in less than `storm_seconds` (600), in the step and its "
     "look-back.",
     causes={

@@ -91,8 +91,7 @@ RULE = Rule(
     name="REDELIVERY_EXPOSURE",
     headline="Rebalances of {groups} hand over many messages in flight",
     meaning="Rebalances hand over messages in flight. A queue's new owner starts at the committed offset, so it "
-    "consumes again what the previous owner had pulled but not committed. Measures: `in_flight_max` in one rebalance, "
-    "`in_flight_total`; `unknown_queues` are left out.",
+    "consumes again what the previous owner had pulled but not committed.",
     decided_by="Pull offset − consumer offset of the queues that changed owner, by the last sample before. INFO; WARN "
     "from `redelivery_messages` (10,000) in one rebalance.",
     causes={

@@ -83,8 +83,7 @@ RULE = Rule(
     name="RETENTION_RISK",
     headline="Messages are deleted before {groups} can consume them",
     meaning="The broker deleted messages that the group had not consumed, or will do so soon.",
-    decided_by="The offset of a queue with a lag above `allowed_lag` against the broker's oldest offset; `AGED`: the "
-    "age of the oldest waiting message against `reserved_seconds` (72 hours, the default of `fileReservedTime`).",
+    decided_by="The lag of a queue is above `allowed_lag`.",
     causes={
         RetentionCause.LOST: Cause(
             "the consumer offset is below the broker's oldest",
@@ -99,7 +98,8 @@ RULE = Rule(
             lasts="stalled_after_seconds",
         ),
         RetentionCause.AGED: Cause(
-            "waiting messages reach that age within `retention_seconds`",
+            "the oldest waiting message reaches the age of `reserved_seconds` (72 hours, the default of "
+            "`fileReservedTime`) within `retention_seconds`",
             "The broker will delete these messages at its next cleanup (deleteWhen, by default at 04:00). Keep "
             "messages longer (fileReservedTime). If your brokers keep them longer than 72 hours, set "
             "reserved_seconds.",

@@ -48,20 +48,19 @@ RULE = Rule(
     name="SLOW_LISTENER",
     headline="{subjects} in {groups} {subjects:has|have} a slow listener",
     meaning="The listener, or a service that it calls, keeps all consume threads of a client busy. Or it became "
-    "slower. Measures: of the topic that takes most threads; `usual_…`: the response times before.",
+    "slower: `usual_…` are the response times before.",
     decided_by="Two successive client snapshots show it for `busy_after_seconds` (120), also at full speed on a "
-    "backlog. `ALL_THREADS_BUSY`: response time × rate is at least `busy_percent` (90) of its threads. "
-    "`RESPONSE_TIME_ROSE`: the consume RT is at least `slow_rt_ms` (100) and `rt_rise_ratio` (3.0) times its median in "
-    "the look-back. WARN.",
+    "backlog. WARN.",
     causes={
         ALL_THREADS_BUSY: Cause(
-            "response time × rate takes all threads",
+            "response time × rate is at least `busy_percent` (90) of its threads",
             "Make the listener faster, or give the client more consume threads (consumeThreadMin, consumeThreadMax). "
             "More consumers help only up to the number of queues.",
             commands=(THREAD_DUMP,),
         ),
         RESPONSE_TIME_ROSE: Cause(
-            "the consume RT rose, the pull RT did not",
+            "the consume RT, but not the pull RT, is at least `slow_rt_ms` (100) and `rt_rise_ratio` (3.0) times its "
+            "median in the look-back",
             "The brokers answer as fast as before: check what the listener calls (database, other services), and "
             "recent deployments. More threads help only if those services can handle more calls.",
         ),

@@ -93,10 +93,10 @@ RULE = Rule(
     detail=_detail,
     meaning="Members of one group subscribe to different topics, or to different messages of one topic. Brokers keep "
     "the subscription of the last heartbeat: messages are filtered by the wrong expression and lost, or a member does "
-    "not read its queues. `conflicting_values`: the subscriptions with their clients.",
+    "not read its queues.",
     decided_by="The clients' running info shows it, or a broker's subscription of the group changes and changes back "
-    "while all clients stay (`changes`: how often). It ends when one of these clients leaves, or the subscription "
-    "stays the same for twice its usual time. ERROR.",
+    "while all clients stay (`changes`: how often), until one of them leaves, or twice its usual time has passed. "
+    "ERROR.",
     causes={
         MismatchCause.DIFFERENT_TOPICS: Cause(
             "a member lacks a topic",

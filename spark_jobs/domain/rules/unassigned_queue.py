@@ -141,7 +141,7 @@ RULE = Rule(
         ),
         UnassignedCause.NO_VIRTUAL_NODES: Cause(
             "CONSISTENT_HASH with `virtualNodeCnt` 0",
-            "virtualNodeCnt is 0, so no consumer is on the hash ring. Set it to 10, the default.",
+            "Set virtualNodeCnt to 10, the default: with 0 no consumer is on the hash ring.",
         ),
         UnassignedCause.NOT_LISTED: Cause(
             "all members report their queues, none this one, and no known strategy explains it",

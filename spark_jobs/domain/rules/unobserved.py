@@ -75,14 +75,13 @@ RULE = Rule(
     name="UNOBSERVED",
     headline="Snapshots of {groups} are missing",
     meaning="Snapshots of members, routes or offsets are missing, or one broker's offsets are. What happened in that "
-    "time is unknown, and the other rules report nothing. `conflicting_values`: the sources without snapshots, with "
-    "their topic.",
+    "time is unknown, and the other rules report nothing.",
     decided_by="No snapshot for `max_gap` (three collection intervals) from a source that had some in the look-back; "
     "of members in `sightings_days`, and from no broker. ERROR if the recorder called and no broker answered all step; "
     "WARN for a single broker, or if snapshots came again; INFO if the gap lasts to the end.",
     causes={
         NO_SNAPSHOTS: Cause(
-            "a source that had snapshots has none",
+            "the source had snapshots before",
             "Check the recorder: was it down, or unable to reach the brokers? What happened then stays unknown. If "
             "the group was deleted, this lasts for `sightings_days`.",
         ),
@@ -91,7 +90,7 @@ RULE = Rule(
             "Check these brokers, and the recorder's permissions and network. What happened then stays unknown.",
         ),
         SILENT_BROKER: Cause(
-            "a broker of the route gave neither offsets nor members, and others did",
+            "a broker of the route gave neither offsets nor members, others did",
             "The recorder got answers from other brokers. Look whether this broker hangs or is overloaded: consumers "
             "may get nothing of its queues either. Otherwise the recorder alone does not reach it.",
             headline="{brokers} {brokers:does|do} not answer about {groups}, and other brokers do",
