@@ -30,7 +30,7 @@ _FORMER = {
 
 INCIDENTS = Table(
     name="incidents",
-    comment="One row per incident of the whole history, as `incidents --publish` wrote them",
+    comment="One row per incident of the whole history, brought up to date after each audit",
     schema=Struct(
         required("incident_id", STRING, "stable"),
         CLUSTER,

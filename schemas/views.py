@@ -68,7 +68,7 @@ _OWNED = f"""(
 VIEWS: tuple[FlatView, ...] = (
     FlatView(
         "bi_incidents",
-        "One row per incident, as `incidents --publish` wrote them",
+        "One row per incident of the whole history",
         INCIDENTS,
         (
             *_of(INCIDENTS, "incident_id", "cluster", "severity", "rule", "cause", "headline", "opened_at"),

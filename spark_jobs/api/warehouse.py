@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -19,6 +20,7 @@ from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import WarehouseError
 from spark_jobs.runtime.connect import check_no_connect
 from spark_jobs.show.explain import ExplainRequest, explain_group
+from spark_jobs.show.incident_table import publish_incidents
 from spark_jobs.show.incidents import IncidentQuery, Incidents, incidents_and_unknown
 from spark_jobs.show.status import Statuses, statuses
 from spark_jobs.show.tabular import PublishedRows
@@ -94,6 +96,7 @@ class AuditedWarehouse:
         from spark_jobs.api.start import start_spark
         from spark_jobs.runtime.borrowed import session_beside
         from spark_jobs.store.read.through_spark import SparkTables
+        from spark_jobs.store.read.through_spark import stored_in
         from spark_jobs.store.warehouse import Warehouse
 
         spark = start_spark(self.progress) if self.spark is None else session_beside(self.spark)
@@ -282,13 +285,15 @@ class AuditedWarehouse:
         from spark_jobs.runtime.borrowed import borrowed
         from spark_jobs.store.warehouse import Warehouse
 
-        what = (Warehouse.parse(self.location.location), RunSpec(time, cluster, group, topic), configuration)
-        given = spark or self.spark
-        if given is not None:
-            with borrowed(given) as own:
-                return run(own, *what, self.progress)
-        started = start_spark(self.progress, is_small(self.location, scale, snapshots_of(time)), checks=True)
-        return run(started, *what, self.progress)
+        warehouse, given = Warehouse.parse(self.location.location), spark or self.spark
+        with ExitStack() as stack:
+            if given is not None:
+                own = stack.enter_context(borrowed(given))
+            else:
+                own = start_spark(self.progress, is_small(self.location, scale, snapshots_of(time)), checks=True)
+            record = run(own, warehouse, RunSpec(time, cluster, group, topic), configuration, self.progress)
+            publish_incidents(stored_in(own, warehouse), configuration.routes, time)
+        return record
 
     def time(self, since: Since = None, until: Until = None) -> Interval | None:
         """The time of a question; None if nothing of it is given. Raises `IntervalError` for one in the future."""

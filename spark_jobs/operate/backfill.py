@@ -17,6 +17,7 @@ from spark_jobs.errors import RebalanceAuditError
 from spark_jobs.pipeline.run import run
 from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.pipeline.run_spec import RunSpec
+from spark_jobs.show.incident_table import publish_incidents
 from spark_jobs.store.read.published import runs_of
 from spark_jobs.store.read.through_spark import stored_in
 from spark_jobs.store.warehouse import Warehouse
@@ -94,6 +95,8 @@ def backfill(
             pool.shutdown(wait=False, cancel_futures=True)
             error.add_note(_HOW_TO_GO_ON)
             raise
+    if done := sorted(audited(outcomes)):
+        publish_incidents(stored_in(spark, warehouse), configuration.routes, Interval(done[0].start, done[-1].end))
     return dict(sorted(outcomes.items()))
 
 

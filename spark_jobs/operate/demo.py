@@ -14,7 +14,8 @@ from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.load import ingest
 from spark_jobs.installation import ROOT
 from spark_jobs.pipeline.run import RunRecord, RunSpec, run
-from spark_jobs.store.read.through_spark import SparkTables
+from spark_jobs.show.incident_table import publish_incidents
+from spark_jobs.store.read.through_spark import SparkTables, stored_in
 from spark_jobs.store.warehouse import Warehouse
 
 #: The hour that holds the recording (02:02:27 to 02:26:28).
@@ -51,6 +52,7 @@ def demo(
     configuration = load(files.configuration)
     ingest(spark, warehouse, [files.recording], progress=progress)
     result = run(spark, warehouse, RunSpec(INTERVAL), configuration, progress)
+    publish_incidents(stored_in(spark, warehouse), configuration.routes, INTERVAL)
     page = report(SparkTables(spark, warehouse), ReportRequest(RECORDED), progress)
     file = (warehouse.local_path or Path.cwd()) / "report.html"
     write_page(page, file)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -31,8 +31,6 @@ from spark_jobs.store.read.published import PublishedTables, check_names, publis
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
 _STEP = (*GROUP, "step_start", "deleted_at", "deleted_topics")
-#: Values of `_STEP`.
-_Steps = Sequence[tuple[str, str, datetime, datetime | None, Sequence[Mapping[str, Any]] | None]]
 
 
 @dataclass(frozen=True)
@@ -130,10 +128,9 @@ def severities_in(warehouse: str, interval: str, cluster: str | None, consumer_g
 
 def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
     """The incidents of the query, the newest first; raises `NothingPublishedError` for unknown names or ids."""
-    steps = list(tuples(tables.read(GROUP_STATUS, EVER, _STEP, query.cluster)))
-    if all(group != query.consumer_group for _, group, *_ in steps):
+    if not len(tables.read(GROUP_STATUS, EVER, ["step_start"], query.cluster, query.consumer_group)):
         check_names(tables, EVER, query.cluster, query.consumer_group)
-    folded = _from_their_beginnings(tables, query, steps) if query.interval else _folded(tables, query, steps, None)
+    folded = _from_their_beginnings(tables, query) if query.interval else _folded(tables, query, None)
     wanted = [with_teams(query.routes, incident) for incident in folded if _is_wanted(incident, query)]
     if query.incident_id is not None and not wanted:
         hint = did_you_mean(query.incident_id, (incident.incident_id for incident in folded))
@@ -176,13 +173,8 @@ def open_incidents(
 ) -> list[Incident]:
     """The open incidents, folded from the steps since `first_step`; severity, groups and costs are of these steps."""
     query = IncidentQuery(is_open=True, cluster=cluster, consumer_group=consumer_group)
-    is_recent = [Filter("step_start", ">=", first_step)]
-    steps = [*tuples(tables.read(GROUP_STATUS, EVER, _STEP, cluster, conditions=is_recent))]
-    return [
-        with_teams(routes, incident)
-        for incident in _folded(tables, query, steps, first_step)
-        if _is_wanted(incident, query)
-    ]
+    folded = _folded(tables, query, first_step)
+    return [with_teams(routes, incident) for incident in folded if _is_wanted(incident, query)]
 
 
 def _is_wanted(incident: Incident, query: IncidentQuery) -> bool:
@@ -215,16 +207,16 @@ def was_seen_in(incident: Incident, interval: Interval) -> bool:
     return incident.opened_at < to_micros(interval.end) and incident.last_seen_at > to_micros(interval.start)
 
 
-def _from_their_beginnings(tables: PublishedTables, query: IncidentQuery, steps: _Steps) -> list[Incident]:
+def _from_their_beginnings(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
     """The incidents of the interval, each with its true beginning: earlier steps are read, twice as far each time,
     until no incident began before them. A sixteenth of the interval is read first, so that short ones stay cheap.
     """
     interval = query.interval or EVER
-    oldest = min((step for _, _, step, *_ in steps), default=interval.start)
+    oldest = tables.first_step
     look_back = max(tables.grid.length, min((interval.end - interval.start) / 16, interval.start - oldest))
     while True:
         first_step = tables.grid.floor(interval.start - look_back)
-        folded = _folded(tables, query, steps, first_step)
+        folded = _folded(tables, query, first_step)
         beginnings = (
             part.started_at
             for incident in folded
@@ -236,16 +228,13 @@ def _from_their_beginnings(tables: PublishedTables, query: IncidentQuery, steps:
         look_back *= 2
 
 
-def _folded(
-    tables: PublishedTables, query: IncidentQuery, steps: _Steps, first_step: datetime | None
-) -> list[Incident]:
+def _folded(tables: PublishedTables, query: IncidentQuery, first_step: datetime | None) -> list[Incident]:
     """The incidents of all findings of the steps since `first_step`; None: of all steps."""
     conditions = [] if first_step is None else [Filter("step_start", ">=", first_step)]
     findings = published_findings(tables.read(FINDINGS, EVER, None, query.cluster, conditions=conditions))
-    micros = {
-        step: to_micros(step) for step in {step for _, _, step, *_ in steps} if first_step is None or step >= first_step
-    }
-    audited = ((cluster, group, micros[step]) for cluster, group, step, *_ in steps if step in micros)
+    steps = [*tuples(tables.read(GROUP_STATUS, EVER, _STEP, query.cluster, conditions=conditions))]
+    micros = {step: to_micros(step) for step in {step for _, _, step, *_ in steps}}
+    audited = ((cluster, group, micros[step]) for cluster, group, step, *_ in steps)
     deletions = (
         (cluster, group, topic, to_micros(at))
         for cluster, group, _, deleted_at, topics in steps

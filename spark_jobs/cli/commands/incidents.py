@@ -19,6 +19,7 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import ExitCode, UsageError
+from spark_jobs.show.incident_table import publish_incidents
 from spark_jobs.show.text.incident_text import incident_lines, unknown_text
 from spark_jobs.show.text.interval_text import TextLine
 from spark_jobs.store.read.stored import StoredTables
@@ -42,8 +43,8 @@ def incidents_command(arguments: Namespace) -> int:
             client=arguments.client,
         )
         if arguments.publish:
-            warehouse.stored.replace(INCIDENTS, incidents.to_arrow())
-            print_to_stderr(f"the table {INCIDENTS.name} has {count(len(incidents), 'row')}")
+            published = publish_incidents(warehouse.stored, warehouse.configuration.routes)
+            print_to_stderr(f"the table {INCIDENTS.name} has {count(published, 'row')}")
     incidents = replace(incidents, incidents=sorted(incidents.incidents, key=ORDERS[arguments.sort], reverse=True))
     unknown = unknown_text(incidents.not_audited, incidents.not_recorded)
     if answered(arguments, incidents_document(incidents), incidents.to_arrow):

@@ -13,6 +13,8 @@ from spark_jobs.cli.terminal import printable, progress_on
 from spark_jobs.errors import ExitCode
 from spark_jobs.pipeline import tasks
 from spark_jobs.pipeline.run_spec import RunSpec
+from spark_jobs.show.incident_table import publish_incidents
+from spark_jobs.store.read.through_spark import stored_in
 from spark_jobs.store.warehouse import Warehouse
 
 
@@ -24,6 +26,8 @@ def task_command(arguments: Namespace) -> int:
         spark = spark_for(arguments, say, snapshots_of(arguments.interval))
         task = getattr(tasks, f"{arguments.TASK}_task")
         record = task(spark, warehouse, spec, configuration, arguments.run, say)
+        if arguments.TASK == "publish":
+            publish_incidents(stored_in(spark, warehouse), configuration.routes, arguments.interval)
     print(printable(_says(record.run)))
     show_warnings(record)
     return ExitCode.CLEAN

@@ -24,9 +24,9 @@ from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.location import Location
 
 #: Beginnings of the names of claims.
-_RUN, _TASK, _TURN, _NOTICES = "run-", "task-", "turn-", "notices-"
+_RUN, _TASK, _TURN, _NOTICES, _INCIDENTS = "run-", "task-", "turn-", "notices-", "incidents-"
 #: How long one waits for another one to end, in seconds: where both begin at once, both may step back some times.
-_AT_ONCE, _NOTICES_TIMEOUT, _TURN_TIMEOUT = 5.0, 60.0, 1800.0
+_AT_ONCE, _NOTICES_TIMEOUT, _TURN_TIMEOUT, _INCIDENTS_TIMEOUT = 5.0, 60.0, 1800.0, 600.0
 
 
 class Claims(Protocol):
@@ -136,6 +136,12 @@ def claim_notices(warehouse: Location) -> AbstractContextManager[Claimed]:
     """
     says = f"another process has been sending notifications of {warehouse.location} for {_NOTICES_TIMEOUT:g} s"
     return _alone(warehouse, _NOTICES, f"{says}: try again when it is done", _NOTICES_TIMEOUT)
+
+
+def claim_incidents(warehouse: Location) -> AbstractContextManager[Claimed]:
+    """Let one process at a time replace the table `incidents`; the next one waits, or raises `PublishConflictError`."""
+    says = f"other processes have been writing the table incidents of {warehouse.location} for {_INCIDENTS_TIMEOUT:g} s"
+    return _alone(warehouse, _INCIDENTS, f"{says}: run `incidents --publish` when they are done", _INCIDENTS_TIMEOUT)
 
 
 def drop_dead_claims(warehouse: Location) -> None:

@@ -16,7 +16,7 @@ from spark_jobs.errors import NothingPublishedError, WarehouseError
 from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
 
 #: What the choice of the newest run needs.
-_RUN = ("run_id", "finished_at", "step_seconds", "published_versions")
+_RUN = ("run_id", "finished_at", "step_seconds", "interval_start", "published_versions")
 _GROUP_STEP = ("cluster", "consumer_group", "step_start")
 _IS_PUBLISHED = Filter("outcome", "=", "published")
 
@@ -32,11 +32,14 @@ class AuditedGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class PublishedTables:
-    """The output tables at the Delta versions that the newest run left, and the grid of their steps."""
+    """The output tables at the Delta versions that the newest run left, the grid of their steps, and the start of the
+    first step that any run published.
+    """
 
     stored: StoredTables
     versions: Mapping[str, int]
     grid: StepGrid
+    first_step: datetime
 
     def read(
         self,
@@ -92,7 +95,8 @@ def published_tables(stored: StoredTables) -> PublishedTables:
             "`rebalance-audit run --warehouse URI --interval START/END`"
         )
     newest = max(sorted(runs, key=lambda run: str(run["run_id"])), key=lambda run: run["finished_at"])
-    return PublishedTables(stored, newest["published_versions"], StepGrid(timedelta(seconds=newest["step_seconds"])))
+    grid = StepGrid(timedelta(seconds=newest["step_seconds"]))
+    return PublishedTables(stored, newest["published_versions"], grid, min(run["interval_start"] for run in runs))
 
 
 def runs_of(stored: StoredTables, interval: Interval | None, *, rejected: bool = False) -> list[dict[str, Any]]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
+from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, INCIDENTS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from spark_jobs.cli.main import main
+from spark_jobs.domain.incidents.team_routes import TeamRoute
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.window import from_micros, to_micros
+from spark_jobs.show.incident_table import publish_incidents
 from spark_jobs.show.incidents import IncidentQuery, incidents_and_unknown, severities_in
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
@@ -35,6 +39,28 @@ def test_an_incident_is_read_from_its_beginning(tmp_path: Path) -> None:
     assert asked(10) == asked(25) == asked(39) == [whole.incident_id]
     assert asked(9) == asked(40) == asked(47) == []
     assert incidents_and_unknown(tables, IncidentQuery(is_open=True)).incidents == []
+
+
+@pytest.mark.parametrize("order", [range(8), [0, 1, 2, 5, 6, 7, 4, 3]], ids=["hour by hour", "with a gap filled later"])
+def test_the_table_is_the_whole_history_after_each_audit(tmp_path: Path, order: Sequence[int]) -> None:
+    tables = DeltaTables(Location.parse(str(tmp_path)))
+    core = (TeamRoute(team="core", to="f", group="H"),)
+    for number in order:
+        publish_hours(tmp_path, [number], offline=[number] if number in (1, 2, 3, 4, 6) else [])
+        publish_hours(tmp_path, [number], offline=[number] if number == 0 else [], group="H")
+        published = publish_incidents(tables, core, hour(number))
+        whole = incidents_and_unknown(tables, IncidentQuery(routes=core)).incidents
+        rows = tables.read(INCIDENTS, ["incident_id", "opened_at", "last_seen_at", "resolved_at", "teams"]).to_pylist()
+        assert published == len(rows) == len(whole)
+        assert {row["incident_id"]: (to_micros(row["opened_at"]), to_micros(row["last_seen_at"])) for row in rows} == {
+            one.incident_id: (one.opened_at, one.last_seen_at) for one in whole
+        }
+        assert {row["incident_id"]: row["resolved_at"] is None for row in rows} == {
+            one.incident_id: one.resolved_at is None for one in whole
+        }
+    assert sorted(row["teams"] for row in rows) == [[], [], ["core"]]
+    spans = [(from_micros(one.opened_at), from_micros(one.last_seen_at)) for one in whole if "G" in one.consumer_groups]
+    assert sorted(spans) == [(at(3600), at(5 * 3600)), (at(6 * 3600), at(7 * 3600))]
 
 
 def test_a_schedule_asks_how_severe_the_incidents_of_an_interval_are(tmp_path: Path) -> None:

@@ -1,0 +1,67 @@
+"""The table `incidents`: what the command `incidents` shows, for SQL."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pyarrow as pa
+
+from schemas import GROUP_STATUS, INCIDENTS
+from spark_jobs.domain.incidents.team_routes import TeamRoute
+from spark_jobs.domain.incidents.thread import QUIET
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.pipeline.publish.claims import claim_incidents
+from spark_jobs.show.incidents import IncidentQuery, Incidents, published_incidents
+from spark_jobs.show.rows import GROUP
+from spark_jobs.store.read.published import PublishedTables, published_tables
+from spark_jobs.store.read.stored import StoredTables, tuples
+
+_QUIET = timedelta(microseconds=QUIET)
+
+
+def publish_incidents(stored: StoredTables, routes: tuple[TeamRoute, ...], interval: Interval | None = None) -> int:
+    """Fold the findings that touch the interval, replace their incidents in the table, and return its number of rows.
+
+    The whole history is folded if the table does not exist, or without an interval. An audit of the interval can also
+    change an incident that is open, or whose end or beginning is within `QUIET` of it. Raises `PublishConflictError` if
+    another process does not finish, else as `published_incidents` and `StoredTables.replace` do.
+    """
+    with claim_incidents(stored.folder):
+        tables = published_tables(stored)
+        if interval is None or not stored.exists(INCIDENTS):
+            rows = _folded(tables, routes)
+        else:
+            before = stored.read(INCIDENTS, INCIDENTS.columns)
+            time = _changed(tables, interval, before)
+            rows = _folded(tables, routes, time)
+            stays = pa.array(_untouched(before, time, {*rows["incident_id"].to_pylist()}), pa.bool_())
+            rows = pa.concat_tables([before.filter(stays).cast(rows.schema), rows])
+        stored.replace(INCIDENTS, rows)
+        return len(rows)
+
+
+def _folded(tables: PublishedTables, routes: tuple[TeamRoute, ...], time: Interval | None = None) -> pa.Table:
+    return Incidents(published_incidents(tables, IncidentQuery(time, routes=routes)), [], []).to_arrow()
+
+
+def _changed(tables: PublishedTables, interval: Interval, before: pa.Table) -> Interval:
+    """The time in which incidents can be others after an audit of the interval: also since the end of each open
+    incident of a group that was audited in it.
+    """
+    audited = {*tuples(tables.read(GROUP_STATUS, interval, GROUP))}
+    columns = before.select(["cluster", "consumer_groups", "last_seen_at", "resolved_at"])
+    open_since = [
+        last_seen_at
+        for cluster, groups, last_seen_at, resolved_at in tuples(columns)
+        if resolved_at is None and any((cluster, group) in audited for group in groups)
+    ]
+    return Interval(min([interval.start, *open_since]) - _QUIET, interval.end + _QUIET)
+
+
+def _untouched(before: pa.Table, time: Interval, replaced: set[str]) -> list[bool]:
+    """For each row, return whether its incident was seen outside of the time only, and is not replaced."""
+    columns = before.select(["incident_id", "opened_at", "last_seen_at"])
+    return [
+        incident_id not in replaced and (opened_at >= time.end or last_seen_at <= time.start)
+        for incident_id, opened_at, last_seen_at in tuples(columns)
+    ]
