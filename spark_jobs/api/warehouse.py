@@ -96,7 +96,6 @@ class AuditedWarehouse:
         from spark_jobs.api.start import start_spark
         from spark_jobs.runtime.borrowed import session_beside
         from spark_jobs.store.read.through_spark import SparkTables
-        from spark_jobs.store.read.through_spark import stored_in
         from spark_jobs.store.warehouse import Warehouse
 
         spark = start_spark(self.progress) if self.spark is None else session_beside(self.spark)
@@ -283,6 +282,7 @@ class AuditedWarehouse:
         from spark_jobs.api.start import is_small, snapshots_of, start_spark
         from spark_jobs.pipeline.run import RunSpec, run
         from spark_jobs.runtime.borrowed import borrowed
+        from spark_jobs.store.read.through_spark import stored_in
         from spark_jobs.store.warehouse import Warehouse
 
         warehouse, given = Warehouse.parse(self.location.location), spark or self.spark

@@ -201,7 +201,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     ),
     "--days": _value("N", "days before the newest audited end, 1 to 366", type=_from_1_to(366)),
     "--open": _switch("only incidents that are not known to be over"),
-    "--publish": _switch("also write the table `incidents` anew from the whole history; takes no filter"),
+    "--publish": _switch("also write the table `incidents` from the whole history; takes no filter"),
     "--id": _value("ID", "only this incident, in full; the beginning of its id suffices"),
     "--findings": _switch("show every finding instead of incidents"),
     "--case": _repeated(
