@@ -136,7 +136,7 @@ def inference(spark: SparkSession, target: Target) -> Act:
     gathered = Gathered.of(target.sources(spark))
 
     def timed(states: pa.Table, samples: pa.Table) -> pa.Table:
-        of_groups = list(histories(states.filter(states["consumer_group"].is_valid()), samples))
+        of_groups = histories(states, samples)
         seconds = {name: [_replayed(history, target, name) for history in of_groups] for name in _STRATEGIES}
         return pa.table({name: pa.array(of_name, pa.float64()) for name, of_name in seconds.items()})
 
@@ -190,11 +190,8 @@ def _starts(target: Target) -> range:
 
 
 def _steps(states: pa.Table, samples: pa.Table, target: Target) -> Iterator[tuple[StrategySettings, list[AuditedStep]]]:
-    """Every step of a group, replayed and measured, but neither checked nor judged: topics by themselves are only
-    there to be checked.
-    """
+    """Every step of a group, replayed and measured, but neither checked nor judged."""
     settings = target.configuration.audit_settings
-    states = states.filter(states["consumer_group"].is_valid())
     for history in histories(states, samples):
         configured = strategy_settings(target.configuration, history.cluster, history.consumer_group)
         replays = Replays(configured)

@@ -21,7 +21,7 @@ from spark_jobs.pipeline.gather.gather import Gathered
 from spark_jobs.pipeline.gather.judged import IN_PART, checked_outputs, checked_snapshots
 from spark_jobs.pipeline.publish.claims import check_free
 from spark_jobs.pipeline.publish.content import NOTHING, content_of_run, content_of_steps
-from spark_jobs.pipeline.quality.checks import Result, settings_of
+from spark_jobs.pipeline.quality.checks import Result
 from spark_jobs.pipeline.quality.counted import counted_in
 from spark_jobs.pipeline.quality.drift import usual_values
 from spark_jobs.pipeline.quality.facts import Facts
@@ -143,7 +143,7 @@ def _facts(
     progress: Progress,
 ) -> Facts:
     """Return what a run would count of the wanted tables, without its look-back."""
-    settings = settings_of(interval, configuration, whole_groups=True)
+    settings = RunSpec(interval).check_settings(configuration)
     facts: dict[Table, Sequence[Mapping[str, object]]] = {}
     if not set(SOURCES).isdisjoint(wanted):
         progress("checking the sources")

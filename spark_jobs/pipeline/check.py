@@ -10,12 +10,13 @@ from types import MappingProxyType
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from expectations.suite import Severity
 from schemas import QUALITY_RESULTS, QUARANTINE, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import QualityError
 from spark_jobs.pipeline.gather.judged import rejected
-from spark_jobs.pipeline.quality.checks import CheckResults, raise_if_critical
+from spark_jobs.pipeline.quality.checks import CheckResults, failures, raise_if_critical
 from spark_jobs.pipeline.quality.drift import Usual
 from spark_jobs.pipeline.quality.facts import LEFT_OUT, Facts
 from spark_jobs.pipeline.run_context import RunContext
@@ -47,7 +48,27 @@ def validated(
     return validate(suites_of(tables, interval, configuration, usual, unchanged), facts)
 
 
-def left_out(facts: Facts) -> dict[str, int]:
+def gate(context: RunContext, tables: Iterable[Table], facts: Facts) -> CheckResults:
+    """Return what `check` does. Raises `QualityError` where a critical expectation failed; `audit_runs` says rejected
+    then.
+    """
+    checked = check(context, tables, facts)
+    try:
+        raise_if_critical(checked.results)
+    except QualityError as error:
+        context.write(context.row("rejected", message=str(error)))
+        record_results(context.spark, context.warehouse, context.run_id, checked)
+        raise
+    return checked
+
+
+def quality_warnings(facts: Facts, checked: CheckResults) -> list[str]:
+    """Return what was set aside, and which expectations failed without closing the gate."""
+    aside = [f"{count} rows of {name} are in quarantine" for name, count in _left_out(facts).items()]
+    return aside + failures(checked.results, Severity.WARNING)
+
+
+def _left_out(facts: Facts) -> dict[str, int]:
     """The number of snapshots that were not used, by the name of their source; without sources that lost none."""
     counts = {table.name: sum(step[LEFT_OUT] for step in facts[table]) for table in SOURCES}
     return {name: count for name, count in counts.items() if count}
@@ -55,7 +76,7 @@ def left_out(facts: Facts) -> dict[str, int]:
 
 def set_rejected_aside(context: RunContext, judged: DataFrame, facts: Facts) -> None:
     """Inserts the snapshots into quarantine that were not used, unless they are there."""
-    if not left_out(facts):
+    if not _left_out(facts):
         return
     context.warehouse.create(context.spark, [QUARANTINE])
     rows = rejected(judged).withColumn("run_id", F.lit(context.run_id))
@@ -63,16 +84,6 @@ def set_rejected_aside(context: RunContext, judged: DataFrame, facts: Facts) -> 
     target = context.warehouse.delta_table(context.spark, QUARANTINE).alias("t")
     merge = target.merge(rows.alias("s"), same).whenNotMatchedInsertAll()
     retry_on_conflict(merge.execute, f"insert into {QUARANTINE.name}")
-
-
-def reject_if_critical(context: RunContext, checked: CheckResults) -> None:
-    """Raises `QualityError` where a critical expectation failed; `audit_runs` says rejected then."""
-    try:
-        raise_if_critical(checked.results)
-    except QualityError as error:
-        context.write(context.row("rejected", message=str(error)))
-        record_results(context.spark, context.warehouse, context.run_id, checked)
-        raise
 
 
 def record_results(spark: SparkSession, warehouse: Warehouse, run_id: str, checked: CheckResults) -> Path | None:

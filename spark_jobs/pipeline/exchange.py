@@ -23,9 +23,9 @@ from schemas import (
     Table,
 )
 from schemas.common import OF_GROUP
-from schemas.types import BOOLEAN, LONG, STRING, Array, Field, Struct, array_of, fields
-from spark_jobs.pipeline.gather.arrow_values import elements_of
+from schemas.types import BOOLEAN, LONG, STRING, Array, Field, Map, Struct, array_of, fields
 from spark_jobs.store.arrow_types import arrow_fields
+from spark_jobs.store.arrow_values import elements_of
 
 #: What tells snapshots of one kind apart, beside their time: whose they are.
 KEY = ("cluster", "consumer_group", "name")
@@ -123,15 +123,16 @@ CLIENT = Kind(
 #: In the order of `schemas.SOURCES`.
 KINDS = (MEMBERSHIP, ROUTE, TOPIC, OFFSETS, CLIENT)
 MEASURED = tuple(kind for kind in KINDS if kind.is_measured)
-#: Kinds without a source of snapshots. Members of the cluster's proxies, handed to each of its groups; when the group
-#: was captured, and was deleted; when a topic's route named queues as readable, or none; when a broker did not answer.
-PROXY, CAPTURED, DELETED, READABLE, UNANSWERED = "proxy", "captured", "deleted", "readable", "unanswered"
+#: Kinds without a source of snapshots: when a group was captured, and was deleted; when a topic's route named queues as
+#: readable, or none; when a broker did not answer.
+CAPTURED, DELETED, READABLE, UNANSWERED = "captured", "deleted", "readable", "unanswered"
 
 STATES = Struct(
     Field("cluster", STRING, "the fleet"),
-    Field("consumer_group", STRING, "the group that is handed the state; null: of a topic by itself, to be checked"),
+    Field("consumer_group", STRING, "the group whose state it is; null: it is a topic's"),
     Field("kind", STRING, "the name of its `Kind`, or of one without a source"),
     Field("name", STRING, "the broker, topic or client whose state it is; of captured and deleted: the group"),
+    Field("counted", BOOLEAN, "false: a copy for groups that need it, whose snapshots are counted in another part"),
     Field("fingerprint", LONG, "which samples are of this state, among those of its kind; null: it has none"),
     Field(
         "times", Array(LONG), "microseconds since 1970 of its snapshots, in any order; empty where samples have them"
@@ -142,10 +143,8 @@ STATES = Struct(
         Struct(*_columns(SIGHTINGS, "broker_name", "read_queue_nums")),
         "of a readable state the broker, and how many queues of it; no broker: the topic had no route",
     ),
-    Field("error", STRING, "why a broker did not answer, of an unanswered state"),
+    Field(UNANSWERED, STRING, "why a broker did not answer, of an unanswered state"),
 )
-#: The column with the state of each kind that has one; that of a proxy is a membership.
-STATE_OF = {**{kind.name: kind.name for kind in KINDS}, PROXY: MEMBERSHIP.name, READABLE: READABLE, UNANSWERED: "error"}
 SAMPLES = Struct(
     Field("fingerprint", LONG, "that of its state"),
     Field("at", LONG, "time of the snapshot, microseconds since 1970"),
@@ -171,7 +170,7 @@ RESULTS = Struct(
         Struct(
             Field("table_name", STRING),
             Field("step_start", LONG),
-            Field("counts", Array(LONG)),
+            Field("counts", Map(LONG)),
             Field("examples", array_of(Field("name", STRING), Field("key", STRING))),
         ),
         "what was counted of a table in a step: `quality.facts.Fact`",
@@ -201,38 +200,19 @@ NO_STATES: pa.Table = STATES_ARROW.empty_table()
 TABLES_ARROW: dict[str, pa.Schema] = {table.name: arrow_fields(_columns(table, *table.columns)) for table in OUTPUTS}
 
 
-def state_columns(kind: Kind, states: pa.StructArray) -> dict[str, pa.Array]:
-    """The columns of its source that states show, an entry per state: of the elements of `array` the fields `listed`,
-    of columns that are `measured` whether they are known.
+def source_columns(
+    kind: Kind, states: pa.StructArray | None = None, samples: pa.StructArray | None = None
+) -> dict[str, pa.Array]:
+    """The columns of its source alongside the key, an entry per snapshot, as far as its state and its sample show them:
+    of the elements of `array` a state has the fields `listed`, and whether columns are known that are `measured`.
     """
-    columns = _fields(states)
+    columns = ({} if states is None else _fields(states)) | ({} if samples is None else _fields(samples))
     if kind.array is not None:
-        columns[kind.array] = elements_of(*_listed(kind, states))
+        lists = _fields(columns[kind.array]) if kind.array in columns else {}
+        missing = lists.pop(MISSING, None)
+        lists |= {name: columns.pop(name) for name in kind.numbers if name in columns}
+        columns[kind.array] = elements_of(lists, missing)
     return columns
-
-
-def sample_columns(kind: Kind, samples: pa.StructArray) -> dict[str, pa.Array]:
-    """The columns of its source that samples show, an entry per sample: of the elements of `array` the `numbers`."""
-    columns = _fields(samples)
-    numbers = {name: columns.pop(name) for name in kind.numbers}
-    return {str(kind.array): elements_of(numbers), **columns}
-
-
-def source_columns(kind: Kind, states: pa.StructArray, samples: pa.StructArray | None) -> dict[str, pa.Array]:
-    """The columns of its source alongside the key, from the state and the sample of each snapshot."""
-    columns = state_columns(kind, states)
-    if samples is None:
-        return columns
-    (lists, missing), measured = _listed(kind, states), _fields(samples)
-    numbers = {name: measured.pop(name) for name in kind.numbers}
-    return {**columns, **measured, str(kind.array): elements_of(lists | numbers, missing)}
-
-
-def _listed(kind: Kind, states: pa.StructArray) -> tuple[dict[str, pa.ListArray], pa.ListArray]:
-    """The lists of a state's array by field, and `MISSING`."""
-    lists = _fields(_fields(states)[str(kind.array)])
-    missing = lists.pop(MISSING)
-    return lists, missing
 
 
 def _fields(structs: pa.StructArray) -> dict[str, pa.Array]:

@@ -11,27 +11,23 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from expectations.suite import Severity
-from schemas import CLIENT_SNAPSHOTS, OUTPUTS, SOURCES, Table
+from schemas import OUTPUTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.incidents.team_routes import findings_with_teams
-from spark_jobs.pipeline.check import check, left_out, record_results, reject_if_critical, set_rejected_aside
-from spark_jobs.pipeline.gather.gather import Gathered
+from spark_jobs.pipeline.check import gate, quality_warnings, record_results, set_rejected_aside
 from spark_jobs.pipeline.gather.judged import judged_steps, unpacked
 from spark_jobs.pipeline.publish.claims import Claimed, claim
 from spark_jobs.pipeline.publish.publisher import publish
 from spark_jobs.pipeline.publish.turns import Turn, publishing
-from spark_jobs.pipeline.quality.checks import CheckResults, failures
 from spark_jobs.pipeline.quality.counted import Counted, counted_in
 from spark_jobs.pipeline.run_context import Progress, RunContext, finished
 from spark_jobs.pipeline.run_record import RunRecord, reported_severities
 from spark_jobs.pipeline.run_spec import RunSpec
-from spark_jobs.pipeline.sightings import with_sightings, with_unanswered
-from spark_jobs.pipeline.sources import read_sources
+from spark_jobs.pipeline.sources import gathered_by
 from spark_jobs.store.parallel import beside
 from spark_jobs.store.warehouse import Warehouse
 
-__all__ = ["RunRecord", "RunSpec", "audit", "check_sources", "publish_judged", "run"]
+__all__ = ["RunRecord", "RunSpec", "audit", "publish_judged", "run"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -53,8 +49,7 @@ def run(
     with claim(warehouse.folder(spark), spec, context.run_id) as claimed:
         judged, counted = audit(context, in_memory)
         set_rejected_aside(context, judged, counted.facts)
-        checked = check_sources(context, counted)
-        return publish_judged(context, judged, counted, checked, claimed)
+        return publish_judged(context, judged, counted, claimed)
 
 
 def in_memory(frame: DataFrame) -> DataFrame:
@@ -68,9 +63,9 @@ def audit(context: RunContext, keep: Callable[[DataFrame], DataFrame]) -> tuple[
     of them.
     """
     context.progress("reading the snapshots")
-    gathered = with_unanswered(context, with_sightings(context, Gathered.of(read_sources(context))))
+    gathered = gathered_by(context)
     context.progress("checking and auditing every group")
-    judged = keep(judged_steps(gathered, context.spec, context.configuration, context.check_settings))
+    judged = keep(judged_steps(gathered, context.spec, context.configuration))
     _LOG.info("%s: audited", context.spec.interval)
     context.progress("checking what was counted")
     counted = counted_in(judged)
@@ -79,27 +74,15 @@ def audit(context: RunContext, keep: Callable[[DataFrame], DataFrame]) -> tuple[
     return judged, counted
 
 
-def check_sources(context: RunContext, counted: Counted) -> CheckResults:
-    """Return what the checks of the sources see; raises `QualityError` where one that is critical fails: `audit_runs`
-    says rejected then.
-    """
-    checked = check(context, SOURCES, counted.facts)
-    reject_if_critical(context, checked)
-    return checked
-
-
-def publish_judged(
-    context: RunContext, judged: DataFrame, counted: Counted, of_sources: CheckResults, claimed: Claimed
-) -> RunRecord:
-    """Check the evaluated rows, publish them, and record the run and the results of its checks. `claimed`: the run's
-    `claim`.
+def publish_judged(context: RunContext, judged: DataFrame, counted: Counted, claimed: Claimed) -> RunRecord:
+    """Check what was counted, publish the evaluated rows, and record the run and the results of its checks. `claimed`:
+    the run's `claim`.
 
     Raises `QualityError` if a critical expectation fails, `WarehouseError`, `PublishConflictError` or `PublishError`
     where they cannot be published.
     """
-    checked = of_sources + check(context, OUTPUTS, counted.facts)
-    reject_if_critical(context, checked)
-    warnings, of_quality = not_audited_warnings(counted, context.spec), quality_warnings(counted, checked)
+    checked = gate(context, (*SOURCES, *OUTPUTS), counted.facts)
+    warnings, of_quality = counted.not_audited(context.spec.interval), quality_warnings(counted.facts, checked)
     context.progress("publishing")
     recording = beside(lambda: record_results(context.spark, context.warehouse, context.run_id, checked))
     turn_of_run = publishing(context.spark, context.warehouse, context.spec, context.run_id, claimed)
@@ -134,27 +117,3 @@ def _published(
     turn.check()  # nor is a run recorded in a place from which the warehouse has vanished
     context.write(row, turn.options())
     return row
-
-
-def quality_warnings(counted: Counted, checked: CheckResults) -> list[str]:
-    """Return what was set aside, and which expectations failed without closing the gate."""
-    aside = [f"{count} rows of {name} are in quarantine" for name, count in left_out(counted.facts).items()]
-    return aside + failures(checked.results, Severity.WARNING)
-
-
-def not_audited_warnings(counted: Counted, spec: RunSpec) -> list[str]:
-    """Return what the reader of the findings should know of what was not audited."""
-    if not counted.observed:
-        return [f"nothing was observed in {spec.interval}: there are no snapshots, so nothing is known about that time"]
-    warnings = [
-        f"{cluster}/{group} could not be replayed for {', '.join(topics)}: {reason}"
-        for cluster, group, reason, topics in counted.skipped
-    ]
-    if counted.assumed:
-        warnings.append(
-            f"AVG was assumed for {counted.assumed} groups, as neither clients nor configuration name their strategy, "
-            "and no client reports its queues (see strategy_source)"
-        )
-    if counted.not_evaluated:
-        warnings.append(f"not evaluated, as {CLIENT_SNAPSHOTS.name} has no rows: {', '.join(counted.not_evaluated)}")
-    return warnings

@@ -12,11 +12,9 @@ from typing import Any, Self
 
 from pyspark.sql import SparkSession
 
-from expectations.rows import CheckSettings
 from schemas import AUDIT_RUNS, CAPTURE_CALLS, OPTIONAL_SOURCES, SIGHTINGS, SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.pipeline.quality.checks import settings_of
 from spark_jobs.pipeline.quality.drift import Usual, usual_values
 from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.pipeline.run_spec import RunSpec
@@ -104,11 +102,6 @@ class RunContext:
         """The time whose snapshots are read: the steps, and the look-back of the first."""
         steps = self.spec.interval
         return Interval(steps.start - self.configuration.look_back, steps.end)
-
-    @property
-    def check_settings(self) -> CheckSettings:
-        """Return what expectations know of the run."""
-        return settings_of(self.spec.interval, self.configuration, whole_groups=self.spec.topic is None)
 
     @property
     def stored(self) -> StoredTables:

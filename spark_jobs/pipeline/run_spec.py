@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from expectations.rows import CheckSettings
 from schemas import FINDINGS, Table
+from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.store.sql import literal
 
@@ -58,6 +60,16 @@ class RunSpec:
             of_topic = f"topic = {literal(self.topic)}"
             conditions.append(f"({of_topic} OR topic IS NULL)" if table is FINDINGS else of_topic)
         return " AND ".join(conditions)
+
+    def check_settings(self, configuration: Configuration) -> CheckSettings:
+        """Return what expectations know of the run."""
+        return CheckSettings(
+            read_start=self.interval.start - configuration.look_back,
+            read_end=self.interval.end,
+            step=configuration.grid.length,
+            offset_tolerance=configuration.quality.offset_tolerance,
+            whole_groups=self.topic is None,
+        )
 
     def overlaps(self, other: RunSpec) -> bool:
         """Return whether both would replace some of the same rows."""

@@ -1,24 +1,46 @@
-"""Read the source tables of one run, each at the version that the run has pinned."""
+"""Input of a run: its source tables, each at the version that the run has pinned; and alongside the snapshots the
+table `sightings`, the offsets of what is gone, and calls of the table `capture_calls` that no broker answered.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from schemas import MEMBERSHIP_SNAPSHOTS, SOURCES, Table
+from schemas import CAPTURE_CALLS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, SIGHTINGS, SOURCES, Table
+from spark_jobs.config import Configuration
 from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.pipeline.gather.gather import Sources
+from spark_jobs.domain.model.window import HOUR, from_micros, to_micros
+from spark_jobs.pipeline.exchange import OFFSETS, ROUTE
+from spark_jobs.pipeline.gather.gather import Gathered, Sources, folded, with_state
+from spark_jobs.pipeline.gather.sightings import lost_queues, sighted, sighted_states, unanswered_states
 from spark_jobs.pipeline.publish.content import contents_of
 from spark_jobs.pipeline.run_context import RunContext
+from spark_jobs.store.read.stored import Filter, StoredTables
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.sql import literal
 
 _LOG = logging.getLogger(__name__)
 _OF_PROXIES = f"consumer_group = {literal(PROXIES_GROUP)}"
+#: The request for a group's members, and what it may end with if no broker answers.
+_REQUEST = "connection"
+_UNANSWERED = ("FAILED", "TIMED_OUT", "REFUSED", "NOT_ASKED")
+_COLUMNS = ("cluster", "called", "subject", "outcome", "error", "captured_at")
+_LOST = "cluster string, topic string, brokers array<string>, hours array<bigint>"
+
+
+def gathered_by(run: RunContext) -> Gathered:
+    """Return what the run reads, folded."""
+    return _with_unanswered(run, _with_sightings(run, Gathered.of(read_sources(run))))
 
 
 def during(interval: Interval, time: str) -> Column:
@@ -53,3 +75,107 @@ def _snapshots(run: RunContext, table: Table) -> DataFrame:
             or_proxies = table is MEMBERSHIP_SNAPSHOTS and column == "consumer_group"
             frame = frame.where(f"{condition} OR {_OF_PROXIES}" if or_proxies else condition)
     return frame
+
+
+def _with_sightings(run: RunContext, gathered: Gathered) -> Gathered:
+    """Return what was gathered, with what was seen before the read window; and, where a route lacks queues that it
+    named before, with the last offsets that were read of their brokers. As it was where the table has no rows of that
+    time.
+    """
+    if not run.configuration.sightings_days:
+        return gathered
+    if SIGHTINGS.name not in run.versions:
+        _LOG.warning(
+            "there is no table %s: a group that is no longer recorded, and queues that are gone, are forgotten "
+            "after %s; `rebalance-audit maintain` makes the table from the sources",
+            SIGHTINGS.name,
+            run.configuration.look_back,
+        )
+        return gathered
+    rows = _sightings(run)
+    if not rows.num_rows:
+        return gathered
+    seen = sighted(rows, run.read_window.start)
+    gathered = replace(gathered, beside=pa.concat_tables([gathered.beside, sighted_states(seen)]))
+    lost = lost_queues(seen, _routes(gathered), run.read_window.start)
+    if not lost:
+        return gathered
+    _LOG.info("%d topics lack queues that their route named before: reading what they held", len(lost))
+    near = _offsets_around(run, {hour for topic in lost for hour in topic.hours})
+    queues = _offsets_of_lost(near, run.spark.createDataFrame(lost, _LOST), run.configuration.audit_settings.max_gap)
+    return _with_queues(gathered, with_state(OFFSETS, queues))
+
+
+def _with_unanswered(run: RunContext, gathered: Gathered) -> Gathered:
+    """Return what was gathered, with the calls for members of the read window that were not answered."""
+    if CAPTURE_CALLS.name not in run.versions:
+        return gathered
+    conditions = [
+        Filter("captured_at", ">=", run.read_window.start),
+        Filter("captured_at", "<", run.read_window.end),
+        Filter("request", "=", _REQUEST),
+        Filter("outcome", "IN", _UNANSWERED),
+    ]
+    named = (("cluster", run.spec.cluster), ("subject", run.spec.consumer_group))
+    conditions += [Filter(column, "=", name) for column, name in named if name is not None]
+    calls = run.stored.read(CAPTURE_CALLS, _COLUMNS, conditions, run.versions[CAPTURE_CALLS.name])
+    return replace(gathered, beside=pa.concat_tables([gathered.beside, unanswered_states(calls)]))
+
+
+def _routes(gathered: Gathered) -> Iterator[tuple[str, str, dict[str, int]]]:
+    """Collected only if somebody iterates: a Spark action."""
+    routes = gathered.folded.where(F.col("kind") == ROUTE.name)
+    for cluster, topic, queues in routes.select("cluster", "name", f"{ROUTE.name}.queues").collect():
+        yield cluster, topic, {queue.broker_name: queue.read_queue_nums or 0 for queue in filter(None, queues)}
+
+
+def _with_queues(gathered: Gathered, queues: DataFrame) -> Gathered:
+    """Return what was gathered, and further rows of queues' offsets."""
+    return replace(
+        gathered,
+        snapshots={**gathered.snapshots, OFFSETS: gathered.snapshots[OFFSETS].unionByName(queues)},
+        folded=gathered.folded.unionByName(folded({OFFSETS: queues}), allowMissingColumns=True),
+    )
+
+
+def _sightings(run: RunContext) -> pa.Table:
+    """Of the cluster and group, and of all topics."""
+    spec = run.spec
+    version = run.versions[SIGHTINGS.name]
+    rows = sightings_before(run.stored, spec.interval, run.configuration, version, spec.cluster)
+    if spec.consumer_group is None:
+        return rows
+    return rows.filter(pc.fill_null(pc.equal(rows["consumer_group"], spec.consumer_group), True))
+
+
+def sightings_before(
+    stored: StoredTables, steps: Interval, configuration: Configuration, version: int, cluster: str | None = None
+) -> pa.Table:
+    """The rows of `sightings` that may say something to these steps, of one cluster or of all. Raises as
+    `StoredTables.read` does.
+    """
+    first_hour = (steps.start - configuration.sightings).replace(minute=0, second=0, microsecond=0)
+    conditions = [Filter("hour", ">=", first_hour), Filter("hour", "<", steps.end)]
+    if cluster is not None:
+        conditions.append(Filter("cluster", "=", cluster))
+    return stored.read(SIGHTINGS, SIGHTINGS.columns, conditions, version)
+
+
+def _offsets_around(run: RunContext, hours: Iterable[int]) -> DataFrame:
+    """The rows of `offset_snapshots` around these hours, before the read window."""
+    gap, until = run.configuration.audit_settings.max_gap, to_micros(run.read_window.start)
+    around = [(hour - gap, min(hour + HOUR + gap, until)) for hour in sorted(hours)]
+    is_near = reduce(
+        or_, (during(Interval(from_micros(start), from_micros(end)), "captured_at") for start, end in around)
+    )
+    frame = run.warehouse.read(run.spark, OFFSET_SNAPSHOTS, run.versions[OFFSET_SNAPSHOTS.name]).where(is_near)
+    return reduce(DataFrame.where, run.spec.filters(), frame)
+
+
+def _offsets_of_lost(offsets: DataFrame, lost: DataFrame, max_gap: int) -> DataFrame:
+    """The rows of `offset_snapshots` around the hours of `lost` (`LostQueues`): queues of their brokers only."""
+    is_lost: Column = F.filter("offsets", lambda column: F.array_contains("brokers", column["broker_name"]))
+    at = F.unix_micros("captured_at")
+    is_near = F.exists("hours", lambda hour: (at >= hour - max_gap) & (at < hour + HOUR + max_gap))
+    around = offsets.join(F.broadcast(lost), on=["cluster", "topic"], how="inner").where(is_near)
+    return around.withColumn("offsets", is_lost).where(F.size("offsets") > 0).select(*offsets.columns)

@@ -13,13 +13,13 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas import AUDIT_RUNS
+from schemas import AUDIT_RUNS, SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.errors import WarehouseError
-from spark_jobs.pipeline.check import set_rejected_aside
+from spark_jobs.pipeline.check import gate, quality_warnings, set_rejected_aside
 from spark_jobs.pipeline.publish.claims import claim, claim_task
 from spark_jobs.pipeline.quality.counted import counted_in
-from spark_jobs.pipeline.run import audit, check_sources, publish_judged, quality_warnings
+from spark_jobs.pipeline.run import audit, publish_judged
 from spark_jobs.pipeline.run_context import Progress, RunContext
 from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.pipeline.run_spec import RunSpec
@@ -100,7 +100,7 @@ def _audit(context: RunContext, staging: str) -> RunRecord:
     spark, warehouse = context.spark, context.warehouse
     judged, counted = audit(context, lambda frame: stage(spark, warehouse, f"{staging}_results", frame))
     set_rejected_aside(context, judged, counted.facts)
-    warnings = quality_warnings(counted, check_sources(context, counted))
+    warnings = quality_warnings(counted.facts, gate(context, SOURCES, counted.facts))
     record = RunRecord(context.row("staged"), quality_warnings=warnings, observed=counted.observed)
     row = spark.createDataFrame([record.run], spark_schema(AUDIT_RUNS)).withColumn("observed", F.lit(record.observed))
     stage(spark, warehouse, f"{staging}_audited", row.coalesce(1))
@@ -128,4 +128,4 @@ def _publish(context: RunContext, name: str, observed: bool) -> RunRecord:
         context.progress("checking what was counted")
         judged = _staged(context.spark, context.warehouse, context.spec, name, "results")
         counted = counted_in(judged) if observed else counted_in(judged).without_outputs()
-        return publish_judged(context, judged, counted, check_sources(context, counted), claimed)
+        return publish_judged(context, judged, counted, claimed)

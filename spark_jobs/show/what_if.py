@@ -31,7 +31,7 @@ from spark_jobs.errors import NothingPublishedError
 from spark_jobs.pipeline.gather.checked import Checked, checked
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.without_spark import gathered
-from spark_jobs.pipeline.quality.checks import settings_of
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.show.rows import GROUP
 from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.published import check_cluster, check_group, published_tables, run_of_step
@@ -137,7 +137,7 @@ def group_steps(stored: StoredTables, request: GroupRequest, say: Say) -> GroupS
     settings = audit_settings(configuration, cluster, request.consumer_group)
     configured = strategy_settings(configuration, cluster, request.consumer_group)
     say("reading its snapshots")
-    checks = settings_of(interval, configuration, whole_groups=True)
+    checks = RunSpec(interval).check_settings(configuration)
     window, usable = Interval(checks.read_start, checks.read_end), partial(checked, settings=checks)
     snapshots = _Snapshots(stored, run["source_versions"], cluster, request.consumer_group, window, usable)
     history, replays = snapshots.history(), Replays(configured)

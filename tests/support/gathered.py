@@ -11,17 +11,17 @@ from schemas import CAPTURE_CALLS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTI
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.ingest.sightings import sightings
 from spark_jobs.pipeline.gather import without_spark
-from spark_jobs.pipeline.gather.arrow_values import columns_of
 from spark_jobs.pipeline.gather.sightings import sighted, sighted_states, unanswered_states
 from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.store.arrow_values import columns_of
 
 Row = Mapping[str, Any]
 Rows = Mapping[Table, Sequence[Row]]
 
 
-def gathered(rows: Rows, seen: Rows | None = None, *, topics: bool = False) -> tuple[pa.Table, pa.Table]:
-    """States and samples of all groups, and of `topics` by themselves. `seen`: memberships and routes that sightings
-    were made of; without them, those of the rows.
+def gathered(rows: Rows, seen: Rows | None = None) -> tuple[pa.Table, pa.Table]:
+    """States and samples of all groups and topics. `seen`: memberships and routes that sightings were made of; without
+    them, those of the rows.
     """
     snapshots = {table: _table(table, rows[table]) for table in SOURCES if rows.get(table)}
     sources = snapshots if seen is None else {table: _table(table, of_table) for table, of_table in seen.items()}
@@ -31,7 +31,7 @@ def gathered(rows: Rows, seen: Rows | None = None, *, topics: bool = False) -> t
         if call["request"] == "connection" and call["outcome"] not in ("ANSWERED", "NOT_ONLINE")
     )
     beside = [_sightings(sources), unanswered_states(_table(CAPTURE_CALLS, [*silent]))]
-    return without_spark.gathered(snapshots, pa.concat_tables(beside), topics=topics)
+    return without_spark.gathered(snapshots, pa.concat_tables(beside))
 
 
 def _table(table: Table, rows: Sequence[Row]) -> pa.Table:

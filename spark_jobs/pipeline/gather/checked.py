@@ -12,33 +12,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expectations import BY_TABLE
-from expectations.rows import CheckSettings, Flags, Numbers, Rows, Values, codes, first_places, rows_before
+from expectations.rows import CheckSettings, Flags, Numbers, Rows, codes, first_places
 from expectations.suite import KEYS_ARE_UNIQUE, Expectation
 from schemas import ROUTE_SNAPSHOTS, Table
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.pipeline.exchange import (
     KEY,
     KINDS,
-    MEASURED,
-    MEMBERSHIP,
-    PROXY,
     ROUTE,
-    TOPIC,
     Kind,
-    sample_columns,
     source_columns,
-    state_columns,
 )
-from spark_jobs.pipeline.gather.arrow_values import one_array, ranges
-from spark_jobs.pipeline.quality.facts import CheckCounts, Fact, any_of, broken_by, unknown_in
+from spark_jobs.pipeline.quality.facts import CheckCounts, Fact, any_of, broken_by, repeats, unknown_in
 from spark_jobs.pipeline.quality.quarantine import quarantined
+from spark_jobs.store.arrow_values import one_array, ranges
 
 _TIME = pa.timestamp("us", "UTC")
 
 
 @dataclass(frozen=True)
 class Checked:
-    """`STATES` and `SAMPLES` that can be used, what was counted, and the rows of `quarantine` for what was left out."""
+    """`STATES` and `SAMPLES` without the times and samples of snapshots that cannot be used, what was counted, and the
+    rows of `quarantine` for those.
+    """
 
     states: pa.Table
     samples: pa.Table
@@ -49,12 +45,15 @@ class Checked:
 def checked(states: pa.Table, samples: pa.Table, settings: CheckSettings) -> Checked:
     """Checks the snapshots of the read window of the groups and topics that were gathered in one part.
 
-    A group is handed copies of its topics' states and of its proxies: they are checked here, too, but counted where
-    they are by themselves. Those of a topic by itself have no group: nothing of them is left to be evaluated.
+    Copies of topics' states and of proxies' members are checked here, too, but counted in a part of their own.
     """
     states, samples = states.combine_chunks(), samples.combine_chunks()
-    parts = (part for part in _parts(states) if part[0] is ROUTE or len(part[-1]))
-    sources = [_SourceSnapshots(states, samples, settings, *part) for part in parts]
+    sources = [
+        _SourceSnapshots(states, samples, settings, kind, is_counted, places)
+        for kind in KINDS
+        for is_counted in (True, False)
+        if len(places := _places(states, kind, is_counted)) or (kind is ROUTE and is_counted)
+    ]
     routes = _routes([source for source in sources if source.kind is ROUTE], settings)
     facts, rejected = list[Fact](), list[Mapping[str, Any]]()
     for source in sources:
@@ -65,30 +64,10 @@ def checked(states: pa.Table, samples: pa.Table, settings: CheckSettings) -> Che
     return Checked(*_without_left_out(states, samples, sources), facts, rejected)
 
 
-def _parts(states: pa.Table) -> Iterator[tuple[Kind, bool, Numbers]]:
-    """Kind, whether they are counted, and the places of the states.
-
-    The copies of a topic's queues have the same samples: one of them is looked at, where the topic itself is not here.
-    """
-    kinds, fingerprints = one_array(states["kind"]), one_array(states["fingerprint"])
-    alone = one_array(states["consumer_group"].is_null())
-    for kind in KINDS:
-        of_kind = pc.equal(kinds, kind.name)
-        if not kind.of_topics:
-            yield kind, True, _places(of_kind)
-            continue
-        own, copies = _places(pc.and_(of_kind, alone)), _places(pc.and_not(of_kind, alone))
-        if kind is TOPIC:
-            seen, known = (fingerprints.take(pa.array(places)).to_numpy() for places in (copies, own))
-            first = np.unique(seen, return_index=True)[1]
-            copies = copies[first[~np.isin(seen[first], known)]]
-        yield kind, True, own
-        yield kind, False, copies
-    yield MEMBERSHIP, False, _places(pc.equal(kinds, PROXY))
-
-
-def _places(condition: pa.Array) -> Numbers:
-    return np.flatnonzero(Values(condition).flags())
+def _places(states: pa.Table, kind: Kind, is_counted: bool) -> Numbers:
+    """The places of a kind's states."""
+    is_wanted = pc.and_(pc.equal(states["kind"], kind.name), pc.equal(states["counted"], is_counted))
+    return np.flatnonzero(is_wanted.to_numpy())
 
 
 class _SourceSnapshots:
@@ -108,12 +87,12 @@ class _SourceSnapshots:
         self.kind, self.suite, self.is_counted, self.places = kind, BY_TABLE[kind.table], is_counted, places
         self._states = states.select([*KEY, "fingerprint", kind.name]).take(pa.array(places))
         self._samples, self._settings = samples, settings
-        self.every_state, self.every_position = self._of_samples() if kind.is_measured else _of_times(states, places)
+        state, position = self._of_samples() if kind.is_measured else _of_times(states, places)
         times = samples["at"] if kind.is_measured else one_array(states["times"]).values
         self._at = times.to_numpy()
-        at = self._at[self.every_position]
+        at = self._at[position]
         inside = (at >= to_micros(settings.read_start)) & (at < to_micros(settings.read_end))
-        self.state, self.at, self.position = self.every_state[inside], at[inside], self.every_position[inside]
+        self.state, self.at, self.position = state[inside], at[inside], position[inside]
 
     def _of_samples(self) -> tuple[Numbers, Numbers]:
         """State and position of every sample of these states."""
@@ -132,22 +111,19 @@ class _SourceSnapshots:
         steps, of_step = np.unique(self._step, return_inverse=True)
         pairs, of_snapshot = np.unique(self.state * max(len(steps), 1) + of_step, return_inverse=True)
         state, begins = pairs // max(len(steps), 1), steps[pairs % max(len(steps), 1)]
-        columns = self._keys(state) | state_columns(self.kind, self._values(state))
+        columns = self._keys(state) | source_columns(self.kind, self._values(state))
         start = pa.array(begins).cast(_TIME)
         return Rows({**columns, "step_start": start}, len(pairs), self._settings), of_snapshot
 
     def _broken_measures(self, expectations: Sequence[Expectation]) -> dict[str, Flags]:
         """By expectation that is broken at all, which snapshots break it, by the times and numbers that each has of its
-        own. All samples are asked, as they are: what is chosen of them would be copied.
+        own. All are asked, as they are: what is chosen of them would be copied.
         """
-        at, columns = self.at, dict[str, pa.Array]()
-        if self.kind.is_measured:
-            at, columns = self._at, sample_columns(self.kind, one_array(self._samples[self.kind.name]))
-        rows = Rows(columns | {"captured_at": pa.array(at).cast(_TIME)}, len(at), self._settings)
-        broken = broken_by(rows, expectations)
-        if self.kind.is_measured:
-            broken = {name: flags[self.position] for name, flags in broken.items()}
-        return {name: flags for name, flags in broken.items() if flags.any()}
+        samples = one_array(self._samples[self.kind.name]) if self.kind.is_measured else None
+        columns = {} if samples is None else source_columns(self.kind, samples=samples)
+        rows = Rows(columns | {"captured_at": pa.array(self._at).cast(_TIME)}, len(self._at), self._settings)
+        of_snapshots = {name: flags[self.position] for name, flags in broken_by(rows, expectations).items()}
+        return {name: flags for name, flags in of_snapshots.items() if flags.any()}
 
     def _keys(self, state: Numbers) -> dict[str, pa.Array]:
         """The columns of the source's key alongside the time, an entry per state."""
@@ -178,21 +154,15 @@ class _SourceSnapshots:
         """Snapshots of one key: where they say the same, all but the first of them, else all: nobody knows which is
         true. Counted are all but the first.
         """
-        # Copies of a topic's queues may be those of several groups.
-        names = ("cluster", "name") if self.kind is TOPIC else KEY
-        (series,) = codes(names, Rows.of(self._states.select(names), self._settings))
+        (series,) = codes(KEY, Rows.of(self._states.select(KEY), self._settings))
         self._series = series[self.state]
-        rows = np.flatnonzero(~self.breaking)
-        before = rows_before(self._series[rows], self.at[rows])
-        is_repeat = (before >= 0) & (self.at[rows] == self.at[rows[before]])
-        repeated = np.zeros(len(self.at), bool)
-        repeated[rows[is_repeat]] = True
-        if not is_repeat.any():
+        times, at = np.unique(self.at, return_inverse=True)
+        keys = self._series * (len(times) + 1) + at
+        repeated = repeats(keys, ~self.breaking)
+        if not repeated.any():
             return repeated
         self.broken[KEYS_ARE_UNIQUE.name] = repeated
         left_out = repeated.copy()
-        times, at = np.unique(self.at, return_inverse=True)
-        keys = self._series * (len(times) + 1) + at
         places = np.flatnonzero(np.isin(keys, keys[repeated]) & ~self.breaking)
         places = places[np.argsort(keys[places], kind="stable")]
         for same in np.split(places, np.flatnonzero(np.diff(keys[places])) + 1):
@@ -255,23 +225,15 @@ def _of_times(states: pa.Table, places: Numbers) -> tuple[Numbers, Numbers]:
 def _without_left_out(
     states: pa.Table, samples: pa.Table, sources: Sequence[_SourceSnapshots]
 ) -> tuple[pa.Table, pa.Table]:
-    """The states and samples of groups, without what is left out, and without states of which all is."""
-    keep = states["consumer_group"].is_valid().to_numpy() & states["cluster"].is_valid().to_numpy()
+    """The states with the times, and the samples, of what is not left out."""
     if not any(source.left_out.any() for source in sources):
-        return states.filter(pa.array(keep)), samples
+        return states, samples
     times = one_array(states["times"])
     of_times, of_samples = np.ones(len(times.values), bool), np.ones(len(samples), bool)
     for source in sources:
         is_used = of_samples if source.kind.is_measured else of_times
         is_used[source.position[source.left_out]] = False
-        if not source.kind.is_measured:
-            used_count = np.bincount(source.every_state[is_used[source.every_position]], minlength=len(source.places))
-            keep[source.places[used_count == 0]] = False
-    used_samples = samples.filter(pa.array(of_samples))
-    measured = pc.is_in(states["kind"], value_set=pa.array([kind.name for kind in MEASURED]))
-    is_read = pc.is_in(states["fingerprint"], value_set=one_array(used_samples["fingerprint"]))
-    keep &= ~measured.to_numpy() | is_read.to_numpy()
     offsets = np.concatenate([[0], np.cumsum(of_times)])[times.offsets.to_numpy()]
     used_times = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), times.values.filter(pa.array(of_times)))
     place = states.column_names.index("times")
-    return states.set_column(place, "times", used_times).filter(pa.array(keep)), used_samples
+    return states.set_column(place, "times", used_times), samples.filter(pa.array(of_samples))

@@ -4,7 +4,7 @@ together in one shuffle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -24,12 +24,8 @@ from spark_jobs.pipeline.exchange import (
     MISSING,
     NO_STATES,
     OFFSETS,
-    PROXY,
-    READABLE,
-    ROUTE,
     SAMPLES,
     STATES,
-    TOPIC,
     Kind,
 )
 from spark_jobs.store.spark_types import struct_type, union_of
@@ -37,7 +33,6 @@ from spark_jobs.store.spark_types import struct_type, union_of
 #: The snapshots that a run reads, of each table of `schemas.SOURCES`; and the same by kind, as `with_state` gives them.
 Sources = Mapping[Table, DataFrame]
 Snapshots = Mapping[Kind, DataFrame]
-_GROUP, _TOPIC = ("cluster", "consumer_group"), ("cluster", "name")
 #: Which of so many parts a row is of: one call of Python looks at all groups and topics of a part.
 PART = "part"
 
@@ -65,17 +60,18 @@ class Gathered:
 
 
 def with_state(kind: Kind, snapshots: DataFrame) -> DataFrame:
-    """One row per snapshot: `exchange.KEY`, `at`, its `state` and its `sample`.
+    """One row per snapshot: its kind, `exchange.KEY`, `at`, its state, named as its kind, and its `sample`.
 
     Connections, subscriptions and brokers are listed in any order: they are sorted.
     """
     group = F.lit(None).cast("string") if kind.of_topics else F.col("consumer_group")
     columns = {
+        "kind": F.lit(kind.name),
         "cluster": F.col("cluster"),
         "consumer_group": group,
         "name": F.col(kind.named_by),
         "at": F.unix_micros("captured_at"),
-        "state": F.struct(*_state(kind, snapshots.schema)),
+        kind.name: F.struct(*_state(kind, snapshots.schema)),
         "sample": F.struct(*_sample(kind)) if kind.is_measured else F.lit(None),
     }
     return snapshots.select(*(column.alias(name) for name, column in columns.items()))
@@ -87,14 +83,13 @@ def folded(snapshots: Snapshots) -> DataFrame:
     """
     every = union_of(_of_kind(kind, shown) for kind, shown in snapshots.items())
     states = every.groupBy("kind", *KEY, *(kind.name for kind in snapshots)).agg(F.collect_list("at").alias("times"))
-    measured = [kind for kind in snapshots if kind.is_measured]
-    by_kind = (F.when(F.col("kind") == kind.name, _fingerprint(kind, states, kind.name)) for kind in measured)
+    by_kind = (F.when(F.col("kind") == kind.name, _fingerprint(kind, states)) for kind in snapshots if kind.is_measured)
     return states.withColumn("fingerprint", F.coalesce(*by_kind))
 
 
 def _of_kind(kind: Kind, shown: DataFrame) -> DataFrame:
     at = F.lit(None).cast("bigint") if kind.is_measured else F.col("at")
-    return shown.select(F.lit(kind.name).alias("kind"), *KEY, at.alias("at"), F.col("state").alias(kind.name))
+    return shown.select("kind", *KEY, at.alias("at"), kind.name)
 
 
 def _state(kind: Kind, source: StructType) -> Iterator[Column]:
@@ -116,9 +111,9 @@ def _sample(kind: Kind) -> Iterator[Column]:
     yield from map(F.col, kind.measured)
 
 
-def _fingerprint(kind: Kind, frame: DataFrame, state: str) -> Column:
-    """Which samples are of a state of the kind, that in the column of this name."""
-    parts = _hashed_parts(F.col(state), frame.schema[state].dataType)
+def _fingerprint(kind: Kind, frame: DataFrame) -> Column:
+    """Which samples are of a state of the kind."""
+    parts = _hashed_parts(F.col(kind.name), frame.schema[kind.name].dataType)
     return F.xxhash64(F.lit(kind.name), *KEY, *parts)
 
 
@@ -152,73 +147,53 @@ def _nulls(field: Column, type_name: str, array: Column | None = None) -> Column
 def over_groups(
     gathered: Gathered, function: Callable[[pa.Table, pa.Table], pa.Table], schema: StructType
 ) -> DataFrame:
-    """Return what a function of some groups' `STATES` and `SAMPLES` gives, over all groups, and all topics by
-    themselves.
-    """
+    """Return what a function of a part's `STATES` and `SAMPLES` gives, over all parts of the groups and topics."""
     # A few parts per task: what a call costs is paid once for many groups, and no task waits for one.
     parts = 4 * int(gathered.folded.sparkSession.conf.get("spark.sql.shuffle.partitions") or 16)
-    topics = group_topics(gathered.folded)
-    states = states_per_group(gathered.states(), topics, parts).groupBy(PART)
-    samples = samples_per_group(gathered.snapshots, topics, parts).groupBy(PART)
+    asking = parts_that_ask(gathered.folded, parts)
+    states = in_parts(gathered.states(), asking, parts).select(PART, *STATES.names).groupBy(PART)
+    samples = samples_in_parts(gathered.snapshots, asking, parts).groupBy(PART)
     return states.cogroup(samples).applyInArrow(function, schema)
 
 
-def group_topics(states: DataFrame) -> DataFrame:
-    """One row per (cluster, consumer group, `name` of a topic that it subscribes to or has offsets of, or of its
-    dead-letter topic), and one with the name of the proxies' group: the other names whose snapshots the group needs.
+def parts_that_ask(states: DataFrame, parts: int) -> DataFrame:
+    """One row per (cluster, name whose snapshots some groups need alongside their own): the `asking` parts that have
+    these groups. A group needs the topics that it subscribes to or has offsets of, its dead-letter topic, and the
+    members of the proxies' group.
     """
     subscribed = (F.col(f"{kind.name}.subscriptions")["topic"] for kind in (MEMBERSHIP, CLIENT))
     of_offsets = F.when(F.col("kind") == OFFSETS.name, F.array("name"))
     consumed = F.coalesce(*subscribed, of_offsets, F.array().cast("array<string>"))
-    topics = F.explode(F.concat(consumed, F.array(_dead_letters(), F.lit(PROXIES_GROUP)))).alias("name")
-    return states.where("consumer_group IS NOT NULL").select(*_GROUP, topics).distinct()
-
-
-def states_per_group(states: DataFrame, topics: DataFrame, parts: int) -> DataFrame:
-    """One row per (group, state), those of its topics too (of its dead-letter topic, which it does not consume, only
-    the offsets), and as kind `PROXY` those of its cluster's proxies; and one per (topic, state), without a group, by
-    which the snapshots of a topic are checked once.
-    """
-    of_topics = F.col("kind").isin(ROUTE.name, TOPIC.name, READABLE)
-    of_proxies = (F.col("kind") == MEMBERSHIP.name) & (F.col("consumer_group") == PROXIES_GROUP)
-    by_name = states.where(of_topics | of_proxies).withColumns(
-        {
-            "kind": F.when(of_proxies, F.lit(PROXY)).otherwise(F.col("kind")),
-            "asked_by": F.when(of_proxies, F.lit(PROXIES_GROUP)).otherwise(F.col("name")),
-        }
+    additional = F.array(F.concat(F.lit(DEAD_LETTERS), "consumer_group"), F.lit(PROXIES_GROUP))
+    needed = states.where("consumer_group IS NOT NULL").select(
+        "cluster", F.explode(F.concat(consumed, additional)).alias("needed"), _own_part(parts).alias(PART)
     )
-    asking = F.broadcast(topics.withColumnRenamed("name", "asked_by"))
-    named = by_name.drop("consumer_group").join(asking, on=["cluster", "asked_by"], how="inner")
-    shared = named.where((F.col("kind") == TOPIC.name) | (F.col("name") != _dead_letters()))
-    alone = states.where(F.col("kind").isin(ROUTE.name, TOPIC.name))
-    of_groups = states.where(~of_topics).select(*STATES.names).union(shared.select(*STATES.names))
-    return of_groups.withColumn(PART, _part(_GROUP, parts)).unionByName(alone.withColumn(PART, _part(_TOPIC, parts)))
+    return F.broadcast(needed.groupBy("cluster", "needed").agg(F.collect_set(PART).alias("asking")))
 
 
-def samples_per_group(snapshots: Snapshots, topics: DataFrame, parts: int) -> DataFrame:
-    """One row per (part with a group or topic whose it is, sample): `SAMPLES`. Whose they are the state says."""
+def in_parts(rows: DataFrame, asking: DataFrame, parts: int) -> DataFrame:
+    """The rows in the part of their group or topic, where they are `counted`; those of topics, and of the proxies'
+    members, once more in each other part of `parts_that_ask`.
+    """
+    of_proxies = (F.col("consumer_group") == PROXIES_GROUP) & (F.col("kind") == MEMBERSHIP.name)
+    needed = F.when(F.col("consumer_group").isNull(), F.col("name")).when(of_proxies, F.lit(PROXIES_GROUP))
+    own, none = _own_part(parts), F.array().cast("array<bigint>")
+    every = F.array_distinct(F.concat(F.array(own), F.coalesce("asking", none)))
+    shared = rows.withColumn("needed", needed).join(asking, on=["cluster", "needed"], how="left")
+    return shared.withColumn(PART, F.explode(every)).withColumn("counted", F.col(PART) == own)
+
+
+def samples_in_parts(snapshots: Snapshots, asking: DataFrame, parts: int) -> DataFrame:
+    """One row per (part that has its state, sample): `SAMPLES`."""
 
     def of_kind(kind: Kind) -> DataFrame:
-        fingerprint = _fingerprint(kind, snapshots[kind], "state").alias("fingerprint")
-        shown = snapshots[kind].select(*KEY, fingerprint, "at", F.col("sample").alias(kind.name))
-        return _in_parts(shown, topics, parts) if kind.of_topics else shown.withColumn(PART, _part(_GROUP, parts))
+        fingerprint = _fingerprint(kind, snapshots[kind]).alias("fingerprint")
+        shown = snapshots[kind].select("kind", *KEY, fingerprint, "at", F.col("sample").alias(kind.name))
+        return in_parts(shown, asking, parts) if kind.of_topics else shown.withColumn(PART, _own_part(parts))
 
     return union_of(map(of_kind, MEASURED)).select(PART, *SAMPLES.names)
 
 
-def _in_parts(of_topics: DataFrame, topics: DataFrame, parts: int) -> DataFrame:
-    """The snapshots of topics once for each part that has a group with the topic, or the topic by itself."""
-    groups = topics.groupBy(*_TOPIC).agg(F.collect_set(_part(_GROUP, parts)).alias("of_groups"))
-    with_groups = of_topics.join(F.broadcast(groups), on=[*_TOPIC], how="left")
-    no_groups = F.array().cast("array<bigint>")
-    all_parts = F.array_distinct(F.concat(F.array(_part(_TOPIC, parts)), F.coalesce("of_groups", no_groups)))
-    return with_groups.withColumn(PART, F.explode(all_parts))
-
-
-def _part(names: Sequence[str], parts: int) -> Column:
-    """The part of a group, or of a topic by itself, which these columns name."""
-    return F.pmod(F.xxhash64(*names), F.lit(parts))
-
-
-def _dead_letters() -> Column:
-    return F.concat(F.lit(DEAD_LETTERS), "consumer_group")
+def _own_part(parts: int) -> Column:
+    """The part of a group, or of a topic."""
+    return F.pmod(F.xxhash64("cluster", F.coalesce("consumer_group", "name")), F.lit(parts))

@@ -32,9 +32,9 @@ IN_PART = "in_part"
 _RESULTS = struct_type(RESULTS)
 
 
-def judged_steps(gathered: Gathered, spec: RunSpec, configuration: Configuration, settings: CheckSettings) -> DataFrame:
+def judged_steps(gathered: Gathered, spec: RunSpec, configuration: Configuration) -> DataFrame:
     """`exchange.RESULTS`: the rows that the run publishes, and what their checks and those of the snapshots say."""
-    judge_group = partial(_judged, spec=spec, configuration=configuration, settings=settings)
+    judge_group = partial(_judged, spec=spec, configuration=configuration)
 
     # A function of its own: Spark looks at the parameters of what it is given.
     def judged(states: pa.Table, samples: pa.Table) -> pa.Table:
@@ -89,10 +89,9 @@ def _without_collecting() -> Iterator[None]:
         gc.enable()
 
 
-def _judged(
-    states: pa.Table, samples: pa.Table, *, spec: RunSpec, configuration: Configuration, settings: CheckSettings
-) -> pa.Table:
+def _judged(states: pa.Table, samples: pa.Table, *, spec: RunSpec, configuration: Configuration) -> pa.Table:
     """`exchange.RESULTS` of some groups, checked before and after they are evaluated, and of some topics."""
+    settings = spec.check_settings(configuration)
     usable = checked(states, samples, settings)
     start, end = to_micros(spec.interval.start), to_micros(spec.interval.end)
     judged = [

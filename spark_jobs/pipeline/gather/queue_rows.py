@@ -22,14 +22,13 @@ from spark_jobs.domain.model.series import coded
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.rocketmq.strategies import UNKNOWN_STRATEGY
 from spark_jobs.pipeline.exchange import TABLES_ARROW
-from spark_jobs.pipeline.gather.arrow_values import columns_of, from_numbers, from_values, offsets_of, ranges
+from spark_jobs.store.arrow_values import columns_of, from_numbers, from_values, offsets_of, ranges
 
 _INTERVALS, _ALLOCATIONS, _PROGRESS = (
     TABLES_ARROW[table.name] for table in (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS)
 )
 #: What all queues of an interval share.
-_KEY = [_ALLOCATIONS.field(name) for name in (*OF_INTERVAL.names, "interval_end")]
-_SETTLED = (_ALLOCATIONS.field("settled_at"),)
+_SHARED = (*OF_INTERVAL.names, "interval_end", "settled_at")
 _CONNECTION = ("client_id", "client_addr")
 #: Columns of `queue_progress` that are numbers of `IntervalProgress` by the same name.
 _NUMBERS = (
@@ -55,6 +54,7 @@ class IntervalSpan(NamedTuple):
             "membership_view": self.interval.view,
             "interval_start": self.start,
             "interval_end": self.end,
+            "settled_at": self.interval.settled_at,
         }
 
 
@@ -85,7 +85,7 @@ def allocation_rows(spans: Sequence[IntervalSpan]) -> pa.Table:
             owned.append((span.interval.allocation, span.interval.members or ()))
     codes, distinct = coded(owned, key=lambda pair: (id(pair[0]), id(pair[1])))
     queues = [allocation.queues for allocation, _ in distinct]
-    return pa.Table.from_pydict(_of_queues(replayed, codes, queues, _owners(distinct), _SETTLED), _ALLOCATIONS)
+    return pa.Table.from_pydict(_of_queues(_ALLOCATIONS, replayed, codes, queues, _owners(distinct)), _ALLOCATIONS)
 
 
 def progress_rows(steps: Sequence[AuditedStep]) -> pa.Table:
@@ -93,7 +93,7 @@ def progress_rows(steps: Sequence[AuditedStep]) -> pa.Table:
     measured = [(step, progress) for step in steps for progress in step.progress]
     spans = [IntervalSpan(step, progress.interval, progress.start, progress.end) for step, progress in measured]
     codes, queues = coded((progress.queues for _, progress in measured), key=id)
-    columns = _of_queues(spans, codes, queues, {}) | {
+    columns = _of_queues(_PROGRESS, spans, codes, queues, {}) | {
         "lag_quality": pa.array(lag_qualities([progress for _, progress in measured]), pa.string()),
         "verdict": _texts(progress.verdicts for _, progress in measured),
     }
@@ -104,22 +104,20 @@ def progress_rows(steps: Sequence[AuditedStep]) -> pa.Table:
 
 
 def _of_queues(
+    schema: pa.Schema,
     spans: Sequence[IntervalSpan],
     codes: _Codes,
     queues: Sequence[Sequence[Place]],
     columns: dict[str, pa.Array],
-    of_interval: Sequence[pa.Field] = (),
 ) -> dict[str, pa.Array]:
     """Return what the queues of an interval share; broker and id of each, and further columns of it, from those of the
-    distinct lists of queues, of which each interval has the one at the place of its code. `of_interval`: further
-    columns that are fields of the intervals.
+    distinct lists of queues, of which each interval has the one at the place of its code.
     """
     sizes = np.array([len(listed) for listed in queues], dtype=np.int64)
     intervals = pa.array(np.repeat(np.arange(len(spans)), sizes[codes]))
-    keys = [span.key() | {field.name: getattr(span.interval, field.name) for field in of_interval} for span in spans]
-    shared = columns_of(keys, [*_KEY, *of_interval])
+    shared = columns_of([span.key() for span in spans], (field for field in schema if field.name in _SHARED))
     places = {
-        name: pa.array([place[number] for listed in queues for place in listed], _ALLOCATIONS.field(name).type)
+        name: pa.array([place[number] for listed in queues for place in listed], schema.field(name).type)
         for number, name in enumerate(OF_QUEUE.names)
     }
     rows = pa.array(ranges(offsets_of(sizes)[codes], sizes[codes]))
@@ -151,45 +149,38 @@ def _texts(parts: Iterable[Iterable[str | None]]) -> pa.Array:
 
 def _about(interval: RebalanceInterval) -> dict[str, Any]:
     """The columns of its row alongside the key, members and queues."""
-    row: dict[str, Any] = {"status": interval.status, "reason": interval.reason}
-    if interval.status != Status.UNOBSERVED:
-        row |= _known_inputs(interval)
-    if interval.status == Status.REPLAYED:
-        row |= {
-            "strategy": _strategy(interval),
-            "strategy_source": interval.strategy_source,
-            "strategy_alternatives": interval.strategy_alternatives or None,
-        } | _observed(interval)
-    if interval.allocation is not None:
-        row |= _totals(interval.allocation)
-    return row | _moves(interval)
-
-
-def _known_inputs(interval: RebalanceInterval) -> dict[str, Any]:
+    row: dict[str, Any] = {"status": interval.status, "reason": interval.reason} | _moves(interval)
+    if interval.status == Status.UNOBSERVED:
+        return row
     members, queues = interval.members, interval.queues
-    return {
+    row |= {
         "members_seen_at": interval.seen_at,
         "member_count": None if members is None else len(members),
         "distinct_members": None if members is None else len({member.client_id for member in members}),
         "queue_count": None if queues is None else len(queues),
     }
+    if interval.status == Status.REPLAYED:
+        row |= _strategy(interval)
+    return row if interval.allocation is None else row | _totals(interval.allocation)
 
 
-def _strategy(interval: RebalanceInterval) -> str | None:
-    """Return what all members run; None without members, and where no strategy explains what they hold."""
+def _strategy(interval: RebalanceInterval) -> dict[str, Any]:
+    """The strategy that all members run: none without members, and where no strategy explains what they hold. The
+    settings that were observed, where they are those of all members.
+    """
     names = {member.strategy for member in interval.members or ()}
     name = MIXED if len(names) > 1 else next(iter(names), None)
-    return None if name == UNKNOWN_STRATEGY else name
-
-
-def _observed(interval: RebalanceInterval) -> dict[str, Any]:
-    """The settings that were observed, where they are those of all members."""
+    row: dict[str, Any] = {
+        "strategy": None if name == UNKNOWN_STRATEGY else name,
+        "strategy_source": interval.strategy_source,
+        "strategy_alternatives": interval.strategy_alternatives or None,
+    }
     observed = {member.parameters for member in interval.members or ()}
-    if len(observed) != 1:
-        return {}
-    (parameters,) = observed
-    rooms = None if parameters.rooms is None else sorted(parameters.rooms)
-    return {"observed_virtual_nodes": parameters.virtual_node_cnt, "observed_rooms": rooms}
+    if len(observed) == 1:
+        (parameters,) = observed
+        rooms = None if parameters.rooms is None else sorted(parameters.rooms)
+        row |= {"observed_virtual_nodes": parameters.virtual_node_cnt, "observed_rooms": rooms}
+    return row
 
 
 def _totals(allocation: Allocation) -> dict[str, Any]:

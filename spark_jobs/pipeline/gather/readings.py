@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.model.history import UNKNOWN, ClientReadings, ConsumeStatus, OffsetReadings, Place, TopicReadings
 from spark_jobs.pipeline.exchange import CLIENT, MEASURED, OFFSETS, TOPIC, Kind
-from spark_jobs.pipeline.gather.arrow_values import offsets_of, one_array, ranges, sizes_of
+from spark_jobs.store.arrow_values import offsets_of, one_array, ranges, sizes_of
 
 Numbers = NDArray[np.int64]
 #: The queues of a snapshot, as it lists them, and the places of the samples that list the same.

@@ -24,8 +24,8 @@ from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.pipeline.exchange import RESULTS_ARROW, STEP_KEY, TABLES_ARROW, own_columns
-from spark_jobs.pipeline.gather.arrow_values import columns_of, completed, from_values, one_array
 from spark_jobs.pipeline.gather.queue_rows import IntervalSpan, allocation_rows, interval_rows, progress_rows, step_key
+from spark_jobs.store.arrow_values import columns_of, completed, from_values, one_array
 
 
 def tables(judged: Sequence[JudgedStep], topic: str | None = None) -> dict[str, pa.Table]:

@@ -8,23 +8,16 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.domain.kernel.unseen import PROXY
-from spark_jobs.domain.model.history import GroupHistory
-from spark_jobs.domain.model.series import NEVER, Sightings, last_hour_before
-from spark_jobs.domain.model.window import HOUR, AuditSettings, to_micros
+from spark_jobs.domain.model.window import HOUR, to_micros
 from spark_jobs.pipeline.exchange import CAPTURED, DELETED, READABLE, STATES_ARROW, UNANSWERED
-from spark_jobs.pipeline.gather.arrow_values import completed
+from spark_jobs.store.arrow_values import completed
 
 _BROKER = ("broker_name", "read_queue_nums")
 _THING = ("cluster", "consumer_group", "topic", "deleted", *_BROKER)
-#: What was there before a step's window: a group, as (cluster, group); or so many queues of a broker that could be
-#: read, as (cluster, topic, broker, number, start of the last hour in which they could, microseconds; no broker: in
-#: which the topic had no route).
-Known = tuple[str, str] | tuple[str, str, str | None, int, int]
 
 
 def sighted(sightings: pa.Table, read_from: datetime) -> pa.Table:
@@ -67,34 +60,13 @@ def unanswered_states(calls: pa.Table) -> pa.Table:
         "cluster": calls["cluster"],
         "consumer_group": calls["subject"],
         "name": calls["called"],
-        "error": pc.coalesce(calls["error"], calls["outcome"]),
+        UNANSWERED: pc.coalesce(calls["error"], calls["outcome"]),
         "times": calls["captured_at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()),
     }
     names = [*columns][:-1]
     states = pa.table(columns).group_by(names).aggregate([("times", "list")]).rename_columns([*columns])
     kind = pa.repeat(UNANSWERED, len(states))
     return completed({"kind": kind, **{name: states[name] for name in columns}}, STATES_ARROW, len(states))
-
-
-def known_before(sighted: pa.Table, settings: AuditSettings, steps: Iterable[int]) -> dict[int, set[Known]]:
-    """Per start of a step (microseconds) all that its kernel can ask about rows of `sighted`."""
-    captured: dict[tuple[str, str], Sightings] = {}
-    deleted: dict[tuple[str, str], Sightings] = {}
-    readable: dict[tuple[str, str, str | None, int], Sightings] = {}
-    for row in sighted.to_pylist():
-        times = Sightings.of(np.array(row["times"], np.int64))
-        if row["topic"] is None:
-            (deleted if row["deleted"] else captured)[row["cluster"], row["consumer_group"]] = times
-        else:
-            readable[row["cluster"], row["topic"], row["broker_name"], row["read_queue_nums"]] = times
-    groups = [GroupHistory(*group, captured=captured[group], deleted=deleted.get(group, NEVER)) for group in captured]
-    known: dict[int, set[Known]] = {}
-    for start in steps:
-        window = settings.window(start)
-        hours = {queues: last_hour_before(times, window, settings) for queues, times in readable.items()}
-        known[start] = {(*queues, hour) for queues, hour in hours.items() if hour is not None}
-        known[start] |= {(of.cluster, of.consumer_group) for of in groups if of.was_there_before(window, settings)}
-    return known
 
 
 class LostQueues(NamedTuple):
@@ -114,7 +86,11 @@ def lost_queues(
     """Of rows of `sighted`, and of the read queues by broker of each route (cluster, topic): the queues that were last
     seen before `read_from` and are not in every route of their topic. Where none was, no route is looked at.
     """
-    last = _last_hours(sighted, to_micros(read_from))
+    until, last = to_micros(read_from), dict[tuple[str, str, str, int], int]()
+    for row in sighted.filter(pc.is_valid(sighted["broker_name"])).to_pylist():
+        if before := [at for at in row["times"] if at < until]:
+            queues = row["cluster"], row["topic"], row["broker_name"], row["read_queue_nums"]
+            last[queues] = max(before) // HOUR * HOUR
     fewest: dict[tuple[str, str], dict[str, int]] = {}
     for cluster, topic, numbers in routes if last else ():
         always = fewest.get((cluster, topic), numbers)
@@ -126,14 +102,3 @@ def lost_queues(
             of_topic.brokers.append(broker)
             of_topic.hours.append(hour)
     return list(lost.values())
-
-
-def _last_hours(sighted: pa.Table, until: int) -> dict[tuple[str, str, str, int], int]:
-    """By cluster, topic, broker and number of read queues: start of the last hour in which it was seen before then."""
-    last = {
-        (row["cluster"], row["topic"], row["broker_name"], row["read_queue_nums"]): max(
-            (at for at in row["times"] if at < until), default=None
-        )
-        for row in sighted.filter(pc.is_valid(sighted["broker_name"])).to_pylist()
-    }
-    return {queues: at - at % HOUR for queues, at in last.items() if at is not None}

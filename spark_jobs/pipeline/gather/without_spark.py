@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -11,39 +10,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas import Table
-from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
-from spark_jobs.domain.model.history import DEAD_LETTERS
 from spark_jobs.domain.model.series import coded
-from spark_jobs.pipeline.exchange import (
-    CLIENT,
-    KINDS,
-    MEMBERSHIP,
-    MISSING,
-    NO_STATES,
-    OFFSETS,
-    PROXY,
-    READABLE,
-    SAMPLES_ARROW,
-    STATES_ARROW,
-    TOPIC,
-    Kind,
-)
-from spark_jobs.pipeline.gather.arrow_values import completed, lists_of, offsets_of
-
-_OF_TOPICS = {READABLE, *(kind.name for kind in KINDS if kind.of_topics)}
+from spark_jobs.pipeline.exchange import KINDS, MISSING, NO_STATES, SAMPLES_ARROW, STATES_ARROW, Kind
+from spark_jobs.store.arrow_values import completed, lists_of, offsets_of
 
 
-def gathered(
-    snapshots: Mapping[Table, pa.Table], beside: pa.Table = NO_STATES, *, topics: bool = False
-) -> tuple[pa.Table, pa.Table]:
-    """`STATES` and `SAMPLES` of all groups of these rows of sources, and with `topics` of topics by themselves, in one
-    part. `beside`: states of kinds without a source.
-    """
+def gathered(snapshots: Mapping[Table, pa.Table], beside: pa.Table = NO_STATES) -> tuple[pa.Table, pa.Table]:
+    """`STATES` and `SAMPLES` of these rows of sources, in one part. `beside`: states of kinds without a source."""
     folded = [_folded(kind, snapshots[kind.table]) for kind in KINDS if kind.table in snapshots]
     states = pa.concat_tables([*(of_kind for of_kind, _ in folded), beside])
-    is_kept = pc.is_in(states["kind"], value_set=pa.array([READABLE] if topics else [*_OF_TOPICS]))
+    counted = pa.repeat(True, len(states))
     return (
-        pa.concat_tables([states.filter(pc.invert(is_kept)), _handed(states)]),
+        states.set_column(states.column_names.index("counted"), "counted", counted),
         pa.concat_tables([SAMPLES_ARROW.empty_table(), *(of_kind for _, of_kind in folded)]),
     )
 
@@ -60,11 +38,11 @@ def _folded(kind: Kind, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
     begin = KINDS.index(kind) << 32
     columns = {name: pa.chunked_array(column).take(pa.array(first)) for name, column in named.items()}
     columns["kind"] = pa.repeat(kind.name, len(first))
-    columns["fingerprint"] = pa.array(begin + np.arange(len(first)))
     if not kind.is_measured:
         by_state = at.take(pa.array(np.argsort(codes, kind="stable")))
         columns["times"] = pa.ListArray.from_arrays(pa.array(offsets_of(counts), pa.int32()), by_state)
         return completed(columns, STATES_ARROW, len(first)), SAMPLES_ARROW.empty_table()
+    columns["fingerprint"] = pa.array(begin + np.arange(len(first)))
     columns["times"] = pa.array([[]] * len(first), STATES_ARROW.field("times").type)
     samples = {"fingerprint": pa.array(begin + codes), "at": at, kind.name: _sample(kind, rows)}
     return completed(columns, STATES_ARROW, len(first)), completed(samples, SAMPLES_ARROW, len(at))
@@ -93,37 +71,3 @@ def _lists(structs: pa.ListArray, name: str) -> pa.ListArray:
 def _struct(columns: Mapping[str, pa.Array], data_type: pa.StructType) -> pa.StructArray:
     parts = [columns[field.name].cast(field.type) for field in data_type]
     return pa.StructArray.from_arrays(parts, fields=list(data_type))
-
-
-def _handed(states: pa.Table) -> pa.Table:
-    """The states that groups are handed of their topics, and of their cluster's proxies as kind `PROXY`."""
-    asking = defaultdict[tuple[str, str], set[str]](set)
-    for cluster, group, topic in _topics(states):
-        asking[cluster, topic].add(group)
-    handed = []
-    key = ("cluster", "consumer_group", "kind", "name")
-    for place, (cluster, group, kind, name) in enumerate(zip(*(states[it].to_pylist() for it in key), strict=True)):
-        if kind in _OF_TOPICS:
-            handed += [
-                (place, kind, it)
-                for it in sorted(asking[cluster, name])
-                if kind == TOPIC.name or name != DEAD_LETTERS + it
-            ]
-        elif kind == MEMBERSHIP.name and group == PROXIES_GROUP:
-            handed += [(place, PROXY, it) for it in sorted(asking[cluster, PROXIES_GROUP])]
-    taken = states.take(pa.array([place for place, _, _ in handed], pa.int64()))
-    columns = dict(zip(taken.column_names, taken.columns, strict=True))
-    columns["kind"] = pa.array([kind for _, kind, _ in handed], pa.string())
-    columns["consumer_group"] = pa.array([group for _, _, group in handed], pa.string())
-    return completed(columns, STATES_ARROW, len(taken))
-
-
-def _topics(states: pa.Table) -> Iterator[tuple[str, str, str]]:
-    """Cluster, group and other names whose snapshots the group needs: `gather.group_topics`."""
-    for row in states.select(["cluster", "consumer_group", "kind", "name", MEMBERSHIP.name, CLIENT.name]).to_pylist():
-        cluster, group, kind = row["cluster"], row["consumer_group"], row["kind"]
-        if kind not in (MEMBERSHIP.name, CLIENT.name, OFFSETS.name) or group is None:
-            continue
-        subscribed = (row[kind]["subscriptions"] or ()) if kind != OFFSETS.name else ({"topic": row["name"]},)
-        for topic in (*(entry["topic"] for entry in subscribed if entry), DEAD_LETTERS + group, PROXIES_GROUP):
-            yield cluster, group, topic

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from expectations.rows import CheckSettings
 from expectations.suite import Severity
-from spark_jobs.config import Configuration
-from spark_jobs.domain.model.intervals import Interval, format_utc
+from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.errors import QualityError
 
 
@@ -40,17 +38,6 @@ class CheckResults:
 
     def __add__(self, further: CheckResults) -> CheckResults:
         return CheckResults((*self.results, *further.results), (*self.for_pages, *further.for_pages))
-
-
-def settings_of(interval: Interval, configuration: Configuration, *, whole_groups: bool) -> CheckSettings:
-    """Return what expectations know of a run over the interval."""
-    return CheckSettings(
-        read_start=interval.start - configuration.look_back,
-        read_end=interval.end,
-        step=configuration.grid.length,
-        offset_tolerance=configuration.quality.offset_tolerance,
-        whole_groups=whole_groups,
-    )
 
 
 def failures(results: Iterable[Result], severity: Severity) -> list[str]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from expectations import SUITES
-from schemas import FINDINGS, OUTPUTS, SOURCES
+from schemas import CLIENT_SNAPSHOTS, FINDINGS, OUTPUTS, SOURCES
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.pipeline.exchange import STEP_KEY
 from spark_jobs.pipeline.quality.facts import LEFT_OUT, ROWS, Fact, Facts, by_name
@@ -48,6 +48,23 @@ class Counted:
         """Names of the rules that need a source without usable rows."""
         return sorted(rule.name for rule in RULES if not self.unused_sources.isdisjoint(rule.needs))
 
+    def not_audited(self, interval: Interval) -> list[str]:
+        """Return what the reader of the findings should know of what was not audited in the interval."""
+        if not self.observed:
+            return [f"nothing was observed in {interval}: there are no snapshots, so nothing is known about that time"]
+        warnings = [
+            f"{cluster}/{group} could not be replayed for {', '.join(topics)}: {reason}"
+            for cluster, group, reason, topics in self.skipped
+        ]
+        if self.assumed:
+            warnings.append(
+                f"AVG was assumed for {self.assumed} groups, as neither clients nor configuration name their strategy, "
+                "and no client reports its queues (see strategy_source)"
+            )
+        if self.not_evaluated:
+            warnings.append(f"not evaluated, as {CLIENT_SNAPSHOTS.name} has no rows: {', '.join(self.not_evaluated)}")
+        return warnings
+
     def without_outputs(self) -> Counted:
         """Of a run that observed nothing."""
         nothing: Facts = {table: [] for table in OUTPUTS}
@@ -72,13 +89,13 @@ def counted_in(packed: DataFrame) -> Counted:
 
 def _added(facts: Iterable[Mapping[str, Any]]) -> Facts:
     """The counts of the parts of the groups added up, by table and step."""
-    counts = defaultdict[tuple[str, int], Any](int)
+    counts = defaultdict[tuple[str, int], Counter[str]](Counter)
     examples = defaultdict[tuple[str, int], list[tuple[str, str]]](list)
     for fact in facts:
         key = fact["table_name"], fact["step_start"]
-        counts[key] += np.array(fact["counts"])
+        counts[key].update(fact["counts"])
         examples[key] += [(example["name"], example["key"]) for example in fact["examples"]]
-    added = [Fact(*key, counts[key].tolist(), examples[key]) for key in sorted(counts)]
+    added = [Fact(*key, counts[key], examples[key]) for key in sorted(counts)]
     return {
         suite.table: [by_name(suite, fact) for fact in added if fact.table_name == suite.table.name] for suite in SUITES
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -40,12 +41,13 @@ Facts = Mapping[Table, Sequence[Mapping[str, Any]]]
 
 class Fact(NamedTuple):
     """Counts of one step of a table; those of a step's groups and topics are added up. `step_start`: microseconds;
-    `counts`: as `counted` names them; `examples`: pairs of an expectation's name and a row's key.
+    `counts`: by what is counted, where there is any; `examples`: pairs of
+    an expectation's name and a row's key.
     """
 
     table_name: str
     step_start: int
-    counts: Sequence[int]
+    counts: Mapping[str, int]
     examples: Sequence[tuple[str, str]]
 
 
@@ -80,11 +82,10 @@ class CheckCounts:
             counts[LEFT_OUT] = count(self.left_out)
         counts |= {name: count(flags) for name, flags in self.broken.items()}
         counts |= {_nulls(name): count(flags) for name, flags in self.unknown.items()}
-        none = np.zeros(len(steps), np.int64)
-        by_step = np.stack([counts.get(name, none) for name in counted(self.suite)], axis=1).tolist()
-        examples = self._examples(of_row)
+        examples, by_name = self._examples(of_row), {name: of_steps.tolist() for name, of_steps in counts.items()}
         for place, step in enumerate(steps.tolist()):
-            yield Fact(self.suite.table.name, step, by_step[place], examples.get(place, []))
+            of_step = {name: of_steps[place] for name, of_steps in by_name.items() if of_steps[place]}
+            yield Fact(self.suite.table.name, step, of_step, examples.get(place, []))
 
     def _series(self, of_row: Numbers, steps: int) -> tuple[Numbers, Numbers]:
         """By step, how many series there are, and the sum of their spans."""
@@ -180,12 +181,6 @@ def shown_value(value: Any) -> Any:
     return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z") if is_time else value
 
 
-def counted(suite: Suite) -> list[str]:
-    """Return what is counted of a suite's rows, in the order of `Fact.counts`."""
-    expected = [expectation.name for expectation in (*suite.expectations, KEYS_ARE_UNIQUE)]
-    return [*_TOTALS, *expected, *map(_nulls, suite.nullable)]
-
-
 def _nulls(name: str) -> str:
     return f"nulls {name}"
 
@@ -195,7 +190,7 @@ def by_name(suite: Suite, fact: Fact) -> dict[str, Any]:
     rows that break an expectation that a row must keep to be used; `left out`; `broken` and `nulls`, numbers of rows by
     expectation and by column; `examples`.
     """
-    counts = dict(zip(counted(suite), fact.counts, strict=False))
+    counts = Counter(fact.counts)
     examples: dict[str, list[str]] = {}
     for name, key in sorted(fact.examples):
         examples.setdefault(name, []).append(key)

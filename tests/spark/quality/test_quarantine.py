@@ -13,9 +13,9 @@ from spark_jobs.config import Configuration
 from spark_jobs.config.model import Quality
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import QualityError
-from spark_jobs.pipeline.check import check, set_rejected_aside
+from spark_jobs.pipeline.check import check, quality_warnings, set_rejected_aside
 from spark_jobs.pipeline.quality.checks import CheckResults, raise_if_critical
-from spark_jobs.pipeline.run import audit, in_memory, quality_warnings
+from spark_jobs.pipeline.run import audit, in_memory
 from spark_jobs.pipeline.run_context import RunContext
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.warehouse import Warehouse
@@ -35,7 +35,7 @@ def checked(
     judged, counted = audit(context, in_memory)
     set_rejected_aside(context, judged, counted.facts)
     of_sources = check(context, SOURCES, counted.facts)
-    warnings = quality_warnings(counted, of_sources)
+    warnings = quality_warnings(counted.facts, of_sources)
     try:
         raise_if_critical(of_sources.results)
     except QualityError as error:

@@ -33,8 +33,7 @@ def by_spark(spark: SparkSession, recorded: Warehouse) -> Histories:
     found = Gathered.of({table: recorded.read(spark, table) for table in SOURCES})
 
     def of_part(states: pa.Table, samples: pa.Table) -> pa.Table:
-        of_groups = states.filter(states["consumer_group"].is_valid())
-        return pa.table({"history": pa.array(map(pickle.dumps, histories(of_groups, samples)), pa.binary())})
+        return pa.table({"history": pa.array(map(pickle.dumps, histories(states, samples)), pa.binary())})
 
     rows = over_groups(found, of_part, StructType([StructField("history", BinaryType())])).collect()
     return {history.consumer_group: history for history in (pickle.loads(row.history) for row in rows)}

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from expectations import BY_TABLE
@@ -36,7 +37,7 @@ def facts(found: Checked, table: Table) -> list[dict[str, Any]]:
 
 
 def look(rows: dict[Table, list[dict[str, Any]]]) -> Checked:
-    return checked(*gathered(rows, topics=True), SETTINGS)
+    return checked(*gathered(rows), SETTINGS)
 
 
 @pytest.mark.parametrize(
@@ -115,13 +116,20 @@ def test_a_state_stays_as_long_as_a_snapshot_of_it_does_and_goes_with_the_last()
     assert [one.memberships for one in histories(of_bad.states, of_bad.samples)] == [{}]
 
 
+def of_another_part(states: pa.Table, *kinds: str) -> pa.Table:
+    """The same, with those of these kinds as copies, which are counted elsewhere."""
+    counted = [kind not in kinds for kind in states["kind"].to_pylist()]
+    return states.set_column(states.column_names.index("counted"), "counted", pa.array(counted))
+
+
 def test_the_copies_of_a_topic_are_left_out_like_the_topic_and_not_counted() -> None:
     queue = {"broker_name": "b", "queue_id": 0, "min_offset": 0, "max_offset": 9}
     topic = {"cluster": "c", "topic": "t", "queues": [queue], "captured_at": at(0)}
     backwards = topic | {"captured_at": at(20), "queues": [queue | {"min_offset": 10}]}
     hosts = route(0, 4), route(20, 4) | {"queues": [route(0, 4)["queues"][0] | {"perm": 8}]}
     members = [membership(0, "c1", group=group) for group in ("g1", "g2")]
-    found = look({MEMBERSHIP_SNAPSHOTS: members, ROUTE_SNAPSHOTS: [*hosts], TOPIC_SNAPSHOTS: [topic, backwards]})
+    rows = {MEMBERSHIP_SNAPSHOTS: members, ROUTE_SNAPSHOTS: [*hosts], TOPIC_SNAPSHOTS: [topic, backwards]}
+    found = look(rows)
     for table in (ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS):
         (fact,) = facts(found, table)
         assert (fact[ROWS], fact[REJECTED], fact[LEFT_OUT]) == (2, 1, 1)
@@ -129,9 +137,13 @@ def test_the_copies_of_a_topic_are_left_out_like_the_topic_and_not_counted() -> 
         (table, {"cluster": "c", "topic": "t", "captured_at": "2026-03-01T10:00:20.000Z"})
         for table in ("route_snapshots", "topic_snapshots")
     ]
-    one, other = histories(found.states, found.samples)
-    for history in (one, other):
-        assert len(history.routes["t"].times) == len(history.topics["t"].times) == 1
+    states, readings = gathered(rows)
+    copies = checked(of_another_part(states, "route", "topic"), readings, SETTINGS)
+    assert (copies.rejected, {fact.table_name for fact in copies.facts}) == ([], {"membership_snapshots"})
+    for usable in (found, copies):
+        one, other = histories(usable.states, usable.samples)
+        for history in (one, other):
+            assert len(history.routes["t"].times) == len(history.topics["t"].times) == 1
 
 
 def test_of_two_lists_of_a_topic_at_one_time_no_group_is_given_either() -> None:
@@ -140,11 +152,7 @@ def test_of_two_lists_of_a_topic_at_one_time_no_group_is_given_either() -> None:
     rows = [topic, topic | {"queues": [queue, queue | {"queue_id": 1}]}, topic | {"captured_at": at(20)}]
     members = [membership(0, "c1", group=group) for group in ("g1", "g2")]
     states, readings = gathered({MEMBERSHIP_SNAPSHOTS: members, TOPIC_SNAPSHOTS: rows})
-    # The first copy of one list is of one group, that of the other list of the other.
-    is_of_first = [group == "g1" for group in states["consumer_group"].to_pylist()]
-    is_odd = [(fingerprint or 0) % 2 == 1 for fingerprint in states["fingerprint"].to_pylist()]
-    order = sorted(range(len(states)), key=lambda place: is_of_first[place] == is_odd[place])
-    for one in (states, states.take(order), states.take(order[::-1])):
+    for one in (states, states.take([*range(len(states))][::-1]), of_another_part(states, "topic")):
         found = checked(one, readings, SETTINGS)
         for history in histories(found.states, found.samples):
             assert [len(history.topics["t"].times), history.topics["t"].queues] == [1, [("b", 0)]]

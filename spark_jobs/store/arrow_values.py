@@ -17,6 +17,8 @@ def plain(value: Any, data_type: pa.DataType) -> Any:
     """The value as Arrow takes it: structs as dicts by field name, whatever else the value has is left out."""
     if value is None:
         return None
+    if pa.types.is_map(data_type):
+        return [*value.items()]
     if pa.types.is_list(data_type):
         items = value.items() if isinstance(value, Mapping) else value
         return [plain(item, data_type.value_type) for item in items]
