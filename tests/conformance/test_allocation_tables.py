@@ -1,4 +1,4 @@
-"""What tests of RocketMQ and of other clients expect of allocations, and the sweeps of RocketMQ's own.
+"""Allocations that tests of RocketMQ and of other clients expect, and the sweeps of RocketMQ's own.
 
 `tests/data/other_projects/README.md` says where they differ, and why Java is right.
 """

@@ -1,4 +1,4 @@
-"""How the table counts, by hand: a fault is found once, and all else is a false alarm."""
+"""Counts of the table, by hand: a fault is found once, and all else is a false alarm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What RocketMQ's Java classes returned; `ALLOCATION_VECTORS` names another file of the same form."""
+"""Answers of RocketMQ's Java classes; `ALLOCATION_VECTORS` names another file of the same form."""
 
 from __future__ import annotations
 

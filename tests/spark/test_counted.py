@@ -1,4 +1,4 @@
-"""What is counted of an audit: in a log written by hand, and in a session."""
+"""Counts of an audit: in a log written by hand, and in a session."""
 
 from __future__ import annotations
 
@@ -22,12 +22,7 @@ def node(*children: Any, location: str | None = None) -> dict[str, Any]:
 
 
 def started(query: int, root: int, plan: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "Event": f"{SQL}ExecutionStart",
-        "executionId": query,
-        "rootExecutionId": root,
-        "sparkPlanInfo": plan,
-    }
+    return {"Event": f"{SQL}ExecutionStart", "executionId": query, "rootExecutionId": root, "sparkPlanInfo": plan}
 
 
 def job(number: int, query: int | None, stages: list[int], description: str | None = None) -> dict[str, Any]:

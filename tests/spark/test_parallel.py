@@ -1,4 +1,4 @@
-"""What runs in parallel keeps its order, its errors and the caller's name for Spark's jobs."""
+"""Work in parallel keeps its order, its errors and the caller's name for Spark's jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far two histories of the same queues agree, by second: owners by the audit, and what clients say that they hold.
+"""The agreement of two histories of the same queues, by second: owners by the audit, and queues that clients report.
 
 An ownership is per (topic, `broker:queue`) and second the ids of the clients that own the queue.
 """

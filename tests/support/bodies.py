@@ -61,14 +61,7 @@ LINES = {
     "committed": {"kind": "committed", "at": AT + 60_000, "group": "pay", "topic": "orders", "body": COMMITTED},
     "topicstats": {"kind": "topicstats", "at": AT, "topic": "orders", "body": TOPIC_STATS},
     "running": {"kind": "running", "at": AT, "group": "pay", "client": "172.17.0.1@1", "body": RUNNING},
-    "call": {
-        "kind": "call",
-        "at": AT,
-        "called": "broker-a",
-        "request": "stats",
-        "subject": "pay orders",
-        "body": CALL,
-    },
+    "call": {"kind": "call", "at": AT, "called": "broker-a", "request": "stats", "subject": "pay orders", "body": CALL},
 }
 
 

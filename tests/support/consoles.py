@@ -1,4 +1,4 @@
-"""What a person sees of what is shown on a console."""
+"""The text that a person sees on a console."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark did during a part of a test, from the events that it logs: its jobs, its stages, and what it read."""
+"""Spark's work during a part of a test, from the events that it logs: its jobs, its stages, and what it read."""
 
 from __future__ import annotations
 

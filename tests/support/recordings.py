@@ -1,4 +1,4 @@
-"""What audits of the recordings publish, by the kernel alone, with the configuration of the demo: no Spark."""
+"""Published rows of the recordings, by the kernel alone, with the configuration of the demo: no Spark."""
 
 from __future__ import annotations
 

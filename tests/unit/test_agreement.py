@@ -19,12 +19,12 @@ def row(start: int, end: int, *owners: str, **values: Any) -> dict[str, Any]:
     return of_queue | times | {"owners": [{"client_id": owner} for owner in owners]} | values
 
 
-def test_owners_by_second() -> None:
+def test_owners_of_each_second_are_those_of_queues_that_can_be_read() -> None:
     rows = [row(0, 2, "a"), row(2, 3), row(3, 4, "a", membership_view="broker-a"), row(0, 9, "a", readable=False)]
     assert owned([*rows, row(0, 9, topic="%RETRY%g")]) == {QUEUE: {0: A, 1: A, 2: frozenset(), 3: SPLIT}}
 
 
-def test_holders_by_second() -> None:
+def test_holders_of_each_second_are_those_that_reported_last() -> None:
     first = Holder("a", [(0.5, "orders", frozenset({"broker-a:0"})), (2.5, "*", frozenset())], [])
     second = Holder("b", [(1.0, "*", frozenset({"broker-a:0"}))], [])
     assert held([first, second], [QUEUE], range(4)) == {QUEUE: {0: frozenset(), 1: A | B, 2: A | B, 3: B}}

@@ -172,11 +172,7 @@ def noted(error: BaseException) -> BaseException:
     ],
 )
 def test_one_place_turns_errors_into_a_sentence_and_a_code(
-    error: BaseException,
-    code: int,
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    error: BaseException, code: int, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("spark_jobs.cli.main.COMMANDS", {"fail": command_raising(error)})
     assert main(["fail"]) == code
@@ -294,7 +290,7 @@ def test_a_backfill_leaves_out_only_what_it_is_told_to(backfilled: dict[str, Any
     assert backfilled == {"steps": STEPS[1:], "jobs": 2}
 
 
-def test_a_backfill_as_json(backfilled: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_backfill_prints_each_step_as_json(backfilled: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(shlex.split(f"{BACKFILL} --only-missing --json")) == 4
     out, err = capsys.readouterr()
     assert json.loads(out) == {
@@ -474,16 +470,9 @@ def test_nothing_that_steers_a_terminal_is_printed() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [
-        (0.4, "0 s"),
-        (59, "59 s"),
-        (60, "1 min 00 s"),
-        (3599, "59 min 59 s"),
-        (3900, "1 h 05 min"),
-        (97200, "1 d 03 h"),
-    ],
+    [(0.4, "0 s"), (59, "59 s"), (60, "1 min 00 s"), (3599, "59 min 59 s"), (3900, "1 h 05 min"), (97200, "1 d 03 h")],
 )
-def test_duration_text(seconds: float, text: str) -> None:
+def test_durations_have_two_units_at_most(seconds: float, text: str) -> None:
     assert duration_text(timedelta(seconds=seconds)) == text
 
 
@@ -608,7 +597,7 @@ def test_capture_says_what_it_misses(
     assert not (tmp_path / "out").exists()
 
 
-def test_times_have_units() -> None:
+def test_options_of_times_take_units() -> None:
     arguments = build_parser().parse_args(["capture", "--namesrv", "n:1", "--cadence", "500s", "--for", "1.5h"])
     times = arguments.cadence, getattr(arguments, "for")
     assert (*times, arguments.rate, arguments.out) == (500, 5400, 300, "recordings")

@@ -1,4 +1,4 @@
-"""How old the data are, and what is asked of time and of names that do not exist: nobody reads an all-clear in them."""
+"""The age of the data, and questions about times and names that do not exist: no answer reads like an all-clear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command says when the disk, a permission, memory or Spark's Java process fails: one sentence, exit code 4."""
+"""A failure of the disk, a permission, memory or Spark's Java process is one sentence with exit code 4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees of incidents: lines, a table, one in full."""
+"""Incidents as a person sees them: lines, a table, one in full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What set-up fetches, and where to; what a wheel is made of; what a command says that lacks a package."""
+"""Files of the set-up, contents of a wheel, and messages of a command that lacks a package."""
 
 from __future__ import annotations
 

@@ -169,7 +169,9 @@ def test_groups_that_are_asked_for(options: str, expected: list[str], ask: Ask) 
         ("report", "one of the arguments --interval --last is required"),
     ],
 )
-def test_what_cannot_be_asked(line: str, message: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_question_says_what_is_wrong_with_it(
+    line: str, message: str, warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([*line.split(), "--warehouse", str(warehouse)]) == 3
     assert message in capsys.readouterr().err
 
@@ -186,7 +188,7 @@ def test_times_are_shown_in_another_zone(ask: Ask) -> None:
     assert "All times are Asia/Kolkata; the audited step is 2026-03-01T15:30+05:30/2026-03-01T16:30+05:30." in lines[1]
 
 
-def test_rows_for_programs(
+def test_programs_get_the_rows_as_csv_and_parquet(
     warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     assert main(["incidents", "--warehouse", str(warehouse), "--client", "h1", "--format", "csv"]) == 0

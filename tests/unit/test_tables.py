@@ -129,9 +129,7 @@ SHOWN: dict[str, Callable[[Console], None]] = {
         ],
     ),
     "backfill": lambda console: show_backfill(
-        console,
-        {STEP: RunRecord({"run_id": "r"}, [], {"ERROR": 1}), NEXT: PublishConflictError("a held")},
-        0,
+        console, {STEP: RunRecord({"run_id": "r"}, [], {"ERROR": 1}), NEXT: PublishConflictError("a held")}, 0
     ),
 }
 

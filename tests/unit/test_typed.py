@@ -1,4 +1,4 @@
-"""What is typed, and what is told to be typed next: it works as it stands."""
+"""Typed commands, and those that messages suggest: each works as it stands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is not known is said, with exit code 2: no command takes time without an audit for time without a problem."""
+"""Commands report the unknown with exit code 2: none takes time without an audit for time without a problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all hand-written histories publish (`conftest.py` makes it), and how it is written in their tables."""
+"""The published rows of all hand-written histories (`conftest.py` makes them), in the form of their tables."""
 
 from __future__ import annotations
 

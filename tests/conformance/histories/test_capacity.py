@@ -57,11 +57,7 @@ GROUPS = {
         f"{UNEXPLAINED}",
     ),
     # An old connection of c1 is seen for 120 s: that ends by itself. 360 messages wait in each of its queues then.
-    "stale": (
-        Group(meanwhile="c1 c1", until=220, behind=(2, 3)),
-        "NO_BACKLOG",
-        "No: 2 members kept up with 4 queues.",
-    ),
+    "stale": (Group(meanwhile="c1 c1", until=220, behind=(2, 3)), "NO_BACKLOG", "No: 2 members kept up with 4 queues."),
     # Each of two members took 12 a second of each of its two queues then: one more serves the four queues' 12 alone.
     "offline": (
         Group(meanwhile="", behind=range(4), incoming=3),
@@ -119,11 +115,7 @@ GROUPS = {
     ),
     # Nothing came into the retry topic, and so nobody committed there.
     "no retries": (Group(retry_messages=0), "NO_BACKLOG", "No: 2 members kept up with 4 queues."),
-    "retries": (
-        Group(retry_messages=1),
-        "UNKNOWN_BACKLOG",
-        "Unknown: the backlog of 1 queue is not known.",
-    ),
+    "retries": (Group(retry_messages=1), "UNKNOWN_BACKLOG", "Unknown: the backlog of 1 queue is not known."),
 }
 
 

@@ -13,14 +13,7 @@ from tests.support.client_groups import GROUPS, TIMES, Group, client_snapshots
 from tests.support.snapshots import membership, offsets, route
 
 CLUSTER = "clients"
-RULES = {
-    "GHOST_MEMBER",
-    "CLIENT_HUNG",
-    "ALLOCATION_DRIFT",
-    "FLOW_CONTROLLED",
-    "ORDERLY_LOCK_MISSING",
-    "SLOW_LISTENER",
-}
+RULES = {"GHOST_MEMBER", "CLIENT_HUNG", "ALLOCATION_DRIFT", "FLOW_CONTROLLED", "ORDERLY_LOCK_MISSING", "SLOW_LISTENER"}
 SLOWER = {"consume_rt_ms": 200, "pull_rt_ms": 50, "usual_consume_rt_ms": 20, "usual_pull_rt_ms": 50}
 
 #: What must be found, all of it: group, rule, cause, first and last second, queues.

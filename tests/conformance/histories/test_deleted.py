@@ -8,14 +8,7 @@ from typing import Any
 
 import pytest
 
-from schemas import (
-    FINDINGS,
-    GROUP_STATUS,
-    MEMBERSHIP_SNAPSHOTS,
-    OFFSET_SNAPSHOTS,
-    REBALANCE_INTERVALS,
-    ROUTE_SNAPSHOTS,
-)
+from schemas import FINDINGS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, REBALANCE_INTERVALS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.model.intervals import Interval
 from tests.conformance.histories.test_long_gone import HOURS, Rows, between, found, hour, snapshots, steps, together
 from tests.support.snapshots import membership

@@ -1,4 +1,4 @@
-"""What whole groups suffer from, on hand-written histories of ten minutes."""
+"""Conditions of whole groups, on hand-written histories of ten minutes."""
 
 from __future__ import annotations
 

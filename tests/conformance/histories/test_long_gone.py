@@ -1,4 +1,4 @@
-"""What lasts longer than a step looks back stays visible: a group that nobody captures, a broker that is gone, queues
+"""Conditions longer than the look-back of a step stay visible: a group without captures, a broker that is gone, queues
 that were removed.
 """
 
@@ -231,9 +231,7 @@ READ_AGAIN, BEFORE_THAT = 2 * HOURS + 1200, (at(2 * HOURS), at(2 * HOURS + 1200)
         # Readable again from 11:20 to 11:40 and consumed, or not consumed.
         (
             removed(
-                7,
-                snapshots(between(HOURS + 1200, HOURS + 2400), queues=2),
-                snapshots(between(HOURS + 2400, 4 * HOURS)),
+                7, snapshots(between(HOURS + 1200, HOURS + 2400), queues=2), snapshots(between(HOURS + 2400, 4 * HOURS))
             ),
             [],
         ),

@@ -1,4 +1,4 @@
-"""What a broker assigns to clients that leave it to the broker. Hand-written groups, each on 4 queues of a topic of its
+"""Assignments of a broker to clients that leave it to the broker. Groups by hand, each on 4 queues of a topic of its
 own, but for one; ids are sorted as they stand, and by AVG 3 members have the queues `0 1`, `2`, `3`.
 """
 
@@ -95,10 +95,7 @@ GROUPS: dict[str, tuple[Group, str]] = {
     ),
     # c2 pulls its share, 2, which c1 pops.
     "one-pulls": (Group("c1 c2 c3", 1, said={"c2": {"client_rebalance": True}}), "MIXED: c1+c3 c1+c3 c1+c2 c3"),
-    "ring": (
-        Group("c1 c2 c3", 1, said={"c1": {"strategy_class": CLASS + "ConsistentHash"}}),
-        "BROKER_LACKS_STRATEGY",
-    ),
+    "ring": (Group("c1 c2 c3", 1, said={"c1": {"strategy_class": CLASS + "ConsistentHash"}}), "BROKER_LACKS_STRATEGY"),
     "offline": (Group("c1 c2 c3", 0, until=300), "POP_ALL_QUEUES, AVG: - - - -"),
     "slow": (Group("c1 c2 c3 c4 c5 c6", 1, behind=(0,)), "POP-AVG+1: c1+c5 c2+c6 c3 c4"),
 }

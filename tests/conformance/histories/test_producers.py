@@ -1,4 +1,4 @@
-"""What producers do to the queues of a topic on two brokers, on hand-written histories of ten minutes."""
+"""Effects of producers on the queues of a topic on two brokers, on hand-written histories of ten minutes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What POP delivers again, as a recorder sees it: nothing but offsets, in topics that no member shares."""
+"""Messages that POP delivers again, as a recorder sees them: only offsets, in topics that no member shares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernel says of one step of a group, and the way from recorded snapshots to its histories."""
+"""The kernel's answers about one step of a group, and the way from recorded snapshots to its histories."""
 
 from __future__ import annotations
 

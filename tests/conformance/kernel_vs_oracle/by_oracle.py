@@ -1,4 +1,4 @@
-"""What the oracle says of one step of a group."""
+"""The oracle's answers about one step of a group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many random examples: few and always the same in `make test`, many and always others by `make fuzz`."""
+"""The number of random examples: few and always the same in `make test`, many and always others by `make fuzz`."""
 
 from __future__ import annotations
 

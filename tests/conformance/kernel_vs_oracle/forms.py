@@ -1,4 +1,4 @@
-"""What the kernel and the oracle are both asked about one step of a group, in one form."""
+"""Answers of the kernel and of the oracle about one step of a group, in one form."""
 
 from __future__ import annotations
 

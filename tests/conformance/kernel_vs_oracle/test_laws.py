@@ -1,4 +1,4 @@
-"""What holds for every history, without an oracle."""
+"""Laws of every history, without an oracle."""
 
 from __future__ import annotations
 

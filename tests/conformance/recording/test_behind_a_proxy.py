@@ -1,4 +1,4 @@
-"""What was done to a recorded cluster with a proxy is found again: who is offline when, who never is, and who fails.
+"""The findings of a cluster with a proxy name all that was done to it: which groups are offline, and which fail.
 
 `tests/data/proxies.jsonl.gz` has the form of the recording of the project: one broker and one cluster-mode proxy of
 RocketMQ 5.4.0, asked every 10 s for eight minutes. The tables are written by hand from its script, by which

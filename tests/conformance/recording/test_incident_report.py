@@ -1,4 +1,4 @@
-"""What the report begins with, of the recording: its incidents are those of `test_incidents`. No Spark."""
+"""The first part of the report of the recording: its incidents are those of `test_incidents`. No Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Airflow makes of the DAG files, as JSON on stdout: a process of its own, with an AIRFLOW_HOME of its own."""
+"""Print the DAGs of the files as Airflow reads them, as JSON: a separate process with its own AIRFLOW_HOME."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What push consumers can consume at most: measured on a real cluster, and predicted from their own running info.
+"""The capacity of push consumers: measured on a real cluster, and predicted from their own running info.
 
 `python -m tests.end_to_end.live.capacity FOLDER` runs the experiment (ten minutes) and prints its table; if the
 folder has one, the table alone.

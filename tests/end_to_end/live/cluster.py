@@ -166,13 +166,7 @@ class Cluster:
         processes.kill(self.running.pop(name))
 
     def _java(
-        self,
-        name: str,
-        main: str,
-        arguments: Sequence[str],
-        heap: int,
-        *options: str,
-        jars: Path | None = None,
+        self, name: str, main: str, arguments: Sequence[str], heap: int, *options: str, jars: Path | None = None
     ) -> subprocess.Popen[bytes]:
         """`main`: a class of RocketMQ's, or a source of this folder."""
         jars = jars or self.jars

@@ -97,12 +97,7 @@ _EVENTS = """
 """
 #: Seconds of the recording.
 END = 540
-_SIGNALS = {
-    "suspend": signal.SIGSTOP,
-    "go on": signal.SIGCONT,
-    "block": signal.SIGUSR1,
-    "unblock": signal.SIGUSR2,
-}
+_SIGNALS = {"suspend": signal.SIGSTOP, "go on": signal.SIGCONT, "block": signal.SIGUSR1, "unblock": signal.SIGUSR2}
 
 
 class Client(NamedTuple):

@@ -1,4 +1,4 @@
-"""What `capture` has recorded, read and audited without Spark."""
+"""Recordings of `capture`, read and audited without Spark."""
 
 from __future__ import annotations
 

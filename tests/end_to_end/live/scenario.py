@@ -1,4 +1,4 @@
-"""What happens to the cluster while it is recorded, and when."""
+"""Events of the cluster while it is recorded, by their seconds."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_wrong_keys_are_one_sentence(keys: dict[str, str], acl_2: Cluster, tmp_p
     assert not (tmp_path / "out").exists()
 
 
-def test_acl_1(tmp_path: Path) -> None:
+def test_capture_reads_a_cluster_with_acl_1(tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "plain_acl.yml").write_text(PLAIN_ACL)
     with closed(tmp_path, "aclEnable=true\n", WITH_ACL_1) as made:
@@ -145,7 +145,7 @@ def test_acl_1(tmp_path: Path) -> None:
         assert (wrong.returncode, sentences(wrong)) == (3, [REFUSED])
 
 
-def test_tls(tmp_path: Path) -> None:
+def test_capture_reads_a_cluster_over_tls(tmp_path: Path) -> None:
     made_of = certificates.make(tmp_path / "certificates")
     stranger = certificates.make(tmp_path / "stranger")
     with cluster(tmp_path, options=made_of.server_options()) as made:

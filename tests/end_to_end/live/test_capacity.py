@@ -1,4 +1,4 @@
-"""What members say of themselves tells how fast they will drain what waits: the experiment of `capacity.py`."""
+"""The reports of members predict how fast they drain a backlog: the experiment of `capacity.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What RocketMQ's own tool says of an idle cluster is what is published of it: owner and lag of every
+"""RocketMQ's own tool and the published rows agree on an idle cluster: owner and lag of every
 queue, totals, members.
 """
 

@@ -1,4 +1,4 @@
-"""What happens to a cluster of any version while it is recorded, and when; and what of it was recorded."""
+"""Events of a cluster of any version while it is recorded, and their traces in the recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is built once, where it is installed, and the warehouse that all read."""
+"""The distributions, built and installed once, and the warehouse that all tests read."""
 
 from __future__ import annotations
 

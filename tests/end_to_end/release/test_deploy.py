@@ -1,4 +1,4 @@
-"""What is deployed: the Dockerfile's steps, done by hand in an empty folder, the compose file and the manifests."""
+"""The deployment: the Dockerfile's steps, done by hand in an empty folder, the compose file and the manifests."""
 
 from __future__ import annotations
 

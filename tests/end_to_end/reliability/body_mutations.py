@@ -1,4 +1,4 @@
-"""What may be wrong with the body of a line: kind by kind, field by field."""
+"""Mutations of the body of a line: kind by kind, field by field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be wrong with a line of a recording, whatever its kind."""
+"""Mutations of a line of a recording, whatever its kind."""
 
 from __future__ import annotations
 

@@ -202,12 +202,7 @@ ODD: Final[dict[Table, dict[str, Sequence[Any] | dict[str, Sequence[Any]]]]] = {
         **dict.fromkeys(("consumer_group", "broker_name"), NAMES),
         **dict.fromkeys(("consume_type", "consume_from_where"), _TEXTS),
         "message_model": _OTHER_MODELS,
-        "connections": {
-            "client_id": NAMES,
-            "client_addr": (None, "[::1]:0"),
-            "language": _TEXTS,
-            "version": _INTS,
-        },
+        "connections": {"client_id": NAMES, "client_addr": (None, "[::1]:0"), "language": _TEXTS, "version": _INTS},
         "subscriptions": _SUBSCRIBED,
     },
     ROUTE_SNAPSHOTS: {

@@ -1,4 +1,4 @@
-"""What DuckDB computes is what a run publishes: intervals, owners and lags, whole tables of a fleet of six groups."""
+"""DuckDB computes what a run publishes: intervals, owners and lags, whole tables of a fleet of six groups."""
 
 from __future__ import annotations
 

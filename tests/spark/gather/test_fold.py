@@ -1,4 +1,4 @@
-"""What Spark folds into one state: whatever the order of lists, and nothing else.
+"""Spark folds equal states into one: whatever the order of lists, and nothing else.
 
 That a run publishes what the kernel judges of the same rows: `tests/end_to_end/reliability/test_hostile_rows.py`.
 """

@@ -1,4 +1,4 @@
-"""What several jobs look at."""
+"""The warehouse that tests of several jobs share."""
 
 from __future__ import annotations
 

@@ -107,10 +107,7 @@ def small(spark: SparkSession, warehouse: Warehouse) -> Warehouse:
 def test_every_constraint_that_is_missing_or_broken_is_named(
     spark: SparkSession, small: Warehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for table, name in (
-        (MEMBERSHIP_SNAPSHOTS, "known_message_model"),
-        (ALLOCATIONS, "unassigned_has_a_cause"),
-    ):
+    for table, name in ((MEMBERSHIP_SNAPSHOTS, "known_message_model"), (ALLOCATIONS, "unassigned_has_a_cause")):
         spark.sql(f"ALTER TABLE {small.identifier(table.name)} DROP CONSTRAINT {name}")
     spark.sql(f"UPDATE {small.identifier('membership_snapshots')} SET message_model = 'SHOUTING'")
     assert main(["maintain", "--warehouse", small.location, "--json"]) == 3

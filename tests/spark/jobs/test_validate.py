@@ -118,10 +118,7 @@ def test_bad_use_is_told_in_words(spark: SparkSession, twins_hour: Warehouse, tm
         validate(spark, twins_hour, CONFIGURATION, interval=half)
     with pytest.raises(ConfigurationError, match="was audited in steps of 3600 s, and step_seconds is 300"):
         validate(spark, twins_hour, Configuration(step_seconds=300))
-    with (
-        claim(twins_hour, RunSpec(HOUR), "other"),
-        pytest.raises(PublishConflictError, match="run other is auditing"),
-    ):
+    with claim(twins_hour, RunSpec(HOUR), "other"), pytest.raises(PublishConflictError, match="run other is auditing"):
         validate(spark, twins_hour, CONFIGURATION)
 
 

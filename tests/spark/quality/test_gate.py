@@ -1,4 +1,4 @@
-"""What the kernel judges passes the gate; a row that is broken after the kernel is caught, and nothing is published."""
+"""The rows of the kernel pass the gate; a row that is broken after the kernel is caught, and nothing is published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run costs that does not depend on how much was recorded: how often Spark goes to work, and what it reads."""
+"""Costs of a run that do not depend on the size of the recording: jobs of Spark, and the files that it reads."""
 
 from __future__ import annotations
 

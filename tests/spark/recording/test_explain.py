@@ -1,4 +1,4 @@
-"""What `explain` says of moments of the recording, whole texts.
+"""Texts of `explain` about moments of the recording, whole.
 
 The texts in `tests/data/explained` are checked against the recording's script (moments after T0), its `connection`
 lines (members and addresses, as broker-a sees them) and its `stats` lines (backlog, produced and consumed, added up by

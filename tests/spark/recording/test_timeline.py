@@ -1,4 +1,4 @@
-"""What was done to the recorded cluster is found again: everything, once, in time, and nothing else.
+"""The findings name all that was done to the recorded cluster: everything, once, in time, and nothing else.
 
 The table is written by hand from the recording's script. Times are seconds after T0; `…` is an end of the recording
 (it begins at T0 + 33, its last snapshots are of T0 + 1472, and they hold for 30 s).

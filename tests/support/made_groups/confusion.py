@@ -1,4 +1,4 @@
-"""What is found in groups made by chance, rule by rule: how often it is right, what it misses, and how late it is.
+"""Findings in random groups, rule by rule: how often they are right, what they miss, and how late they are.
 
 `python -m tests.support.made_groups.confusion --groups 500 --faults 50 --hours 24 --seed 1` prints a table in Markdown.
 """

@@ -1,4 +1,4 @@
-"""What is true of one made group over some hours; `recorder.py` makes of it what a recorder sees."""
+"""The truth about one synthetic group over some hours; `recorder.py` makes of it what a recorder sees."""
 
 from __future__ import annotations
 

@@ -129,9 +129,7 @@ def _takes_20_minutes(life: Life, consume_timeout_minutes: int) -> Life:
         return state._replace(consume_timeout_minutes=consume_timeout_minutes)
 
     return replace(
-        life,
-        measures=dict.fromkeys(life.ids, (_EVER, slow)),
-        says=dict.fromkeys(life.ids, (_EVER, with_timeout)),
+        life, measures=dict.fromkeys(life.ids, (_EVER, slow)), says=dict.fromkeys(life.ids, (_EVER, with_timeout))
     )
 
 

@@ -1,4 +1,4 @@
-"""What the offsets of a made group's queues show at the times at which they are read."""
+"""Offsets of a synthetic group's queues at the times of its samples."""
 
 from __future__ import annotations
 

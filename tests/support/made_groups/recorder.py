@@ -1,4 +1,4 @@
-"""What a recorder sees of a made group: each source at its own second of a round, one broker a few seconds after the
+"""Snapshots of a synthetic group: each source at its own second of a round, one broker a few seconds after the
 other, or, where it is slow, at any; in some hours it is down for two rounds, or misses one or two of a single source.
 """
 

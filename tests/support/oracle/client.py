@@ -1,4 +1,4 @@
-"""What one client makes of an allocation strategy, as RocketMQ's own classes are called: one client id at a time."""
+"""The share of one client by an allocation strategy, as RocketMQ's own classes are called: one client id at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a group's members: the strategy each one runs, and whose implementation of it."""
+"""Known facts about a group's members: the strategy each one runs, and whose implementation of it."""
 
 from __future__ import annotations
 

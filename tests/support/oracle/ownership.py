@@ -1,4 +1,4 @@
-"""Who consumes each queue of a topic, and why nobody or more than one does: every client is asked by itself."""
+"""Owners of each queue of a topic, and why nobody or more than one owns it: every client is asked by itself."""
 
 from __future__ import annotations
 

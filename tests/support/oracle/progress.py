@@ -1,4 +1,4 @@
-"""What the offset readings of one queue in one interval say: how much came in and went out, and what is left."""
+"""Progress of one queue in one interval by its offset samples: messages that came in and went out, and the rest."""
 
 from __future__ import annotations
 

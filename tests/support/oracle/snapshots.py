@@ -1,4 +1,4 @@
-"""What a recorder saw of one group, snapshot by snapshot, and what an audit step may see of it."""
+"""Snapshots of one group by a recorder, and those that an audit step may see."""
 
 from __future__ import annotations
 

@@ -92,12 +92,7 @@ def counts(ends: Sequence[TopicEnd], clipped: Iterable[RebalanceInterval]) -> Co
         listed = max([one.client_id for one in each.members] for each in broadcasting if each.end == last)
         return Counts(len(listed), len(set(listed)), *[None] * 5)
     _, members, distinct, connected = max(
-        (
-            topic_end.interval.end,
-            len(topic_end.client_ids),
-            len(set(topic_end.client_ids)),
-            list(topic_end.client_ids),
-        )
+        (topic_end.interval.end, len(topic_end.client_ids), len(set(topic_end.client_ids)), list(topic_end.client_ids))
         for topic_end in ends
     )
     ordinary = [topic_end for topic_end in ends if not topic_end.topic.startswith("%RETRY%")]

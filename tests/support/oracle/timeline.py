@@ -150,13 +150,7 @@ def _merged(segments: Iterable[RebalanceInterval]) -> list[RebalanceInterval]:
 
 
 def _segment(
-    history: TopicHistory,
-    span: Span,
-    view: str,
-    client_ids: tuple[str, ...],
-    start: int,
-    end: int,
-    mode: Reason | None,
+    history: TopicHistory, span: Span, view: str, client_ids: tuple[str, ...], start: int, end: int, mode: Reason | None
 ) -> RebalanceInterval:
     configured = history.configured
     known = [known_at(history.clients, client_id, start) for client_id in client_ids]

@@ -1,4 +1,4 @@
-"""Whether somebody consumes a group that no broker lists, moment by moment."""
+"""Consumption of a group that no broker lists, moment by moment."""
 
 from __future__ import annotations
 

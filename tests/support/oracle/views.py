@@ -1,4 +1,4 @@
-"""Who was in the group, as the brokers that host the topic list it: one view if they agree, else one each."""
+"""Members of the group, as the brokers that host the topic list it: one view if they agree, else one each."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-"""What a value says about its goal, and what the benchmark says to its caller."""
+"""Values against their goals, and the exit code of the benchmark."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks import command
+from benchmarks import command, worker
 from benchmarks.bench import Bench
 from benchmarks.errors import NotMeasuredError
 from benchmarks.fleet import Fleet
@@ -97,3 +98,8 @@ def test_what_was_asked_for_is_measured_in_the_order_of_the_table() -> None:
     assert {"scan", "gate", "memory", "help"} <= quick
     assert not {"history", "wide", "groups", "duckdb", "empty", "warm"} & quick
     assert len(command.wanted(None, quick=False)) == 25
+
+
+def test_no_module_beside_the_script_hides_one_of_the_standard_library() -> None:
+    beside = {path.stem for path in Path(worker.__file__).parent.glob("*.py")}
+    assert not beside & sys.stdlib_module_names

@@ -1,4 +1,4 @@
-"""What single measures compute: the times of several sizes, and how long the tests took, as their log says."""
+"""Single measures: the times of several sizes, and the duration of the tests by their log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the text of an exception says of a call."""
+"""Outcomes of calls by the text of their exceptions."""
 
 from __future__ import annotations
 

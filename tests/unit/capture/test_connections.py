@@ -23,13 +23,9 @@ def calls_and_closed() -> tuple[JavaCalls, list[list[str]]]:
     closed: list[list[str]] = []
     remoting = SimpleNamespace(closeChannels=lambda addresses: closed.append(list(addresses)))
     api = SimpleNamespace(getRemotingClient=lambda: remoting)
-    instances = SimpleNamespace(
-        getOrCreateMQClientInstance=lambda _: SimpleNamespace(getMQClientAPIImpl=lambda: api),
-    )
+    instances = SimpleNamespace(getOrCreateMQClientInstance=lambda _: SimpleNamespace(getMQClientAPIImpl=lambda: api))
     rocketmq = SimpleNamespace(
-        client=SimpleNamespace(
-            impl=SimpleNamespace(MQClientManager=SimpleNamespace(getInstance=lambda: instances)),
-        ),
+        client=SimpleNamespace(impl=SimpleNamespace(MQClientManager=SimpleNamespace(getInstance=lambda: instances))),
         remoting=SimpleNamespace(protocol=SimpleNamespace(body=SimpleNamespace(KVTable=Json))),
     )
     util = SimpleNamespace(List=SimpleNamespace(of=lambda *addresses: addresses))

@@ -1,4 +1,4 @@
-"""What is asked about a group and a topic, and which lines come of it."""
+"""Requests about a group and a topic, and the lines that come of them."""
 
 from __future__ import annotations
 

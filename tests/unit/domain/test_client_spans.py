@@ -1,4 +1,4 @@
-"""What one snapshot of a client shows, as the tables say, and how long it says the same."""
+"""States of one snapshot of a client, by tables, and the spans in which they stay."""
 
 from __future__ import annotations
 
@@ -169,12 +169,7 @@ def test_a_pull_is_too_old_by_the_clock_of_its_snapshot() -> None:
     pulled = {"owned_queues": [queue(0, last_pull=SEEN_AT_MS - 100_000), queue(1, last_pull=SEEN_AT_MS - 99_999)]}
     times = (at(20), at(20.000999), at(20.001), at(20.002))
     found = client_reports(client_history(*({"captured_at": moment} | pulled for moment in times)), THRESHOLDS, 0)
-    assert [found.states[code].symptoms.stale for code in found.codes] == [
-        (),
-        (),
-        (place(0),),
-        (place(0), place(1)),
-    ]
+    assert [found.states[code].symptoms.stale for code in found.codes] == [(), (), (place(0),), (place(0), place(1))]
 
 
 def test_topics_and_queues_are_in_order_and_in_holdings() -> None:
@@ -229,12 +224,7 @@ def test_a_span_ends_where_a_client_does_not_answer_or_nobody_asks() -> None:
         (*((moment - to_micros(DAY)) / 1e6 for moment in span[:3]), span.state.reported.answered)
         for span in client_spans(step)["c1"]
     ]
-    assert found == [
-        (-360, -330, -350, True),
-        (-330, -210, -270, False),
-        (-59, 1, -59, True),
-        (3590, 3600, 3590, True),
-    ]
+    assert found == [(-360, -330, -350, True), (-330, -210, -270, False), (-59, 1, -59, True), (3590, 3600, 3590, True)]
 
 
 def test_spans_are_made_once_per_step_and_statements_once_per_thresholds() -> None:

@@ -76,7 +76,7 @@ def status(topic: str = "t", **said: float | None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("line", _STATUSES.strip().splitlines())
-def test_threads(line: str) -> None:
+def test_threads_are_busy_by_the_time_of_their_messages(line: str) -> None:
     topics, threads, expected, enough = (cell.strip() for cell in line.split("|"))
     each = [dict(zip(RATES, numbers(topic), strict=True)) for topic in topics.split(",")]
     told = [status(f"t{place}", **rates) for place, rates in enumerate(each)]

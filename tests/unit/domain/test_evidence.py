@@ -1,4 +1,4 @@
-"""What a condition cost: from the readings of each queue's own time."""
+"""Costs of a condition, from the samples of each queue's own time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a group fared: who was there at the end, what the backlog did, and what was found."""
+"""Status of a group: its members at the end, its backlog and its findings."""
 
 from __future__ import annotations
 
@@ -125,12 +125,7 @@ def test_queues_of_retry_topics_are_left_out() -> None:
         only_retry.queue_count,
         only_retry.queues_with_one_owner,
         only_retry.idle_members,
-    ) == (
-        3,
-        None,
-        None,
-        None,
-    )
+    ) == (3, None, None, None)
     assert (only_retry.busiest_member_queues, only_retry.busiest_member_queues_with_one_more) == (0, 0)
 
 
@@ -143,10 +138,7 @@ def test_that_nothing_waits_in_the_retry_topic_says_nothing_about_other_topics(t
 
 def test_who_has_a_queue_of_any_topic_is_not_idle() -> None:
     # The second A and C have none; B has one of u only, the first A one of t only.
-    found = status(
-        replayed(0, 60, owned((0,), (0,)), "A A B C"),
-        replayed(0, 60, owned((1,)), "A B", topic="u"),
-    )
+    found = status(replayed(0, 60, owned((0,), (0,)), "A A B C"), replayed(0, 60, owned((1,)), "A B", topic="u"))
     assert found.idle_members == 2
 
 

@@ -1,10 +1,11 @@
-from __future__ import annotations
+"""Intervals as text and as times, and sums of times."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
 from spark_jobs.domain.model.intervals import Interval, StepGrid, format_utc, parse_utc
+from spark_jobs.domain.model.window import common, covered, without
 from spark_jobs.errors import IntervalError
 
 HOURS = StepGrid(timedelta(hours=1))
@@ -100,3 +101,33 @@ def test_off_the_grid_names_the_whole_steps_around(start: datetime, end: datetim
 def test_steps_divide_a_day(seconds: int) -> None:
     with pytest.raises(IntervalError, match=f"a step of {seconds} s does not divide a day"):
         StepGrid(timedelta(seconds=seconds))
+
+
+def test_what_two_times_share() -> None:
+    assert common((0, 10), (5, 20)) == (5, 10)
+    assert common((0, 10), (-5, 20)) == (0, 10)
+    assert common((0, 10), (10, 20)) is None
+
+
+def test_what_parts_leave_of_a_time() -> None:
+    for parts, left in (
+        ([], [(10, 20)]),
+        ([(0, 10), (20, 30)], [(10, 20)]),
+        ([(0, 12), (18, 30)], [(12, 18)]),
+        ([(12, 14), (14, 16)], [(10, 12), (16, 20)]),
+        ([(10, 20)], []),
+        ([(0, 30)], []),
+        ([(0, 5), (25, 30)], [(10, 20)]),
+    ):
+        assert list(without((10, 20), parts)) == left, parts
+
+
+def test_how_long_times_are_together() -> None:
+    for times, long in (
+        ([], 0),
+        ([(-5, 0)], 5),
+        ([(0, 2), (2, 3)], 3),
+        ([(4, 6), (0, 2)], 4),
+        ([(0, 10), (2, 3), (8, 12)], 12),
+    ):
+        assert covered(times) == long, times

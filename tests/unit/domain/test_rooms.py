@@ -25,8 +25,7 @@ def test_splits_as_java_does(name: str, parts: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "room"),
-    [("room1@b", "room1"), ("@room1", ""), ("room1@", None), ("a@b@c", None), ("plain", None)],
+    ("name", "room"), [("room1@b", "room1"), ("@room1", ""), ("room1@", None), ("a@b@c", None), ("plain", None)]
 )
 def test_the_room_of_a_broker_name_of_two_parts(name: str, room: str | None) -> None:
     assert machine_room(name) == room

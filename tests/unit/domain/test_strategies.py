@@ -124,10 +124,7 @@ def test_settings_no_client_could_start_with() -> None:
     ("class_name", "name"),
     [
         ("org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely", AVG),
-        (
-            "com.alibaba.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragelyByCircle",
-            AVG_BY_CIRCLE,
-        ),
+        ("com.alibaba.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragelyByCircle", AVG_BY_CIRCLE),
         ("AllocateMessageQueueByConfig", CONFIG),
         ("a.AllocateMessageQueueByMachineRoom", MACHINE_ROOM),
         ("a.AllocateMessageQueueConsistentHash", CONSISTENT_HASH),

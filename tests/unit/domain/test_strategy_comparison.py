@@ -1,4 +1,4 @@
-"""What other strategies would have done: on paper, and against RocketMQ's own classes."""
+"""Allocations of other strategies: on paper, and against RocketMQ's own classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who served a broker when."""
+"""Addresses that served a broker, and switches between them."""
 
 from __future__ import annotations
 

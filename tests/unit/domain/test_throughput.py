@@ -1,4 +1,4 @@
-"""How many messages a second clients can consume, on paper."""
+"""Messages a second that clients can consume, on paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long until a group has caught up, and until messages are deleted, on paper."""
+"""Time until a group has caught up, and until messages are deleted, on paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an interval is replayed with, and why one is not replayed."""
+"""Inputs of a replayed interval, and reasons why one is not replayed."""
 
 from __future__ import annotations
 

@@ -87,10 +87,7 @@ def test_what_got_worse_first() -> None:
     """By minutes, then by incidents; what is unknown of one week is no change; equals by name."""
 
     def group(name: str, before: float, last: float) -> list[Row]:
-        return [
-            (name, 0, before, True, True, False, 0),
-            (name, LATER, LATER + last, True, True, False, 0),
-        ]
+        return [(name, 0, before, True, True, False, 0), (name, LATER, LATER + last, True, True, False, 0)]
 
     rows = [*group("better", 3, 1), *group("same", 2, 2), *group("worse", 1, 2), *group("worst", 1, 9)]
     rows += [("unknown", LATER, LATER + 99, True, True, False, 0), *group("often", 2, 2)]

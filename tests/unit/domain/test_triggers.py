@@ -167,7 +167,7 @@ def test_triggers_and_moves(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=_NAMES)
-def test_the_oracle(case: Case) -> None:
+def test_the_oracle_names_the_same_triggers_and_moves(case: Case) -> None:
     before, after = case.before.situation(), case.after.situation()
     assert oracle.triggers(before, after, ["a", "old"], case.expired) == case.triggers
     assert oracle.moves(before, after) == case.moves

@@ -1,4 +1,4 @@
-"""How near a group was to what its members can consume, on paper."""
+"""Utilization of a group: its traffic against the capacity of its members, on paper."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_verdicts_and_their_spans(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
-def test_the_oracle(case: Case) -> None:
+def test_the_oracle_gives_the_same_spans(case: Case) -> None:
     """It says since when, and knows nothing of the time before the first reading."""
     readings = []
     for second, text in case.readings.items():

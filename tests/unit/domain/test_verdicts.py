@@ -80,7 +80,7 @@ CASES = list(_cases())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case.history))
-def test_verdicts(case: Case) -> None:
+def test_a_short_interval_gets_one_verdict(case: Case) -> None:
     interval = replayed(0, 3600, {("b", 0): (0,)})
     readings = offsets([("b", 0)], {10 * number: [text] for number, text in enumerate(case.history)})
     (found,) = topic_progress([interval], readings, WINDOW, settings(30, allowed_lag=case.allowed_lag))
@@ -88,7 +88,7 @@ def test_verdicts(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case.history))
-def test_the_oracle(case: Case) -> None:
+def test_the_oracle_gives_the_same_verdicts(case: Case) -> None:
     readings = []
     for number, text in enumerate(case.history):
         end, _, consumed = text.partition("/")

@@ -22,11 +22,7 @@ def test_members_change_when_a_snapshot_shows_it() -> None:
 
 def test_a_snapshot_holds_for_the_gap_and_no_longer() -> None:
     history = calm(memberships=listed("a", {-210: "c1", 100: None, 200: "c1"}))
-    assert rows(history) == [
-        "0-120 * DEFAULT c1",
-        "120-200 * NO_MEMBERSHIP_SNAPSHOT",
-        "200-300 * DEFAULT c1",
-    ]
+    assert rows(history) == ["0-120 * DEFAULT c1", "120-200 * NO_MEMBERSHIP_SNAPSHOT", "200-300 * DEFAULT c1"]
 
 
 def test_a_short_silence_is_no_gap() -> None:
@@ -35,11 +31,7 @@ def test_a_short_silence_is_no_gap() -> None:
 
 def test_a_route_holds_for_the_gap_and_no_longer() -> None:
     history = calm(routes=routed({-210: (A,), 100: None, 200: (A,)}))
-    assert rows(history) == [
-        "0-120 * DEFAULT c1 c2",
-        "120-200 * NO_ROUTE_SNAPSHOT",
-        "200-300 * DEFAULT c1 c2",
-    ]
+    assert rows(history) == ["0-120 * DEFAULT c1 c2", "120-200 * NO_ROUTE_SNAPSHOT", "200-300 * DEFAULT c1 c2"]
 
 
 def test_a_route_change_cuts_and_the_order_of_its_entries_does_not() -> None:
@@ -92,15 +84,7 @@ def test_a_broker_that_does_not_answer_is_ignored() -> None:
     ("late", "expected"),
     [
         (4, ["0-100 * DEFAULT c1", "100-300 * DEFAULT c1 c2"]),
-        (
-            5,
-            [
-                "0-100 * DEFAULT c1",
-                "100-105 a DEFAULT c1 c2",
-                "100-105 b DEFAULT c1",
-                "105-300 * DEFAULT c1 c2",
-            ],
-        ),
+        (5, ["0-100 * DEFAULT c1", "100-105 a DEFAULT c1 c2", "100-105 b DEFAULT c1", "105-300 * DEFAULT c1 c2"]),
     ],
 )
 def test_a_disagreement_shorter_than_half_a_round_is_the_recorder_on_its_way(late: int, expected: list[str]) -> None:

@@ -51,10 +51,7 @@ def good(**changes: Any) -> Rows:
 CASES = Cases(
     SUITE,
     breaks={
-        "findings_are_counted": [
-            good(finding_count=1),
-            {GROUP_STATUS: [row(finding_count=1, worst_severity=None)]},
-        ],
+        "findings_are_counted": [good(finding_count=1), {GROUP_STATUS: [row(finding_count=1, worst_severity=None)]}],
         "worst_severity_is_the_worst": [good(worst_severity=worst) for worst in ("INFO", "ERROR", "ODD", None)],
         "bottleneck_is_known": [good(bottleneck="ODD")],
         "every_queue_is_counted": [good(queue_count=4), good(queues_with_one_owner=3, unassigned_queues=-1)],

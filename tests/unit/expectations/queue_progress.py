@@ -9,14 +9,7 @@ from schemas import ALLOCATIONS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from tests.support.times import at
 from tests.unit.expectations.cases import OWN, Cases, Row, Rows
 
-QUEUE = {
-    "step_start": at(0),
-    "cluster": OWN,
-    "consumer_group": "g",
-    "topic": "t",
-    "broker_name": "b",
-    "queue_id": 0,
-}
+QUEUE = {"step_start": at(0), "cluster": OWN, "consumer_group": "g", "topic": "t", "broker_name": "b", "queue_id": 0}
 
 
 def row(start: float = 0, **changes: Any) -> Row:

@@ -1,4 +1,4 @@
-"""What is told of situations that the recording does not have."""
+"""Explanations of situations that the recording does not have."""
 
 from __future__ import annotations
 

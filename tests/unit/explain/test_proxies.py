@@ -1,4 +1,4 @@
-"""Who is a member of a group behind a proxy: what `explain` reads of the proxy's lists."""
+"""Members of a group behind a proxy: `explain` reads the proxy's lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judged steps as rows: every column of every table, on values made by hand."""
+"""Rows of the output tables: values of the kernel become rows, and findings become values again."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from schemas import OUTPUTS
+from spark_jobs.domain.incidents.values import PublishedFinding
 from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.domain.kernel.allocations import Allocation, Member
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, Moves, RebalanceInterval
@@ -21,6 +22,7 @@ from spark_jobs.domain.status.attribution import TopicGrowth
 from spark_jobs.domain.status.group_status import DeletedTopic, GroupStatus
 from spark_jobs.domain.status.strategy_comparison import StrategyComparison
 from spark_jobs.pipeline.gather.rows import results, tables, tables_of
+from spark_jobs.store.read.finding_rows import published_findings
 from tests.support.kernel import SETTINGS
 from tests.support.times import at
 
@@ -368,3 +370,10 @@ def test_nothing_judged_is_no_rows() -> None:
     assert results(tables([])).num_rows == 0
     assert {name: found.num_rows for name, found in tables([]).items()} == {table.name: 0 for table in OUTPUTS}
     assert all(isinstance(found, pa.Table) for found in tables([]).values())
+
+
+def test_a_finding_comes_back_as_it_was_judged() -> None:
+    found, *_ = published_findings(tables(JUDGED)["findings"])
+    step = next(one.step for one in JUDGED if one.findings)
+    key = step.history.cluster, step.history.consumer_group, step.window.start
+    assert found == PublishedFinding(*key, FINDING)

@@ -159,11 +159,7 @@ LINES: Sequence[tuple[str, str, Sequence[Event]]] = (
         f"Create new topic by default topic:[TBW102] config:[{CONFIG.format(4, '')}] producer:[10.2.0.7:1]",
         [TopicChanged(None, "t", COUNTS, None)],
     ),
-    (
-        EVERY,
-        "Create new topic failed, because the default topic[TBW102] not exist. producer:[10.2.0.7:1]",
-        [],
-    ),
+    (EVERY, "Create new topic failed, because the default topic[TBW102] not exist. producer:[10.2.0.7:1]", []),
     (EVERY, f"load exist local topic, {CONFIG.format(4, '')}", [TopicChanged(None, "t", COUNTS, COUNTS)]),
     (
         EVERY,
@@ -224,11 +220,7 @@ LINES: Sequence[tuple[str, str, Sequence[Event]]] = (
         [TopicChanged("b", "t", None, COUNTS)],
     ),
     (OLD, f"removeTopicByBrokerName, remove one broker's topic t {QUEUE}", [TopicChanged("b", "t", None, COUNTS)]),
-    (
-        "4.9.8 " + NEW,
-        f"deleteTopic, remove one broker's topic b t {QUEUE}",
-        [TopicChanged("b", "t", None, COUNTS)],
-    ),
+    ("4.9.8 " + NEW, f"deleteTopic, remove one broker's topic b t {QUEUE}", [TopicChanged("b", "t", None, COUNTS)]),
     (EVERY, "wipe write perm of broker[b], client: 10.2.0.7:52860, 21", [WritePermission("b", False)]),
     ("4.9.8 " + NEW, "add write perm of broker[b], client: 10.2.0.7:52860, 21", [WritePermission("b", True)]),
     # MQClientInstance, RebalanceImpl, RemoteBrokerOffsetStore of clients
@@ -339,10 +331,7 @@ def test_what_is_no_entry_is_passed_over(tmp_path: Path) -> None:
     ]
     path = tmp_path / "broker.log"
     path.write_bytes("\n".join(lines).encode() + b"\n2026-11-26 06:20:59 INFO main - \xff\xfe\n")
-    assert [entry.text[-10:] for entry in LogFile(path)] == [
-        entries(connected("a"))[0][-10:],
-        " main - \ufffd\ufffd",
-    ]
+    assert [entry.text[-10:] for entry in LogFile(path)] == [entries(connected("a"))[0][-10:], " main - \ufffd\ufffd"]
 
 
 def test_members_from_the_start_of_a_broker(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What rows of the sources show, hour by hour."""
+"""Sightings of source rows, hour by hour."""
 
 from __future__ import annotations
 

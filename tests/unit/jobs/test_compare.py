@@ -56,7 +56,7 @@ def test_what_is_not_known_of_one_of_them_is_said(warehouse: str, capsys: pytest
         (BEFORE, "10:05", "write START/END"),
     ],
 )
-def test_what_cannot_be_compared(
+def test_steps_that_cannot_be_compared_are_an_error(
     before: str, after: str, message: str, warehouse: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", before, after, "--warehouse", warehouse, "--group", "g"]) == 3

@@ -222,10 +222,7 @@ def test_clusters_before_the_one_that_is_not_delivered_are_not_told_again(servic
 
 
 def test_a_dead_target_stops_no_other_and_repeats_nothing(
-    service: Service,
-    published: Path,
-    teams: tuple[Service, Service, list[str]],
-    capfd: pytest.CaptureFixture[str],
+    service: Service, published: Path, teams: tuple[Service, Service, list[str]], capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The pager is down for G, and the default for H: each gets what it missed, once, when it is back."""
     pager, chat, options = teams

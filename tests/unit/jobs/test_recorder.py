@@ -1,4 +1,4 @@
-"""Who did not answer the recorder while nothing was recorded, read and told. No Spark."""
+"""Brokers that did not answer the recorder while nothing was recorded, read and reported. No Spark."""
 
 from __future__ import annotations
 

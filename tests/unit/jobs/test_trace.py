@@ -82,7 +82,7 @@ def test_what_is_left_out_is_said(warehouse: Path, tmp_path: Path, monkeypatch: 
     assert of_spans.startswith("The trace has only the first 1 of 3 spans of ownership of group bad (cluster c)")
 
 
-def test_what_cannot_be_written(warehouse: Path, tmp_path: Path) -> None:
+def test_a_trace_that_cannot_be_written_is_an_error(warehouse: Path, tmp_path: Path) -> None:
     tables = DeltaTables(Location.parse(str(warehouse)))
     with pytest.raises(ReportFileError, match=r"the trace cannot be written to .*/no/r\.pftrace"):
         trace(tables, TraceRequest(HOUR), tmp_path / "no" / "r.pftrace", lambda _: None)

@@ -80,7 +80,7 @@ def test_a_line_per_group_and_week(warehouse: Path, capsys: pytest.CaptureFixtur
     assert err.endswith(f"Next: rebalance-audit incidents --warehouse {warehouse} --cluster c --group G\n")
 
 
-def test_a_document_for_programs(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trends_are_a_document_for_programs(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trends", "--warehouse", str(warehouse), "--days", "1", "--group", "calm", "--json"]) == 0
     week = {
         "start": "2026-03-08T10:00:00Z",

@@ -13,14 +13,7 @@ from typing import Any
 
 import pytest
 
-from schemas import (
-    AUDIT_RUNS,
-    GROUP_STATUS,
-    MEMBERSHIP_SNAPSHOTS,
-    OFFSET_SNAPSHOTS,
-    OUTPUTS,
-    Table,
-)
+from schemas import AUDIT_RUNS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, Table
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from tests.support.snapshots import membership, offsets

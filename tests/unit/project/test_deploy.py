@@ -1,4 +1,4 @@
-"""What is deployed has one set of values: compose, Kubernetes, the DAGs and the pages say the same."""
+"""The deployment has one set of values: compose, Kubernetes, the DAGs and the pages agree."""
 
 from __future__ import annotations
 

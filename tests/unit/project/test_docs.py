@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from schemas import TABLES
-from schemas.handbook import PAGE, handbook
+from schemas.handbook import PAGE
 from spark_jobs.cli import handbook as command_line
 from spark_jobs.cli.commands import COMMANDS
 from spark_jobs.cli.main import build_parser
@@ -25,10 +25,6 @@ FIRST = (DOCS / "README.md").read_text(encoding="utf-8")
 QUESTIONS = (DOCS / "triage.md").read_text(encoding="utf-8")
 README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
 PAGES = [*DOCS.rglob("*.md"), *DOCS.parent.glob("*.md")]
-
-
-def test_the_page_of_tables_is_the_one_the_schemas_make() -> None:
-    assert PAGE.read_text(encoding="utf-8") == handbook(), "run python -m schemas.handbook"
 
 
 @pytest.mark.parametrize("table", TABLES, ids=[table.name for table in TABLES])
@@ -110,12 +106,6 @@ def test_one_thing_is_said_about_versions() -> None:
     assert tried["Python"] == set(re.findall(r"Python :: (3\.\d+)", setup))
     assert tried["Java"] == set(ci["jobs"]["test"]["strategy"]["matrix"]["java"]) == {*map(str, VERSIONS)}
     assert "not tried" not in "".join(re.findall(r"^\| (?:Python|Java) .*", support, re.MULTILINE))
-
-
-def test_the_reference_of_the_command_line_is_the_one_the_commands_make() -> None:
-    assert command_line.PAGE.read_text(encoding="utf-8") == command_line.handbook(), (
-        "run python -m spark_jobs.cli.handbook"
-    )
 
 
 def test_the_reference_of_the_command_line_has_every_command_and_what_it_requires() -> None:

@@ -1,4 +1,4 @@
-"""What the product and its pages say uses the glossary's terms, and none of the words that made readers stumble."""
+"""The product and its pages use the glossary's terms, and none of the words that made readers stumble."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may publish what, in a folder and in an object store (here in memory); and that a killed run blocks nobody."""
+"""Locks of steps, in a folder and in an object store (here in memory); a killed run blocks nobody."""
 
 from __future__ import annotations
 

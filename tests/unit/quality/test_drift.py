@@ -1,4 +1,4 @@
-"""What is usual at a time of day: median and deviation by hand, on hand-made quality_results."""
+"""Usual values of a time of day: median and deviation by hand, on hand-made quality_results."""
 
 from __future__ import annotations
 

@@ -35,17 +35,7 @@ def test_what_failed_is_told_with_its_numbers(tmp_path: Path) -> None:
     """3 of 8 rows have a connection without an id: 37.5 %."""
     results = {one.expectation: one for one in validated(tmp_path, "r1", rows("x", "y", "<z>", kept=5))}
     failed = results["client_ids_are_names"]
-    assert failed[:9] == (
-        at(0),
-        "membership_snapshots",
-        "client_ids_are_names",
-        None,
-        "warning",
-        False,
-        3.0,
-        3,
-        37.5,
-    )
+    assert failed[:9] == (at(0), "membership_snapshots", "client_ids_are_names", None, "warning", False, 3.0, 3, 37.5)
     assert len(failed.examples) == 3
     assert any('"consumer_group":"\\u003cz\\u003e"' in key for key in failed.examples)
     assert results["few_rows_are_quarantined"][4:9] == ("critical", False, 37.5, None, None)

@@ -1,1 +1,1 @@
-"""How published tables are read."""
+"""Readers of published tables."""

@@ -1,4 +1,4 @@
-"""How much there is to be done, by Delta's log, and how Spark is started for it. No Spark."""
+"""The amount of work by Delta's log, and the Spark that starts for it. No Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a schedule waits for, in tables written by hand. Times are seconds after 10:00; the interval is the hour."""
+"""Arrivals that a schedule waits for, in hand-made tables. Times are seconds after 10:00; the interval is the hour."""
 
 from __future__ import annotations
 

@@ -89,10 +89,7 @@ def test_nothing_is_wrong_with_tables_that_fit(tmp_path: Path) -> None:
 
 
 CASES: Mapping[str, tuple[Mapping[str, Rows | None], list[str]]] = {
-    "missing": (
-        {"route_snapshots": None},
-        ["critical route_snapshots: there is no such table"],
-    ),
+    "missing": ({"route_snapshots": None}, ["critical route_snapshots: there is no such table"]),
     "empty": (
         {"offset_snapshots": ()},
         [

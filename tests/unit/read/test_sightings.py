@@ -1,4 +1,4 @@
-"""Whether `sightings` holds what the snapshots show is known without Spark, as `maintain` would fill it. No Spark."""
+"""A reader compares `sightings` with the snapshots as `maintain` would fill it. No Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What delta-rs reads and adds: Arrow's values as Python's, conditions as SQL."""
+"""Values that delta-rs reads and adds: Arrow's as Python's, conditions as SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what charts draw can be seen, in a browser, light and dark: 4.5 : 1 against its ground, as WCAG 2 counts."""
+"""The contrast of charts in a browser, light and dark: 4.5 : 1 against the ground, as WCAG 2 counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trace shows, read back by the format's own messages and compared with values written by hand."""
+"""Contents of a trace, read back by the format's own messages and compared with values written by hand."""
 
 from __future__ import annotations
 

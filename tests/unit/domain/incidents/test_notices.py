@@ -1,4 +1,4 @@
-"""What somebody is told of made days, notice after notice, by hand. Times are hours:minutes of the first day."""
+"""Notifications of synthetic days, one after the other, by hand. Times are hours:minutes of the first day."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ owned | share | more | less
 
 
 @pytest.mark.parametrize("line", _DRIFTS.strip().splitlines()[1:])
-def test_drift(line: str) -> None:
+def test_a_client_that_holds_other_queues_than_its_share_drifts(line: str) -> None:
     owned, share, more, less = (
         frozenset(("b", int(queue_id)) for queue_id in cell.split()) for cell in line.split("|")
     )
@@ -131,11 +131,7 @@ def test_every_change_gives_time_and_one_of_the_route_more() -> None:
 def test_a_change_of_what_it_has_is_seen_at_once_and_ends_with_the_last_snapshot() -> None:
     """From the last snapshot with a state to the first with another nobody knows."""
     hits = _hits({0: [0], 200: [0, 1], 300: [1], 340: [0], 600: [1]}, replayed("t", 0, 660, {"c1": [0]}, 2), other=[1])
-    assert _lines(hits) == {
-        (200, 280, "HOLDS_MORE", 1),
-        (300, 320, "HOLDS_MORE", 1),
-        (300, 320, "HOLDS_LESS", 0),
-    }
+    assert _lines(hits) == {(200, 280, "HOLDS_MORE", 1), (300, 320, "HOLDS_MORE", 1), (300, 320, "HOLDS_LESS", 0)}
 
 
 def test_a_list_that_alternates_from_snapshot_to_snapshot_drifts_in_what_it_always_or_never_has() -> None:

@@ -1,4 +1,4 @@
-"""Who comes and goes so often that it is flapping."""
+"""Members that come and go so often that they flap."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def hits(rebalances: list[Rebalance]) -> list[RuleHit]:
     return list(RULE.hits(replace(audited_step(settings=TWICE), rebalances=rebalances)))
 
 
-def test_who_flaps() -> None:
+def test_members_that_leave_and_join_often_flap() -> None:
     for line in _PASSAGES.strip().splitlines():
         text, _, expected = line.partition("|")
         found = [

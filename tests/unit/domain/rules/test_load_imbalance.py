@@ -194,10 +194,7 @@ def test_remainders_are_uneven_while_all_topics_are_there() -> None:
     assert [(second_of(hit.start), second_of(hit.end), hit.weight) for hit in found] == [(0, 20, 2), (20, 40, 3)]
 
 
-@pytest.mark.parametrize(
-    ("strategy", "ids"),
-    [("CONFIG", "c1 c2 c3"), ("AVG", "c1 c2- c3"), ("AVG", "c1 c2 c3")],
-)
+@pytest.mark.parametrize(("strategy", "ids"), [("CONFIG", "c1 c2 c3"), ("AVG", "c1 c2- c3"), ("AVG", "c1 c2 c3")])
 def test_remainders_only_of_like_members_and_even_strategies(strategy: str, ids: str) -> None:
     """The last case is the one that counts: it is the same with AVG and all topics subscribed."""
     topics = [_shared(topic, "c1 c2 c3", 2, 1, 1) for topic in ("t", "u")]
@@ -247,7 +244,7 @@ def _member(number: int, text: str) -> MemberTraffic:
 
 
 @pytest.mark.parametrize("line", _TRAFFIC.strip().splitlines())
-def test_unequal_traffic(line: str) -> None:
+def test_traffic_is_unequal_above_twice_the_least(line: str) -> None:
     """2 times as much, and 100 messages a queue; a gap is 60 s."""
     cell, by_hand = line.split("|")
     found = unequal_traffic([_member(number, text) for number, text in enumerate(cell.split(), start=1)], SETTINGS)

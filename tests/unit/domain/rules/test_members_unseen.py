@@ -1,4 +1,4 @@
-"""What is said of a group that is consumed by members whom no broker lists."""
+"""A group that members consume whom no broker lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is popped again. Times are seconds since the step began, a reading every 20 s until 580 s."""
+"""Messages that are popped again. Times are seconds of the step, a sample every 20 s until 580 s."""
 
 from __future__ import annotations
 
@@ -88,8 +88,7 @@ def test_what_came_meanwhile_is_counted_alone() -> None:
 
 def test_queues_that_did_not_grow_are_not_named() -> None:
     retry = offsets(
-        [("a", 0), ("b", 0)],
-        {20 * number: [(5, 5, None, 1), (9 + 2 * number, 9, None, 1)] for number in range(30)},
+        [("a", 0), ("b", 0)], {20 * number: [(5, 5, None, 1), (9 + 2 * number, 9, None, 1)] for number in range(30)}
     )
     assert [hit.queue and hit.queue.broker_name for hit in hits(consuming(10), retry)] == ["b"]
 

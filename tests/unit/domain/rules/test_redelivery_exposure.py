@@ -1,4 +1,4 @@
-"""What was in flight when queues changed hands."""
+"""Messages in flight when queues changed hands."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def measured(step: AuditedStep) -> tuple[float | None, ...] | None:
     return tuple((found[0].measures or {})[name] for name in names) if found else None
 
 
-def test_in_flight() -> None:
+def test_messages_between_pull_and_commit_are_in_flight() -> None:
     said = [(200, *known) for known, _ in OFFSETS]
     read = offsets([("b", number) for number in range(len(said))], {0: said})
     found = in_flight(read, 0, list(range(len(said)))).tolist()
@@ -101,7 +101,9 @@ def test_in_flight() -> None:
         pytest.param(step_with(moved(5, 0, seen=-361), reading=-421), None, id="read before the window"),
     ],
 )
-def test_exposure(step: AuditedStep, expected: tuple[float, ...] | None) -> None:
+def test_rebalances_that_move_messages_in_flight_are_exposed(
+    step: AuditedStep, expected: tuple[float, ...] | None
+) -> None:
     assert measured(step) == expected
 
 

@@ -28,10 +28,7 @@ def test_each_queue_without_owner_with_its_cause_and_whose_share_it_is() -> None
     hit = RuleHit(START, micros(60), topic="%RETRY%g", view="*", seen_at=micros(40))
     assert list(RULE.hits(audited_step(interval(0, 60, listed, owned, topic="%RETRY%g", seen_at=40)))) == [
         replace(
-            hit,
-            cause="DUPLICATE_CLIENT_ID",
-            implicated="c1",
-            queue=FindingQueue("%RETRY%g", "b", 1, "UNASSIGNED"),
+            hit, cause="DUPLICATE_CLIENT_ID", implicated="c1", queue=FindingQueue("%RETRY%g", "b", 1, "UNASSIGNED")
         ),
         replace(hit, cause="ROOM_FILTER", queue=FindingQueue("%RETRY%g", "b", 2, "UNASSIGNED"), severity="INFO"),
         replace(hit, cause="BROKER_NOT_READABLE", queue=FindingQueue("%RETRY%g", "b", 4, "UNASSIGNED")),
@@ -110,7 +107,7 @@ def test_lists_that_begin_apart_dispute_from_when_both_stand(topic: str, dispute
         (["c1"], False),
     ],
 )
-def test_may_be_unassigned(owners: list[str], may_be: bool) -> None:
+def test_queues_without_an_owner_in_all_lists_may_be_unassigned(owners: list[str], may_be: bool) -> None:
     assert may_be_unassigned([tuple(ids.split()) for ids in owners]) is may_be
 
 
@@ -125,7 +122,9 @@ def test_may_be_unassigned(owners: list[str], may_be: bool) -> None:
         ("ROOM_FILTER", 0, None, "INFO"),
     ],
 )
-def test_severity(cause: str, produced: int | None, backlog: int | None, severity: str) -> None:
+def test_messages_that_came_or_wait_decide_how_severe_it_is(
+    cause: str, produced: int | None, backlog: int | None, severity: str
+) -> None:
     assert RULE.severity(Condition(None, cause, (), True, produced, backlog)) == severity
 
 

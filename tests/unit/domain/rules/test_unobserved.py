@@ -1,4 +1,4 @@
-"""What was not observed, and gaps that are joined."""
+"""Times that were not observed, and gaps that are joined."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_one_hot_queue_is_named() -> None:
         ),
     ],
 )
-def test_why_it_is_unknown(
+def test_an_unknown_answer_says_why(
     history: History, limit: Limit, messages: int, readable: int, members: int, why: str
 ) -> None:
     assert answer(history(), limit, messages, readable, members) == UNKNOWN.format(why)

@@ -1,4 +1,4 @@
-"""What a case makes of members and queues, and in which room members are that were not there."""
+"""Members and queues of a case, and the rooms of additional members."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ids(case: Case, *client_ids: str) -> list[str]:
     return [one.client_id for one in case.inputs(interval(*client_ids)).members]
 
 
-def test_nothing_is_changed() -> None:
+def test_a_case_without_changes_keeps_members_and_queues() -> None:
     given = interval("c1", "c1", "c2")
     assert UNCHANGED_CASE.inputs(given) == Inputs("t", given.members or (), QUEUES, ())
 

@@ -1,4 +1,4 @@
-"""How many members groups need, by their published steps, on paper."""
+"""Sizes of groups by their published steps, on paper."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def step(text: str) -> PublishedStep:
 
 
 @pytest.mark.parametrize("line", _GROUPS.strip().splitlines())
-def test_one_step(line: str) -> None:
+def test_one_step_gives_the_size_of_a_group(line: str) -> None:
     group, load, expected = (one.strip() for one in line.split("|"))
     found = fleet_need([step(group)], 0.7, float(load))
     assert f"{found.verdict} {found.needed or '-'}" == expected

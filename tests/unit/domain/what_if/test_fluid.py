@@ -70,7 +70,7 @@ def test_what_has_no_limit_leaves_nothing() -> None:
     assert found.strained.tolist() == [False]
 
 
-def test_nobody_and_nothing() -> None:
+def test_without_members_or_messages_nothing_is_consumed() -> None:
     nobody = Service(np.array([], np.int64), np.array([], np.int64))
     assert played([3], [[0], [0]], nobody, [[], []]) == ([[3], [3]], [], [])
     assert played([0, 0], [[0, 0]], ONE_OF_TWO, [[0]]) == ([[0, 0]], [0, 0], [False])

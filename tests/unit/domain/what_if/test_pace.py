@@ -1,4 +1,4 @@
-"""How fast members are known to be, and when they stood still."""
+"""Known paces of members, and times in which they stood still."""
 
 from __future__ import annotations
 

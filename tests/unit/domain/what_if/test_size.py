@@ -1,4 +1,4 @@
-"""How many members a group needs, on paper."""
+"""The size that a group needs, on paper."""
 
 from __future__ import annotations
 

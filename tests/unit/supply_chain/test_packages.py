@@ -1,6 +1,9 @@
-"""What is installed may be used, and the page of licences names all of it."""
+"""Packages of the project and of its image: licenses that allow their use, each on the page, and one lock."""
 
 from __future__ import annotations
+
+import re
+from pathlib import Path
 
 import pytest
 
@@ -30,3 +33,21 @@ def test_every_licence_is_one_that_was_thought_of() -> None:
 def test_every_jar_of_the_admin_client_is_listed() -> None:
     jars = [path.name for path in TOOLS_DIR.glob("*.jar")]
     assert [name for name in jars if not name.startswith(tuple(CAPTURE_JARS))] == []
+
+
+PROJECT = Path(__file__).parents[3]
+
+
+def locked(lock: Path) -> set[tuple[str, str, str]]:
+    """(package, version, its hashes as the lock writes them); a package may have a version per Python."""
+    text = lock.read_text(encoding="utf-8")
+    packages = re.findall(r"^([\w.-]+)==([^\s;\\]+)(.*?)(?=^\S|\Z)", text, re.DOTALL | re.MULTILINE)
+    return {(name, version, " ".join(sorted(re.findall(r"sha256:\w+", rest)))) for name, version, rest in packages}
+
+
+def test_the_image_installs_what_was_tested_and_no_tool_of_development() -> None:
+    image = locked(PROJECT / "deploy" / "requirements.lock")
+    names = {name for name, _, _ in image}
+    assert {"pyspark", "delta-spark", "deltalake", "great-expectations", "obstore"} <= names
+    assert not {"pytest", "mypy", "apache-airflow"} & names
+    assert image <= locked(PROJECT / "requirements.lock")
