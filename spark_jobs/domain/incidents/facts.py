@@ -103,11 +103,7 @@ def _client_ids(roots: Sequence[Thread]) -> tuple[str, ...]:
 
 
 def _unowned(threads: Sequence[Thread]) -> dict[str, int]:
-    """How long the queues of each group had no owner, added up, however many findings say so: not those into which
-    nothing came, and in which nothing waited.
-
-    There are many queues: their names and times are slices, and a time that several findings give is counted once.
-    """
+    """How long the queues of each group in which messages waited had no owner, added up, each time once."""
     times_by_group: dict[str, dict[Queue, set[tuple[int, int]]]] = defaultdict(lambda: defaultdict(set))
     for thread in threads:
         times_by_queue = times_by_group[thread.identity.consumer_group]

@@ -15,15 +15,14 @@ from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedF
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.silences import unreported_ids
 from spark_jobs.domain.phrases import names_text
-from spark_jobs.domain.rules.roots import LEAD, Follows
-from spark_jobs.domain.rules.rule import Rule
+from spark_jobs.domain.rules.roots import LEAD
+from spark_jobs.domain.rules.rule import Follows, Rule
 
 
 def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules: Iterable[Rule]) -> list[Incident]:
-    """Every incident of these findings, the newest first; the order in which findings are given does not matter.
-
-    What is silenced, and what follows from it, opens none; nor does INFO, except if it means that nothing is known.
-    That is an ERROR if nothing was recorded of a cluster for a whole step.
+    """Every incident of these findings, in any order, the newest first. Silenced findings and their symptoms open none,
+    nor does INFO, unless it means that nothing is known: an ERROR, if nothing of the cluster was recorded for a whole
+    step.
     """
     findings_by_id = {finding.finding.finding_id: finding for finding in findings}
     by_name = {rule.name: rule for rule in rules}
@@ -62,9 +61,7 @@ def _events(conditions: Sequence[Thread], rules: Mapping[str, Rule]) -> Iterator
 
 
 def _roots(conditions: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread, Thread]:
-    """The root of each thread: that of the first of its findings that has one, unless that root began more than `LEAD`
-    after it; else one in another group; a thread without one is its own root.
-    """
+    """The root of each thread: of its first finding with one (within `LEAD`), else in another group, else itself."""
     thread_by_finding_id = {finding.finding_id: thread for thread in conditions for finding in thread.findings}
     root_of: dict[Thread, Thread] = {}
     for thread in conditions:
@@ -78,9 +75,7 @@ def _roots(conditions: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thre
 
 
 def _roots_elsewhere(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread, Thread]:
-    """By thread its root in another group of the cluster: an event that spreads, about all that the thread is about,
-    and of which a finding ended when the thread began.
-    """
+    """By thread its root in another group: an event about all of it, of which a finding ended when it began."""
     spread: dict[Hashable, list[Thread]] = defaultdict(list)
     for thread in sorted(roots, key=lambda thread: thread.order):
         for share in _spread_shares(thread, rules[thread.identity.rule]):
@@ -145,9 +140,7 @@ def _broker_of(roots: Iterable[Thread], rules: Mapping[str, Rule]) -> str | None
 
 
 def _with_same_broker(incidents: Sequence[tuple[Incident, str | None]]) -> Iterator[Incident]:
-    """The incidents, in their order, given with the broker that each points to. The advice begins with the other groups
-    of which incidents point to the same broker, from nearly the same time on.
-    """
+    """The incidents in order; the advice begins with other groups whose incidents point to the broker at that time."""
     by_broker: dict[tuple[str, str], list[Incident]] = defaultdict(list)
     for each, broker in incidents:
         if broker:

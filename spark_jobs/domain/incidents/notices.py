@@ -14,11 +14,9 @@ OPENED, WORSE, RESOLVED, WITHDRAWN = "opened", "worse", "resolved", "withdrawn"
 
 
 class Notice(NamedTuple):
-    """One notification about an incident as it was then, sent or to be sent; times are microseconds.
-
-    `event`: `opened`, `worse`, `resolved`, or `withdrawn`: audited again, it is not found any more. `root_finding_ids`:
-    the first and the last finding of each root; by one of them it is known where its id has changed. `resolution`: as
-    of the incident.
+    """One notification about an incident as it was then, sent or to be sent; microseconds. `event`: `opened`, `worse`,
+    `resolved`, or `withdrawn` (gone from a later audit). `root_finding_ids`: the first and the last finding of each
+    root, which identify it if its id changed.
     """
 
     incident_id: str
@@ -41,11 +39,9 @@ class Notice(NamedTuple):
 
 
 class NoticeScope(NamedTuple):
-    """Which incidents are worth a notification; times are microseconds.
-
-    `since`: every incident that was seen after it is given. `recent`: an incident that was last seen before it gets no
-    first notification. `until`: the end of each cluster's newest audited step. `least`: the lowest severity that gets a
-    first notification. `only`: the incident ids that may get a first notification; None: all.
+    """Which incidents are worth a notification; microseconds. Every incident seen after `since` is given. A first
+    notification needs: last seen after `recent`, severity `least` or worse, and an id in `only` (None: any). `until`:
+    the end of each cluster's newest audited step.
     """
 
     since: int

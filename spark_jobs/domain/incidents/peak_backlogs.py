@@ -24,9 +24,7 @@ _WAITING: Final = (UNASSIGNED, NOT_READABLE, BEHIND)
 
 
 class _Backlog(NamedTuple):
-    """A backlog of a condition's queues of one topic, in messages, its time in microseconds, and how many of the queues
-    have an unknown one. `queues`: those in which messages wait.
-    """
+    """A backlog (messages) of one topic in a time, its queues that wait, and how many of all have an unknown one."""
 
     start: int
     end: int

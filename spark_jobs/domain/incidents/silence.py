@@ -19,10 +19,8 @@ SILENT_FOR = HOUR
 def silent_findings(
     findings: Iterable[PublishedFinding], steps: Mapping[tuple[str, str], Set[int]], step: int
 ) -> frozenset[str]:
-    """The ids of findings of times in which no members of any group of their cluster were recorded: `SILENT_FOR` or
-    longer, with a whole step in it.
-
-    `steps`: the starts of the audited steps by cluster and consumer group; `step`: their length; microseconds.
+    """The ids of findings of times, `SILENT_FOR` or longer with a whole step in it, in which no members of their
+    cluster were recorded. `steps`: starts of audited steps by cluster and group; `step`: their length; microseconds.
     """
     blind = [published for published in findings if _is_without_members(published)]
     silent: dict[str, list[Time]] = defaultdict(list)

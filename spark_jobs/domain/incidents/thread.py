@@ -42,11 +42,9 @@ def worst_of(findings: Iterable[Finding]) -> Finding:
 
 @dataclass(eq=False)
 class Thread:
-    """The findings of one condition, in the order of time, until it was gone for longer than `QUIET`.
-
-    `step_start`: of its first finding; `start`: when it began, possibly before that; `end`: when it was last seen;
-    `until`: when it was known to be gone; `resolution`: why it was.
-    `root_rule`: that of the findings whose symptom it is, as far as any says so.
+    """The findings of one condition, in order, until it was gone for longer than `QUIET`. `step_start`: of its first
+    finding; `start`: when it began; `end`: when it was last seen; `until`: when it was known to be gone, and why
+    (`resolution`); `root_rule`: that of the findings whose symptom it is, if any says so.
     """
 
     identity: Identity

@@ -36,10 +36,9 @@ class IntervalColumns(NamedTuple):
 
 
 class GroupWeek(NamedTuple):
-    """One week of one group, `[start, end)`. None is unknown: the group was not observed, or nothing was resolved.
-
-    `incidents`: that opened in it; `wrong_minutes`: while a queue had no owner, or two; `rebalances`: moments at which
-    one began, of whatever topics; `seconds_to_resolve`: the median of the incidents that opened in it and are over.
+    """One week of one group, `[start, end)`; None is unknown. `incidents`: opened in it; `wrong_minutes`: while a queue
+    had no owner, or two; `rebalances`: moments of any topic; `seconds_to_resolve`: median of its incidents that are
+    over.
     """
 
     start: int

@@ -49,12 +49,10 @@ class CauseTime(NamedTuple):
 
 
 class IncidentPart(NamedTuple):
-    """One condition of an incident in one group, over all its steps.
-
-    `started_at` and `ended_at`: when it was seen, first and last; `client_ids`: those that it names. Of its worst
-    finding, the latest of equals: `cause`, `detail` (what it adds to the rule's headline, empty: nothing),
-    `conflicting_values` and `brokers`, those of its queues. `client_id`: as in its findings. `cause_spans`: every cause
-    that it had, the first first.
+    """One condition of an incident in one group, over all its steps. Of its worst finding, the latest of equals:
+    `cause`, `detail` (added to the rule's headline), `conflicting_values`, `brokers` of its queues. `started_at` and
+    `ended_at`: when it was seen; `client_ids`: all that it names; `cause_spans`: every cause that it had, the first
+    first.
     """
 
     consumer_group: str
@@ -80,9 +78,7 @@ class IncidentPart(NamedTuple):
 
 
 class GroupCost(NamedTuple):
-    """The cost of an incident for one group: its highest backlog then (messages; None: not known), and how long its
-    queues had no owner, added up. `team`: whose the group is; None: no route says so.
-    """
+    """The cost for one group: highest backlog (None: unknown), time of its queues without owner, and its team."""
 
     consumer_group: str
     peak_backlog_messages: int | None
@@ -92,16 +88,13 @@ class GroupCost(NamedTuple):
 
 @dataclass(frozen=True)
 class Incident:
-    """One event, from the first moment at which one of its roots was seen to the last at which a root was, or a
-    symptom above INFO about the same queues.
-
-    `resolved_at` None: it stood when what is known of its groups ends; `last_seen_at`: the end of its last finding.
-    `severity`: the worst of all its findings. `causes`: every one that its roots had, the first first; `cause`,
-    `advice` and `commands` (what to type) are those of the worst root, the latest of equals. `client_ids`: those that
-    its roots name; `topics` and `queues` also of symptoms. `peak_backlog_messages`: the highest backlog of each group,
-    None: not known. `backlog_is_minimum`: more may have, as those of queues without an offset count since they are
-    watched. `unassigned_queue_minutes`: how long queues had no owner, added up. `costs`: both of each group, in their
-    order. `resolution`: why it is over, None while it is not.
+    """One event, from its first root cause to its last, or to the last symptom above INFO about the same queues.
+    `resolved_at` None: it lasts as long as its groups are known; `last_seen_at`: the end of its last finding.
+    `severity`: the worst of all its findings. `causes`: all of its root causes in order; `cause`, `advice` and
+    `commands` (to type) are those of the worst, the latest of equals. `client_ids` are those of root causes; `topics`
+    and `queues` also of symptoms. `peak_backlog_messages`: of all groups, None: unknown; `backlog_is_minimum`: queues
+    without an offset may have more. `unassigned_queue_minutes`: time of queues without owner, added up. `costs`: both
+    by group. `resolution`: why it is over.
     """
 
     incident_id: str

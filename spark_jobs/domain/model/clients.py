@@ -77,12 +77,9 @@ NO_SYMPTOMS = Symptoms()
 
 @dataclass(frozen=True)
 class ReportedState:
-    """The state that a client reports as long as nothing changes, in health or not.
-
-    `topics`: that it subscribes, sorted; `owned`: its queues that are not dropped, sorted (None: it did not say);
-    `unlocked`: those of them that an orderly consumer has without the broker's lock. `in_group`: it did not answer that
-    it has no consumer of the group. `orderly`: it consumes in order, and needs a lock for each queue.
-    `pull_interval_ms`: between two pulls of a queue. `lock_refused`: queues of which brokers refuse it the lock.
+    """A client's report while nothing changes: `topics` that it subscribes to, sorted; `owned`: queues not dropped,
+    sorted (None: unknown); `unlocked`: those that an orderly consumer has without a lock; `in_group`: it has a consumer
+    of the group; `orderly`: it needs a lock for each queue; `lock_refused`: queues of which brokers refuse it the lock.
     """
 
     answered: bool

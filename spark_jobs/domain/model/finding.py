@@ -74,10 +74,8 @@ class RuleHit:
 
 
 class Condition(NamedTuple):
-    """Facts for a rule that completes a finding: who it is about, and what it cost (None: unknown).
-
-    `is_persistent`: two snapshots far enough apart showed it. `is_assumed`: all of it follows from a strategy that is
-    not known. Messages.
+    """Facts for a rule that completes a finding: who it is about, and what it cost in messages (None: unknown).
+    `is_persistent`: two snapshots far enough apart showed it. `is_assumed`: it all follows from an unknown strategy.
     """
 
     client_id: str | None
@@ -90,10 +88,8 @@ class Condition(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Messages; None is unknown: no reading, or the group never committed there.
-
-    Produced and consumed need two readings; an offset that went backwards from the first to the last (a reset, a
-    shared client id, a topic that was created again) leaves them unknown.
+    """Messages; None is unknown: no sample, or no commit. Produced and consumed need two samples, and no offset that
+    went back between them (a reset, a shared client id, a topic that was created again).
     """
 
     backlog_start: int | None = None

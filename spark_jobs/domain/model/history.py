@@ -186,9 +186,7 @@ class ClientHistory:
 
 
 def _allocation_inputs(state: ClientState) -> ClientState:
-    """The state without what no allocation depends on. Who does not say otherwise rebalances itself, and who consumes
-    in order does so whatever it says (`RebalancePushImpl.clientRebalance`).
-    """
+    """The state's inputs of allocations; orderly clients rebalance themselves (`RebalancePushImpl.clientRebalance`)."""
     return ClientState(
         state.answered,
         strategy_class=state.strategy_class,
@@ -213,10 +211,8 @@ class QueueReadings(Timed):
 
 @dataclass(frozen=True)
 class OffsetReadings(QueueReadings):
-    """The group's offset snapshots of one topic.
-
-    Next offset to write, to consume, to pull, and the store time (ms) of the last consumed message. `present`: whether
-    the snapshot had the queue at all; all else is `UNKNOWN` where it had not, or where a number was null.
+    """The group's offset snapshots of one topic: next offset to write, to consume, to pull, and the store time (ms) of
+    the last consumed message; `UNKNOWN` for null, and for queues that the snapshot lacks (not `present`).
     """
 
     end_offset: Matrix
@@ -250,10 +246,7 @@ class OffsetReadings(QueueReadings):
 
 @dataclass(frozen=True)
 class TopicReadings(QueueReadings):
-    """The snapshots of one topic's own offsets, of queues beyond the readable ones, too.
-
-    The oldest offset that the broker still has, and the next one to write; as in `OffsetReadings`.
-    """
+    """The snapshots of one topic's own offsets, also of unreadable queues: the oldest one, and the next to write."""
 
     min_offset: Matrix
     max_offset: Matrix

@@ -74,10 +74,8 @@ def topic_type(route: Iterable[RouteEntry]) -> str | None:
 
 
 def all_queues(topic: str, route: Sequence[RouteEntry]) -> list[RouteQueue]:
-    """One per queue to read or write, in allocation order: ids `0..max(read, write)-1` of each broker.
-
-    Messages can lie in queues beyond `read_queue_nums` and on brokers without read permission, but no client
-    lists them.
+    """One per queue to read or write, in allocation order: ids `0..max(read, write)-1` of each broker. Those that no
+    client lists (beyond `read_queue_nums`, or without read permission) can hold messages, too.
     """
     unreadable = {
         MessageQueue(topic, entry.broker_name, queue_id): _unreadable(entry, queue_id)

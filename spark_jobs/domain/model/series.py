@@ -20,10 +20,7 @@ State = TypeVar("State")
 def coded(
     values: Iterable[State], key: Callable[[State], Hashable] = lambda value: value
 ) -> tuple[NDArray[np.int64], list[State]]:
-    """A code per value, and the distinct values, each at the place that is its code, in the order in which they come.
-
-    Values of one `key` are one; by default, equal values are.
-    """
+    """A code per value, and the distinct values by code, in the order in which they come; one per `key`."""
     codes: dict[Hashable, int] = {}
     distinct: list[State] = []
     of_values = []
@@ -82,10 +79,8 @@ class Series(Timed, Generic[State]):
     states: Sequence[State]
 
     def spans(self, window: StepWindow, max_gap: int | None) -> list[Span[State]]:
-        """The spans of a step's window, clipped to `[observed_from, end)`, by the snapshots of the window alone.
-
-        A snapshot holds until the next one, but no longer than `max_gap` (None: until the step's end). Linear in the
-        changes inside the window, whatever the number of its snapshots.
+        """The spans of a step's window, clipped to `[observed_from, end)`, by its snapshots alone, linear in their
+        changes. A snapshot holds until the next one, at most for `max_gap` (None: until the step's end).
         """
         spans, until = [], window.end
         for first, last in reversed(self._runs(window.read_from, window.end, max_gap)):
@@ -142,10 +137,8 @@ class Sightings:
         return cls(times[is_first], times[is_last])
 
     def last_hour(self, start: int, end: int) -> int | None:
-        """Start of the last hour that has a sighting in `[start, end)`; None: no hour has.
-
-        Sightings later in that hour do not count, so the answer for a step does not depend on when it is audited. It is
-        exact for times that are an hour apart or more.
+        """Start of the last hour with a sighting in `[start, end)`, or None. Later sightings in that hour do not count,
+        so that the answer does not depend on when a step is audited. It is exact for times an hour apart or more.
         """
         started_before = int(np.searchsorted(self.first, end))
         if not started_before:

@@ -129,9 +129,7 @@ class AuditSettings:
 
     @property
     def warm_up(self) -> int:
-        """How far before a step its states are replayed, to distinguish what lasts from what is new: a persistent
-        duplicate, and a verdict at the step's first reading, whose whole window lies before it.
-        """
+        """How far before a step its states are replayed: for persistence, and for the verdict at its first sample."""
         readings = (self.thresholds.verdict_window_readings - 1) * self.cadence
         seconds = max(self.thresholds.persistent_after_seconds, self.thresholds.verdict_window_seconds)
         return max(seconds * SECOND, readings) + self.max_gap

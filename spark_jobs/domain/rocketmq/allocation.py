@@ -41,10 +41,9 @@ class Share(NamedTuple):
 
 
 def shares(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[Share]:
-    """One per (queue, position in whose share it lies); a queue that no position gets is absent.
-
-    Strategies that know ids only (CONSISTENT_HASH, CONFIG) give the queue to the id's first position.
-    Raises `KeepsAllocation` for an unresolvable room, `StrategyError` if settings are missing.
+    """One per (queue, position in whose share it lies), if any; CONSISTENT_HASH and CONFIG know ids only, and give a
+    queue to the id's first position. Raises `KeepsAllocation` for an unresolvable room, `StrategyError` for missing
+    settings.
     """
     if not queues or not client_ids:
         return []

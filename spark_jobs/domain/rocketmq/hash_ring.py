@@ -35,11 +35,7 @@ def java_hash(text: str) -> int:
 
 
 def java_ring(client_ids: Sequence[str], virtual_node_cnt: int, hash_of: Callable[[str], int] = java_hash) -> HashRing:
-    """A text has the first node at or after its hash.
-
-    A client id that comes again gets more nodes, numbered from the count of nodes that the ring still holds of it
-    (`getExistingReplicas`).
-    """
+    """A text has the first node at or after its hash; a repeated id gets more nodes (`getExistingReplicas`)."""
     owners: dict[int, str] = {}
     node_counts: Counter[str] = Counter()
     for client_id in client_ids:

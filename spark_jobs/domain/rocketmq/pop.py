@@ -55,10 +55,8 @@ def is_redelivery(topic: str, group: str) -> bool:
 
 
 def request_mode(modes_of_hosts: Iterable[Sequence[RequestMode] | None], topic: str) -> RequestMode | None:
-    """The mode of a topic, given what each of its hosts was given for the group; None: unknown, or they differ.
-
-    A topic that a broker was given none for has its default, which is PULL (`defaultMessageRequestMode`); a retry topic
-    cannot have another.
+    """The mode of a topic, by its hosts' modes for the group; None: unknown, or they differ. By default it is PULL
+    (`defaultMessageRequestMode`), as always for a retry topic.
     """
     default = RequestMode(topic, PULL)
     topic_modes = {
@@ -116,10 +114,8 @@ def pop_shares(
     inner: Strategy, share: int, queues: Sequence[MessageQueue], client_ids: Sequence[str]
 ) -> Iterator[Share]:
     """One per (queue, position that may pop it): its own share and those of the next `share` positions; one queue for
-    each where there are more clients than queues. Not where `pops_all`.
-
-    The broker knows a client by its id only. So every connection of an id pops the share of the id's first position,
-    and the share of a later position has no owner. Source: `QueryAssignmentProcessor.allocate4Pop`.
+    each if there are more clients than queues. Not if `pops_all`. All connections of an id pop the share of its first
+    position, and those of later positions have no owner. Source: `QueryAssignmentProcessor.allocate4Pop`.
     """
     if len(client_ids) > len(queues):
         if queues:

@@ -225,9 +225,7 @@ UNKNOWN_STRATEGY = "UNKNOWN"
 
 
 class StrategySource(StrEnum):
-    """Source of a strategy's name: running info, configuration, the queues that clients report to hold, or the
-    assumption that it is AVG, of which nothing may be concluded.
-    """
+    """Source of a strategy: running info, configuration, reported queues, or the default, which shows nothing."""
 
     CLIENT = "CLIENT"
     CONFIGURATION = "CONFIGURATION"

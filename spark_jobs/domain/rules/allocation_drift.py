@@ -16,8 +16,7 @@ from spark_jobs.domain.model.window import SECOND, Time, common, islands, joined
 from spark_jobs.domain.rules.commands import RUNNING_INFO
 from spark_jobs.domain.rules.drift_reasons import explained
 from spark_jobs.domain.rules.drifts import Drift, drifting
-from spark_jobs.domain.rules.roots import Follows, clients, queues
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Follows, Rule, clients, queues
 
 
 class _Harm(NamedTuple):
@@ -31,10 +30,8 @@ class _Harm(NamedTuple):
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per (event, client, queue, time) that no client or two hold; one condition per group.
-
-    Everything that drifts at one time (± `max_gap`) is one event: its cause is the worse direction, its explanation
-    that of all.
+    """One per (event, client, queue, time) that no client or two hold; one condition per group. What drifts at one time
+    (± `max_gap`) is one event: its cause is the worse direction, its explanation that of all.
     """
     drifts, gap = list(drifting(step)), step.settings.max_gap
     for event in islands(sorted(harm._replace(end=harm.until + gap) for harm in _harmed(step, drifts))):

@@ -26,8 +26,7 @@ from spark_jobs.domain.rules.commands import CLUSTER_LIST
 from spark_jobs.domain.rules.filtered import FILTERED, waits_for_others
 from spark_jobs.domain.rules.offset_held_back import held_back_times
 from spark_jobs.domain.rules.queue_owners import queue_at
-from spark_jobs.domain.rules.roots import Follows, clients, everything, queues
-from spark_jobs.domain.rules.rule import Cause
+from spark_jobs.domain.rules.rule import Cause, Follows, clients, everything, queues
 
 BEHIND = "BEHIND"
 #: Of a backlog that is counted by what was handed out.
@@ -153,10 +152,8 @@ def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan,
 
 
 def _is_starved(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> bool:
-    """Return whether the broker had to give messages of a higher priority first, during the whole span.
-
-    A message's priority is the id of its queue, and a POP request for all queues of a broker gets what the highest one
-    holds (unless `priorityOrderAsc` is false). Clients that own queues pull each of them.
+    """Return whether the broker had to give messages of a higher priority, which is the queue's id, all the time: a POP
+    request for all queues gets the highest one's (unless `priorityOrderAsc` is false); owners pull each of theirs.
     Source: `SendMessageProcessor`, `PopMessageProcessor.popMsgFromTopic`.
     """
     topic, (broker_name, queue_id) = progress.interval.topic, progress.queues[span.place]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +21,7 @@ from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.rules.commands import CLUSTER_LIST, READ_PERMISSION, READ_QUEUES, ROUTE
 from spark_jobs.domain.rules.name_servers import unknown_to
-from spark_jobs.domain.rules.roots import brokers
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Rule, brokers
 
 NOT_READABLE = "NOT_READABLE"
 #: The measure of the messages that its queues held at the last sample.
@@ -36,17 +34,9 @@ _IS_UP = (
     "off from the name servers (then `clusterList` does not list it)."
 )
 _MAY_BE_DOWN = "No answer of {} is known since: it is down, or cut off."
-
-
-class NotReadableCause(StrEnum):
-    """Why a broker that holds messages of a topic cannot be read."""
-
-    LEFT_ROUTE = "LEFT_ROUTE"
-    STORE_LOST = "STORE_LOST"
-    TOPIC_GONE = "TOPIC_GONE"
-    NO_READ_PERMISSION = "NO_READ_PERMISSION"
-    NOT_REACHED = "NOT_REACHED"
-    QUEUES_REMOVED = "QUEUES_REMOVED"
+#: Why a broker that holds messages of a topic cannot be read.
+LEFT_ROUTE, STORE_LOST, TOPIC_GONE = "LEFT_ROUTE", "STORE_LOST", "TOPIC_GONE"
+NO_READ_PERMISSION, NOT_REACHED, QUEUES_REMOVED = "NO_READ_PERMISSION", "NOT_REACHED", "QUEUES_REMOVED"
 
 
 class NotReadable(NamedTuple):
@@ -54,7 +44,7 @@ class NotReadable(NamedTuple):
 
     start: int
     end: int
-    cause: NotReadableCause
+    cause: str
     seen_at: int
     severity: str | None = None
     explanation: str | None = None
@@ -103,23 +93,23 @@ def _explained(step: AuditedStep, topic: str, broker: str, span: NotReadable) ->
     round can show whether the broker is up. Of a topic that is gone INFO, until it lasts: it may be created again.
     """
     time = span.start, span.end
-    if span.cause != NotReadableCause.LEFT_ROUTE:
+    if span.cause != LEFT_ROUTE:
         return span
     if is_up_without(topic, broker, time, step.routes, step.memberships, step.settings.cadence):
         lasts = span.seen_at - span.start >= step.settings.thresholds.persistent_after_seconds * SECOND
-        return span._replace(cause=NotReadableCause.TOPIC_GONE, severity=WARN if lasts else INFO)
+        return span._replace(cause=TOPIC_GONE, severity=WARN if lasts else INFO)
     if has_lost_store(step, topic, broker, time):
-        return span._replace(cause=NotReadableCause.STORE_LOST)
+        return span._replace(cause=STORE_LOST)
     explanation = _IS_UP if has_answered(step, broker, time) else _MAY_BE_DOWN
     is_cut = span.start > step.window.end - step.settings.cadence
     return None if is_cut else span._replace(explanation=explanation.format(broker))
 
 
-def not_readable(perm: int | None) -> NotReadableCause | None:
+def not_readable(perm: int | None) -> str | None:
     """Why a broker that was in the route cannot be read, None: it can; `perm` None: it is no longer there."""
     if perm is None:
-        return NotReadableCause.LEFT_ROUTE
-    return None if perm & PERM_READ else NotReadableCause.NO_READ_PERMISSION
+        return LEFT_ROUTE
+    return None if perm & PERM_READ else NO_READ_PERMISSION
 
 
 def held_backlog(readings: OffsetReadings, broker: str, start: int, end: int) -> dict[Place, int]:
@@ -156,7 +146,7 @@ def _broker_hits(
                 yield _hit((span.start, span.end), span.cause, topic, queue, sum(backlogs.values()), **more)
 
 
-def _hit(time: Time, cause: NotReadableCause, topic: str, queue: Place, total: int, **more: Any) -> RuleHit:
+def _hit(time: Time, cause: str, topic: str, queue: Place, total: int, **more: Any) -> RuleHit:
     """The hit of one queue; `total`: the messages in all queues of the event."""
     not_readable_queue = FindingQueue(topic, *queue, NOT_READABLE)
     return RuleHit(*time, cause, topic, queue=not_readable_queue, weight=total, measures={LAST_KNOWN: total}, **more)
@@ -168,14 +158,14 @@ def _removed_hits(step: AuditedStep) -> Iterator[RuleHit]:
         for start, began in by_key(removed, lambda queue: queue.start).items():
             total = sum(queue.backlog for queue in removed if queue.start <= start < queue.end)
             for queue in began:
-                yield _hit((start, queue.end), NotReadableCause.QUEUES_REMOVED, topic, queue.queue, total)
+                yield _hit((start, queue.end), QUEUES_REMOVED, topic, queue.queue, total)
 
 
 def _detail(finding: Finding) -> str:
     """The queues that were removed, and the messages that they hold; or the topic that is gone."""
-    if finding.cause == NotReadableCause.TOPIC_GONE:
+    if finding.cause == TOPIC_GONE:
         return f"the topic {finding.topic} is gone there, and the broker is up"
-    if finding.cause != NotReadableCause.QUEUES_REMOVED:
+    if finding.cause != QUEUES_REMOVED:
         return ""
     names = queue_ranges({(queue.broker_name, queue.queue_id) for queue in finding.evidence.queues})
     backlog = int(dict(finding.evidence.measures or ()).get(LAST_KNOWN) or 0)
@@ -205,7 +195,7 @@ def _standing_hits(
     for queue_id in waiting:
         yield _hit(
             time,
-            NotReadableCause.NOT_REACHED,
+            NOT_REACHED,
             topic,
             (broker, queue_id),
             sum(waiting.values()),
@@ -238,13 +228,13 @@ RULE = Rule(
     decided_by="The route and the group's last samples with a backlog show it, for `sightings_days` or until the "
     "topic is created again. ERROR.",
     causes={
-        NotReadableCause.LEFT_ROUTE: Cause(
+        LEFT_ROUTE: Cause(
             "the route no longer names the broker",
             "Bring it back. If it is back and its queues still stand, restart the clients: they have not followed "
             "its route. To remove a broker on purpose, drain it first (perm 4: read only).",
             commands=(ROUTE, CLUSTER_LIST),
         ),
-        NotReadableCause.STORE_LOST: Cause(
+        STORE_LOST: Cause(
             "the same, and it came back with all queues (those of no other broker) below half of their former ends",
             "The broker came back with an empty store: what waited there is lost, unless its old store still exists. "
             "Check which volume it uses. Reset committed offsets that are beyond the new ends (OFFSET_BEYOND_END).",
@@ -252,25 +242,25 @@ RULE = Rule(
             "{groups}",
             commands=(CLUSTER_LIST,),
         ),
-        NotReadableCause.TOPIC_GONE: Cause(
+        TOPIC_GONE: Cause(
             "only this topic's route lacks the broker, or it still answers about the group (INFO; WARN from "
             "`persistent_after_seconds` on)",
             "No broker is down: somebody deleted the topic, and its messages are gone. Create it again, or end the "
             "group's subscription. If it was not deleted, compare `mqadmin topicRoute` of each name server.",
             commands=(ROUTE,),
         ),
-        NotReadableCause.NO_READ_PERMISSION: Cause(
+        NO_READ_PERMISSION: Cause(
             "the route names the broker without read permission",
             "The broker has no read permission for the topic: restore it (perm 6) until the messages are consumed.",
             commands=(READ_PERMISSION,),
         ),
-        NotReadableCause.QUEUES_REMOVED: Cause(
+        QUEUES_REMOVED: Cause(
             "`readQueueNums` was lowered below a queue that still held messages",
             "Raise readQueueNums to its former value until the messages are consumed. To remove queues, first lower "
             "writeQueueNums, and lower readQueueNums when all groups have consumed the rest.",
             commands=(READ_QUEUES,),
         ),
-        NotReadableCause.NOT_REACHED: Cause(
+        NOT_REACHED: Cause(
             "only this broker lists no member for 60 s, its queues' offsets stand, and messages wait; not with POP",
             "Check from a consumer's host that it reaches the address that the broker registers (brokerIP1; `mqadmin "
             "clusterList` shows it). If the broker has a new address, restart the clients: they have not followed it. "

@@ -19,8 +19,7 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND, Time, joined, overlaps, without
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.queue_owners import owned_queues
-from spark_jobs.domain.rules.roots import hosts
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule, hosts
 
 HUNG = "HUNG"
 

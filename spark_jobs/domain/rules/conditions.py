@@ -21,9 +21,7 @@ MOST_SPANS = 1000
 
 
 def conditions(hits: Iterable[RuleHit], step: AuditedStep) -> Iterator[list[RuleHit]]:
-    """The hits of each condition, in the order of time: those of one identity with no gap in which their queues made
-    progress. Conditions that ended before the step are left out.
-    """
+    """The hits of each condition that lasts into the step: of one identity, in order, without a gap of progress."""
     for same in by_key(hits, lambda hit: (hit.topic, hit.client_id, hit.cause)).values():
         parts = islands(sorted(same, key=lambda hit: (hit.start, hit.end)))
         yield from (each for each in _without_flicker(parts, step) if ended(each) > step.window.start)
@@ -45,9 +43,7 @@ def _without_flicker(parts: Iterable[list[RuleHit]], step: AuditedStep) -> Itera
 
 
 def _stood(step: AuditedStep, hits: Sequence[RuleHit], start: int, end: int) -> bool:
-    """Return whether the hits are about one client, and no queue of theirs was consumed from `start` to `end`
-    (microseconds, `verdict_window_seconds` at most) while messages waited in one.
-    """
+    """Return whether hits of one client have a short gap (microseconds) in which messages waited untaken."""
     if hits[0].client_id is None or end - start > step.settings.thresholds.verdict_window_seconds * SECOND:
         return False
     waits = False
@@ -75,10 +71,8 @@ def ended(condition: Sequence[RuleHit]) -> int:
 
 
 def lasted_long_enough(condition: Sequence[RuleHit], thresholds: Thresholds) -> bool:
-    """Return whether it lasted for its rule's minimum duration or, without one, longer than a group takes to agree.
-
-    Seen only while the brokers listed different members, it must also outlive the next heartbeats: until then a
-    broker that came back knows some members and not others.
+    """Return whether it lasted for its minimum duration or, without one, longer than a group takes to agree; if only
+    single brokers show it, it must outlive the next heartbeats, too: until then a broker that came back lacks members.
     """
     seen_minimum: float | None = highest(hit.minimum_seen_seconds for hit in condition)
     if seen_minimum is not None:

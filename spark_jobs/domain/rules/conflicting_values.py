@@ -30,11 +30,9 @@ def conflicting_values(
 def flaps(
     spans: Sequence[Span[Membership]], answer: Callable[[Membership], Hashable], lasting: int = 0
 ) -> Iterator[tuple[Span[Membership], Span[Membership]]]:
-    """Each run of a broker's answers that differs from the same answer before and after it, with the run before it:
-    while all clients of before stay, or where it lasts no longer than `lasting` (microseconds), which no deployment and
-    its rollback do. A broker keeps the answer of the last heartbeat.
-
-    Source: `ConsumerGroupInfo.updateSubscription`, `ConsumerGroupInfo.updateChannel`.
+    """Each run of a broker's answers between two equal other ones, with the run before it, if all clients of before
+    stay or it lasts no longer than `lasting` (microseconds), as no deployment with rollback does. Source:
+    `ConsumerGroupInfo.updateSubscription` and `updateChannel`, which keep the answer of the last heartbeat.
     """
     runs = [list(same) for _, same in groupby(spans, lambda span: answer(span.state))]
     for before, now, after in zip(runs, runs[1:], runs[2:], strict=False):

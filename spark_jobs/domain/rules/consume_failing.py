@@ -226,10 +226,8 @@ def failing_listeners(
 
 
 def dead_letters(step: AuditedStep) -> Span[int] | None:
-    """Messages moved to the dead-letter topic in the step, over the readings between which it grew; None: it did not
-    grow, or has no readings.
-
-    After `maxReconsumeTimes` (16) the broker moves a message to `%DLQ%` + group (`SendMessageProcessor`).
+    """Messages that the broker moved to `%DLQ%` + group after `maxReconsumeTimes` (16, `SendMessageProcessor`) in the
+    step, between the samples that show it; None: none, or unknown.
     """
     readings, window = step.history.topics.get(DEAD_LETTERS + step.history.consumer_group), step.window
     if readings is None:

@@ -13,8 +13,7 @@ from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import common
 from spark_jobs.domain.rules import consume_failing
 from spark_jobs.domain.rules.behind import DECIDED_BY, FOLLOWS, verdict_hits
-from spark_jobs.domain.rules.roots import Follows, everything, queues, topics
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Follows, Rule, everything, queues, topics
 
 FALLING_BEHIND = "FALLING_BEHIND"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.unconsumed import Unconsumed, unconsumed
@@ -33,8 +33,7 @@ from spark_jobs.domain.rules.filtered import FILTERED, FILTERED_OUT
 from spark_jobs.domain.rules.in_common import standing_broker, standing_to_the_end, with_what_they_share
 from spark_jobs.domain.rules.offset_held_back import held_back_times
 from spark_jobs.domain.rules.refused import REFUSED, refused_hits
-from spark_jobs.domain.rules.roots import Follows, everything
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Follows, Rule, everything
 from spark_jobs.domain.rules.strategy_unknown import OWNERS_UNKNOWN
 
 NO_PROGRESS, FEW_MESSAGES = "NO_PROGRESS", "FEW_MESSAGES"
@@ -70,7 +69,10 @@ def _standing_hits(
     """The hits of one queue in the times in which it has an owner, if they are long enough."""
     cause, severity, minimum = _kind(step, span)
     owned = [interval for interval in intervals if _owners(interval, span)]
-    for island in _islands(owned, span, by_owner=cause == NO_PROGRESS):
+    runs = (
+        groupby(island, lambda interval: cause == NO_PROGRESS and _owners(interval, span)) for island in islands(owned)
+    )
+    for island in ([*run] for _, run in chain.from_iterable(runs)):
         since, until = island[0].start, max(interval.end for interval in island)
         if cause == NO_PROGRESS and span.start > since + step.settings.cadence:
             continue  # it moved since the owner came: verdicts show it
@@ -80,17 +82,6 @@ def _standing_hits(
             first, last = lasting or (start, end)
             if min(last, span.seen_at) - first >= minimum * SECOND:
                 yield from _hits_of(island, topic, span, (start, end), cause, severity)
-
-
-def _islands(
-    owned: Sequence[RebalanceInterval], span: Unconsumed, *, by_owner: bool
-) -> Iterator[Sequence[RebalanceInterval]]:
-    """The intervals without a gap between them in which the queue has an owner, or `by_owner` the same ones."""
-    for island in islands(owned):
-        if by_owner:
-            yield from (list(run) for _, run in groupby(island, key=lambda interval: _owners(interval, span)))
-        else:
-            yield island
 
 
 def _hits_of(

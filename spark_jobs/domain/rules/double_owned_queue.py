@@ -8,8 +8,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, queue_hit
-from spark_jobs.domain.rules.roots import Follows, clients, everything
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Follows, Rule, clients, everything
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:

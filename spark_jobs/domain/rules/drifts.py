@@ -65,11 +65,7 @@ class Drift(NamedTuple):
 
 
 def drifting(step: AuditedStep) -> Iterator[Drift]:
-    """One per (client, topic, span of drift), whatever other clients hold.
-
-    A span ends with the last snapshot that showed it: a client that has left, or has followed since, is not drifting.
-    A client that pulls by hand or pops may list no queue at all, whatever it gets.
-    """
+    """One per (client, topic, time of drift) up to its last snapshot; who pulls by hand or pops may list no queue."""
     shares, without_lists = _shares(step), joined([*pulling_by_hand(step), *_popping(step)])
     for client_id, spans in client_spans(step).items():
         asked_at = step.history.clients[client_id].series.times

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
 from itertools import chain
 
 from spark_jobs.domain.kernel.allocations import Allocation
@@ -19,25 +18,15 @@ from spark_jobs.domain.model.window import common
 from spark_jobs.domain.rocketmq.strategies import UNIQUE_INSTANCE_NAME_VERSION
 from spark_jobs.domain.rules.commands import CONNECTIONS
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, unassigned_queues
-from spark_jobs.domain.rules.roots import own_client
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Rule, own_client
 
-
-class DuplicateCause(StrEnum):
-    """Probable reason why two connections carry one client id."""
-
-    STALE_CONNECTION = "STALE_CONNECTION"
-    CONTAINER_IDENTITY = "CONTAINER_IDENTITY"
-    FRAMEWORK_NAME = "FRAMEWORK_NAME"
-    FIXED_INSTANCE_NAME = "FIXED_INSTANCE_NAME"
-    CLONED_PROCESS = "CLONED_PROCESS"
+#: Probable reason why two connections carry one client id.
+STALE_CONNECTION, CONTAINER_IDENTITY, FRAMEWORK_NAME = "STALE_CONNECTION", "CONTAINER_IDENTITY", "FRAMEWORK_NAME"
+FIXED_INSTANCE_NAME, CLONED_PROCESS = "FIXED_INSTANCE_NAME", "CLONED_PROCESS"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One hit per (interval, client id with several connections), and one per queue that is harmed by it.
-
-    One condition per group and client id, over all the group's topics, also where ownership is not replayed.
-    """
+    """One per (interval, client id of several connections), and per queue that it harms; a condition per client id."""
     spans = (span for broker_spans in step.memberships.values() for span in broker_spans)
     repeated_ids = [(span, repeated) for span in spans if (repeated := _repeated_ids(span.state))]
     for interval in step.intervals:
@@ -104,26 +93,23 @@ def _queue_hits(interval: RebalanceInterval) -> Iterator[RuleHit]:
         yield RuleHit(*time, client_id=client_id, view=interval.view, seen_at=interval.seen_at, queue=queue)
 
 
-def probable_cause(condition: Condition) -> DuplicateCause:
-    """The probable cause of a duplicate client id, the first that fits.
-
-    A short-lived second connection from the same host is the old one of a client that reconnected. A bare number is the
-    PID (C++ and Python clients add `#DEFAULT`), and containers can have equal IP and PID, unless all clients are Java
-    clients that no longer use it. A name of an address or a topic and a PID is a framework's. `PID#nanoTime` does not
-    repeat unless the process was cloned. Anything else was configured. Source of the names: Java
-    `ClientConfig.changeInstanceNameToPID`, `RocketMQUtil.getInstanceName` of rocketmq-spring before 2.2.1 and
-    `RocketMQUtils.getInstanceName` of Spring Cloud Alibaba.
+def probable_cause(condition: Condition) -> str:
+    """The first cause that fits. A brief second connection from one host is the old one after a reconnect. A bare
+    number is a PID (C++ and Python add `#DEFAULT`), which containers can share, unless all clients are Java ones that
+    no longer use it. An address or name with a PID is a framework's. `PID#nanoTime` repeats only in a cloned process.
+    Anything else was configured. Sources: `ClientConfig.changeInstanceNameToPID`, `RocketMQUtil.getInstanceName` of
+    rocketmq-spring before 2.2.1, `RocketMQUtils.getInstanceName` of Spring Cloud Alibaba.
     """
     name, connections = instance_name(condition.client_id or ""), condition.connections
     if not condition.is_persistent and _are_from_one_host(connections):
-        return DuplicateCause.STALE_CONNECTION
+        return STALE_CONNECTION
     if re.fullmatch("[0-9]+(#DEFAULT)?", name) and any(map(_names_itself_by_pid, connections)):
-        return DuplicateCause.CONTAINER_IDENTITY
+        return CONTAINER_IDENTITY
     if _OF_FRAMEWORK.fullmatch((condition.client_id or "").partition("@")[2]):
-        return DuplicateCause.FRAMEWORK_NAME
+        return FRAMEWORK_NAME
     if re.fullmatch("[0-9]+#[0-9]+", name):
-        return DuplicateCause.CLONED_PROCESS
-    return DuplicateCause.FIXED_INSTANCE_NAME
+        return CLONED_PROCESS
+    return FIXED_INSTANCE_NAME
 
 
 #: Name servers, `host:port` divided by semicolons, and `@pid`; or anything and `|pid`. A unit name may follow.
@@ -160,31 +146,31 @@ RULE = Rule(
     decided_by="A broker of the topic lists a client id more than once. ERROR if two snapshots at least 150 s apart "
     "show it (`PERSISTENT`), else INFO (`TRANSIENT`).",
     causes={
-        DuplicateCause.STALE_CONNECTION: Cause(
+        STALE_CONNECTION: Cause(
             "transient, all from one machine",
             "Do nothing if it ends by itself: brokers list an old connection for up to 130 s after a reconnect.",
             commands=(CONNECTIONS,),
         ),
-        DuplicateCause.CONTAINER_IDENTITY: Cause(
+        CONTAINER_IDENTITY: Cause(
             "`ip@pid`, as of Java < 4.9.0, Go, C++ and Python",
             "The client id is ip@pid, which containers can share. Upgrade to a Java client ≥ 4.9.0, or give every "
             "consumer its own instanceName.",
             commands=(CONNECTIONS,),
         ),
-        DuplicateCause.FRAMEWORK_NAME: Cause(
+        FRAMEWORK_NAME: Cause(
             "an address and a PID (rocketmq-spring before 2.2.1), or ending with a bar and a PID (Spring Cloud "
             "Alibaba)",
             "The framework builds client ids that containers can share. Upgrade rocketmq-spring to 2.2.1 or later, "
             "or set a unique instanceName, for example the pod name.",
             commands=(CONNECTIONS,),
         ),
-        DuplicateCause.FIXED_INSTANCE_NAME: Cause(
+        FIXED_INSTANCE_NAME: Cause(
             "any other instanceName",
             "Several consumers have the same instanceName. Leave it unset, or make it unique, for example the pod "
             "name.",
             commands=(CONNECTIONS,),
         ),
-        DuplicateCause.CLONED_PROCESS: Cause(
+        CLONED_PROCESS: Cause(
             "`pid#nanoTime`, and persistent",
             "Several connections have the same process id and start time. Check for a cloned or restored process, "
             "and for code that shares one id.",

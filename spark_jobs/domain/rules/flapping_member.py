@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
@@ -13,12 +12,8 @@ from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-
-class FlappingCause(StrEnum):
-    """How a member that joins and leaves repeatedly is recognized: by its client id, or by its host."""
-
-    SAME_ID = "SAME_ID"
-    NEW_ID_EACH_TIME = "NEW_ID_EACH_TIME"
+#: How a member that joins and leaves repeatedly is recognized: by its client id, or by its host.
+SAME_ID, NEW_ID_EACH_TIME = "SAME_ID", "NEW_ID_EACH_TIME"
 
 
 class MembershipChange(NamedTuple):
@@ -34,11 +29,9 @@ _Peers = dict[tuple[str, int], Counter[str | None]]
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One hit per id or host that joined and left at least `flapping_times` each, from the first to the last time.
-
-    An id counts by its rebalances. A host counts by the ids that joined and left, as a Java client ≥ 4.9 has a new one
-    every time; with several members at once it must be so many times each, so that restarting all of them in turn,
-    as a deploy does, is no flapping.
+    """One per client id or host that joined and left at least `flapping_times` each, from the first to the last time. A
+    host counts by ids, as Java clients ≥ 4.9 have a new one every time, and needs that many per member that it had at
+    once: a deployment that restarts all in turn is no flapping.
     """
     times, peers = step.settings.thresholds.flapping_times, _Peers()
     for (cause, subject), changes in _changes_by_subject(step.rebalances).items():
@@ -48,27 +41,27 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             yield _hit(cause, subject, joins, leaves, changes)
 
 
-def _changes_by_subject(rebalances: Iterable[Rebalance]) -> Mapping[tuple[FlappingCause, str], list[MembershipChange]]:
-    changes: dict[tuple[FlappingCause, str], list[MembershipChange]] = defaultdict(list)
+def _changes_by_subject(rebalances: Iterable[Rebalance]) -> Mapping[tuple[str, str], list[MembershipChange]]:
+    changes: dict[tuple[str, str], list[MembershipChange]] = defaultdict(list)
     for rebalance in rebalances:
         for ids, joined in ((rebalance.moves.joined, True), (rebalance.moves.left, False)):
             for client_id in ids:
                 change = MembershipChange(rebalance, client_id, joined)
-                changes[FlappingCause.SAME_ID, client_id].append(change)
+                changes[SAME_ID, client_id].append(change)
                 if (address := host(client_id)) is not None:
-                    changes[FlappingCause.NEW_ID_EACH_TIME, address].append(change)
+                    changes[NEW_ID_EACH_TIME, address].append(change)
     return changes
 
 
-def _change_count(cause: FlappingCause, changes: Iterable[MembershipChange], joined: bool) -> int:
+def _change_count(cause: str, changes: Iterable[MembershipChange], joined: bool) -> int:
     same = [change for change in changes if change.joined == joined]
-    by_id = cause is FlappingCause.SAME_ID
+    by_id = cause == SAME_ID
     return len({change.rebalance.moment for change in same} if by_id else {change.client_id for change in same})
 
 
-def _most_at_once(cause: FlappingCause, subject: str, changes: Iterable[MembershipChange], peers: _Peers) -> int:
+def _most_at_once(cause: str, subject: str, changes: Iterable[MembershipChange], peers: _Peers) -> int:
     """The most members that a host had after one of the changes, 1 for an id; fills `peers`, which all hosts share."""
-    if cause is FlappingCause.SAME_ID:
+    if cause == SAME_ID:
         return 1
     most = 1
     for interval in (change.rebalance.interval for change in changes):
@@ -79,7 +72,7 @@ def _most_at_once(cause: FlappingCause, subject: str, changes: Iterable[Membersh
     return most
 
 
-def _hit(cause: FlappingCause, subject: str, joins: int, leaves: int, changes: Sequence[MembershipChange]) -> RuleHit:
+def _hit(cause: str, subject: str, joins: int, leaves: int, changes: Sequence[MembershipChange]) -> RuleHit:
     moments = [change.rebalance.moment for change in changes]
     # A rebalance of a topic counts once, also where one id left and another one joined in it.
     rebalances = (change.rebalance for change in changes)
@@ -109,12 +102,12 @@ RULE = Rule(
     decided_by="A client id joined and left at least `flapping_times` (3) times in the step and its look-back, or "
     "that many new ids of one machine did.",
     causes={
-        FlappingCause.SAME_ID: Cause(
+        SAME_ID: Cause(
             "one client id",
             "The consumer loses its connection, or restarts with a fixed instanceName. Check its log, network and "
             "garbage collection pauses.",
         ),
-        FlappingCause.NEW_ID_EACH_TIME: Cause(
+        NEW_ID_EACH_TIME: Cause(
             "a new client id each time, as of Java ≥ 4.9",
             "The process restarts again and again. Check its exit code, out-of-memory kills and liveness probes.",
         ),

@@ -14,17 +14,14 @@ from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.rules.commands import THREAD_DUMP
-from spark_jobs.domain.rules.roots import Follows, clients, queues
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Follows, Rule, clients, queues
 
 THROTTLED = "THROTTLED"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per (client, span, queue at a limit); one condition per client, topic and limit.
-
-    The measures are those of the queue that is furthest beyond its limit. A span is reached because of one message: its
-    hit begins when that message became the oldest.
+    """One per (client, time, queue at a limit), with the measures of the worst queue; one condition per client, topic
+    and limit. One message makes the span too long: the hit begins when it became the oldest.
     """
     for client_id, spans in unwell_spans(step).items():
         throttled_spans = symptoms(spans, lambda report: report.symptoms.throttled, lambda throttled: throttled.queue)

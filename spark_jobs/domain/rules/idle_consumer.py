@@ -8,8 +8,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.rules.member_loads import MemberLoad, agreed_intervals, member_loads
-from spark_jobs.domain.rules.roots import Follows, everything
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Follows, Rule, everything
 
 MORE_MEMBERS_THAN_QUEUES = "MORE_MEMBERS_THAN_QUEUES"
 PUSHED_OUT_BY_DUPLICATES = "PUSHED_OUT_BY_DUPLICATES"

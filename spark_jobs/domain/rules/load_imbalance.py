@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from itertools import chain
 from operator import itemgetter
 
@@ -24,27 +23,18 @@ from spark_jobs.domain.rules.member_loads import (
     member_traffic,
     subscribed_loads,
 )
-from spark_jobs.domain.rules.roots import Follows, clients, everything, topics
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Follows, Rule, clients, everything, topics
 
 #: Number of queues, client id.
 _Load = tuple[int, str]
-
-
-class ImbalanceCause(StrEnum):
-    """Why shares differ by more than one queue."""
-
-    HASH_RING = "HASH_RING"
-    CONFIGURED = "CONFIGURED"
-    ROOMS = "ROOMS"
-    REMAINDERS = "REMAINDERS"
-    UNEQUAL_TRAFFIC = "UNEQUAL_TRAFFIC"
+#: Why shares differ by more than one queue.
+HASH_RING, CONFIGURED, ROOMS, REMAINDERS = "HASH_RING", "CONFIGURED", "ROOMS", "REMAINDERS"
+UNEQUAL_TRAFFIC = "UNEQUAL_TRAFFIC"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per interval with uneven shares of a topic (one condition per group, topic and cause), and per span with
-    uneven shares over all topics (one condition per group); and one if the queues of members got far from equal
-    traffic, for all their time in the step.
+    """One per interval with uneven shares of a topic, one per time with uneven shares over all topics, and one if
+    members got far from equal traffic in the step; one condition per group, topic and cause.
     """
     agreed = agreed_intervals(step.replayed)
     for hit in chain(*map(_in_topic, agreed), _across_topics(agreed)):
@@ -72,10 +62,7 @@ def _is_busy(step: AuditedStep, client_id: str, hit: RuleHit) -> bool:
 
 
 def _in_topic(interval: RebalanceInterval) -> Iterator[RuleHit]:
-    """One hit if the shares of an interval are uneven, by connections: a repeated client id counts several times. Mixed
-    strategies and clients have rules of their own, shares of popped queues are unknown, and so are those of an unknown
-    strategy with other members.
-    """
+    """One hit for uneven shares of an interval's connections, unless members differ, pop or have no known strategy."""
     if not (interval.allocation and is_imbalanced(interval.allocation.queues_per_member)):
         return
     loads = list(subscribed_loads(interval))
@@ -89,10 +76,8 @@ def _in_topic(interval: RebalanceInterval) -> Iterator[RuleHit]:
 
 
 def _across_topics(agreed: Sequence[RebalanceInterval]) -> Iterator[RuleHit]:
-    """One per span in which members of the same number of topics, all shared by AVG or AVG_BY_CIRCLE, own unequal
-    numbers of queues.
-
-    An interval begins and ends for all its members at once, so the spans of the members of a group do too.
+    """One per time in which members of the same number of topics, all by AVG or AVG_BY_CIRCLE, own unequal numbers of
+    queues. Intervals begin and end for all members at once, and so do these times.
     """
     if len({interval.topic for interval in agreed}) < 2:
         return
@@ -102,11 +87,11 @@ def _across_topics(agreed: Sequence[RebalanceInterval]) -> Iterator[RuleHit]:
         if comparable and is_imbalanced([load.queues for load in member_spans]):
             loads = sorted((load.queues, load.client_id) for load in member_spans)
             time = start, max(load.end for load in member_spans)
-            yield _uneven(time, ImbalanceCause.REMAINDERS, loads, member_spans[0].member_count > len(member_spans))
+            yield _uneven(time, REMAINDERS, loads, member_spans[0].member_count > len(member_spans))
 
 
 def _uneven(
-    time: Time, cause: ImbalanceCause, loads: Sequence[_Load], has_duplicate_ids: bool, topic: str | None = None
+    time: Time, cause: str, loads: Sequence[_Load], has_duplicate_ids: bool, topic: str | None = None
 ) -> RuleHit:
     queues = [count for count, _ in loads]
     return RuleHit(
@@ -127,7 +112,7 @@ def _by_traffic(step: AuditedStep) -> Iterator[RuleHit]:
         yield RuleHit(
             min(member.start for member in members),
             max(member.end for member in members),
-            ImbalanceCause.UNEQUAL_TRAFFIC,
+            UNEQUAL_TRAFFIC,
             measures={"least_consumed": unequal[1].consumed, "most_consumed": unequal[0].consumed},
             conflicting_values=conflicting_values(
                 consumed, lambda messages: count(messages, "message"), descending=True
@@ -140,28 +125,26 @@ def is_imbalanced(queues: Sequence[int]) -> bool:
     return bool(queues) and max(queues) - min(queues) > 1
 
 
-def severity(cause: ImbalanceCause, queues: Sequence[int]) -> str:
+def severity(cause: str, queues: Sequence[int]) -> str:
     """WARN if the busiest member owns more than twice the queues of the least busy plus two; INFO for a hash ring."""
     uneven = max(queues) > 2 * min(queues) + 2
-    return WARN if uneven and cause != ImbalanceCause.HASH_RING else INFO
+    return WARN if uneven and cause != HASH_RING else INFO
 
 
-def topic_cause(strategy: str) -> ImbalanceCause:
+def topic_cause(strategy: str) -> str:
     """Why the shares of one topic differ: the other strategies divide evenly what they divide."""
     if strategy == CONSISTENT_HASH:
-        return ImbalanceCause.HASH_RING
-    return ImbalanceCause.CONFIGURED if strategy == CONFIG else ImbalanceCause.ROOMS
+        return HASH_RING
+    return CONFIGURED if strategy == CONFIG else ROOMS
 
 
 def unequal_traffic(
     members: Sequence[MemberTraffic], settings: AuditSettings
 ) -> tuple[MemberTraffic, MemberTraffic] | None:
-    """The members that consumed most and least, if the traffic of their queues is far from equal; else None.
-
-    Only members that owned queues from begin to end (± `max_gap`) and of which all is known are compared: traffic
-    changes over time. The one has consumed `skew_ratio` times as much as the other, and not because it owned more
-    queues, or worked off a backlog, or the other was slow: as many times as much came into each of its queues,
-    and at least `skew_messages_per_queue` over the time.
+    """The members that consumed most and least, if their traffic is far from equal; else None. Both owned queues all
+    the time (± `max_gap`), and all of it is known. One consumed `skew_ratio` times as much, and so much more was
+    produced to each of its queues, at least `skew_messages_per_queue`: it has not just more queues, a backlog, or a
+    slow peer.
     """
     start, end = min(member.start for member in members), max(member.end for member in members)
     latest_start, earliest_end = start + settings.max_gap, end - settings.max_gap
@@ -189,7 +172,7 @@ def _detail(finding: Finding) -> str:
 
 
 #: Shares that an id which counts twice makes uneven.
-_BY_MEMBERS = (ImbalanceCause.HASH_RING, ImbalanceCause.ROOMS, ImbalanceCause.REMAINDERS)
+_BY_MEMBERS = (HASH_RING, ROOMS, REMAINDERS)
 RULE = Rule(
     name="LOAD_IMBALANCE",
     headline="Members of {groups} have uneven shares of queues or messages",
@@ -200,23 +183,23 @@ RULE = Rule(
     "queues of the least busy one plus two, or only its threads are nearly all busy; INFO otherwise, and for a hash "
     "ring or a shared client id.",
     causes={
-        ImbalanceCause.HASH_RING: Cause(
+        HASH_RING: Cause(
             "CONSISTENT_HASH",
             "A hash ring never divides queues evenly. Raise virtualNodeCnt to even them out, or use AVG.",
         ),
-        ImbalanceCause.ROOMS: Cause(
+        ROOMS: Cause(
             "MACHINE_ROOM_NEARBY: rooms differ in queues per client",
             "Start consumers in the rooms with more queues, or spread the queues like the consumers.",
         ),
-        ImbalanceCause.CONFIGURED: Cause(
+        CONFIGURED: Cause(
             "CONFIG: the lists differ in length",
             "The configured lists differ in length. Even them out if that is not intended.",
         ),
-        ImbalanceCause.REMAINDERS: Cause(
+        REMAINDERS: Cause(
             "AVG and AVG_BY_CIRCLE give the remainder of every topic to the first client ids",
             "Make the number of queues a multiple of the number of members, or use one group per topic.",
         ),
-        ImbalanceCause.UNEQUAL_TRAFFIC: Cause(
+        UNEQUAL_TRAFFIC: Cause(
             "over the whole step, one member consumed `skew_ratio` (2.0) times as much as another, in all and per "
             "queue (INFO)",
             "More consumers do not help. With a PRODUCER_SKEW finding, spread the keys over more queues. Otherwise "
@@ -228,7 +211,7 @@ RULE = Rule(
     hit_severity=INFO,
     follows=(
         Follows("DUPLICATE_CLIENT_ID", clients, _BY_MEMBERS),
-        Follows("BROKER_NOT_READABLE", topics, (ImbalanceCause.HASH_RING, ImbalanceCause.ROOMS)),
-        Follows("PRODUCER_SKEW", everything, (ImbalanceCause.UNEQUAL_TRAFFIC,)),
+        Follows("BROKER_NOT_READABLE", topics, (HASH_RING, ROOMS)),
+        Follows("PRODUCER_SKEW", everything, (UNEQUAL_TRAFFIC,)),
     ),
 )

@@ -15,11 +15,9 @@ from spark_jobs.domain.rocketmq.strategies import AVG, AVG_BY_CIRCLE
 
 
 class MemberLoad(NamedTuple):
-    """One client id in a span `[start, end)`, in microseconds, in which none of its shares began or ended.
-
-    `topics` it is a member for, `even_topics` of them that are shared by AVG or AVG_BY_CIRCLE, `queues` it owns of
-    all. `member_count`, of which `id_count` have different client ids, and `queue_count` are those of the topic whose
-    interval began last, of several the greatest.
+    """One client id in a time `[start, end)` (microseconds) of one load: member of `topics`, of which `even_topics` use
+    AVG or AVG_BY_CIRCLE, owner of `queues`. `member_count` with `id_count` distinct ids, and `queue_count`, are those
+    of the topic whose interval began last, of several the greatest.
     """
 
     client_id: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -28,18 +27,9 @@ SKIPPED = "SKIPPED"
 TOGETHER = "skipped_together"
 #: Clients report what they consumed in the minute before a snapshot; so much more than that is no inaccuracy.
 _MINUTE, _SLACK = 60 * SECOND, 1.5
-
-
-class SkipCause(StrEnum):
-    """Why an offset jumped over messages; the first that applies, in this order."""
-
-    LOST = "LOST"
-    RESET_FORWARD = "RESET_FORWARD"
-    COMMITTED_UNREAD = "COMMITTED_UNREAD"
-    SKIPPED_OR_CONSUMED = "SKIPPED_OR_CONSUMED"
-    BEGAN_AT_END = "BEGAN_AT_END"
-
-
+#: Why an offset jumped over messages; the first that applies, in this order.
+LOST, RESET_FORWARD, COMMITTED_UNREAD = "LOST", "RESET_FORWARD", "COMMITTED_UNREAD"
+SKIPPED_OR_CONSUMED, BEGAN_AT_END = "SKIPPED_OR_CONSUMED", "BEGAN_AT_END"
 #: So many times the pace of the queue before is more than a listener is likely to become faster.
 _VERY_FAST = 100
 
@@ -49,7 +39,7 @@ class _Skip(NamedTuple):
 
     place: int
     jump: Jump
-    cause: SkipCause
+    cause: str
     messages: int
 
 
@@ -80,12 +70,12 @@ def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
     for jump in jumps:
         lost = _lost(step, progress.interval.topic, jump, tolerance)
         if lost:
-            skips.append(_Skip(places[jump.queue], jump, SkipCause.LOST, lost))
+            skips.append(_Skip(places[jump.queue], jump, LOST, lost))
         elif jump.is_far:
             cause = _cause(step, progress, places[jump.queue], jump)
             skips += [_Skip(places[jump.queue], jump, cause, jump.messages)] if cause else []
     begun = [
-        _Skip(places[jump.queue], jump, SkipCause.BEGAN_AT_END, jump.messages)
+        _Skip(places[jump.queue], jump, BEGAN_AT_END, jump.messages)
         for jump in first_commits_at_end(readings, (step.window.read_from, step.window.end), settings)
         if jump.queue in places and progress.start <= jump.at < progress.end
     ]
@@ -100,11 +90,9 @@ def _with_resets(skips: Sequence[_Skip], jumps: Sequence[Jump]) -> Sequence[_Ski
         if skip.jump.waiting > 1 and skip.jump.waiting <= sum(j.at == skip.jump.at and j.is_far for j in jumps)
     }
     return [
-        skip._replace(cause=SkipCause.RESET_FORWARD)
-        if skip.jump.at in resets and skip.cause is SkipCause.COMMITTED_UNREAD
-        else skip
+        skip._replace(cause=RESET_FORWARD) if skip.jump.at in resets and skip.cause == COMMITTED_UNREAD else skip
         for skip in skips
-        if skip.jump.at in resets or skip.cause is not SkipCause.SKIPPED_OR_CONSUMED
+        if skip.jump.at in resets or skip.cause != SKIPPED_OR_CONSUMED
     ]
 
 
@@ -119,7 +107,7 @@ def _lost(step: AuditedStep, topic: str, jump: Jump, tolerance: int) -> int:
     return max((least - jump.since for least in landed if least - jump.since > tolerance), default=0)
 
 
-def _cause(step: AuditedStep, progress: IntervalProgress, place: int, jump: Jump) -> SkipCause | None:
+def _cause(step: AuditedStep, progress: IntervalProgress, place: int, jump: Jump) -> str | None:
     """Why an offset that jumped far did so; None: its messages were consumed, or may have been."""
     interval = progress.interval
     owners = interval.allocation.owner_ids[place] if interval.allocation else ()
@@ -127,21 +115,19 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, jump: Jump
         # Members are listed up to a round before or after their commits are read.
         near = 2 * step.settings.cadence
         alone = interval.start <= jump.before - near and jump.at + near <= interval.end
-        return SkipCause.RESET_FORWARD if alone else None
+        return RESET_FORWARD if alone else None
     queue = MessageQueue(interval.topic, *jump.queue)
     could = [_could_consume(step, step.history.clients.get(owner), queue, jump) for owner in owners]
     if all(consumed is False for consumed in could):
-        return SkipCause.COMMITTED_UNREAD
+        return COMMITTED_UNREAD
     # A commit that comes late jumps, too, but from an offset that stood.
     moved = jump.before - jump.stood_since < 2 * step.settings.cadence
     is_likely = True not in could and moved and jump.messages >= _VERY_FAST * jump.usual
-    return SkipCause.SKIPPED_OR_CONSUMED if is_likely else None
+    return SKIPPED_OR_CONSUMED if is_likely else None
 
 
 def _could_consume(step: AuditedStep, client: ClientHistory | None, queue: MessageQueue, jump: Jump) -> bool | None:
-    """Return whether the client may have consumed the messages of the jump: while the offset was the same, or as many
-    in the minute around it; None: it reports neither, or did not answer shortly before.
-    """
+    """Return whether the client may have consumed the jump: while the offset stood, or by its rate; None: unknown."""
     if client is None:
         return None
     samples = process_queue(client, queue, jump.stood_since, jump.at)
@@ -175,7 +161,7 @@ def _hit(step: AuditedStep, progress: IntervalProgress, skip: _Skip, together: i
 
 def _step_text(name: str, skip: _Skip) -> str:
     """Say how the offset of the queue of that name went on, without a full stop."""
-    if skip.cause == SkipCause.BEGAN_AT_END:
+    if skip.cause == BEGAN_AT_END:
         return f"The first offset of {name} is {skip.jump.to}: at least {skip.messages:,} messages had come before"
     return f"The offset of {name} jumped from {skip.jump.since} to {skip.jump.to}: about {skip.messages:,} messages"
 
@@ -197,33 +183,33 @@ RULE = Rule(
     "report, all queues with a backlog must jump, by a hundred times their pace. Not with filters, POP or "
     "CONSUME_ACTIVELY.",
     causes={
-        SkipCause.LOST: Cause(
+        LOST: Cause(
             "the offset landed on the broker's oldest message (ERROR)",
             "The broker deleted these messages before the group consumed them. Process them again from their source. "
             "Raise fileReservedTime or the broker's disk space, and find out why the group was behind.",
             severity=ERROR,
         ),
-        SkipCause.RESET_FORWARD: Cause(
+        RESET_FORWARD: Cause(
             "all queues with a backlog jumped at one sample, or the group had no member (WARN)",
             "Somebody reset the offset to a later time, or skipped the backlog (`resetOffsetByTime`, "
             "`skipAccumulatedMessage`). If that was not intended, reset the group to before the oldest of them: the "
             "broker still has them.",
         ),
-        SkipCause.COMMITTED_UNREAD: Cause(
+        COMMITTED_UNREAD: Cause(
             "otherwise, if the owner reports that it did not consume them (ERROR)",
             "Check for lost messages: the client committed past messages that its listener did not finish (an "
             "orderly Go listener that suspends the queue, for example), or somebody reset the queue. Compare with what "
             "the listener processed, and reset the group to before the oldest of them.",
             severity=ERROR,
         ),
-        SkipCause.SKIPPED_OR_CONSUMED: Cause(
+        SKIPPED_OR_CONSUMED: Cause(
             "all queues with a backlog jumped, and clients do not report what they consumed (WARN)",
             "Either somebody skipped the backlog (`resetOffsetByTime`, `skipAccumulatedMessage`), or the consumers "
             "suddenly became that fast. Compare with what the listeners processed. Record the clients' running info: "
             "it shows which.",
             headline="Consumer offsets of {groups} jumped in {queues}: messages were skipped, or consumed very fast",
         ),
-        SkipCause.BEGAN_AT_END: Cause(
+        BEGAN_AT_END: Cause(
             "the queue's first offset is at its end, although messages came for `stalled_after_seconds` before (WARN)",
             "The group began these queues at their end (CONSUME_FROM_LAST_OFFSET, the default), for example after a "
             "topic was extended while consumers were down. Reset the group in these queues to the time at which they "

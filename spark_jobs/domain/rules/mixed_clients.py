@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from enum import StrEnum
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.allocations import Member
@@ -15,13 +14,9 @@ from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM, UNIQUE_INSTANCE_
 from spark_jobs.domain.rules.conflicting_values import conflicting_values, flaps
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-
-class MixedClientsCause(StrEnum):
-    """How the clients of a group differ; the first that applies; message models are separate."""
-
-    DIFFERENT_MESSAGE_MODELS = "DIFFERENT_MESSAGE_MODELS"
-    DIFFERENT_RULES = "DIFFERENT_RULES"
-    DIFFERENT_INSTANCE_NAMES = "DIFFERENT_INSTANCE_NAMES"
+#: How the clients of a group differ; the first that applies; message models are separate.
+DIFFERENT_MESSAGE_MODELS, DIFFERENT_RULES = "DIFFERENT_MESSAGE_MODELS", "DIFFERENT_RULES"
+DIFFERENT_INSTANCE_NAMES = "DIFFERENT_INSTANCE_NAMES"
 
 
 class Software(NamedTuple):
@@ -59,7 +54,7 @@ def _divides(interval: RebalanceInterval) -> bool:
 
 def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
     """The times in which clients report different message models, or a broker's answer changes back and forth."""
-    cause = MixedClientsCause.DIFFERENT_MESSAGE_MODELS
+    cause = DIFFERENT_MESSAGE_MODELS
     for interval in step.intervals:
         for start, end, answers in interval.model_conflicts:
             by_model = conflicting_values(((model, client_id) for client_id, model in answers), str)
@@ -72,14 +67,14 @@ def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
                 yield RuleHit(now.start, now.end, cause, conflicting_values=model_parties)
 
 
-def mixed_clients(in_use: Collection[Software]) -> MixedClientsCause | None:
+def mixed_clients(in_use: Collection[Software]) -> str | None:
     """How clients differ in a way that can matter; None: they do not. Unknown properties make no difference."""
     rules = {rules_of(software) for software in in_use} - {None}
     if len(rules) > 1 and len({software.strategy for software in in_use}) == 1:
-        return MixedClientsCause.DIFFERENT_RULES
+        return DIFFERENT_RULES
     java = [software.version for software in in_use if software.language == "JAVA" and software.version is not None]
     if len({version < UNIQUE_INSTANCE_NAME_VERSION for version in java}) > 1:
-        return MixedClientsCause.DIFFERENT_INSTANCE_NAMES
+        return DIFFERENT_INSTANCE_NAMES
     return None
 
 
@@ -104,18 +99,18 @@ RULE = Rule(
     decided_by="Languages and versions as the broker lists them (unknown: as current Java). Message models as "
     "clients report them, or a broker's that changes and changes back while all clients stay.",
     causes={
-        MixedClientsCause.DIFFERENT_MESSAGE_MODELS: Cause(
+        DIFFERENT_MESSAGE_MODELS: Cause(
             "BROADCASTING and CLUSTERING (ERROR)",
             "A broadcasting consumer gets queues, but does not consume them for the group. Give each message model a "
             "separate group.",
         ),
-        MixedClientsCause.DIFFERENT_RULES: Cause(
+        DIFFERENT_RULES: Cause(
             "CONSISTENT_HASH or MACHINE_ROOM_NEARBY in Go and another language; MACHINE_ROOM in Go or Java ≤ 4.7.1 "
             "and newer clients (ERROR; INFO if every queue has one owner)",
             "Queues are consumed twice or by no consumer. Use one language, upgrade Java clients to a version above "
             "4.7.1, or switch to AVG.",
         ),
-        MixedClientsCause.DIFFERENT_INSTANCE_NAMES: Cause(
+        DIFFERENT_INSTANCE_NAMES: Cause(
             "Java clients before and since 4.9.0 (INFO)",
             "Clients older than 4.9.0 use ip@pid as client id, which containers can share. Finish the upgrade.",
         ),

@@ -15,8 +15,7 @@ from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, Time, islands
 from spark_jobs.domain.phrases import count, percent_text
 from spark_jobs.domain.rules.queue_owners import queue_at
-from spark_jobs.domain.rules.roots import Follows, clients, queues
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Follows, Rule, clients, queues
 from spark_jobs.domain.status.throughput import AS_SET, Changes, Rates, Throughput, throughputs
 from spark_jobs.domain.status.utilisation import Bottleneck, owners_of, queue_limit, read_rows
 
@@ -240,9 +239,8 @@ RatesWith = Callable[[Changes], tuple[float, float]]
 
 
 def relief(demand: MemberDemand, rates: RatesWith, response_ms: float) -> dict[str, float | None]:
-    """The `utilisation`, and the one that each change would leave, by name; None: the change is not possible.
-
-    With twice the queues, each receives half of the messages. With a queue less, the member receives that part less.
+    """The `utilisation`, and the one that each change would leave, by name; None: not possible. Twice the queues
+    receive half of the messages each; with a queue less, the member receives that part less.
     """
     as_set, more = rates(AS_SET), demand.more_members
     fewer = demand._replace(received=demand.received * (demand.owned - 1) / demand.owned) if more else None

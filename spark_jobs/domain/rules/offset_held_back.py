@@ -78,9 +78,7 @@ def _in_interval(step: AuditedStep, interval: RebalanceInterval) -> Iterator[Hel
 
 
 def _of_owner(step: AuditedStep, client_id: str, queue: MessageQueue, stand: Unconsumed) -> HeldOffset | None:
-    """Return whether the owner consumed the queue while its offset did not move: each snapshot shows the message at the
-    offset as the oldest that it holds, `last_consume` advances, and it holds fewer messages than wait.
-    """
+    """Return the time in which the owner consumes the queue with the message at the offset as its oldest, or None."""
     client = step.history.clients[client_id]
     samples = process_queue(client, queue, stand.start + 1, stand.end)
     advances = np.flatnonzero(np.diff(samples.last_consume) > 0) + 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -21,22 +20,13 @@ from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules import membership_view_split
 from spark_jobs.domain.rules.queue_owners import queue_at
-from spark_jobs.domain.rules.roots import Follows, clients, everything, queues
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Follows, Rule, clients, everything, queues
 
 REWOUND = "REWOUND"
 _A_MINUTE = 60 * SECOND
 _FROM_THE_OLDEST = "They are at the oldest messages now, where clients begin if they find no offset."
-
-
-class RewindCause(StrEnum):
-    """Why a consumer offset went back; the first that applies, in this order."""
-
-    TWINS = "TWINS"
-    BROKER_SWITCHED = "BROKER_SWITCHED"
-    TO_MINIMUM = "TO_MINIMUM"
-    HAND_OVER = "HAND_OVER"
-    RESET = "RESET"
+#: Why a consumer offset went back; the first that applies, in this order.
+TWINS, BROKER_SWITCHED, TO_MINIMUM, HAND_OVER, RESET = "TWINS", "BROKER_SWITCHED", "TO_MINIMUM", "HAND_OVER", "RESET"
 
 
 class Rewind(NamedTuple):
@@ -70,7 +60,7 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
         }
         for place, rewind in rewinds.items():
             cause = _cause(step, progress, place, rewind, highest_at[rewind.at])
-            hint = _what_happened(step, progress, rewinds, place) if cause == RewindCause.BROKER_SWITCHED else None
+            hint = _what_happened(step, progress, rewinds, place) if cause == BROKER_SWITCHED else None
             rewind_hits.append(_hit(step, progress, place, cause, rewind, hint))
     in_all: Counter[tuple[str | None, str | None]] = Counter()
     for hit in rewind_hits:
@@ -126,33 +116,31 @@ def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) ->
     return min(in_time, key=lambda switch: abs(switch.at - at), default=None)
 
 
-def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, highest: float) -> RewindCause:
-    """Why an offset went back. `highest`: the most that any queue which went back at the same reading is above its
-    oldest message: a reset to a time takes a young queue to its oldest message, but not all queues.
-
-    Consumers that share a client id overwrite each other's commits. A process that begins to serve a broker has the
-    offsets that it last got. A consumer that finds no offset starts at the oldest message. One that lost a queue while
-    frozen or cut off commits its old offset when it comes back, around a rebalance. Else an operator reset the offset.
+def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, highest: float) -> str:
+    """The first cause that fits. Members with one client id overwrite each other's commits. A process that begins to
+    serve a broker has older offsets. A consumer without an offset starts at the oldest message; a reset to a time takes
+    only young queues there, so `highest` counts: the most above it of all queues at that sample. A consumer that was
+    frozen or cut off commits its old offset around a rebalance. Otherwise an operator reset the offset.
     """
     if _owners_share_id(progress, place):
-        return RewindCause.TWINS
+        return TWINS
     if rewind.switch or rewind.lost_end:
-        return RewindCause.BROKER_SWITCHED
+        return BROKER_SWITCHED
     if highest <= step.settings.thresholds.rewind_tolerance:
-        return RewindCause.TO_MINIMUM
+        return TO_MINIMUM
     # The rebalance at an end of the interval; one that the step cuts does not end there.
     settled_after = step.settings.thresholds.convergence_seconds * SECOND + step.settings.cadence
     after_start = progress.start > step.window.start and rewind.at - progress.start <= settled_after
     before_end = progress.end < step.window.end and progress.end - rewind.at <= settled_after
-    return RewindCause.HAND_OVER if after_start or before_end else RewindCause.RESET
+    return HAND_OVER if after_start or before_end else RESET
 
 
 def _hit(
-    step: AuditedStep, progress: IntervalProgress, place: int, cause: RewindCause, rewind: Rewind, hint: str | None
+    step: AuditedStep, progress: IntervalProgress, place: int, cause: str, rewind: Rewind, hint: str | None
 ) -> RuleHit:
     at, minimum = rewind.at, rewind.minimum
     measures = {name: int(getattr(progress, name)[place]) for name in ("rewinds", "rewound", "rewound_max")}
-    if cause == RewindCause.TO_MINIMUM and minimum is not None:
+    if cause == TO_MINIMUM and minimum is not None:
         measures |= {"consumer_offset": rewind.to, "min_offset": minimum}
     return RuleHit(
         at,
@@ -236,29 +224,29 @@ RULE = Rule(
     decided_by="A sample is below the one before by more than `rewind_tolerance`. Not for a topic that was created "
     "again.",
     causes={
-        RewindCause.TWINS: Cause(
+        TWINS: Cause(
             "consumers with one client id own the queue, or may own it",
             "Consumers that share a client id overwrite each other's offsets. Give every consumer its own client id.",
         ),
-        RewindCause.BROKER_SWITCHED: Cause(
+        BROKER_SWITCHED: Cause(
             "another process began to serve the broker at about this time, or the end offset fell, too",
             "The process that now serves the broker had older offsets: a slave copies its master's every 10 to 60 s. "
             "Running consumers commit their own within a minute; those that start or rebalance before consume these "
             "messages again, at worst from the oldest one. Let the listener tolerate duplicates. With "
             "`enableSlaveActingMaster` a master fetches its slave's offsets first.",
         ),
-        RewindCause.TO_MINIMUM: Cause(
+        TO_MINIMUM: Cause(
             "each queue that went back fell to its oldest message",
             "The group begins the queue again. If it was not reset to the earliest offset, check the consumers' logs "
             "for errors: a Java LitePull consumer that cannot read its offset pulls from -1, for which a broker takes "
             "its oldest (RocketMQ issue 10176).",
         ),
-        RewindCause.HAND_OVER: Cause(
+        HAND_OVER: Cause(
             "within `convergence_seconds` and one collection interval of a rebalance",
             "A consumer that had lost the queue without noticing (frozen, or cut off from the network) committed its "
             "old offset. Check its process for long pauses, and let the listener tolerate duplicates.",
         ),
-        RewindCause.RESET: Cause(
+        RESET: Cause(
             "otherwise: somebody reset the offset",
             "If the reset was intended, do nothing; otherwise find out who did it. The listener receives these "
             "messages again.",
@@ -270,13 +258,13 @@ RULE = Rule(
     hit_severity=WARN,
     lasts=0,
     follows=(
-        Follows("DUPLICATE_CLIENT_ID", clients, (RewindCause.TWINS,)),
-        Follows("CLIENT_HUNG", queues, (RewindCause.HAND_OVER,)),
+        Follows("DUPLICATE_CLIENT_ID", clients, (TWINS,)),
+        Follows("CLIENT_HUNG", queues, (HAND_OVER,)),
         Follows(
             "MEMBERSHIP_VIEW_SPLIT",
             membership_view_split.brokers_that_list_fewer,
-            (RewindCause.HAND_OVER, RewindCause.TO_MINIMUM),
+            (HAND_OVER, TO_MINIMUM),
         ),
-        Follows("FLAPPING_MEMBER", everything, (RewindCause.HAND_OVER,)),
+        Follows("FLAPPING_MEMBER", everything, (HAND_OVER,)),
     ),
 )

@@ -17,8 +17,7 @@ from spark_jobs.domain.model.window import MILLISECOND, common
 from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules.broker_not_readable import standing_backlog
 from spark_jobs.domain.rules.commands import CLUSTER_LIST
-from spark_jobs.domain.rules.roots import Follows, clients, queues, topics
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Follows, Rule, clients, queues, topics
 
 UNLOCKED = "UNLOCKED"
 NOT_LOCKED, NO_MASTER = "NOT_LOCKED", "NO_MASTER"

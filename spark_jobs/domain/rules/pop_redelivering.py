@@ -15,8 +15,7 @@ from spark_jobs.domain.model.window import SECOND, Time
 from spark_jobs.domain.rocketmq.pop import popped_topic
 from spark_jobs.domain.rules import consume_failing
 from spark_jobs.domain.rules.evidence import known_total
-from spark_jobs.domain.rules.roots import Follows, everything
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Follows, Rule, everything
 
 NOT_ACKNOWLEDGED = "NOT_ACKNOWLEDGED"
 REDELIVERED = "REDELIVERED"

@@ -13,8 +13,7 @@ from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.pop import is_revive
-from spark_jobs.domain.rules.roots import brokers
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Rule, brokers
 
 REVIVE_STANDS = "REVIVE_STANDS"
 STUCK = "STUCK"

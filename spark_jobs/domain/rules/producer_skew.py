@@ -19,18 +19,14 @@ from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, Time
 from spark_jobs.domain.rules.rising import rising_time
-from spark_jobs.domain.rules.roots import topics
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Rule, topics
 
 HOT_QUEUES, BROKER_WITHOUT_MESSAGES = "HOT_QUEUES", "BROKER_WITHOUT_MESSAGES"
 HOT, WITHOUT_MESSAGES = "HOT", "WITHOUT_MESSAGES"
 
 
 class Production(NamedTuple):
-    """Messages produced to each queue of a topic in a step (or `UNKNOWN`), and the time that was measured.
-
-    `whole`: whether they are known for all the time in which those of any queue are.
-    """
+    """Messages produced to each queue of a topic in a step (or `UNKNOWN`), its time, and whether all of it is known."""
 
     queues: Sequence[Place]
     start: Matrix

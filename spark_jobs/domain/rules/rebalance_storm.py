@@ -11,8 +11,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.roots import Follows, clients, everything
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Follows, Rule, clients, everything
 
 MEMBER_CHANGES = "MEMBER_CHANGES"
 ROUTE_CHANGES = "ROUTE_CHANGES"

@@ -13,8 +13,7 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.roots import Follows, everything
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Follows, Rule, everything
 
 QUEUES_MOVED = "QUEUES_MOVED"
 
@@ -57,10 +56,8 @@ def exposure(step: AuditedStep, topic: str, moves: Moves) -> Exposure:
 
 
 def in_flight(readings: OffsetReadings, row: int, columns: list[int]) -> Matrix:
-    """Messages that the owner pulled and did not commit, per queue: the bound on what the next owner consumes again.
-
-    Unknown where the group never committed, or the broker knows no pull (0 or less, behind what is committed: it
-    forgets them when it restarts). Both offsets move while they are read: never below 0.
+    """Messages per queue that the owner pulled and did not commit, which the next owner consumes again at most; at
+    least 0. Unknown if the group never committed, or the broker forgot the pull offset in a restart (0 or less).
     """
     consumed_to, pulled_to = readings.consumed_to[row, columns], readings.pull_offset[row, columns]
     forgotten = (pulled_to <= 0) & (consumed_to > 0)

@@ -1,8 +1,5 @@
-"""Topics that a broker refuses to members: they subscribe to them, and the broker's subscription of the group lacks
-them.
-
-The subscription of a group at a broker is that of its last heartbeat. A push consumer that asks for a topic which it
-lacks gets the response code SUBSCRIPTION_NOT_EXIST, 24 (`PullMessageProcessor`); pull consumers send their own.
+"""Topics that a broker refuses to members: the group's subscription there, that of its last heartbeat, lacks them. A
+push consumer then gets SUBSCRIPTION_NOT_EXIST, 24 (`PullMessageProcessor`); pull consumers send their own subscription.
 """
 
 from __future__ import annotations

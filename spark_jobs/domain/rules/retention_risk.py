@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
 
 import numpy as np
 
@@ -11,19 +10,12 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.rules.queue_owners import queue_at
-from spark_jobs.domain.rules.roots import Follows, everything, queues
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Follows, Rule, everything, queues
 from spark_jobs.domain.status.time_left import Minimums, QueueOffsets, seconds_left_by_age
 
 AT_RISK = "AT_RISK"
-
-
-class RetentionCause(StrEnum):
-    """Outcome of messages that are not consumed yet."""
-
-    LOST = "LOST"
-    EXPIRING = "EXPIRING"
-    AGED = "AGED"
+#: Outcome of messages that are not consumed yet.
+LOST, EXPIRING, AGED = "LOST", "EXPIRING", "AGED"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -45,26 +37,26 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 yield _aged_hit(progress, place, thresholds.reserved_seconds)
 
 
-def retention_cause(queue: QueueOffsets, within_seconds: float) -> RetentionCause | None:
+def retention_cause(queue: QueueOffsets, within_seconds: float) -> str | None:
     """Return whether a queue with a backlog lost messages, or will in the time at these rates; None: no, or unknown."""
     if queue.messages_left < 0:
-        return RetentionCause.LOST
+        return LOST
     seconds = queue.seconds_left
-    return RetentionCause.EXPIRING if seconds is not None and seconds <= within_seconds else None
+    return EXPIRING if seconds is not None and seconds <= within_seconds else None
 
 
 def _aged_hit(progress: IntervalProgress, place: int, reserved_seconds: float) -> RuleHit:
     """Of a queue whose oldest waiting message may be as old as the broker keeps messages, or soon will be."""
     age_ms = float(progress.age_ms[place])
     return RuleHit(
-        *(progress.start, progress.end, RetentionCause.AGED, progress.interval.topic),
+        *(progress.start, progress.end, AGED, progress.interval.topic),
         queue=queue_at(progress, place, AT_RISK),
         weight=age_ms,
         measures={"oldest_message_seconds": age_ms / 1000, "reserved_seconds": reserved_seconds},
     )
 
 
-def _hit(progress: IntervalProgress, place: int, queue: QueueOffsets, cause: RetentionCause) -> RuleHit:
+def _hit(progress: IntervalProgress, place: int, queue: QueueOffsets, cause: str) -> RuleHit:
     return RuleHit(
         *(progress.start, progress.end, cause, progress.interval.topic),
         view=progress.interval.view,
@@ -85,19 +77,19 @@ RULE = Rule(
     meaning="The broker deleted messages that the group had not consumed, or will do so soon.",
     decided_by="The lag of a queue is above `allowed_lag`.",
     causes={
-        RetentionCause.LOST: Cause(
+        LOST: Cause(
             "the consumer offset is below the broker's oldest",
             "The broker deleted messages that the group never consumed. Send them again from their source, and keep "
             "messages longer (fileReservedTime) until the group has caught up.",
             severity=ERROR,
         ),
-        RetentionCause.EXPIRING: Cause(
+        EXPIRING: Cause(
             "at the current rates it will be within `retention_seconds`",
             "Keep messages longer (fileReservedTime, disk space), or make the group consume faster, before they are "
             "deleted.",
             lasts="stalled_after_seconds",
         ),
-        RetentionCause.AGED: Cause(
+        AGED: Cause(
             "the oldest waiting message reaches the age of `reserved_seconds` (72 hours, the default of "
             "`fileReservedTime`) within `retention_seconds`",
             "The broker will delete these messages at its next cleanup (deleteWhen, by default at 04:00). Keep "

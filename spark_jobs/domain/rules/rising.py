@@ -37,11 +37,9 @@ def counted(step: AuditedStep, topics: Iterable[str], of: Literal["produced", "f
 
 
 def rising_time(at: Numbers, amount: Numbers, excess: Numbers, least: int, chance: int) -> Time | None:
-    """The time of the greatest rise of `excess`, which is what an `amount` is above its limit; both are totals up to
-    each moment `at` (microseconds). None: there are not two moments.
-
-    Where the excess fell by less than `least`, and for less than `chance` microseconds, before (or after) it, the time
-    begins with the first growth of the amount (or ends with the last moment): such a fall says nothing.
+    """The time of the greatest rise of `excess`, by which an `amount` is above its limit; both are totals at `at`
+    (microseconds). None: there are not two moments. Without a fall of `least` for `chance` microseconds before (or
+    after) it, the time begins with the first growth of the amount (or ends with the last moment).
     """
     if len(at) < 2:
         return None

@@ -3,90 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.rule import Follows
 
 #: A symptom may be seen before its cause: by another source, or over another window. What began longer before is none.
 LEAD = 600 * SECOND
-#: What a finding has; it shares at least one of these with its root.
-Shares = Callable[[Finding], Iterable[Hashable]]
-
-
-class Follows(NamedTuple):
-    """Findings of a rule follow from those of the rule `root` that stand at the same time and share one of `shares`.
-
-    `causes`: only findings with one of these causes follow, `root_causes`: only from those with one of these; None:
-    with any. `within`: a finding also follows if it begins so many microseconds after the root's end, or earlier.
-    """
-
-    root: str
-    shares: Shares
-    causes: tuple[str, ...] | None = None
-    root_causes: tuple[str, ...] | None = None
-    within: int = 0
-
-    def is_root(self, finding: Finding) -> bool:
-        """Return whether findings may follow from this one."""
-        return finding.rule == self.root and (self.root_causes is None or finding.cause in self.root_causes)
-
-
-def everything(_: Finding) -> Iterable[Hashable]:
-    """All findings share it: of the step of a group as symptoms, of a cluster as parts of one incident."""
-    return ((),)
-
-
-def topics(finding: Finding) -> Iterable[Hashable]:
-    """The topic, or those of its queues."""
-    return {finding.topic, *(queue.topic for queue in finding.evidence.queues)} - {None}
-
-
-def queues(finding: Finding) -> Iterable[Hashable]:
-    """Its queues."""
-    return {(queue.topic, queue.broker_name, queue.queue_id) for queue in finding.evidence.queues}
-
-
-def brokers(finding: Finding) -> Iterable[Hashable]:
-    """The brokers of its queues."""
-    return {queue.broker_name for queue in finding.evidence.queues}
-
-
-def clients(finding: Finding) -> Iterable[Hashable]:
-    """The client ids that it is about or names."""
-    of_values = (
-        client_id for value in finding.evidence.conflicting_values or () for client_id in value.client_ids or ()
-    )
-    return {finding.client_id, *finding.evidence.client_ids, *of_values} - {None}
-
-
-def named_clients(finding: Finding) -> Iterable[Hashable]:
-    """The client ids that it names, without those of its conflicting values; its subject where it names none."""
-    return finding.evidence.client_ids or (finding.subject,)
-
-
-def own_client(finding: Finding) -> Iterable[Hashable]:
-    """The client id that it is about."""
-    return {finding.client_id} - {None}
-
-
-def hosts(finding: Finding) -> Iterable[Hashable]:
-    """The hosts of the client ids that it names: the text before the `@`."""
-    return {client_id.partition("@")[0] for client_id in finding.evidence.client_ids}
-
-
 #: Findings by what they share with their symptoms, in the order in which a root is chosen.
 _Index = Mapping[Hashable, Sequence[Finding]]
 
 
 def with_roots(findings: Sequence[Finding], links_of: Mapping[str, Sequence[Follows]]) -> list[Finding]:
-    """The findings of one step of one group, in their order, each with the id of the root that it follows from, if any.
-    `links_of`: by rule, the likeliest root first.
-
-    Of several roots, that of the first `Follows` counts, then one at the same time, then the earliest. A root's own
-    root is the root, so that all symptoms of one cause name one finding. The rules' links have no cycle; a test
-    says so.
+    """The findings of one step of one group, in their order, each with the id of its root cause, if any; `links_of`: by
+    rule, the likeliest root cause first. Of several, that of the first `Follows` counts, then one at the same time,
+    then the earliest. All symptoms of one cause name one finding. The rules' links have no cycle.
     """
     if len(findings) < 2:
         return list(findings)

@@ -2,17 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import Condition, Finding, RuleHit
 from spark_jobs.domain.model.severities import ERROR, INFO
-from spark_jobs.domain.rules.roots import Follows, Shares
 
 #: Source tables that a run can do without; a rule may need one.
 CLIENT_SNAPSHOTS = "client_snapshots"
+
+
+#: What a finding has; it shares at least one of these with its root.
+Shares = Callable[[Finding], Iterable[Hashable]]
+
+
+class Follows(NamedTuple):
+    """Findings of a rule follow from those of the rule `root` that stand at the same time and share one of `shares`.
+
+    `causes`: only findings with one of these causes follow, `root_causes`: only from those with one of these; None:
+    with any. `within`: a finding also follows if it begins so many microseconds after the root's end, or earlier.
+    """
+
+    root: str
+    shares: Shares
+    causes: tuple[str, ...] | None = None
+    root_causes: tuple[str, ...] | None = None
+    within: int = 0
+
+    def is_root(self, finding: Finding) -> bool:
+        """Return whether findings may follow from this one."""
+        return finding.rule == self.root and (self.root_causes is None or finding.cause in self.root_causes)
+
+
+def everything(_: Finding) -> Iterable[Hashable]:
+    """All findings share it: of the step of a group as symptoms, of a cluster as parts of one incident."""
+    return ((),)
+
+
+def topics(finding: Finding) -> Iterable[Hashable]:
+    """The topic, or those of its queues."""
+    return {finding.topic, *(queue.topic for queue in finding.evidence.queues)} - {None}
+
+
+def queues(finding: Finding) -> Iterable[Hashable]:
+    """Its queues."""
+    return {(queue.topic, queue.broker_name, queue.queue_id) for queue in finding.evidence.queues}
+
+
+def brokers(finding: Finding) -> Iterable[Hashable]:
+    """The brokers of its queues."""
+    return {queue.broker_name for queue in finding.evidence.queues}
+
+
+def clients(finding: Finding) -> Iterable[Hashable]:
+    """The client ids that it is about or names."""
+    of_values = (
+        client_id for value in finding.evidence.conflicting_values or () for client_id in value.client_ids or ()
+    )
+    return {finding.client_id, *finding.evidence.client_ids, *of_values} - {None}
+
+
+def named_clients(finding: Finding) -> Iterable[Hashable]:
+    """The client ids that it names, without those of its conflicting values; its subject where it names none."""
+    return finding.evidence.client_ids or (finding.subject,)
+
+
+def own_client(finding: Finding) -> Iterable[Hashable]:
+    """The client id that it is about."""
+    return {finding.client_id} - {None}
+
+
+def hosts(finding: Finding) -> Iterable[Hashable]:
+    """The hosts of the client ids that it names: the text before the `@`."""
+    return {client_id.partition("@")[0] for client_id in finding.evidence.client_ids}
 
 
 @dataclass(frozen=True)
@@ -34,9 +99,7 @@ _NO_CAUSE = Cause("", "")
 
 
 def severity_by_harm(condition: Condition) -> str:
-    """ERROR; INFO where it is known that nothing was produced and nothing waited, or where a client id was repeated
-    briefly: after a reconnect the old connection lives for up to 130 s, and then ends by itself.
-    """
+    """ERROR; INFO if no message was affected, or if a repeated client id ends by itself, 130 s after a reconnect."""
     nothing_happened = condition.produced == 0 and not condition.backlog_max
     ends_by_itself = condition.cause == UnassignedCause.DUPLICATE_CLIENT_ID and not condition.is_persistent
     return INFO if nothing_happened or ends_by_itself else ERROR

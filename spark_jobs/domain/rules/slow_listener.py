@@ -14,8 +14,7 @@ from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules import consume_failing
 from spark_jobs.domain.rules.commands import THREAD_DUMP
-from spark_jobs.domain.rules.roots import Follows, clients, everything, named_clients
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Follows, Rule, clients, everything, named_clients
 
 ALL_THREADS_BUSY = "ALL_THREADS_BUSY"
 RESPONSE_TIME_ROSE = "RESPONSE_TIME_ROSE"

@@ -25,9 +25,8 @@ class SnapshotGap(NamedTuple):
 
 
 def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
-    """One per (source, gap). Routes and offsets are those of the group's ordinary topics with intervals; offsets
-    also of a single broker while others answered. Nothing is missing of a topic that is deleted or gone; one that is
-    back has `max_gap` to have snapshots.
+    """One per (source, gap): members, routes and offsets of ordinary topics with intervals, and offsets of a single
+    broker. Deleted topics lack nothing, and one that is back has `max_gap` to have snapshots.
     """
     until = step.window.end
     members = ((span.start, span.end) for spans in step.memberships.values() for span in spans)
@@ -50,9 +49,8 @@ def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
 def _broker_gaps(
     step: AuditedStep, topic: str, readings: OffsetReadings, inside: slice, missing: Sequence[Time]
 ) -> Iterator[SnapshotGap]:
-    """The gaps in which a topic's readings lack a broker that its route names and that did not list members either: one
-    that lists members has answered, if without the offsets of a topic that the last heartbeat did not name. `missing`:
-    the gaps of the whole topic.
+    """The gaps (not those of the whole topic, `missing`) of a broker that the route names and that listed no members:
+    one that lists members answers, if without offsets of a topic that its last heartbeat did not name.
     """
     times, present = readings.times[inside], readings.present[inside]
     # Other snapshots than those of the window know more queues.
@@ -95,9 +93,7 @@ def _captured_before(step: AuditedStep) -> list[Time]:
 
 
 def _called_before(step: AuditedStep, known: Iterable[Time]) -> list[Time]:
-    """One empty time, when a broker that lists the group first did not answer who its members are, unless the members
-    are known within `max_gap` of it: one late answer makes no gap.
-    """
+    """One empty time, when a broker first gave no members of the group, unless they are known within `max_gap`."""
     called = min((calls.since for calls in step.unanswered()), default=None)
     if called is None or any(start <= called + step.settings.max_gap for start, _ in known):
         return []
@@ -106,10 +102,7 @@ def _called_before(step: AuditedStep, known: Iterable[Time]) -> list[Time]:
 
 
 def gaps(known: Iterable[Time], until: int) -> list[Time]:
-    """The times between the spans in which the state is known, and from the last of them up to `until`.
-
-    The time before the first span is no gap: a group or topic may be new.
-    """
+    """The times without a known state from the first span up to `until`; before it, the group or topic may be new."""
     spans = sorted(known)
     return list(without((spans[0][0], until), spans)) if spans else []
 

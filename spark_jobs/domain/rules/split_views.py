@@ -36,10 +36,8 @@ class Split(NamedTuple):
 
 
 def split_views(step: AuditedStep) -> Iterator[Split]:
-    """One per (ordinary topic, moment at which intervals of single brokers begin), in this order.
-
-    Only where the brokers were seen to list different members since: one that was not asked may not differ any more.
-    Where they agree for a moment again and again, a hit lasts until they differ again.
+    """One per (ordinary topic, moment at which intervals of single brokers begin), if brokers were seen to list
+    different members since. If they agree only for moments, a hit lasts until they differ again.
     """
     views = [interval for interval in step.replayed if interval.view != ALL_HOSTS and interval.is_ordinary]
     for _, topic_intervals in groupby(views, key=lambda interval: interval.topic):
@@ -69,9 +67,7 @@ def _without_pauses(step: AuditedStep, splits: Iterable[Split]) -> Iterator[Spli
 
 
 def _seen_to_differ(step: AuditedStep, views: Sequence[RebalanceInterval], start: int) -> int | None:
-    """Until when (microseconds) two brokers were seen to list different members since `start`, both being asked; None:
-    never. For a single view, when it was last seen.
-    """
+    """Until when (microseconds) two brokers were seen to differ since `start`, or one view was seen; None: never."""
     if len(views) == 1:
         return views[0].seen_at
     differ_until = []

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.rules.broker_not_readable import NotReadableCause
+from spark_jobs.domain.rules import broker_not_readable
 from spark_jobs.domain.rules.commands import READ_AND_WRITE_QUEUES
 from spark_jobs.domain.rules.queue_owners import queue_hit, unassigned_queues
-from spark_jobs.domain.rules.roots import Follows, queues, topics
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Follows, Rule, queues, topics
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -39,6 +38,6 @@ RULE = Rule(
     example="`legacy` has 8 write queues and 4 read queues.",
     evaluate=hits,
     lasts="settled_seconds",
-    follows=(Follows("BROKER_NOT_READABLE", queues, root_causes=(NotReadableCause.QUEUES_REMOVED,)),),
+    follows=(Follows("BROKER_NOT_READABLE", queues, root_causes=(broker_not_readable.QUEUES_REMOVED,)),),
     spreads_by=topics,
 )

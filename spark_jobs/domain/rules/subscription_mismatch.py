@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from enum import StrEnum
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, RuleHit
@@ -18,15 +17,8 @@ from spark_jobs.domain.rules.rule import Cause, Rule
 
 #: Between two subscriptions of a value's name; an expression may hold commas.
 _PART = re.compile(r", (?=[^ ,:]+: )")
-
-
-class MismatchCause(StrEnum):
-    """How the subscriptions of a group's members differ; the first that applies."""
-
-    DIFFERENT_TOPICS = "DIFFERENT_TOPICS"
-    DIFFERENT_EXPRESSIONS = "DIFFERENT_EXPRESSIONS"
-
-
+#: How the subscriptions of a group's members differ; the first that applies.
+DIFFERENT_TOPICS, DIFFERENT_EXPRESSIONS = "DIFFERENT_TOPICS", "DIFFERENT_EXPRESSIONS"
 #: (topic, expression), sorted.
 _SortedSubscriptions = tuple[tuple[str, str], ...]
 
@@ -56,12 +48,12 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             )
 
 
-def mismatch(known: Iterable[_SortedSubscriptions]) -> MismatchCause | None:
+def mismatch(known: Iterable[_SortedSubscriptions]) -> str | None:
     """How the known subscriptions of members differ, retry topics left out; None: they are the same."""
     different = set(known)
     if len({tuple(topic for topic, _ in subscriptions) for subscriptions in different}) > 1:
-        return MismatchCause.DIFFERENT_TOPICS
-    return MismatchCause.DIFFERENT_EXPRESSIONS if len(different) > 1 else None
+        return DIFFERENT_TOPICS
+    return DIFFERENT_EXPRESSIONS if len(different) > 1 else None
 
 
 def _sorted(subscriptions: Subscriptions) -> _SortedSubscriptions:
@@ -98,12 +90,12 @@ RULE = Rule(
     "while all clients stay (`changes`: how often), until one of them leaves, or twice its usual time has passed. "
     "ERROR.",
     causes={
-        MismatchCause.DIFFERENT_TOPICS: Cause(
+        DIFFERENT_TOPICS: Cause(
             "a member lacks a topic",
             "Make all members subscribe to the same topics, or give the consumers of each topic a group of their own.",
             commands=(CONNECTIONS,),
         ),
-        MismatchCause.DIFFERENT_EXPRESSIONS: Cause(
+        DIFFERENT_EXPRESSIONS: Cause(
             "different tags or SQL expressions",
             "Use one expression for all members, or one group per expression: a message that only another member's "
             "expression matches is lost.",

@@ -1,7 +1,5 @@
-"""Client reports of listeners that take longer than `consumeTimeout`.
-
-A client that does not consume in order looks, once in that time, at the oldest messages of each queue, and sends back
-what takes longer, while the listener continues with it (RocketMQ: `ProcessQueue.cleanExpiredMsg`).
+"""Client reports of listeners that take longer than `consumeTimeout`: a client that does not consume in order sends
+such messages back, while the listener continues with them (`ProcessQueue.cleanExpiredMsg`).
 """
 
 from __future__ import annotations
@@ -21,10 +19,8 @@ _MINUTE_MS = 60_000
 
 @dataclass(frozen=True)
 class Reported:
-    """Reports of a group's clients in a step's window.
-
-    `answered`: any of them reports how it consumes; `fails`: any reports a failed message; `slow`: by client id, the
-    longest response time (ms) and its timeout (minutes) of those that take longer.
+    """Reports of a group's clients in a step's window: whether any answered, or reports a failed message; `slow`: by
+    client id, the longest response time (ms) and its timeout (minutes) of those that take longer.
     """
 
     answered: bool

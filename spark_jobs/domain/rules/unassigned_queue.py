@@ -15,8 +15,7 @@ from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rocketmq.strategies import StrategySource
 from spark_jobs.domain.rules.commands import READ_PERMISSION
 from spark_jobs.domain.rules.queue_owners import DISPUTED, owners, queue_hit, unassigned_queues
-from spark_jobs.domain.rules.roots import Follows, clients, everything, queues, topics
-from spark_jobs.domain.rules.rule import Cause, Rule, severity_by_harm
+from spark_jobs.domain.rules.rule import Cause, Follows, Rule, clients, everything, queues, severity_by_harm, topics
 from spark_jobs.domain.rules.split_views import split_views
 
 #: Which queues these causes leave without an owner depends on the strategy.
@@ -33,9 +32,7 @@ VIEWS_DISAGREE = "VIEWS_DISAGREE"
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (interval, queue without owner), and per (split of the views, queue that may have none); one condition
-    per group, topic and cause.
-
-    Queues beyond the read queues have a rule of their own, STRANDED_WRITE_QUEUES.
+    per group, topic and cause. Queues beyond the read queues are STRANDED_WRITE_QUEUES.
     """
     for place, interval in enumerate(step.replayed):
         yield from _unassigned_hits(interval, step.settings.thresholds, step.replayed[:place])
@@ -79,12 +76,7 @@ def _disputed_hits(views: Sequence[RebalanceInterval], split: RuleHit) -> Iterat
 
 
 def may_be_unassigned(owners: Sequence[Collection[str]]) -> bool:
-    """Return whether a queue may have no owner while brokers list different members; `owners`: the queue's, by each
-    list.
-
-    A client that owns the queue by every list owns it whichever broker it asks. A queue that has no owner by any list
-    is unassigned for certain, for a cause of its own.
-    """
+    """Return whether the queue's `owners`, by each list, have no id in common, while any list has one."""
     return any(owners) and not set(owners[0]).intersection(*owners[1:])
 
 

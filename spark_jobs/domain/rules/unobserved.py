@@ -11,8 +11,7 @@ from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.window import from_micros, islands
 from spark_jobs.domain.phrases import NAMED, count
-from spark_jobs.domain.rules.roots import brokers, everything
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Rule, brokers, everything
 from spark_jobs.domain.rules.snapshot_gaps import MEMBERSHIPS, snapshot_gaps
 
 NO_SNAPSHOTS, NOT_ANSWERED, NOTHING_RECORDED = "NO_SNAPSHOTS", "NOT_ANSWERED", "NOTHING_RECORDED"
@@ -20,8 +19,8 @@ SILENT_BROKER, SILENT = "SILENT_BROKER", "SILENT"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One hit per maximal time in which at least one source has no snapshots, with all those, and one per queue and
-    time in which only its broker was silent; one condition each.
+    """One per maximal time in which a source has no snapshots, and per queue and time of a silent broker; one condition
+    each.
     """
     every_gap = sorted(snapshot_gaps(step))
     for gap in every_gap:

@@ -72,10 +72,8 @@ def flow(
 
 
 def _queued(start: Amounts, produced: Amounts, capacity: Amounts) -> Amounts:
-    """Return what waits at each time, for each server on its own.
-
-    The sum of what was produced less what could be served, reflected at zero: Lindley's recursion without a loop.
-    More than there ever is cannot be served, so that an unlimited capacity stays a number.
+    """Return what waits at each time for each server: produced less served, reflected at zero (Lindley's recursion
+    without a loop). The capacity is cut to what there ever is, so that an unlimited one stays a number.
     """
     free = start + np.cumsum(produced - np.minimum(capacity, start + produced.sum(axis=0) + 1), axis=0)
     return np.asarray(free - np.minimum(np.minimum.accumulate(free, axis=0), 0))
@@ -93,10 +91,8 @@ def _decayed(produced: Amounts, unserved: Amounts) -> Amounts:
 
 
 def inflow(case: Case, recorded: Recorded) -> BacklogCourse:
-    """The course with the load and the queues of the case; in those that were not there nothing waited.
-
-    k times as many queues: the messages of queue i go to i, i + n, … in equal parts, as those of many keys would.
-    Another number: all messages of the topic are spread evenly. What waited already stays where it is.
+    """The course with the load and the queues of the case; nothing waits in queues that were not there. With k times
+    the queues, messages of queue i go to i, i + n, … in equal parts; otherwise they are spread evenly over the topic.
     """
     course = replace(recorded.course, produced=recorded.course.produced * case.load)
     if case.queues is None:

@@ -42,14 +42,11 @@ class Scaled(NamedTuple):
 
 @dataclass(frozen=True)
 class CaseOutcome:
-    """One case over the recorded time. Queues and members: the mean over time, weighed by how long each state stood;
-    `busiest`: the most queues of one connection at any time; `moves`: queues that moved in all `rebalances` together.
-
-    Messages: None is unknown, and `unknown` says why. `at_most`: members had a backlog that do not report how fast they
-    are, and were never seen at their limit, so theirs may have been smaller. `limited_by`: what held back most of the
-    members with a backlog, their `LISTENER` or their `PULLS`; None: there were none. `drained_after`: seconds from the
-    highest backlog until a tenth of it was left, or what is allowed; None: not by the end. `curve`: messages at each
-    time of the comparison, NaN where nothing is known. `scaled`: of a case with an autoscaler.
+    """One case over the recorded time. Queues and members: the mean, weighed by time; `busiest`: the most queues of one
+    connection; `moves`: queues moved in all `rebalances`. Messages: None is unknown, and `unknown` says why. `at_most`:
+    members with a backlog and no known limit may have had less. `limited_by`: `LISTENER` or `PULLS` of most members
+    with a backlog, None: there were none. `drained_after`: seconds from the highest backlog until a tenth of it, or
+    what is allowed, was left; None: not by the end. `curve`: messages at each time of the comparison, NaN: unknown.
     """
 
     label: str

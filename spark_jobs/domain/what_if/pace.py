@@ -39,11 +39,9 @@ class KnownRates(NamedTuple):
 
 
 class MemberPace(NamedTuple):
-    """How fast one member could consume when it was last measured, and by what it is known; None is unknown.
-
-    `listener`: messages a second of its `threads` at a response time of `response_ms` a batch, which is the median of
-    so many `samples`, `inf` where it takes no time; `per_queue`: of one queue, by its pulls. `seen`: what it was seen
-    to do, at its limit if it is `reached`.
+    """How fast one member could consume when last measured; None is unknown. `listener`: messages a second of its
+    `threads` at `response_ms` a batch, the median of so many `samples` (`inf`: no time); `per_queue`: of one queue, by
+    its pulls; `seen`: what it was seen to do, at its limit if it is `reached`.
     """
 
     client_id: str
@@ -78,10 +76,8 @@ class Members:
     uncommitted: float = 0.0
 
     def rates_of(self, client_id: str, case: Case, times: Times) -> KnownRates | None:
-        """Of a member in a case at these times (microseconds); None: nothing shows how fast it could be.
-
-        What the case says of it; else what it reported itself; else what it was seen to do at its limit; else what the
-        others reported; else what it, or another, was seen to do.
+        """Of a member in a case at these times (microseconds); None: unknown. By the case; else its own report; else
+        its own limit as seen; else the others' reports; else what it, or another, was seen to do.
         """
         own_id = recorded_id(client_id)
         for name in (client_id, own_id):
@@ -132,11 +128,7 @@ def _steady(pace: Pace, times: Times) -> KnownRates:
 
 
 def members_of(recorded: Recorded) -> Members:
-    """The pace of a client id is the highest over any `_REACHED_SECONDS` in which it had a backlog all the time, else
-    over any `_SEEN_SECONDS`.
-
-    It has a backlog at a time if its lag is more than the messages produced since the time before, and than is allowed.
-    """
+    """The pace of a client id is its highest over `_REACHED_SECONDS` with a backlog, or else over `_SEEN_SECONDS`."""
     paces: dict[str, Pace] = {}
     stalled_times: list[StalledTime] = []
     for rows, client_id, columns in _owned(recorded):
@@ -216,11 +208,7 @@ def uncommitted_seconds(course: BacklogCourse) -> float:
 
 
 def hand_over_pause(steps: Sequence[AuditedStep]) -> int:
-    """Microseconds: the median; 0 where it is known of no queue that was handed over.
-
-    From the rebalance to the last reading before the queue moved, if messages waited in it all that time; 0 where it
-    moved between the first two readings.
-    """
+    """The median in microseconds from a rebalance until a moved queue with messages is consumed; 0: unknown."""
     pauses = [
         pause
         for step in steps

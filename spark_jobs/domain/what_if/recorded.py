@@ -46,12 +46,10 @@ class Assignment(NamedTuple):
 
 @dataclass(frozen=True)
 class BacklogCourse:
-    """Every queue's messages at each of the `times` (microseconds): matrices of times × queues.
-
-    `produced`: messages since the first reading, and those that an operator's reset of the offset brought back;
-    `consumed`: those by which the consumer offset went forward; `waiting`: the lag. Between two readings they are
-    interpolated. `known`: from the time before to this one its topic was replayed, and the queue lies between two
-    readings with a known lag that are no further apart than `max_gap`; the other numbers mean something only there.
+    """Every queue's messages at each of the `times` (microseconds): matrices of times × queues, interpolated between
+    samples. `produced`: since the first sample, with what a reset brought back; `consumed`: by which the offset went
+    forward; `waiting`: the lag. They mean something only where `known`: since the time before the topic was replayed,
+    and the queue lies between two samples with a known lag, at most `max_gap` apart.
     """
 
     times: Times
@@ -93,9 +91,7 @@ _MATRICES = ("produced", "consumed", "waiting", "known")
 
 @dataclass(frozen=True)
 class Recorded:
-    """The recording of one group. `replayed`: by topic, in order of time; time in which nothing was replayed is in none
-    of them. `reported`: by client id, what it said of its throughput.
-    """
+    """The recording of one group: assignments `replayed`, by topic, and `reported` throughput, by client id."""
 
     course: BacklogCourse
     replayed: Mapping[str, Sequence[Assignment]]

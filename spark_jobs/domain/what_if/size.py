@@ -38,10 +38,9 @@ class Goals(NamedTuple):
 
 
 class SizeOutcome(NamedTuple):
-    """The outcome of a group with this many connections, with ids of their own, all the time. `queues`: readable ones
-    of the topic with most; `unassigned_queues`: those of all topics that get messages and have no owner; the other
-    numbers as in `Goals`, None: unknown, or not drained by the end. `by_pulls`: the busiest member's pulls are nearer
-    to their limit than its listener.
+    """The outcome of a group with this number of connections and unique ids, all the time. `queues`: readable ones of
+    the topic with most; `unassigned_queues`: those without an owner that get messages; others as in `Goals`; None:
+    unknown, or not drained. `by_pulls`: the busiest member's pulls are nearer to their limit than its listener.
     """
 
     members: int
@@ -76,10 +75,8 @@ class Size:
 
 
 def size(steps: Sequence[AuditedStep], goals: Goals, load: float, configured: StrategySettings) -> Size | None:
-    """The size for one group, by its steps in order, with `load` times the messages; None: no topic was replayed.
-
-    Faults are not sized for: ids are unique, all members subscribe to all topics, and are connected and consume all the
-    time.
+    """The size for one group, by its steps in order, with `load` times the messages; None: no topic was replayed. Not
+    for faults: ids are unique, and all members subscribe to all topics and consume all the time.
     """
     history = recorded(steps)
     if history is None:
@@ -187,9 +184,7 @@ class _Trials:
 
 
 def _peak_windows(course: BacklogCourse) -> tuple[Places, Amounts]:
-    """When every window of five minutes begins, or that of all that is recorded where it is less; and messages a second
-    produced to each queue in it: of time in which a queue is unknown, nothing.
-    """
+    """When every window of five minutes (or of all, if less) begins, and messages a second to each queue in it."""
     elapsed = (course.times - course.times[:1]) / SECOND
     if not elapsed.any():
         return course.times[:0], np.zeros((0, len(course.queues)))
