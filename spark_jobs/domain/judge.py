@@ -9,12 +9,12 @@ from itertools import groupby
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
 from spark_jobs.domain.kernel.following import with_settling
-from spark_jobs.domain.kernel.gone_topics import gone_topics
 from spark_jobs.domain.kernel.group_spans import group_spans
 from spark_jobs.domain.kernel.locks import with_locks
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.progress import topic_progress
 from spark_jobs.domain.kernel.rebalances import rebalances
+from spark_jobs.domain.kernel.removed_queues import gone_topics
 from spark_jobs.domain.kernel.timeline import StepTimeline
 from spark_jobs.domain.kernel.triggers import SwitchedAt, expired_at, switches, with_moves
 from spark_jobs.domain.kernel.unread import unread_topics

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.rocketmq.strategies import AS_CONFIGURED, Implementation, Parameters, Variant, variant_of
@@ -63,6 +66,11 @@ class Allocation:
     duplicate_ids: tuple[str, ...] = ()
     if_deduplicated: Counts | None = None
     if_unique: Counts | None = None
+
+    @cached_property
+    def is_owned(self) -> NDArray[np.bool_]:
+        """By queue, whether it has an owner."""
+        return np.array([*map(bool, self.owners)], bool)
 
     @cached_property
     def owners_of_queue(self) -> Mapping[Place, tuple[int, ...]]:

@@ -33,9 +33,7 @@ class Shown(NamedTuple):
 def shown(
     interval: RebalanceInterval, client: ClientHistory, shows: Callable[[ReportedState], Queues]
 ) -> list[Span[Queues]]:
-    """The queues that the client's snapshots show in the interval, each until the next one, the first from its start.
-    `seen_at`: the last one that does before the members were listed for the last time: they may have changed since.
-    """
+    """The queues that a client's snapshots show in the interval, each until the next one, the first from its start."""
     series = reported_series(client)
     inside = series.inside(interval.start, interval.end)
     times, codes = series.times[inside].tolist(), series.codes[inside].tolist()
@@ -61,9 +59,7 @@ def per_queue(spans: Sequence[Span[Queues]]) -> Iterator[Span[Place]]:
 def with_owners_shown(
     interval: RebalanceInterval, spans: Sequence[Span[Shown]], unassigned: UnassignedCause
 ) -> Iterator[RebalanceInterval]:
-    """The interval, cut where what clients show begins and ends; the cause is that of queues that thereby have no
-    owner. A cut is no rebalance: nothing triggers it, and no queue moves.
-    """
+    """The interval, cut where what clients show begins and ends. A cut has no trigger, and no queue moves."""
     if not spans:
         yield interval
         return

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.allocations import Allocation, Member
 from spark_jobs.domain.kernel.ownership import Replays
-from spark_jobs.domain.kernel.unanswered import UnansweredCalls, unanswered_calls
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.history import (
     RETRY,
@@ -179,6 +178,19 @@ class IntervalProgress:
         """The queues that the arrays are about."""
         return self.interval.measured
 
+    @property
+    def is_owned(self) -> NDArray[np.bool_]:
+        """Per queue, whether it has an owner, known or not."""
+        allocation = self.interval.allocation
+        return np.ones(len(self.queues), bool) if allocation is None else allocation.is_owned
+
+    @property
+    def is_handed_over(self) -> NDArray[np.bool_]:
+        """Per queue, whether another client owned it until the interval began."""
+        moves = self.interval.moves
+        handed_over = moves.handed_over if moves else ()
+        return np.array([queue in handed_over for queue in self.queues], bool)
+
     def owner_ids(self, place: int) -> Sequence[str | None]:
         """The different client ids that own the queue at this place; None stands for an owner that is unknown."""
         allocation = self.interval.allocation
@@ -193,6 +205,17 @@ class Rebalance(NamedTuple):
     moves: Moves
 
 
+class UnansweredCalls(NamedTuple):
+    """Calls for a group's connections that a broker did not answer in some time: the first and the last of them
+    (microseconds), and the error of the last one.
+    """
+
+    broker_name: str
+    since: int
+    until: int
+    error: str
+
+
 @dataclass(frozen=True)
 class AuditedStep:
     """One step of one group, as rules see it. Intervals reach back over the warm-up, as a condition's age is
@@ -200,9 +223,8 @@ class AuditedStep:
 
     `intervals` are sorted by topic, start, view. `memberships`, `routes`, `client_states`: spans inside the window by
     broker, topic, client id. `switches`: by topic, when its brokers began to be served by another process.
-    `offset_topics`: topics with an offset reading in the window. `deleted`: the times, in order, in which the group was
-    deleted, as far as snapshots of the window show; `deleted_topics`: the same of its topics; `gone_topics`: of those
-    of which routes show it only.
+    `deleted`: the times, in order, in which the group was deleted, as far as snapshots of the window show;
+    `deleted_topics`: the same of its topics; `gone_topics`: of those of which routes show it only.
     `unread`: by topic, readings without consumer offsets of those that have none (`kernel.unread`).
     `replays`: what the group's members would own with other inputs; None: not known.
     """
@@ -232,7 +254,12 @@ class AuditedStep:
         """The brokers that did not answer calls for the group's members in that part of the window, by name."""
         since = max(self.window.read_from if start is None else start, self.window.read_from)
         until = min(self.window.end if end is None else end, self.window.end)
-        return list(unanswered_calls(self.history.unanswered, since, until))
+        calls = ((broker, series.runs(since, until)) for broker, series in sorted(self.history.unanswered.items()))
+        return [
+            UnansweredCalls(broker, runs[0].first_seen, runs[-1].last_seen, runs[-1].state)
+            for broker, runs in calls
+            if runs
+        ]
 
     @cached_property
     def replayed(self) -> Sequence[RebalanceInterval]:

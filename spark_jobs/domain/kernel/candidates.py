@@ -38,9 +38,7 @@ class Candidate(NamedTuple):
 def candidates(
     reports: Iterable[Holding], named: Sequence[str], settings: StrategySettings, only: str | None = None
 ) -> list[Candidate]:
-    """Return what members may run, the likeliest first: what others report, then the simplest, each with its configured
-    settings, with RocketMQ's defaults, and with rooms by the brokers' names; those of one name where it is known.
-    """
+    """The strategies that members may run: those that clients report, then the simplest; `only`: of this name."""
     tried = [Candidate(AVG), Candidate(AVG_BY_CIRCLE), Candidate(CONSISTENT_HASH)]
     if settings.virtual_node_cnt != _VIRTUAL_NODES:
         tried.append(Candidate(CONSISTENT_HASH, Parameters(virtual_node_cnt=_VIRTUAL_NODES)))

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.client_clocks import clock_behind_ms, is_known
 from spark_jobs.domain.kernel.consume_statuses import saturated
+from spark_jobs.domain.kernel.process_queues import clock_behind_ms, is_known
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import (
     LOCK_LIVES_MS,
@@ -53,10 +53,7 @@ class ClientReport(NamedTuple):
 
 @cached_with_value
 def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]]:
-    """By client id, in the order of time, the spans of the window with the same reports.
-
-    Unlike `AuditedStep.client_states` they end where a client does not answer, or is not asked for `max_gap`.
-    """
+    """By client id, in order, the spans of the window with the same reports, ended where a client does not answer."""
     thresholds, idle_ms = step.settings.thresholds, step.settings.thresholds.pull_idle_seconds * 1000
     return {
         client_id: client_reports(client, thresholds, clock_behind_ms(client, step.window, idle_ms)).spans(
@@ -77,9 +74,7 @@ def unwell_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]
 
 
 def seen_twice(spans: Sequence[Span[State]]) -> Iterator[Span[State]]:
-    """The spans that a second snapshot confirms: a later one inside the span, or the neighbouring span without a gap.
-    `spans`: of one key, in the order of time.
-    """
+    """The spans of one key, in order, that a second snapshot confirms, inside the span or next to it."""
     for place, span in enumerate(spans):
         is_behind = place > 0 and spans[place - 1].end == span.start
         is_before = place + 1 < len(spans) and spans[place + 1].start == span.end
@@ -114,10 +109,7 @@ def symptoms(
 
 @cached_with_value
 def client_reports(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) -> Series[ClientReport]:
-    """One report per snapshot of a client, whose clock is behind by so many milliseconds.
-
-    Makes Python objects only of the few folded states, and of the snapshots that show symptoms.
-    """
+    """One report per snapshot of a client, whose clock is behind by so many milliseconds."""
     codes, reports = coded(ClientReport(reported_state(state), NO_SYMPTOMS) for state in client.series.states)
     snapshot_codes = codes[client.series.codes]
     code_of_symptoms: dict[tuple[int, Symptoms], int] = {}
@@ -165,9 +157,9 @@ def _symptoms(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: in
 
 
 def _stale(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) -> NDArray[np.bool_]:
-    """Per process queue whether the client stopped pulling it: even an idle one is asked for every 15 s (long polling),
-    unless the client is set to wait longer. Source: ProcessQueue.isPullExpired. A client that consumed last before it
-    pulled last, and still holds messages, waits for its listener: Go stops pulling then.
+    """Per process queue whether the client stopped pulling it. Source: ProcessQueue.isPullExpired.
+
+    An idle client asks every 15 s (long polling), or as it is set to. A Go client waits for its listener first.
     """
     readings, series, idle_ms = client.readings, client.series, thresholds.pull_idle_seconds * 1000
     last_pull, last_consume = readings.last_pull, readings.last_consume
@@ -180,9 +172,7 @@ def _stale(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) 
 
 
 def _lock_expired(client: ClientHistory, clock_behind_ms: int) -> NDArray[np.bool_]:
-    """Per process queue, True if an orderly client did not renew its lock for so long that it no longer trusts it,
-    whatever `locked` says. Source: ProcessQueue.isLockExpired.
-    """
+    """Per process queue, True if an orderly client no longer trusts its lock. Source: ProcessQueue.isLockExpired."""
     last_lock, series = client.readings.last_lock, client.series
     orderly = np.array([needs_locks(state) for state in series.states], dtype=bool)[series.codes]
     times, orderly = (
@@ -207,10 +197,9 @@ def _own_limits(state: ClientState) -> tuple[int | None, int | None, int | None]
 
 
 def _throttle_causes(client: ClientHistory, limits: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Per process queue the first limit that it has reached, as its place in `ThrottleCause`; behind the last: none.
+    """Per process queue its first limit that is reached, by place in `ThrottleCause`; behind the last: none.
 
-    A client pulls up to its limits of messages and MiB, and stops beyond them. The span applies to concurrent
-    consumers only, from the limit on. Source: DefaultMQPushConsumerImpl.pullMessage.
+    A client stops beyond its messages and MiB, and at its span. Source: DefaultMQPushConsumerImpl.pullMessage.
     """
     readings, series = client.readings, client.series
     messages, mib, span = np.repeat(limits, np.diff(readings.offsets), axis=0).T

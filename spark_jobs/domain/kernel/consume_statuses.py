@@ -82,11 +82,9 @@ def status_readings(client: ClientHistory) -> StatusReadings:
 
 
 def busy_threads(readings: StatusReadings, snapshots: int) -> Numbers:
-    """Per snapshot the threads that its messages keep busy: response time × rate, over all topics, as the thread pool
-    is one; NaN if any part is unknown.
+    """Per snapshot the threads that its messages keep busy: response time × rate, over all topics; NaN is unknown.
 
-    The rate is what it consumes or, where that is more, what it pulls: with every thread busy it consumes no faster
-    than the listener lets it.
+    The rate is what it pulls, if that is more than it consumes: a busy listener consumes no faster.
     """
     busy = readings.consume_rt_ms * np.maximum(readings.consumed_tps, readings.pull_tps) / 1000
     return np.bincount(readings.snapshot, weights=busy, minlength=snapshots).astype(np.float64, copy=False)
@@ -123,9 +121,8 @@ def slowed_listeners(
 ) -> Iterator[tuple[str, list[Span[ResponseTimes]]]]:
     """Per topic the snapshots, in the step or its warm-up, that show a slower listener.
 
-    A snapshot holds until the next one of its client, answered or not, but no longer than `max_gap`. A client that
-    consumed nothing repeats an older response time (ConsumerStatsManager.getConsumeRT), so that is unknown. What began
-    shortly before the step, too late for the step before, does not move the median of what was usual.
+    A client that consumed nothing repeats an older response time (ConsumerStatsManager.getConsumeRT): unknown.
+    The usual time is the median before the step, whenever the listener began to be slow.
     """
     readings, thresholds = status_readings(client), settings.thresholds
     if readings.slowest_ms < thresholds.slow_rt_ms:
@@ -157,11 +154,7 @@ def _median(values: Numbers) -> float:
 def _is_slowed(
     readings: StatusReadings, rows: NDArray[np.int64], usual: tuple[float, float], thresholds: Thresholds
 ) -> NDArray[np.bool_]:
-    """Return whether consume RT rose and pull RT did not: where both rise, it is rather the machine or the network.
-
-    It rose if it is slow, and so many times the usual one. Whether an unknown one rose is unknown; one that is not
-    slow did not, whatever is usual.
-    """
+    """Return whether consume RT rose and pull RT did not: where both rise, it is rather the machine or the network."""
     consume, pull = readings.consume_rt_ms[rows], readings.pull_rt_ms[rows]
     slow, ratio = thresholds.slow_rt_ms, thresholds.rt_rise_ratio
     rose: NDArray[np.bool_] = (consume >= slow) & (consume >= usual[0] * ratio)

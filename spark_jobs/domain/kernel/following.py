@@ -26,9 +26,7 @@ _OF_THE_ROUTE = {Trigger.BROKER_GONE, Trigger.BROKER_BACK, Trigger.QUEUES_REMOVE
 def with_settling(
     intervals: Iterable[RebalanceInterval], clients: Mapping[str, ClientHistory], settings: AuditSettings
 ) -> Iterator[RebalanceInterval]:
-    """The intervals of a topic in order; those in which clients follow a route say when they must have. Until then the
-    owners of a queue are the members that list it, of those that report their queues; the intervals are cut for that.
-    """
+    """The intervals of a topic, cut by the lists of members; those in which clients follow a route say until when."""
     until = 0
     for interval in intervals:
         triggers = interval.moves.triggers if interval.moves else ()
@@ -58,9 +56,7 @@ def _differences(
 
 
 def _in_rounds(spans: Sequence[Span[Shown]], end: int, tolerance: int) -> Sequence[Span[Shown]]:
-    """The spans, where times closer than the tolerance are one, the last of them: the recorder asks one client after
-    another.
-    """
+    """The spans, with times closer than the tolerance as one, the last: the recorder asks client after client."""
     round_of: dict[int, int] = {}
     last = end
     for at in sorted({end, *(at for span in spans for at in span[:2])}, reverse=True):

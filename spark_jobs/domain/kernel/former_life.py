@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import Switch
-from spark_jobs.domain.kernel.end_offsets import EndReadings, falls
+from spark_jobs.domain.kernel.reading_pairs import EndReadings, falls
 from spark_jobs.domain.kernel.reading_windows import at_rows, previous_rows
 from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, OffsetReadings, Place, TopicReadings
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
@@ -40,9 +40,9 @@ class FormerOffset(NamedTuple):
 def former_offsets(
     readings: OffsetReadings, switches: Sequence[Switch], window: StepWindow, settings: AuditSettings
 ) -> Iterator[FormerOffset]:
-    """One per queue and offset that is beyond the end by more than `rewind_tolerance`, by the samples of the window.
+    """One per queue and offset that samples show beyond the end by more than `rewind_tolerance`.
 
-    An end that is low because another process serves the broker, or that jumps back, is that of the same messages.
+    An end that is low because another process serves the broker, or that jumps back, is of the same messages.
     """
     seen = readings.inside(window.read_from, window.end)
     beyond = readings.beyond_end[seen]
@@ -62,9 +62,7 @@ def former_offsets(
 def _standing(
     readings: OffsetReadings, seen: slice, column: int, is_beyond: NDArray[np.bool_], holds: tuple[int, int]
 ) -> Iterator[FormerOffset]:
-    """The offsets of a queue that two samples at least show beyond the end. `holds`: until when the last sample does at
-    most, and for how long, microseconds.
-    """
+    """A queue's offsets that two samples show beyond the end; the last holds until, and as long as, `holds`."""
     known = np.flatnonzero(readings.consumed_to[seen, column] != UNKNOWN)
     times, offsets, beyond = readings.times[seen][known], readings.consumed_to[seen, column][known], is_beyond[known]
     firsts = np.append(0, np.flatnonzero(np.diff(offsets)) + 1)

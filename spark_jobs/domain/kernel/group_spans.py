@@ -7,15 +7,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
-from spark_jobs.domain.kernel.audited_step import Answer
 from spark_jobs.domain.kernel.unseen import unseen_times
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import EVERYTHING, ClientState, GroupHistory, Membership
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Series, Span, State
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import AuditSettings, StepWindow, Time
 from spark_jobs.domain.rocketmq.pop import is_redelivery
+from spark_jobs.domain.rocketmq.strategies import strategy_of_class
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,9 @@ def group_spans(history: GroupHistory, window: StepWindow, settings: AuditSettin
 def deleted_times(
     every_series: Collection[Series[State]], is_there: Callable[[State], bool | None], window: StepWindow
 ) -> list[Time]:
-    """The times, in order, from a snapshot of the window that says that the group, or topic, is deleted to the next one
-    of any series that says that it is there, or to the window's end. No gap ends them, nor a snapshot that does not say
-    (None): what is deleted is not captured any more.
+    """The times, in order, from a snapshot that reports a deletion to the next that reports the opposite.
+
+    No gap ends them, nor a snapshot that does not say (None): what is deleted is not captured any more.
     """
     if not any(is_there(state) is False for series in every_series for state in series.states):
         return []
@@ -102,7 +104,7 @@ def deleted_times(
 
 @dataclass(frozen=True, eq=False)
 class ClientStates:
-    """The last reported state of every known client, at one time."""
+    """The last reported state of every known client, at one time; the same object whenever they are the same."""
 
     states: Mapping[str, ClientState]
 
@@ -110,24 +112,29 @@ class ClientStates:
         """Return what this client reported last; None: nothing."""
         return self.states.get(client_id)
 
-    def answers(
-        self, membership: Membership, answer: Callable[[ClientState], Answer | None]
-    ) -> tuple[tuple[str, Answer], ...]:
-        """(client id, answer) of the connected clients that gave one."""
+    @cached_with_value
+    def conflicting(self, membership: Membership, name: str) -> tuple[tuple[str, Any], ...]:
+        """(client id, answer) of the connected clients of which the field of that name is known, if these differ."""
         ids = dict.fromkeys(connection.client_id for connection in membership.connections)
-        answers = ((client_id, answer(self.states[client_id])) for client_id in ids if client_id in self.states)
-        return tuple((client_id, known) for client_id, known in answers if known is not None)
+        answers = ((client_id, getattr(self.states[client_id], name)) for client_id in ids if client_id in self.states)
+        known = tuple((client_id, answer) for client_id, answer in answers if answer is not None)
+        return known if len({answer for _, answer in known}) > 1 else ()
+
+    @cached_property
+    def strategies(self) -> Mapping[str, str | None]:
+        """The strategy that each client that computes its share reports; None: none that RocketMQ ships."""
+        return {
+            client_id: strategy_of_class(state.strategy_class or "")
+            for client_id, state in self.states.items()
+            if state.client_rebalance
+        }
 
     def is_assigned(self, client_id: str) -> bool:
-        """Return whether the broker assigns queues to the client, in a group that leaves it to the broker; so does a
-        client without snapshots, if the others do.
-        """
+        """Return whether the broker assigns queues to the client; an unknown one of such a group counts, too."""
         return client_id not in self.states or self.states[client_id].client_rebalance is False
 
     def is_assigned_by_broker(self, membership: Membership) -> bool:
-        """Return whether the broker assigns queues to any connected client; of a group without any, to one before or
-        after.
-        """
+        """Return whether the broker assigns queues to any connected client or, without connections, to any."""
         ids = [connection.client_id for connection in membership.connections] or list(self.states)
         states = (self.states[client_id] for client_id in ids if client_id in self.states)
         return any(state.client_rebalance is False for state in states)
@@ -135,25 +142,33 @@ class ClientStates:
 
 class ClientStateTimeline:
     """The last reported states of clients at each time of a step. The first state of a client reaches back to the
-    beginning: it may have been asked only after it joined.
+    beginning: it may have been asked only after it joined. `known`: all that were made of the same clients' states.
     """
 
-    def __init__(self, clients: Mapping[str, Sequence[Span[ClientState]]], window: StepWindow) -> None:
+    def __init__(
+        self, clients: Mapping[str, Sequence[Span[ClientState]]], window: StepWindow, known: dict[object, ClientStates]
+    ) -> None:
         changes = sorted(
             ((span.start, client_id, span.state) for client_id, spans in clients.items() for span in spans[1:]),
             key=lambda change: change[:2],
         )
         states = {client_id: spans[0].state for client_id, spans in clients.items() if spans}
         self.starts = [window.observed_from]
-        self._states = [ClientStates(states)]
+        every = [states]
         for start, client_id, state in changes:
             states = {**states, client_id: state}
             if start == self.starts[-1]:
-                self._states[-1] = ClientStates(states)
+                every[-1] = states
             else:
                 self.starts.append(start)
-                self._states.append(ClientStates(states))
+                every.append(states)
+        self._states = [known.setdefault((*states, *states.values()), ClientStates(states)) for states in every]
 
     def at(self, moment: int) -> ClientStates:
         """The client states at a moment, in microseconds."""
         return self._states[bisect_right(self.starts, moment) - 1]
+
+    @property
+    def last(self) -> ClientStates:
+        """The client states at the end."""
+        return self._states[-1]

@@ -15,9 +15,7 @@ from spark_jobs.domain.rocketmq.strategies import is_popped
 
 
 def is_handed_out(step: AuditedStep, interval: RebalanceInterval) -> bool:
-    """Return whether messages that clients hold may be missing in the interval's backlog; so they may behind a proxy,
-    unless it lists remoting clients only.
-    """
+    """Return whether the interval's backlog may lack messages that clients hold: popped, or behind a proxy."""
     if interval.is_shared_out or any(is_popped(member.strategy) for member in interval.members or ()):
         return True
     return interval.reason is Reason.CONSUMED_THROUGH_PROXY and not _are_remoting(step)
@@ -25,9 +23,7 @@ def is_handed_out(step: AuditedStep, interval: RebalanceInterval) -> bool:
 
 @cached_with_value
 def may_be_behind_proxies(step: AuditedStep) -> bool:
-    """Return True if no broker listed a member in the window, and the cluster has proxies that were not asked for the
-    group's members: consumers may be connected to these.
-    """
+    """Return True if no broker listed a member, and the cluster has proxies that were not asked for members."""
     if any(broker.startswith(PROXY) for broker in step.memberships) or any(
         span.state.connections for spans in step.memberships.values() for span in spans
     ):

@@ -33,11 +33,8 @@ def with_locks(
 ) -> Iterator[RebalanceInterval]:
     """The intervals, cut where an orderly client begins to wait for locks of its share, or no longer does.
 
-    A client that does not hold a queue of its share waits for the lock only as long as a lock can outlast its holder:
-    the wait is no wait if it lasts longer, or another client lists the queue. A client that holds a queue without its
-    lock waits as long as it says so, and one to which a broker refuses the lock as long as the broker does. Snapshots
-    must show each for as long as clients may take to follow a change. A cut is no rebalance: nothing triggers it, and
-    no queue moves.
+    A client without a queue of its share waits as long as a lock can outlast its holder, unless another lists the
+    queue. One without the lock of a queue, or whose lock a broker refuses, waits as long as that is reported.
     """
     for interval in intervals:
         waits = list(_waits(interval, clients, settings))

@@ -23,10 +23,9 @@ from spark_jobs.domain.rocketmq.strategies import (
 _GRPC_ID = re.compile(r"[^@]+@-?\d+@\d+@-?[0-9a-z]+")
 
 
+@cache
 def is_grpc(client_id: str) -> bool:
-    """Return whether the id is one of the gRPC clients, `host@pid@number@nanoseconds` in base 36; those of remoting
-    clients have a `#` behind the pid, or fewer parts. Source: org.apache.rocketmq.client.java.misc.ClientId.
-    """
+    """Return whether a gRPC client made the id. Source: org.apache.rocketmq.client.java.misc.ClientId."""
     return _GRPC_ID.fullmatch(client_id) is not None
 
 
@@ -73,12 +72,9 @@ def resolve_strategies(
     observed: Sequence[Resolved | None] = (),
     elsewhere: Iterable[str] = (),
 ) -> list[Resolved]:
-    """One per member, given the Java class it is known to run: its own, with the settings that were observed, else
-    configured, else observed for it, else that of others. `elsewhere`: the classes of the group's clients that are not
-    in the view, too.
+    """One per member of these classes: its own, else configured, else observed, else the most frequent of the others.
 
-    What others run is the most frequent strategy of the view, and if it has none, of the group (of equals the smallest
-    name); if none is known, AVG, RocketMQ's default.
+    `elsewhere`: the classes of clients that are not in the view. If none is known, it is AVG, RocketMQ's default.
     """
     own = [_own_strategy(class_name, configured) for class_name in classes]
     if observed and not configured:

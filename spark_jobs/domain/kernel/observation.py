@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-from spark_jobs.domain.kernel.as_reported import State, holders_of_states
 from spark_jobs.domain.kernel.group_spans import ClientStates, GroupSpans
-from spark_jobs.domain.kernel.holdings import Unchanged, reports_in, unchanged_times
+from spark_jobs.domain.kernel.holdings import State, Unchanged, holders_of_states, reports_in, unchanged_times
 from spark_jobs.domain.kernel.members import resolve_strategies
 from spark_jobs.domain.kernel.observed import strategies_observed
 from spark_jobs.domain.kernel.ownership import Replays
@@ -32,12 +31,13 @@ class Observation:
     """Strategies of members, as observed in a step's window.
 
     `moments`: the times of a topic in which nothing changes, in order; `clients`: of which only snapshots of those
-    times are looked at.
+    times are looked at; `last_states`: at the window's end.
     """
 
     spans: GroupSpans
     moments: Callable[[str], Sequence[Moment]]
     clients: Mapping[str, ClientHistory]
+    last_states: ClientStates
     settings: AuditSettings
     replays: Replays
 
@@ -65,7 +65,7 @@ class Observation:
             (state.strategy_class if state else None) or class_of_language(connection.language)
             for connection, state in zip(connections, answers, strict=True)
         ]
-        seen = [self._seen(*each) for each in zip(connections, classes, strict=True)] if self._observed else []
+        seen = [self._seen(*each) for each in zip(connections, classes, strict=True)] if self.observed else []
         elsewhere = (state.strategy_class for state in states.states.values() if state.strategy_class)
         resolved = tuple(resolve_strategies(classes, self.configured, seen, elsewhere))
         if not any(each.is_not_recognized for each in resolved):
@@ -76,34 +76,26 @@ class Observation:
 
     def _seen(self, connection: Connection, class_name: str | None) -> Resolved | None:
         is_known = class_name is not None and strategy_of_class(class_name) is not None
-        return self._observed.get(connection.client_id, None if is_known else self._observed.get(None))
+        return self.observed.get(connection.client_id, None if is_known else self.observed.get(None))
 
     @cached_property
-    def _observed(self) -> Mapping[str | None, Resolved]:
-        """Return `strategies_observed` of the whole window; also of clients that report a strategy whose settings are
-        missing.
-        """
+    def observed(self) -> Mapping[str | None, Resolved]:
+        """`strategies_observed` of the whole window, of clients whose strategy, or a setting of it, is missing."""
         if self.replays.settings.strategy:
             return {}
-        known = [name for name, _ in Counter(filter(None, self._names.values())).most_common()]
         observed: dict[str | None, Resolved] = {}
         for name, client_ids in self._in_question.items():
-            shown = self._shown(client_ids, known if name is None else [name], name)
+            known = (known_name for known_name, _ in Counter(filter(None, self._names.values())).most_common())
+            shown = self._shown(client_ids, [*known] if name is None else [name], name)
             if name is None:
                 observed |= shown
             elif shown and (self._holders or not any(each.is_not_recognized for each in shown.values())):
                 observed |= {client_id: shown.get(client_id, shown[None]) for client_id in client_ids}
         return observed
 
-    @cached_property
+    @property
     def _names(self) -> Mapping[str, str | None]:
-        """The strategy that each client that computes its share reports; None: none that RocketMQ ships."""
-        last = {client_id: spans[-1].state for client_id, spans in self.spans.clients.items()}
-        return {
-            client_id: strategy_of_class(state.strategy_class or "")
-            for client_id, state in last.items()
-            if state.client_rebalance
-        }
+        return self.last_states.strategies
 
     @cached_property
     def _in_question(self) -> Mapping[str | None, Collection[str]]:

@@ -106,9 +106,7 @@ class _Trial:
         return Fit(counts[False], counts[True])
 
     def is_drift_from(self, candidate: Candidate) -> bool:
-        """Return whether the candidate is shown by others than those that contradict it: most reports of members that
-        share queues are its shares, and the contradicting ones leave queues to nobody or to several clients.
-        """
+        """Return whether most reports show the candidate, and the others leave queues to no client or to several."""
         telling = [report for report in self.reports if len(report.client_ids) > 1]
         explained = [report for report in telling if self._explains(candidate, report)]
         contradicted = sum(self._explains(candidate, report) is False for report in telling)
@@ -154,9 +152,7 @@ class _Trial:
         ]
 
     def _explains(self, candidate: Candidate, report: Holding) -> bool | None:
-        """Return whether the report is what the candidate gives; None: it is not, and contradicts nothing: clients may
-        have been about to follow a change, and orderly ones may wait for locks.
-        """
+        """Return whether the candidate gives the report; None: no, but clients may still follow, or wait for locks."""
         share = self._share(candidate, report)
         if report.held_queues == share:
             return True

@@ -1,4 +1,6 @@
-"""Readings at which a queue's consumer offset goes further than ever before, by more than a few messages."""
+"""Samples at which a queue's consumer offset goes further than ever before, by more than a few messages; and first
+commits of queues that a group did not consume before, at or beyond the end that they had then.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_jobs.domain.kernel.unconsumed import unconsumed
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings, Place
-from spark_jobs.domain.model.window import AuditSettings
+from spark_jobs.domain.model.window import AuditSettings, Time
 
 #: A jump is far if it is so many times the mean of the queue's other readings.
 FAR = 10
@@ -39,9 +42,7 @@ class Jump(NamedTuple):
 
 
 def offset_jumps(readings: OffsetReadings, start: int, end: int, settings: AuditSettings) -> Iterator[Jump]:
-    """The jumps by more than `rewind_tolerance` messages between neighbouring readings in `[start, end)`, of queues
-    that jump seldom: the others' pace explains theirs.
-    """
+    """The jumps by more than `rewind_tolerance` between neighbours in `[start, end)`, of queues that jump seldom."""
     seen, thresholds = readings.inside(start, end), settings.thresholds
     if seen.stop - seen.start < 2:
         return
@@ -74,9 +75,31 @@ def offset_jumps(readings: OffsetReadings, start: int, end: int, settings: Audit
 
 @cached_with_value
 def _moves(readings: OffsetReadings, max_gap: int) -> tuple[NDArray[np.bool_], Matrix]:
-    """Per pair of neighbouring readings and queue: whether both offsets are known, without a gap between them, and by
-    how many messages the offset went forward, 0 where that is not known.
-    """
+    """Per pair of neighbours and queue: whether both offsets are known, and how far the offset went forward, else 0."""
     offsets, gaps = readings.consumed_to, np.diff(readings.times) > max_gap
     known = (offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN) & ~gaps[:, None]
     return known, np.where(known, np.maximum(offsets[1:] - np.where(known, offsets[:-1], 0), 0), 0)
+
+
+#: The queue's first step is so many times the furthest one of the topic's other queues.
+_FURTHER = 2
+
+
+def first_commits_at_end(readings: OffsetReadings, time: Time, settings: AuditSettings) -> Iterator[Jump]:
+    """The jumps over messages of queues without a commit for `stalled_after_seconds`, in a group with other commits.
+
+    They are twice as far as any other queue moved: a new group may begin where it likes.
+    """
+    consumed = readings.consumed_to
+    for span in unconsumed(readings, time, settings, settings.thresholds.stalled_after_seconds):
+        before, at = (int(np.searchsorted(readings.times, moment)) for moment in (span.seen_at, span.end))
+        if span.is_committed or not span.others_commit or at >= len(readings.times) or readings.times[at] != span.end:
+            continue
+        column = readings.columns[span.queue]
+        to, end = int(consumed[at, column]), int(readings.end_offset[before, column])
+        known = (consumed[before] != UNKNOWN) & (consumed[at] != UNKNOWN)
+        furthest = int((consumed[at] - consumed[before])[known].max(initial=0))
+        if known.any() and to >= end and span.produced > max(settings.thresholds.rewind_tolerance, _FURTHER * furthest):
+            since = end - span.produced
+            waiting = int((readings.lag[before] > settings.thresholds.allowed_lag).sum())
+            yield Jump(span.queue, span.seen_at, span.end, since, to, span.produced, span.start, 0.0, waiting)

@@ -62,13 +62,15 @@ def queues_of(route: Sequence[RouteEntry]) -> Queues:
 class Replays:
     """The allocations and queues of one group, over all steps of a run: each distinct state is replayed once.
 
-    `replay_of_inputs`: what the timeline makes of all snapshots together; `observed`: the strategies that reports show.
+    `replay_of_known`: what the timeline makes of all snapshots together, `client_states` of those of clients;
+    `observed`: the strategies that reports show.
     """
 
     settings: StrategySettings
     allocations: dict[Inputs, Allocation] = field(default_factory=dict)
     queues: dict[tuple[RouteEntry, ...], Queues] = field(default_factory=dict)
-    replay_of_inputs: dict[object, Any] = field(default_factory=dict)
+    replay_of_known: dict[object, Any] = field(default_factory=dict)
+    client_states: dict[object, Any] = field(default_factory=dict)
     observed: dict[object, Any] = field(default_factory=dict)
 
     def allocation(self, inputs: Inputs) -> Allocation:
@@ -99,8 +101,7 @@ class _QueueOwners(NamedTuple):
 def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
     """The allocation, and what two fixes would make of its duplicates. Linear in members and queues.
 
-    A queue is owned by every connection that subscribes to the topic and whose own implementation of its strategy
-    gives the queue to the first position of its id. Raises `StrategyError` if settings are missing.
+    Raises `StrategyError` if settings are missing.
     """
     allocation = allocated(inputs, settings)
     if not allocation.duplicate_ids:
@@ -286,9 +287,7 @@ def claims(members: Sequence[Member], queues: Sequence[MessageQueue], settings: 
 def queues_lost_to_room_bug(
     members: Iterable[Member], queues: Sequence[MessageQueue], settings: StrategySettings
 ) -> frozenset[int]:
-    """Indexes of the queues in configured rooms, if a member runs a MACHINE_ROOM implementation that cuts its share of
-    these rooms from the list of all queues (`UnassignedCause.MACHINE_ROOM_BUG`).
-    """
+    """Indexes of the queues in configured rooms that a buggy MACHINE_ROOM leaves out (`UnassignedCause`)."""
     in_use = (implementation for implementation in implementations(members) if implementation.strategy == MACHINE_ROOM)
     affected = [settings.named(*implementation) for implementation in in_use if implementation.variant != Variant.JAVA]
     return frozenset(index for strategy in affected for index in queues_in_rooms(strategy, queues))

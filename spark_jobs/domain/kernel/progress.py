@@ -15,14 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
+from spark_jobs.domain.kernel.reading_pairs import ReadingPairs, reading_pairs
 from spark_jobs.domain.kernel.reading_windows import (
-    ReadingPairs,
+    Columns,
+    Number,
     ReadingWindows,
     age_ms,
     chosen_columns,
+    cut,
     first_true,
     last_true,
-    reading_pairs,
 )
 from spark_jobs.domain.kernel.verdicts import VerdictWindows
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings, Place
@@ -56,10 +58,9 @@ class OwnTime(NamedTuple):
 
 
 def without_overlaps(topic_intervals: Sequence[RebalanceInterval], since: int) -> Iterator[OwnTime]:
-    """The intervals of one topic from `since` on, without overlaps.
+    """The intervals of one topic from `since` on, without overlaps: a moment belongs to the one that began last.
 
-    Where views differ, a moment belongs to the interval that began last. Of intervals that began together, a replayed
-    one comes first, then the first view; the others have no time of their own, even after that one ends.
+    Of intervals that began together, a replayed one comes first, then the first view; the others have no time.
     """
 
     def start_of(interval: RebalanceInterval) -> int:
@@ -84,12 +85,9 @@ def topic_progress(
     is_filtered: bool = False,
     unread: OffsetReadings | None = None,
 ) -> list[IntervalProgress]:
-    """One per interval of a topic inside the step whose queues are measured (`RebalanceInterval.measured`);
-    `is_filtered`: the group subscribes to only some of its messages; `unread`: readings without consumer offsets, of a
-    topic that has none. They say what was produced.
+    """One per interval of a topic in the step with `measured` queues; `unread`: of a topic without offsets.
 
-    The last reading before the step counts too, if it is no older than `max_gap`: messages after it belong to the step.
-    Windows of verdicts reach back further, to where the queue got its owners.
+    The last reading before the step counts, if it is no older than `max_gap`: later messages belong to the step.
     """
     measured = [own for own in without_overlaps(topic_intervals, window.start) if own.interval.measured]
     if not measured:
@@ -102,9 +100,7 @@ def topic_progress(
 
 
 def _owned_since(intervals: Iterable[OwnTime]) -> Mapping[tuple[int, str], _Since]:
-    """By start and view of an interval: which of its queues had the same owners in the interval right before it, and
-    since when, in microseconds.
-    """
+    """By start and view: since when (microseconds) queues of the interval have had the owners of the one before."""
     since_of_interval: dict[tuple[int, str], _Since] = {}
     before: RebalanceInterval | None = None
     before_end, since = 0, _Since()
@@ -124,9 +120,7 @@ def _owned_since(intervals: Iterable[OwnTime]) -> Mapping[tuple[int, str], _Sinc
 
 
 def _owners(interval: RebalanceInterval) -> Mapping[Place, Sequence[str]]:
-    """By queue the client ids that own it; of one that the broker hands out, the reason, whoever consumes it; without
-    those whose owners are unknown.
-    """
+    """By queue the client ids that own it, if known, or the reason why the broker hands it out."""
     if interval.allocation is not None:
         return dict(zip(interval.allocation.queues, interval.allocation.owner_ids, strict=True))
     return dict.fromkeys(interval.measured, (str(interval.reason),)) if interval.is_shared_out else {}
@@ -162,20 +156,20 @@ def _measure(
 ) -> None:
     """Fills in the measures of the interval's queues by the readings of its own time."""
     interval, start, end = own
-    first, stop = pairs.times.searchsorted((start, end)).tolist()
-    queues, columns = interval.measured, pairs.readings.columns
+    readings, queues = pairs.readings, interval.measured
+    rows, columns = readings.inside(start, end), readings.columns
     places = [place for place, queue in enumerate(queues) if queue in columns]
-    if first == stop or not places:
+    if rows.start == rows.stop or not places:
         return
     chosen = chosen_columns([columns[queues[place]] for place in places], len(columns))
-    own_pairs = pairs.part(slice(first, stop), chosen)
+    own_pairs = pairs.part(rows, chosen)
     since = np.array([owned_since.get(queues[place], interval.start) for place in places], dtype=np.int64)
-    reading_windows = ReadingWindows(pairs.readings, chosen, since=since, start=start, end=end, settings=settings)
-    windows = VerdictWindows(reading_windows)
+    windows = VerdictWindows(ReadingWindows(readings, chosen, since=since, start=start, end=end, settings=settings))
     measured["spans"] = windows.spans(places)
-    measures = _measures(own_pairs, first)
-    for place, verdict, is_known in zip(places, windows.worst(), measures["lag_last"] != UNKNOWN, strict=True):
-        measured["verdicts"][place] = verdict if is_known else None
+    measures = _measures(own_pairs, chosen)
+    is_known = (measures["lag_last"] != UNKNOWN).tolist()
+    for place, verdict, known in zip(places, windows.worst(), is_known, strict=True):
+        measured["verdicts"][place] = verdict if known else None
     if measured["spans"]:
         measures["stuck_growth"] = windows.stuck_growth()
         measures["stuck_produced"] = _produced_where(own_pairs, windows.stuck)
@@ -192,47 +186,48 @@ def _produced_where(pairs: ReadingPairs, is_counted: NDArray[np.bool_]) -> NDArr
     return np.asarray(np.where(is_counted & (pairs.produced != UNKNOWN), pairs.produced, 0).sum(axis=0))
 
 
-def _measures(pairs: ReadingPairs, first_row: int) -> dict[str, Any]:
-    """The fields of `IntervalProgress` that are no verdicts, per column of the pairs, which begin at this row of their
-    step's. First and last are those of the first and last readings, known or not: a lag that was known once does not
-    stand for a time in which it is unknown.
-    """
-    first, last = first_true(pairs.present), last_true(pairs.present)
-    consumer_offset = _pick(pairs.consumed_to, last)
+def _measures(pairs: ReadingPairs, columns: Columns) -> dict[str, Any]:
+    """The fields of `IntervalProgress` but verdicts, per column; its first and last readings count, known or not."""
+    readings = pairs.readings
+    matrices = (readings.present, readings.lag, readings.consumed_to, readings.end_offset, readings.last_timestamp)
+    present, lag, consumed_to, end_offset, stored = cut(matrices, pairs.rows, columns)
+    first, last = first_true(present), last_true(present)
+    consumer_offset, lag_last = _pick(consumed_to, last), _pick(lag, last)
     last_at = np.where(consumer_offset != UNKNOWN, pairs.times[last], UNKNOWN)
-    moved = pairs.moved & (pairs.previous >= first_row)
-    lag_last = _pick(pairs.lag, last)
+    moved = pairs.moved & (pairs.previous >= pairs.rows.start)
+    moved_at = last_true(moved)
     return {
-        "readings": pairs.present.sum(axis=0),
+        "readings": present.sum(axis=0),
         "last_reading_at": last_at,
         "consumer_offset": consumer_offset,
-        "end_offset": _pick(pairs.end_offset, last),
+        "end_offset": _pick(end_offset, last),
         "produced": _sum(pairs.produced),
         "consumed": _sum(pairs.forward),
-        "moved_at": np.where(moved.any(axis=0), pairs.times[last_true(moved)], UNKNOWN),
-        "lag_first": _pick(pairs.lag, first),
+        "moved_at": np.where(_pick(moved, moved_at), pairs.times[moved_at], UNKNOWN),
+        "lag_first": _pick(lag, first),
         "lag_last": lag_last,
-        "lag_max": _max(pairs.lag),
-        "age_ms": age_ms(last_at, _pick(pairs.last_timestamp, last), lag_last),
+        "lag_max": _max(lag),
+        "age_ms": age_ms(last_at, _pick(stored, last), lag_last),
     } | _rewinds(pairs)
 
 
 def _rewinds(pairs: ReadingPairs) -> dict[str, NDArray[np.int64]]:
     """How often, how far and when the offset went back, per column; of equal rewinds the last one's time."""
     went_back = pairs.back != UNKNOWN
-    rewinds, compared = went_back.sum(axis=0), (went_back | (pairs.forward != UNKNOWN)).any(axis=0)
-    measures = {"rewinds": np.where(compared, rewinds, UNKNOWN)}
-    if went_back.any():  # else all that follows is unknown
-        greatest = len(pairs.back) - 1 - np.argmax(pairs.back[::-1], axis=0)
-        measures |= {
-            "rewound": _sum(pairs.back),
-            "rewound_max": _max(pairs.back),
-            "rewound_at": np.where(rewinds > 0, pairs.times[greatest], UNKNOWN),
-        }
-    return measures
+    compared = went_back | (pairs.forward != UNKNOWN)
+    rewinds = np.where(compared.any(axis=0), went_back.sum(axis=0), UNKNOWN)
+    if not went_back.any():
+        return {"rewinds": rewinds}
+    greatest = len(pairs.back) - 1 - np.argmax(pairs.back[::-1], axis=0)
+    return {
+        "rewinds": rewinds,
+        "rewound": _sum(pairs.back),
+        "rewound_max": _max(pairs.back),
+        "rewound_at": np.where(rewinds > 0, pairs.times[greatest], UNKNOWN),
+    }
 
 
-def _pick(matrix: Matrix, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _pick(matrix: NDArray[Number], rows: NDArray[np.int64]) -> NDArray[Number]:
     """The numbers at these rows of the columns; those of a column without any reading are unknown."""
     return matrix[rows, np.arange(len(rows))]
 

@@ -9,16 +9,14 @@ stands for one: the readings up to the last, two at least.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.end_offsets import EndReadings, falls, stand_beyond
-from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings
 
 Mask = NDArray[np.bool_]
@@ -92,21 +90,15 @@ class ReadingWindows:
     @property
     def any_ends(self) -> Mask:
         """Per column, whether it has a window. Two readings are one, where none is missing and there is no gap."""
-        if self.known.all() and (np.diff(self.times) <= self.settings.max_gap).all():
+        if self.known.all() and (self.times[1:] - self.times[:-1] <= self.settings.max_gap).all():
             return np.full(len(self.since), len(self.times) > 1)
         return np.asarray((self.extents.firsts >= 0).any(axis=0))
 
-    def latest(self, mask: Mask) -> Matrix:
-        """The row of the last reading, up to each, at which the mask holds; -1: none."""
-        return np.asarray(np.maximum.accumulate(np.where(mask, self.row, -1), axis=0))
-
     def _extents(self, known: Mask) -> Extents:
-        latest = self.latest(known)
-        before = np.full(known.shape, -1, dtype=np.int64)
-        before[1:] = latest[:-1]
+        latest, before = latest_rows(known), previous_rows(known)
         lasting = self.times[:, None] - self.times[np.maximum(before, 0)]
         # No window reaches beyond the first known reading, and those after a gap.
-        run = self.latest(known & ((before < 0) | (lasting > self.settings.max_gap)))
+        run = latest_rows(known & ((before < 0) | (lasting > self.settings.max_gap)))
         counted: Matrix = np.cumsum(known, axis=0)
         in_order = np.argsort(~known, axis=0, kind="stable")
         firsts = self._with_short_ones(self._full_window_starts(known, latest, run, counted, in_order), latest, run)
@@ -133,6 +125,11 @@ class ReadingWindows:
         short = np.flatnonzero((window_starts < 0).all(axis=0) & (last >= self.first_row) & (begins < last))
         window_starts[last[short], short] = begins[short]
         return window_starts
+
+
+def cut(matrices: Iterable[NDArray[Any]], *places: Columns) -> Iterator[Any]:
+    """These rows, and columns, of each of the matrices."""
+    return (matrix[places] for matrix in matrices)
 
 
 def first_true(mask: Mask) -> NDArray[np.int64]:
@@ -168,86 +165,19 @@ def greatest_since(values: Matrix, first: Matrix) -> Matrix:
     return result
 
 
-def previous_rows(present: NDArray[np.bool_]) -> Matrix:
-    """Per reading the place of the queue's last reading before it; -1: there is none."""
+def latest_rows(mask: Mask) -> Matrix:
+    """Per row and column, the last row up to it at which the mask holds; -1: none."""
+    return np.asarray(np.maximum.accumulate(np.where(mask, np.arange(len(mask))[:, None], -1), axis=0))
+
+
+def previous_rows(present: Mask) -> Matrix:
+    """Per reading the row of the queue's last reading before it; -1: there is none, nor is it a reading itself."""
     row = np.arange(len(present))[:, None]
     if present.all():  # as mostly
         return np.broadcast_to(row - 1, present.shape)
     before = np.full(present.shape, -1, dtype=np.int64)
-    before[1:] = np.maximum.accumulate(np.where(present, row, -1), axis=0)[:-1]
-    return before
-
-
-@dataclass(frozen=True)
-class ReadingPairs:
-    """The readings of a step alongside the reading before each of them: matrices of snapshots × queues.
-
-    `previous`: the place of the queue's reading before, -1: none. `produced`, `forward` and `back`: messages since
-    then, `UNKNOWN` where they are not known or, for the consumer's two directions, where it went the other way.
-    """
-
-    readings: OffsetReadings
-    times: NDArray[np.int64]
-    present: NDArray[np.bool_]
-    end_offset: Matrix
-    consumed_to: Matrix
-    lag: Matrix
-    last_timestamp: Matrix
-    previous: Matrix
-    produced: Matrix
-    forward: Matrix
-    back: Matrix
-    moved: NDArray[np.bool_]
-
-    def part(self, rows: slice, columns: Columns) -> ReadingPairs:
-        """The pairs of these snapshots and queues; places in `previous` stay those of the whole."""
-        of_part = {
-            name: matrix[rows, columns] for name, matrix in vars(self).items() if name not in ("readings", "times")
-        }
-        return replace(self, times=self.times[rows], **of_part)
-
-
-def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
-    """The readings at these rows; the first of each queue has none before it. Offsets of a topic that was created again
-    are not compared with those before, nor is what follows one that is beyond the end. Where the ends of both readings
-    are unknown, the committed offsets are compared.
-    """
-    present, end = readings.present[seen], readings.end_offset[seen]
-    committed, known = readings.consumer_offset[seen], readings.consumed_to[seen]
-    previous = previous_rows(present)
-    has_previous = present & (previous >= 0)
-    end_before, known_before = at_rows(end, previous), at_rows(known, previous)
-    both_ends = has_previous & (end != UNKNOWN) & (end_before != UNKNOWN)
-    fell = both_ends & (end < end_before)
-    no_ends = has_previous & (end == UNKNOWN) & (end_before == UNKNOWN)
-    comparable, produced = both_ends & ~fell | no_ends, np.where(both_ends & ~fell, end - end_before, UNKNOWN)
-    beyond = present & (readings.beyond_end[seen] > RACE_MESSAGES)
-    if fell.any():
-        ends = EndReadings(readings.times[seen], end, known, readings.last_timestamp[seen], previous)
-        fallen = falls(ends, fell)
-        comparable, produced = comparable | fallen.same_log, np.where(fallen.is_produced, fallen.produced, produced)
-        beyond &= ~np.maximum.accumulate(fallen.same_log, axis=0)
-    both_known = has_previous & (known_before != UNKNOWN) & (committed != UNKNOWN)
-    growth = committed - known_before  # where one of them is unknown nobody looks at it
-    consumed_known = has_previous & (known != UNKNOWN) & (known_before != UNKNOWN)
-    forward, back = comparable & both_known & (known != UNKNOWN) & (growth >= 0), comparable & both_known & (growth < 0)
-    if beyond.any():
-        is_former = stand_beyond(has_previous & (known != known_before), beyond)
-        forward, back = forward & ~at_rows(beyond, previous), back & ~at_rows(is_former, previous)
-    return ReadingPairs(
-        readings=readings,
-        times=readings.times[seen],
-        present=present,
-        end_offset=end,
-        consumed_to=known,
-        lag=readings.lag[seen],
-        last_timestamp=readings.last_timestamp[seen],
-        previous=previous,
-        produced=produced,
-        forward=np.where(forward, growth, UNKNOWN),
-        back=np.where(back, -growth, UNKNOWN),
-        moved=consumed_known & (known != known_before),
-    )
+    before[1:] = latest_rows(present)[:-1]
+    return np.where(present, before, -1)
 
 
 def age_ms(at: Matrix, stored: Matrix, lag: Matrix) -> Matrix:

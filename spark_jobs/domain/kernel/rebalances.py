@@ -26,9 +26,8 @@ class _Change:
 def rebalances(intervals: Iterable[RebalanceInterval], settings: AuditSettings) -> list[Rebalance]:
     """The replayed intervals that a known change began, by moment, which is the first one's time, and start.
 
-    A start less than half a collection interval after the one before belongs to the same rebalance: the recorder asks
-    one thing after another. So does what another topic has shown already, as long as a snapshot of its brokers may
-    hold. Only what all hosts agree on counts: a broker that came back lists the members one by one.
+    Starts less than half a collection interval apart are one rebalance, with what another topic has shown already.
+    Only views of all hosts count: a broker that came back lists the members one by one.
     """
     changes: list[_Change] = []
     begun = []
@@ -64,9 +63,7 @@ def _changed(moves: Moves) -> set[Hashable]:
 def _shown(
     changes: Sequence[_Change], interval: RebalanceInterval, changed: set[Hashable], holds: int
 ) -> list[_Change]:
-    """The recent changes, latest first, that other topics have shown and this one has not, if together they explain
-    all that changed here; else none. One answer of a broker may show two changes at once.
-    """
+    """The recent changes of other topics, latest first, if together they explain all that changed here; else none."""
     recent = takewhile(lambda change: interval.start - change.moment < holds, reversed(changes))
     shared = [change for change in recent if interval.topic not in change.topics and change.changed & changed]
     return shared if changed <= set().union(*(change.changed for change in shared)) else []

@@ -1,5 +1,5 @@
 """Queues that a topic's route named as readable before a step, and those beyond `readQueueNums` since that was lowered,
-with the messages that they hold.
+with the messages that they hold. Brokers that left a topic's route although they are up: the topic is gone.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
+from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Membership, OffsetReadings, Place
 from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.window import HOUR, Time, joined
+from spark_jobs.domain.model.window import HOUR, AuditSettings, StepWindow, Time, joined
 
 #: Spans of a topic's route.
 Route = Sequence[Span[tuple[RouteEntry, ...]]]
@@ -70,18 +70,14 @@ def _not_always_readable(route: Route, queues: Iterable[Place]) -> list[Place]:
 
 
 def _last_hour(before: Mapping[Place | None, int], queue: Place) -> int | None:
-    """The last of the hours in which the queue was readable; None: it was not since the topic was deleted. Both in one
-    hour, it was not.
-    """
+    """The last of the hours in which the queue was readable; None: it was not since the topic was deleted."""
     named = (hour for queues, hour in before.items() if queues and queues[0] == queue[0] and queues[1] > queue[1])
     last = max(named, default=None)
     return None if last is None or last <= before.get(None, last - 1) else last
 
 
 def removed_times(route: Route, queue: Place, absences: Sequence[Time], *, was_readable: bool) -> list[Time]:
-    """The maximal times in which a queue that was readable is beyond its broker's read queues. `absences`: times in
-    which the topic is deleted, and with it what it held: the queue is forgotten.
-    """
+    """The times in which a queue that was readable is beyond the read queues; `absences` of the topic forget it."""
     times: list[Time] = []
     for span in route:
         entry = next((entry for entry in span.state if entry.broker_name == queue[0]), None)
@@ -95,9 +91,9 @@ def removed_times(route: Route, queue: Place, absences: Sequence[Time], *, was_r
 
 
 def left_backlog(readings: OffsetReadings, queue: Place, rows: NDArray[np.int64], start: int) -> int:
-    """The messages that a queue holds by its last known sample before it was removed, of these rows. 0: the group may
-    have consumed them until a snapshot shows the topic without the queue, or in a collection interval, at its pace
-    between the last two samples; or the topic was created again, as the ends of other queues fell.
+    """The messages in a removed queue by its last known sample; 0: the group may have consumed them meanwhile.
+
+    It has, at its pace, until a snapshot shows the topic without the queue; or the topic was created again.
     """
     at, lag, consumed = (
         readings.times[rows],
@@ -114,3 +110,43 @@ def left_backlog(readings: OffsetReadings, queue: Place, rows: NDArray[np.int64]
     until, between = min(int(at[following]), start) if following > last else start, int(at[last] - at[first])
     intervals = max((until - int(at[last])) / max(between, 1), 1)
     return int(lag[last]) if lag[last] > int(consumed[last] - consumed[first]) * intervals else 0
+
+
+#: Spans of routes by topic, and of what brokers answered about the group by broker.
+Routes = Mapping[str, Sequence[Span[tuple[RouteEntry, ...]]]]
+Memberships = Mapping[str, Sequence[Span[Membership]]]
+
+
+def is_up_without(topic: str, broker: str, time: Time, routes: Routes, memberships: Memberships, cadence: int) -> bool:
+    """Return True if the broker is in another topic's route in the time or, if in none ever, answers about the group.
+
+    The recorder asks for route after route, so the round in which the broker comes back shows nothing.
+    """
+    until = time[1] - cadence // 2
+    other_spans = [span for other, spans in routes.items() if other != topic for span in spans if _names(span, broker)]
+    return any(span.start < until and span.seen_at >= time[0] for span in other_spans or memberships.get(broker, ()))
+
+
+def gone_topics(
+    history: GroupHistory, routes: Routes, memberships: Memberships, window: StepWindow, settings: AuditSettings
+) -> dict[str, list[Time]]:
+    """By topic the times without route and offset samples in which all brokers are up that its route named before."""
+    absences: dict[str, list[Time]] = {}
+    for topic, spans in routes.items():
+        before = history.readable_before(topic, window, settings) if any(not span.state for span in spans) else {}
+        brokers = {queues[0] for queues in before if queues}
+        readings = history.offsets.get(topic)
+        for span in spans:
+            time = span.start, span.end
+            brokers |= {entry.broker_name for entry in span.state}
+            is_read = readings is not None and bool(readings.present[readings.inside(*time)].any())
+            is_empty = not span.state and brokers and not is_read
+            if is_empty and all(
+                is_up_without(topic, broker, time, routes, memberships, settings.cadence) for broker in brokers
+            ):
+                absences.setdefault(topic, []).append(time)
+    return absences
+
+
+def _names(span: Span[tuple[RouteEntry, ...]], broker: str) -> bool:
+    return any(entry.broker_name == broker for entry in span.state)

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.allocations import Allocation, Member
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Answer, Disagreement, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Disagreement, RebalanceInterval
 from spark_jobs.domain.kernel.group_spans import ClientStates, ClientStateTimeline, GroupSpans
 from spark_jobs.domain.kernel.members import group_source, in_allocation_order, is_grpc, members_of
 from spark_jobs.domain.kernel.observation import Observation
 from spark_jobs.domain.kernel.ownership import Inputs, Queues, Replays, implementations
 from spark_jobs.domain.kernel.unseen import by_brokers
 from spark_jobs.domain.kernel.views import Moment, Timeline, View, moments, with_modes
-from spark_jobs.domain.model.history import ClientHistory, Membership, Place, RequestMode
+from spark_jobs.domain.model.history import ClientHistory, Connection, Membership, Place, RequestMode
 from spark_jobs.domain.model.message_queue import LITE, STATIC, MessageModel, RouteEntry, topic_type
 from spark_jobs.domain.model.statuses import IS_DELETED, Reason
 from spark_jobs.domain.model.window import AuditSettings, StepWindow, Time
@@ -40,6 +40,23 @@ class _Replay(NamedTuple):
 _DELETED, _TOPIC_DELETED = (_Replay(reason, None, (), None, None, None) for reason in IS_DELETED)
 
 
+class _Known(NamedTuple):
+    """The snapshots that a replay follows from, but for strategies that only reports of queues show."""
+
+    topic: str
+    is_subscribed: bool
+    route: tuple[RouteEntry, ...] | None
+    membership: Membership | None
+    states: ClientStates
+    without_owners: Reason | None
+    request: RequestMode | None
+
+    @property
+    def connections(self) -> Sequence[Connection]:
+        """Those of the view, in allocation order."""
+        return in_allocation_order(self.membership.connections) if self.membership else []
+
+
 class StepTimeline:
     """The intervals of one step of one group, topic by topic."""
 
@@ -56,14 +73,13 @@ class StepTimeline:
             broker: Timeline(with_modes(listed)) for broker, listed in by_brokers(spans.memberships).items()
         }
         self._moments_of: dict[str, list[Moment]] = {}
-        self._observation = Observation(spans, self._moments, clients, settings, replays)
-        self._clients = ClientStateTimeline(spans.clients, window)
+        self._clients = ClientStateTimeline(spans.clients, window, replays.client_states)
+        self._observation = Observation(spans, self._moments, clients, self._clients.last, settings, replays)
         self._unseen = Timeline(spans.unseen)
         member_changes = (timeline.changes(window) for timeline in self._members.values())
         self._cuts = {window.observed_from, *self._clients.starts}.union(
             self._changes(spans.deleted), self._unseen.changes(window), *member_changes
         )
-        self._replay_of: dict[tuple[object, ...], _Replay] = {}
 
     def _changes(self, times: Iterable[Time]) -> set[int]:
         """Return where the times begin and end inside the window."""
@@ -113,57 +129,48 @@ class StepTimeline:
 
     def _with_disagreements(self, interval: RebalanceInterval, membership: Membership) -> RebalanceInterval:
         states = self._clients.at(interval.start)
-        subscriptions = _disagreement(interval, states.answers(membership, lambda state: state.subscriptions))
-        models = _disagreement(interval, states.answers(membership, lambda state: state.message_model))
+        answers = (states.conflicting(membership, name) for name in ("subscriptions", "message_model"))
+        subscriptions, models = (
+            (Disagreement(interval.start, interval.end, each),) if each else () for each in answers
+        )
         if not subscriptions and not models:
             return interval
         return replace(interval, subscription_conflicts=subscriptions, model_conflicts=models)
 
     def _replay(self, topic: str, moment: Moment, view: View | None) -> _Replay:
-        """The replay of a view; kept per step by the identity of its snapshots, and per run by their content."""
+        """The replay of a view, once per run for the same snapshots."""
         if _is_inside(moment.start, self._spans.deleted):
             return _DELETED
         if _is_inside(moment.start, self._spans.deleted_topics.get(topic, ())):
             return _TOPIC_DELETED
-        states, route, membership = self._clients.at(moment.start), moment.route, view.membership if view else None
-        request = request_mode(view.request_modes, topic) if view else None
+        states, membership = self._clients.at(moment.start), view.membership if view else None
+        is_assigned = membership is not None and self._is_assigned(membership, states)
+        request = request_mode(view.request_modes, topic) if view and is_assigned else None
         without_owners = self._why_without_owners(view, states, moment.start, request) if view else None
-        key = (topic, id(route), id(membership), id(states), without_owners, request)
-        if key not in self._replay_of:
-            connections = in_allocation_order(membership.connections) if membership else []
-            answers = tuple(states.state_of(connection.client_id) for connection in connections)
-            is_subscribed = topic in self._spans.subscribed
-            readable = self._replays.queues_of(route).readable if route is not None else ()
-            known = self._observation.strategies(topic, readable, connections, states)
-            inputs = (topic, is_subscribed, route, membership, answers, without_owners, request, known)
-            replay_of_inputs: dict[object, _Replay] = self._replays.replay_of_inputs
-            if inputs not in replay_of_inputs:
-                replay_of_inputs[inputs] = self._computed(
-                    topic, route, membership, states, without_owners, request, known
-                )
-            self._replay_of[key] = replay_of_inputs[inputs]
-        return self._replay_of[key]
+        is_subscribed = topic in self._spans.subscribed
+        known = _Known(topic, is_subscribed, moment.route, membership, states, without_owners, request)
+        key = (known, self._strategies(known) if self._observation.observed else None)
+        replay_of_known: dict[object, _Replay] = self._replays.replay_of_known
+        if key not in replay_of_known:
+            replay_of_known[key] = self._computed(known)
+        return replay_of_known[key]
 
-    def _computed(
-        self,
-        topic: str,
-        route: tuple[RouteEntry, ...] | None,
-        membership: Membership | None,
-        states: ClientStates,
-        without_owners: Reason | None,
-        request: RequestMode | None,
-        resolved: Sequence[Resolved],
-    ) -> _Replay:
-        connections = in_allocation_order(membership.connections) if membership else []
-        if membership and is_known(request) and self._is_assigned(membership, states):
+    def _strategies(self, known: _Known) -> tuple[Resolved, ...]:
+        readable = self._replays.queues_of(known.route).readable if known.route is not None else ()
+        return self._observation.strategies(known.topic, readable, known.connections, known.states)
+
+    def _computed(self, known: _Known) -> _Replay:
+        topic, _, route, membership, states, without_owners, request = known
+        connections, resolved = known.connections, self._strategies(known)
+        if is_known(request):
             is_pop = self._observation.is_pop
             by_broker = (is_pop or states.is_assigned(connection.client_id) for connection in connections)
-            resolved = as_assigned(resolved, by_broker, request)
+            resolved = tuple(as_assigned(resolved, by_broker, request))
         members = members_of(connections, states.states, resolved, topic) if membership else None
         queues = self._replays.queues_of(route) if route is not None else None
         readable = queues.readable if queues else None
         reason = _not_seen(route, members) or _BY_TYPE.get(topic_type(route or ()) or "") or without_owners
-        reason = reason or self._not_subscribed(topic, members) or self._not_replayable(members, queues)
+        reason = reason or _not_subscribed(known, members) or self._not_replayable(members, queues)
         if reason or members is None or queues is None:
             return _Replay(reason, None, (), members, readable, None)
         allocation = self._replays.allocation(Inputs(topic, members, queues.readable, queues.unreadable))
@@ -174,9 +181,7 @@ class StepTimeline:
     def _why_without_owners(
         self, view: View, states: ClientStates, moment: int, request: RequestMode | None
     ) -> Reason | None:
-        """Why no client owns queues at a moment; None: clients own them. A gRPC client that a broker lists came through
-        a proxy inside the broker. A group without connections does not pop.
-        """
+        """Why no client owns queues; None: clients own them. Brokers list gRPC clients of proxies inside them."""
         if view.broadcasting:
             return Reason.BROADCASTING
         if view.membership.message_model == MessageModel.LITE_SELECTIVE:
@@ -197,12 +202,6 @@ class StepTimeline:
         """Return whether the broker assigns queues to any member."""
         return self._observation.is_pop or states.is_assigned_by_broker(membership)
 
-    def _not_subscribed(self, topic: str, members: tuple[Member, ...] | None) -> Reason | None:
-        nobody_subscribes = all(member.known and not member.subscribes for member in members or ())
-        if members and (nobody_subscribes or topic not in self._spans.subscribed):
-            return Reason.NOT_SUBSCRIBED
-        return None
-
     def _not_replayable(self, members: tuple[Member, ...] | None, queues: Queues | None) -> Reason | None:
         if not members or queues is None:
             return None
@@ -222,6 +221,11 @@ class StepTimeline:
         return None
 
 
+def _not_subscribed(known: _Known, members: tuple[Member, ...] | None) -> Reason | None:
+    nobody_subscribes = all(member.known and not member.subscribes for member in members or ())
+    return Reason.NOT_SUBSCRIBED if members and (nobody_subscribes or not known.is_subscribed) else None
+
+
 def _is_inside(moment: int, times: Iterable[Time]) -> bool:
     return any(start <= moment < end for start, end in times)
 
@@ -234,18 +238,8 @@ def _not_seen(route: tuple[RouteEntry, ...] | None, members: tuple[Member, ...] 
     return Reason.NO_MEMBERSHIP_SNAPSHOT if members is None else None
 
 
-def _disagreement(
-    interval: RebalanceInterval, answers: tuple[tuple[str, Answer], ...]
-) -> tuple[Disagreement[Answer], ...]:
-    """At most one disagreement; empty where all clients that answered gave the same answer."""
-    differ = len({answer for _, answer in answers}) > 1
-    return (Disagreement(interval.start, interval.end, answers),) if differ else ()
-
-
 def _continues(before: RebalanceInterval, after: RebalanceInterval) -> bool:
-    """Return whether no input of an allocation changed. An interval that is not replayed depends on its reason, and on
-    its members and queues where brokers were seen to list members.
-    """
+    """Return whether no input of an allocation changed or, without one, neither the reason nor members and queues."""
     if before.end != after.start or before.reason is not after.reason or before.allocation is not after.allocation:
         return False
     if before.allocation is not None or before.members is None:

@@ -26,11 +26,9 @@ Subjects = dict[Trigger, set[str]]
 
 
 def switches(serving: Series[Serving | None], window: StepWindow, absences: Sequence[Time] = ()) -> list[Switch]:
-    """The switches of a topic's brokers inside the step's window, in the order of time. A topic that is gone or
-    comes back (`absences`) switches no broker.
+    """The switches of a topic's brokers inside the window, in order, except in `absences` of the topic.
 
-    A switch begins no rebalance interval: the queues stay the same, and a client that sees it asks at another address,
-    but does not rebalance for it (`MQClientInstance.updateTopicRouteInfoFromNameServer`).
+    They begin no interval (`MQClientInstance.updateTopicRouteInfoFromNameServer`): queues stay the same.
     """
     if len(serving.states) < 2:  # as mostly
         return []
@@ -53,10 +51,8 @@ def with_moves(
 ) -> list[RebalanceInterval]:
     """The intervals of one topic (by start and view), each whose members are known with its `moves`.
 
-    A replayed interval is compared with the last replayed one before it on the same time line inside the step's
-    window: that of all hosts together, and for the list of one host also its own. So after a split, or after time that
-    was not replayed, it says what differs from the allocation before. One that is not replayed is compared with the
-    last whose members are known. None where the interval began with the window or before.
+    A replayed interval is compared with the last replayed one of all hosts or of its own view, another with the last
+    whose members are known. None where the interval began with the window or before.
     """
     earlier = _EarlierIntervals(expired_at, switched_at)
     intervals_with_moves = []
@@ -123,10 +119,7 @@ class _EarlierIntervals:
 
 
 def _changed_queues(before: RebalanceInterval, now: RebalanceInterval, seen: Collection[str]) -> Subjects:
-    """Changes of the readable queues: brokers, and ranges of queues (each broker has the queues `0 … n−1`).
-
-    `seen`: the brokers of all intervals before, so that one that comes back is known from a new one.
-    """
+    """Changes of the readable queues, by broker, as ranges; `seen`: the brokers of all intervals before."""
     was, has = (Counter(broker for broker, _ in interval.queues or ()) for interval in (before, now))
     back = {broker for broker in has if broker not in was and broker in seen}
     fewer = {broker for broker in has if has[broker] < was[broker]}
@@ -160,11 +153,7 @@ def _changed_connections(left: Collection[str], joined: Collection[str], expired
 
 
 def host(client_id: str) -> str | None:
-    """The address a client gives itself, `ip@instanceName`; None: its id does not have that form.
-
-    A process that restarts under a new instance name (`pid#nanoTime`, Java ≥ 4.9) is known by it. The address of the
-    connection would not do: every broker sees another one, and behind a proxy all clients have the same.
-    """
+    """The address in a client id `ip@instanceName`, which a process keeps when it restarts; None: another form."""
     name, at, _ = client_id.partition("@")
     return name if at else None
 
@@ -209,13 +198,10 @@ def _owners(allocation: Allocation) -> Owners:
 
 
 def minimum_moves(before: Owners, after: Owners) -> int:
-    """The fewest queues, of those present before and after, that any allocation with the same shares would have moved.
+    """The fewest queues, of those in both, that any allocation with the same shares would have moved.
 
-    A queue's owner is the set of ids that own it: mostly one, nobody is an owner too. The same shares: every owner
-    has as many of the queues present now. An owner can keep no more of the queues present in both than it had of
-    them, and no more than its share; and all owners can keep so many at once, because the queues that are not kept
-    are exactly as many as the places that are left in the shares, and may go to any of them. Hence at most
-    Σ min(had, share) are kept, and the rest of the queues present in both must move.
+    An owner, which is a set of client ids, keeps no more than it had and than its share: at most Σ min(had, share).
+    All keep so many at once, as the other queues may go to any of the places that are left.
     """
     in_both = before.keys() & after.keys()
     kept_at_most = Counter(before[queue] for queue in in_both) & Counter(after.values())

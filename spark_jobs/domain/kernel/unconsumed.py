@@ -9,12 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.reading_windows import at_rows
+from spark_jobs.domain.kernel.reading_windows import Mask, at_rows, latest_rows, previous_rows
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings, Place
 from spark_jobs.domain.model.window import SECOND, AuditSettings, Time
-
-Mask = NDArray[np.bool_]
 
 
 class Unconsumed(NamedTuple):
@@ -83,9 +81,7 @@ def _is_read(readings: OffsetReadings) -> Mask:
 
 @cached_with_value
 def _may_stand(readings: OffsetReadings, seconds: int) -> Mask:
-    """Per sample and queue, False if the queue has not stood for so many seconds there: nothing waits, or the offset
-    was another one so long before.
-    """
+    """Per sample and queue, False if nothing waits there, or the offset was another one so many seconds before."""
     before = readings.times.searchsorted(readings.times - seconds * SECOND, side="right") - 1
     is_read, consumed = _is_read(readings), readings.consumed_to
     is_same = (consumed == consumed[before]) | ~is_read[before]
@@ -97,22 +93,14 @@ def _begins(
 ) -> tuple[Matrix, Matrix]:
     """Per sample the row of the last one at which the queue does not stand, and the messages that wait at it."""
     rows = np.arange(len(times))[:, None]
-    latest = _latest(is_read)
-    before = np.full(is_read.shape, -1, dtype=np.int64)
-    before[1:] = latest[:-1]
+    before = previous_rows(is_read)
     is_gap = (before < 0) | (times[:, None] - times[np.maximum(before, 0)] > max_gap)
     never = consumed == UNKNOWN
     moved = is_gap | (consumed != at_rows(consumed, before)) | (end < at_rows(end, before)) | (~never & (lag == 0))
-    since = _latest(is_read & moved)
+    since = latest_rows(is_read & moved)
     is_empty = never & (end == at_rows(end, since))
-    otherwise = _latest(is_read & (moved | is_empty))
+    otherwise = latest_rows(is_read & (moved | is_empty))
     return np.where(is_read, otherwise, rows), np.where(never, end - at_rows(end, otherwise), lag)
-
-
-def _latest(mask: Mask) -> Matrix:
-    """Per sample the last row up to it at which the mask holds; -1: none."""
-    rows = np.where(mask, np.arange(len(mask))[:, None], -1)
-    return np.asarray(np.maximum.accumulate(rows, axis=0))
 
 
 def _following(is_read: Mask) -> Matrix:

@@ -46,13 +46,11 @@ def unseen_times(
     window: StepWindow,
     settings: AuditSettings,
 ) -> list[Span[Reason]]:
-    """The times, in order, in which the group is consumed while no broker lists a connection of it; `proxies`: those of
-    `PROXIES_GROUP`.
+    """The times, in order, in which the group is consumed while no broker lists a connection of it.
 
-    It is consumed where a proxy lists a connection of the group, and where committed offsets advance, more than once
-    (once: an operator may have set them), until none does for `stalled_after_seconds` while messages are produced.
-    Where the cluster has a proxy and the group was not seen to connect to brokers, only such a standstill shows that
-    it is not consumed: never committed is unknown, and a group without messages has nothing to commit.
+    A proxy lists one, or offsets advance more than once (an operator may have set them), until they stand for
+    `stalled_after_seconds` while messages are produced. If the cluster has proxies (of `PROXIES_GROUP`) and no broker
+    ever listed the group, only such a standstill shows that it is not consumed.
     """
     on_brokers, on_proxies = _connected(by_brokers(memberships)), _connected(by_proxies(memberships))
     # A proxy that was first asked after the group has been there since before.
@@ -105,16 +103,12 @@ class _Pairs:
     produced: Flags
 
     def keep_advancing(self, time: Time, cadence: int) -> bool:
-        """Return whether offsets advanced in more than one round of the recorder inside it: half a collection interval
-        apart.
-        """
+        """Return whether offsets advanced in two rounds inside it, which are half a collection interval apart."""
         advanced_at = self.ends[self.advanced & (self.starts >= time[0]) & (self.ends <= time[1])]
         return len(advanced_at) > 1 and int(advanced_at[-1] - advanced_at[0]) >= cadence / 2
 
     def stalled_times(self, at_least: int, until: int) -> list[Time]:
-        """The times without an advance, from before the first messages produced in them to the last reading (behind
-        the last advance: to `until`), if readings show them for as long.
-        """
+        """The times without an advance, from before the first new messages to the last reading, or `until`."""
         advances = np.append(UNKNOWN, self.ends[self.advanced])
         standstill = np.cumsum(self.advanced)[~self.advanced]
         starts, ends, produced = (column[~self.advanced] for column in (self.starts, self.ends, self.produced))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.reading_windows import Mask, ReadingWindows, age_ms, at_rows, greatest_since
+from spark_jobs.domain.kernel.reading_windows import Mask, ReadingWindows, age_ms, at_rows, greatest_since, latest_rows
 from spark_jobs.domain.model.history import UNKNOWN, Matrix
 from spark_jobs.domain.model.statuses import Verdict
 
@@ -116,19 +116,17 @@ class VerdictWindows:
 
     def _last_known(self, mask: Mask) -> Matrix:
         """The last reading with a known lag, up to each, at which this holds."""
-        return self._windows.latest(self._windows.known & mask)
+        return latest_rows(self._windows.known & mask)
 
     @cached_property
     def _last_moved(self) -> Matrix:
-        """Return where the offset differs from the reading before; over a gap too, but only moves inside a run
-        count.
-        """
+        """The last reading up to each that shows another offset than the one before."""
         offset = self._windows.offset
         return self._last_known(offset != at_rows(offset, self._windows.extents.before))
 
     @cached_property
     def _last_fell(self) -> Matrix:
-        """Return where the lag is below the reading before; over a gap too, but only falls inside a run count."""
+        """The last reading up to each that shows a smaller lag than the one before."""
         lag = self._windows.lag
         return self._last_known(lag < at_rows(lag, self._windows.extents.before))
 

@@ -67,11 +67,7 @@ class Timeline(Generic[State]):
 
 
 def with_modes(spans: Sequence[Span[Membership]]) -> list[Span[Membership]]:
-    """One broker's spans, in order, each with a message model and request modes where any has them.
-
-    An answer without connections has no message model, and not every one is recorded with its request modes: those of
-    the last one that had them hold, and before that, the first one's.
-    """
+    """One broker's spans, in order; an answer without modes takes those of the last one before, else of the first."""
     model = next((span.state.message_model for span in spans if span.state.message_model), None)
     requests = next((span.state.request_modes for span in spans if span.state.request_modes is not None), None)
     completed = []
@@ -102,9 +98,7 @@ def moments(
 
 
 def _views(route: Sequence[RouteEntry], members: Mapping[str, Timeline[Membership]], moment: int) -> tuple[View, ...]:
-    """One view if the brokers agree, else one for each. One that lists nobody while another does just came back, or no
-    member reaches it (`rules.broker_not_readable`). It does not count: clients that ask it keep their queues.
-    """
+    """One view if the brokers agree, else one for each, without those that list no member while others do."""
     hosts = sorted({entry.broker_name for entry in route})
     seen = ((host, members[host].at(moment)) for host in hosts if host in members)
     known = [_view(host, span) for host, span in seen if span]
@@ -127,9 +121,7 @@ def _together(views: Sequence[View]) -> View:
 
 
 def _settled(in_order: Iterable[Moment], tolerance: int) -> Iterator[Moment]:
-    """The moments, where a disagreement shorter than the tolerance (microseconds) that ends in agreement takes the
-    members agreed on: it only shows that the recorder asked one broker after another.
-    """
+    """The moments; a disagreement shorter than the tolerance (microseconds) takes the members agreed on afterwards."""
     runs = [list(run) for _, run in groupby(in_order, key=lambda moment: len(moment.views) > 1)]
     for run, following in zip_longest(runs, runs[1:]):
         settles = len(run[0].views) > 1 and following and following[0].start - run[0].start < tolerance

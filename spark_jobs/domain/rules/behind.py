@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.brokers import brokers_without_master
 from spark_jobs.domain.kernel.handed_out import is_handed_out
-from spark_jobs.domain.kernel.masters import brokers_without_master
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.clients import ThrottleCause
 from spark_jobs.domain.model.finding import RuleHit

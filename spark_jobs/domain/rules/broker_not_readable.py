@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.gone_topics import is_up_without
-from spark_jobs.domain.kernel.lost_stores import has_answered, has_lost_store
-from spark_jobs.domain.kernel.removed_queues import Route, around, readable_before, removed_queues
+from spark_jobs.domain.kernel.brokers import has_answered, has_lost_store
+from spark_jobs.domain.kernel.removed_queues import Route, around, is_up_without, readable_before, removed_queues
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.client_clocks import clock_behind_ms
 from spark_jobs.domain.kernel.client_spans import client_spans
+from spark_jobs.domain.kernel.process_queues import clock_behind_ms
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule

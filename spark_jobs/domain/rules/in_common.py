@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.masters import brokers_without_master
+from spark_jobs.domain.kernel.brokers import brokers_without_master
 from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.history import ClientState, Place
 from spark_jobs.domain.model.intervals import format_utc

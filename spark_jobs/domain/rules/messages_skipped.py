@@ -9,8 +9,7 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.consume_statuses import status_readings
-from spark_jobs.domain.kernel.first_commits import first_commits_at_end
-from spark_jobs.domain.kernel.offset_jumps import Jump, offset_jumps
+from spark_jobs.domain.kernel.offset_jumps import Jump, first_commits_at_end, offset_jumps
 from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.history import ClientHistory

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.brokers import brokers_without_master
 from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans, symptoms, unwell_spans
-from spark_jobs.domain.kernel.masters import brokers_without_master
 from spark_jobs.domain.model.clients import LOCK_LIVES_MS
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import RETRY, Place

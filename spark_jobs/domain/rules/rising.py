@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.reading_windows import reading_pairs
+from spark_jobs.domain.kernel.reading_pairs import reading_pairs
 from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.window import Time
 from spark_jobs.domain.status.backlog import Numbers

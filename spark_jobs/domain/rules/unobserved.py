@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.unanswered import UnansweredCalls
+from spark_jobs.domain.kernel.audited_step import AuditedStep, UnansweredCalls
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN

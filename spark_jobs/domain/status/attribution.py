@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.reading_windows import first_true, last_true
+from spark_jobs.domain.kernel.reading_windows import Mask, first_true, last_true
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
 from spark_jobs.domain.model.window import SECOND, StepWindow
-from spark_jobs.domain.status.backlog import QueueIntervals
+from spark_jobs.domain.status.backlog import Numbers, QueueIntervals
 
 
-class QueueGrowth(NamedTuple):
-    """One queue in one rebalance interval: how its lag grew between readings, in messages (negative: it shrank).
+class QueueGrowths(NamedTuple):
+    """Queues in rebalance intervals, one entry each: how their lags grew between readings, in messages (negative: they
+    shrank).
 
-    `stuck`: by how much in the spans of a verdict that says that its owner does not do its work. `owners`: client
-    ids, or somebody unseen; `moved`: it had another owner until the interval began; `produced` in `seconds`, those
-    spans apart, and `rate_before`, messages a second in the step's look-back: None is unknown.
+    `stuck`: by how much in the spans of a verdict that says that their owners do not do their work. `is_owned`: also by
+    somebody unseen; `is_handed_over`: they had other owners until the interval began; `produced` in `seconds`, those
+    spans apart, and `rate_before`, messages a second in the step's look-back, NaN: unknown.
     """
 
-    growth: int
-    stuck: int
-    owners: int
-    moved: bool
-    produced: int | None
-    seconds: float
-    rate_before: float | None
+    growth: Numbers
+    stuck: Numbers
+    is_owned: Mask
+    is_handed_over: Mask
+    produced: Numbers
+    seconds: NDArray[np.float64]
+    rate_before: NDArray[np.float64]
 
 
 class TopicGrowth(NamedTuple):
@@ -45,31 +46,19 @@ class TopicGrowth(NamedTuple):
     residual: int
 
 
-def topic_growth(topic: str, queues: Iterable[QueueGrowth]) -> TopicGrowth:
+def topic_growth(topic: str, queues: QueueGrowths) -> TopicGrowth:
     """The growth of all these queues of a topic."""
-    unassigned = stuck_owner = hand_over = producer_surge = residual = 0
-    for queue in queues:
-        if queue.owners == 0:
-            unassigned += queue.growth
-            continue
-        stuck_owner += queue.stuck
-        growth = queue.growth - queue.stuck
-        if queue.moved:
-            hand_over += growth
-        else:
-            surge = _surge(queue, growth)
-            producer_surge += surge
-            residual += growth - surge
-    parts = (unassigned, stuck_owner, hand_over, producer_surge, residual)
-    return TopicGrowth(topic, sum(parts), *parts)
-
-
-def _surge(queue: QueueGrowth, growth: int) -> int:
-    """Messages produced above the pace before the step, at most `growth`: what the queue grew while not stuck."""
-    if queue.rate_before is None or queue.produced is None:
-        return 0
-    above = queue.produced - round(queue.rate_before * queue.seconds)
-    return max(0, min(growth, above))
+    unassigned = np.where(queues.is_owned, 0, queues.growth)
+    stuck_owner = np.where(queues.is_owned, queues.stuck, 0)
+    left = queues.growth - unassigned - stuck_owner
+    hand_over = np.where(queues.is_handed_over, left, 0)
+    left = left - hand_over
+    # Messages produced above the pace before the step, at most those by which the queue grew while not stuck.
+    is_known = (queues.produced != UNKNOWN) & ~np.isnan(queues.rate_before)
+    above = queues.produced - np.where(is_known, np.rint(queues.rate_before * queues.seconds), 0).astype(np.int64)
+    producer_surge = np.where(is_known, np.maximum(np.minimum(left, above), 0), 0)
+    parts = (unassigned, stuck_owner, hand_over, producer_surge, left - producer_surge)
+    return TopicGrowth(topic, int(queues.growth.sum()), *(int(part.sum()) for part in parts))
 
 
 def pace_before(readings: OffsetReadings, window: StepWindow) -> dict[Place, float]:
@@ -87,28 +76,22 @@ def pace_before(readings: OffsetReadings, window: StepWindow) -> dict[Place, flo
 
 
 def attribution(queues: QueueIntervals, offsets: Mapping[str, OffsetReadings], window: StepWindow) -> list[TopicGrowth]:
-    """One per topic with a known lag, by name: how its backlog grew in the step, and what made it grow.
-
-    A queue whose lag stayed as it was adds to no part.
-    """
-
-    @cache
-    def pace(topic: str) -> dict[Place, float]:
-        return pace_before(offsets[topic], window) if topic in offsets else {}
-
-    grown: dict[str, list[QueueGrowth]] = {topic: [] for topic in queues.topics_with_lag}
-    for row, place_number, growth, produced in queues.grown():
-        topic, moves = row.interval.topic, row.interval.moves
-        place = row.queues[place_number]
-        grown[topic].append(
-            QueueGrowth(
-                growth=growth,
-                stuck=int(row.stuck_growth[place_number]),
-                owners=len(row.owner_ids(place_number)),
-                moved=moves is not None and place in moves.handed_over,
-                produced=None if produced is None else produced - int(row.stuck_produced[place_number]),
-                seconds=(row.end - row.start - int(row.stuck_time[place_number])) / SECOND,
-                rate_before=pace(topic).get(place),
-            )
-        )
-    return [topic_growth(topic, grown[topic]) for topic in sorted(grown)]
+    """One per topic with a known lag, by name: how its backlog grew in the step, and what made it grow."""
+    entries, growth = queues.grown()
+    known, stuck_time = queues.column("produced")[entries], queues.column("stuck_time")[entries]
+    paces = {topic: pace_before(offsets[topic], window) for topic in queues.topics_with_lag if topic in offsets}
+    of_rows = [[paces.get(row.interval.topic, {}).get(queue, np.nan) for queue in row.queues] for row in queues.rows]
+    of_entries = QueueGrowths(
+        growth,
+        queues.column("stuck_growth")[entries],
+        queues.per_entry([row.is_owned for row in queues.rows])[entries],
+        queues.per_entry([row.is_handed_over for row in queues.rows])[entries],
+        np.where(known != UNKNOWN, known - queues.column("stuck_produced")[entries], UNKNOWN),
+        (queues.lasting[entries] - stuck_time) / SECOND,
+        queues.per_entry([np.array(rates, float) for rates in of_rows])[entries],
+    )
+    topics = np.array([row.interval.topic for row in queues.rows], object)[queues.row[entries]]
+    return [
+        topic_growth(topic, QueueGrowths(*(column[topics == topic] for column in of_entries)))
+        for topic in sorted(queues.topics_with_lag)
+    ]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +52,11 @@ class QueueIntervals:
     @cached_with_value
     def column(self, name: str) -> Numbers:
         """The field of `IntervalProgress` with this name, one number per entry."""
-        return _joined([getattr(row, name) for row in self.rows])[self._order]
+        return self.per_entry([getattr(row, name) for row in self.rows])
+
+    def per_entry(self, columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """One number per entry, of those of each row's queues."""
+        return _joined(columns)[self._order]
 
     @cached_property
     def _order(self) -> Numbers:
@@ -76,10 +80,7 @@ class QueueIntervals:
 
     @cached_property
     def _had_messages(self) -> NDArray[np.bool_]:
-        """Per entry, whether its queue ever had messages; True for all, if no queue had any.
-
-        An empty queue adds nothing to a sum, and must not make one known: it says nothing of the other queues.
-        """
+        """Per entry, whether its queue ever had messages, so that empty queues make no sum known; True if none had."""
         lasts = self._read[1]
         empty = lasts[(self.column("consumer_offset")[lasts] == 0) & (self.column("lag_last")[lasts] == 0)]
         return np.asarray((len(empty) == self.queue_count) | ~self._belongs_to(self.queue[empty]))
@@ -112,9 +113,7 @@ class QueueIntervals:
         return {self.rows[row].interval.topic for row in set(self.row[self._known].tolist())}
 
     def unknown(self) -> list[MessageQueue]:
-        """The queues whose lag is unknown at their last reading; those of retry topics only where messages are known to
-        have been produced.
-        """
+        """The queues whose lag is unknown at their last reading; of retry topics those with new messages."""
         known = set(self.queue[self._read[1]].tolist())
         has_messages = self.column("produced") > 0
         is_ordinary = np.array([row.interval.is_ordinary for row in self.rows], bool)
@@ -126,24 +125,15 @@ class QueueIntervals:
         row = self.rows[self.row[entry]]
         return MessageQueue(row.interval.topic, *row.queues[self.place[entry]])
 
-    def grown(self) -> Iterator[tuple[IntervalProgress, int, int, int | None]]:
-        """The entries whose lag changed since the queue's entry before: (row, place in its lists, growth, produced).
-
-        A queue's first entry begins at its own first reading, so that the growths of a queue add up to the difference
-        between its last and its first reading in the step; where that does not tell, to what is known of it.
-        """
+    def grown(self) -> tuple[Numbers, Numbers]:
+        """The entries whose lag changed since the queue's entry before, or first reading, and by how many messages."""
         lag_first, last = self.column("lag_first"), self.column("lag_last")[self._known]
         is_first = is_first_of_queue(self.queue[self._known])
         start, own = lag_first[self._ends[0]], lag_first[self._known[is_first]]
         before = np.append(0, last[:-1])[: len(last)]
         before[is_first] = np.where(start != UNKNOWN, start, own)
         changed = np.flatnonzero((before != last) & (before != UNKNOWN))
-        entries = self._known[changed]
-        produced = self.column("produced")[entries]
-        growth = last[changed] - before[changed]
-        columns = (self.row[entries], self.place[entries], growth, produced)
-        for row, place, messages, new in zip(*(column.tolist() for column in columns), strict=True):
-            yield self.rows[row], place, messages, None if new == UNKNOWN else new
+        return self._known[changed], last[changed] - before[changed]
 
     def backlog(self) -> Backlog:
         """The backlog of all queues together."""
@@ -159,10 +149,7 @@ class QueueIntervals:
         )
 
     def _rate(self, name: str) -> float | None:
-        """Messages a second, over the intervals of each queue in which they are known; to six decimals a queue.
-
-        Integers: the sum of doubles depends on the order of the queues, and the same audit must give the same content.
-        """
+        """Messages a second, by the known intervals of each queue; in integers, so that the order does not matter."""
         messages = self.column(name)
         known = np.flatnonzero((messages != UNKNOWN) & self._had_messages)
         if not len(known):
@@ -194,7 +181,7 @@ def is_first_of_queue(queue: Numbers) -> NDArray[np.bool_]:
     return first
 
 
-def _joined(parts: Sequence[Numbers]) -> Numbers:
+def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 

@@ -211,9 +211,7 @@ _SOMEBODY_KEPT_UP = "No: the members kept up, though the owners of the queues ar
 
 
 def with_shares(named: Limit | None, members: int, queues: int, *, popped: bool = False) -> Limit:
-    """The limit that findings stand for (`named`), or that of the shares, where a topic has so many readable queues.
-    Popped queues never have too many members.
-    """
+    """The limit that findings stand for (`named`), or that of the shares of so many readable queues."""
     if popped and named in (None, Limit.LISTENER):
         return Limit.POP_MEMBERS
     has_one_each = members >= queues

@@ -98,7 +98,6 @@ def group_status(
     step: AuditedStep, findings: Sequence[Finding], advice_in_numbers: Callable[[capacity.GroupInStep], str | None]
 ) -> GroupStatus | None:
     """The row of a group; None: it has no interval inside the step, and no broker was called in vain for its members.
-    Silenced findings make nothing worse.
 
     `advice_in_numbers`: a sentence, after the advice, on the simulated backlog with other members.
     """
@@ -158,9 +157,7 @@ def _lag_quality(step: AuditedStep, backlog_end: int | None) -> str | None:
 
 
 def _ends(step: AuditedStep) -> list[_TopicEnd]:
-    """The last interval of each topic that was replayed in the step; of views that disagree then, the one with the most
-    client ids, of equals the first by name: a broker may lack members.
-    """
+    """The last replayed interval of each topic in the step; of several views the one with the most client ids."""
     intervals = sorted((interval for interval, _, _ in step.inside()), key=lambda interval: interval.view, reverse=True)
     intervals.sort(key=lambda interval: (interval.end, len({member.client_id for member in interval.members or ()})))
     last = {interval.topic: interval for interval in intervals if interval.allocation is not None}
@@ -178,9 +175,7 @@ def _connected(ends: Iterable[_TopicEnd]) -> Sequence[str] | None:
 
 
 def _listed_without_owners(step: AuditedStep) -> Sequence[str] | None:
-    """The client id of each connection of the last interval in which the group was broadcasting, or that a proxy listed
-    last, of several the longest list; None: neither was.
-    """
+    """The client ids of the connections that were last broadcasting, or that a proxy listed last; None: neither."""
     spans = (span for spans in by_proxies(step.memberships).values() for span in spans if span.end > step.window.start)
     by_proxy = ((span.end, [connection.client_id for connection in span.state.connections]) for span in spans)
     broadcasting = (

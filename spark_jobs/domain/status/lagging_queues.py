@@ -15,6 +15,8 @@ from spark_jobs.domain.status.backlog import Numbers, QueueIntervals, is_first_o
 
 #: What a queue's owner consumes in this time, at the queue's pace of the step, is no backlog.
 CATCH_UP_SECONDS = 60
+#: The intervals of one queue in the order of time, each with the place of the queue in its lists.
+Entries = list[tuple[IntervalProgress, int]]
 
 
 class Growth(NamedTuple):
@@ -69,9 +71,7 @@ class BacklogReadings(NamedTuple):
     moved: NDArray[np.bool_]
 
     def pause(self, first: int, last: int) -> int:
-        """The longest time without consumption from one reading to another, if at least half of that time or of the
-        growth is in it, else 0.
-        """
+        """The longest time without consumption, if half of all the time or of the growth is in it, else 0."""
         places = np.concatenate([[first], np.flatnonzero(self.moved[first + 1 : last + 1]) + first + 1, [last]])
         lasting, growths = np.diff(self.times[places]), np.diff(self.without_rewinds[places])
         longest = int(lasting.argmax())
@@ -80,9 +80,7 @@ class BacklogReadings(NamedTuple):
         return int(lasting[longest]) if is_most_of_time or 0 < grown <= 2 * growths[longest] else 0
 
     def standstills(self, enough: int, minimum: int) -> list[tuple[int, int]]:
-        """The first and the last reading of each time of `minimum` microseconds or more in which the consumer offset
-        did not move, and more than `enough` waited in the end.
-        """
+        """First and last reading of each `minimum` (microseconds) without a move that leaves more than `enough`."""
         firsts = np.flatnonzero(self.moved | (np.arange(len(self.times)) == 0))
         lasts = np.append(firsts[1:], len(self.times)) - 1
         long = (self.times[lasts] - self.times[firsts] >= minimum) & (self.messages[lasts] > enough)
@@ -104,35 +102,31 @@ def lagging_queues(
     fewer at the end: that backlog has grown before, and is worked off. Where the group never committed, the lag is the
     messages produced since the first reading, if the queue's owner was ever known.
     """
-    may_lag = (queues.column("lag_max") > settings.thresholds.allowed_lag) | (queues.column("consumer_offset") <= 0)
-    if not may_lag.any():  # as mostly
+    may_lag = queues.column("lag_max") > settings.thresholds.allowed_lag
+    if not (may_lag | ((queues.column("consumer_offset") <= 0) & (queues.column("produced") > 0))).any():  # as mostly
         return
     firsts = np.flatnonzero(is_first_of_queue(queues.queue))
     enough = _enough(queues, firsts, settings.thresholds.allowed_lag)
     for number in np.flatnonzero(_most(queues, firsts) > enough).tolist():
         entries = slice(int(firsts[number]), int(firsts[number + 1]) if number + 1 < len(firsts) else None)
         rows = [queues.rows[row] for row in queues.row[entries].tolist()]
-        topic, places = rows[0].interval.topic, queues.place[entries].tolist()
-        queue = rows[0].queues[places[0]]
-        waiting = _waiting(offsets[topic], queue, window, settings.max_gap)
-        entries_of_queue, minimum = list(zip(rows, places, strict=True)), settings.thresholds.stalled_after_seconds
+        of_queue, of_number = list(zip(rows, queues.place[entries].tolist(), strict=True)), int(enough[number])
+        waiting = _waiting(offsets[rows[0].interval.topic], _name(of_queue)[1], window, settings.max_gap)
         lagging = (
-            _piled_up(topic, queue, waiting, entries_of_queue, int(enough[number]), settings.max_gap)
-            or _stood(topic, queue, waiting, entries_of_queue, int(enough[number]), minimum * SECOND)
-            or _worked_off(topic, queue, waiting, entries_of_queue, int(enough[number]))
+            _piled_up(waiting, of_queue, of_number, settings.max_gap)
+            or _stood(waiting, of_queue, of_number, settings.thresholds.stalled_after_seconds * SECOND)
+            or _worked_off(waiting, of_queue, of_number)
         )
         if lagging:
             yield lagging
 
 
-def _piled_up(
-    topic: str,
-    queue: Place,
-    waiting: BacklogReadings,
-    entries: list[tuple[IntervalProgress, int]],
-    enough: int,
-    max_gap: int,
-) -> LaggingQueue | None:
+def _name(entries: Entries) -> tuple[str, Place]:
+    row, place = entries[0]
+    return row.interval.topic, row.queues[place]
+
+
+def _piled_up(waiting: BacklogReadings, entries: Entries, enough: int, max_gap: int) -> LaggingQueue | None:
     """The backlog rose, or is no smaller at the end than at the start."""
     times, messages, without_rewinds, _ = waiting
     bottom, top = greatest_rise(without_rewinds)
@@ -148,17 +142,10 @@ def _piled_up(
     backlog = np.minimum(messages, most)
     backlog[: bottom if rose else 0] = 0
     backlog[backlog <= enough] = 0
-    return LaggingQueue(topic, queue, most, waited, growths, times, backlog)
+    return LaggingQueue(*_name(entries), most, waited, growths, times, backlog)
 
 
-def _stood(
-    topic: str,
-    queue: Place,
-    waiting: BacklogReadings,
-    entries: list[tuple[IntervalProgress, int]],
-    enough: int,
-    minimum: int,
-) -> LaggingQueue | None:
+def _stood(waiting: BacklogReadings, entries: Entries, enough: int, minimum: int) -> LaggingQueue | None:
     """Messages waited while the offset stood, though the backlog did not rise by much."""
     times, messages = waiting.times, waiting.messages
     standstills = waiting.standstills(enough, minimum)
@@ -171,25 +158,23 @@ def _stood(
         row, place = next((each for each in reversed(entries) if each[0].start < end), entries[0])
         growths.append(Growth(row, place, waited, start, end, end - start))
     waited = sum(waiting.waited(*standstill) for standstill in standstills)
-    return LaggingQueue(topic, queue, int(backlog.max()), waited, growths, times, backlog)
+    return LaggingQueue(*_name(entries), int(backlog.max()), waited, growths, times, backlog)
 
 
-def _worked_off(
-    topic: str, queue: Place, waiting: BacklogReadings, entries: list[tuple[IntervalProgress, int]], enough: int
-) -> LaggingQueue | None:
+def _worked_off(waiting: BacklogReadings, entries: Entries, enough: int) -> LaggingQueue | None:
     """More than enough waited at the start, and less at the end."""
     times, messages = waiting.times, waiting.messages
     if messages[0] <= enough:
         return None
     row, place = entries[-1]
     growths = [Growth(row, place, 0, row.start, row.end, is_worked_off=True)]
-    return LaggingQueue(topic, queue, int(messages.max()), waiting.waited(0, len(times) - 1), growths, times, messages)
+    return LaggingQueue(
+        *_name(entries), int(messages.max()), waiting.waited(0, len(times) - 1), growths, times, messages
+    )
 
 
 def highest_together(queues: Iterable[LaggingQueue]) -> tuple[int, int]:
-    """The most messages that waited in these queues at one moment, and in how many queues they waited then. A reading
-    holds until the queue's next one.
-    """
+    """The most messages that waited in these queues at one moment, and in how many queues they waited then."""
     queues = list(queues)
     moments = np.unique(np.concatenate([queue.times for queue in queues]))
     messages, queue_counts = np.zeros_like(moments), np.zeros_like(moments)
@@ -208,12 +193,8 @@ def greatest_rise(messages: Numbers) -> tuple[int, int]:
     return int(np.flatnonzero(messages[: top + 1] == lowest[top])[-1]), top
 
 
-def _growths(
-    waiting: BacklogReadings, bottom: int, top: int, entries: list[tuple[IntervalProgress, int]], max_gap: int
-) -> list[Growth]:
-    """The growth in each interval of the rise; messages between two readings belong to the later one's interval. It
-    begins with the reading before if that is more than `max_gap` ago: meanwhile nobody could read the queue.
-    """
+def _growths(waiting: BacklogReadings, bottom: int, top: int, entries: Entries, max_gap: int) -> list[Growth]:
+    """The growth in each interval of the rise, from the reading before if that is more than `max_gap` ago."""
     times = waiting.times
     # The last reading before each interval begins, and before it ends.
     first_rows, last_rows = (
@@ -236,9 +217,7 @@ def _growths(
 
 
 def _waiting(readings: OffsetReadings, queue: Place, window: StepWindow, max_gap: int) -> BacklogReadings:
-    """Return what waited at the step's readings of a queue, and at the last one before it, if no older than
-    `max_gap`.
-    """
+    """The messages at the step's readings of a queue, and at the last one before, no older than `max_gap`."""
     column, seen = readings.columns[queue], readings.inside(window.start - max_gap, window.end)
     times, lag, end = readings.times[seen], readings.lag[seen, column], readings.end_offset[seen, column]
     is_committed = bool(((lag != UNKNOWN) & (end != 0))[times >= window.start].any())
@@ -257,9 +236,7 @@ def _waiting(readings: OffsetReadings, queue: Place, window: StepWindow, max_gap
 
 
 def _missing(end: Numbers) -> Numbers:
-    """Per reading the messages by which the end offset is lower than before it fell, where it comes back at once.
-    While it does not, the topic was created again.
-    """
+    """Per reading the messages by which the end offset is lower than before a fall from which it comes back."""
     highest, missing = np.maximum.accumulate(end), np.zeros_like(end)
     low = np.append(end < highest, False)
     begins, ends = np.flatnonzero(~low[:-1] & low[1:]) + 1, np.flatnonzero(low[:-1] & ~low[1:]) + 1
@@ -270,10 +247,7 @@ def _missing(end: Numbers) -> Numbers:
 
 
 def _most(queues: QueueIntervals, firsts: Numbers) -> Numbers:
-    """Per queue the greatest known lag; where nothing was ever committed, what was produced while owners were known.
-
-    Clients of a proxy, and those that consume by POP, may leave the offset of the broker as it was.
-    """
+    """Per queue the greatest known lag or, without commits, as behind a proxy, what was produced for known owners."""
     if not len(firsts):
         return firsts
     is_replayed = np.array([row.interval.allocation is not None for row in queues.rows])[queues.row]

@@ -108,10 +108,7 @@ _QUEUES_REMOVED = "BROKER_NOT_READABLE/QUEUES_REMOVED"
 
 
 def _signs(step: AuditedStep, findings: Sequence[Finding]) -> Iterator[_LimitFinding]:
-    """The findings that stand for a limit; those that ended by themselves, or did no harm, stand for none. That a
-    filter may be the reason is only ever INFO. What follows from some rules stands for their limit. Behind proxies
-    somebody may be online whom no broker lists.
-    """
+    """The findings that lasted and stand for a limit. Behind proxies consumers may be online that no broker lists."""
     instead = {Limit.NOBODY_ONLINE: Limit.UNKNOWN_MEMBERS} if may_be_behind_proxies(step) else {}
     limit_of_root = {finding.finding_id: limit for finding in findings if (limit := _of_consequences(finding))}
     for finding in findings:
@@ -126,9 +123,7 @@ def _signs(step: AuditedStep, findings: Sequence[Finding]) -> Iterator[_LimitFin
 
 
 def _of_consequences(finding: Finding) -> Limit | None:
-    """The limit that the symptoms of a finding stand for; None: each for its own. What follows from a rewind is no
-    load, as the rewind is none. Nobody is stuck who waits for a lock.
-    """
+    """The limit that the symptoms of a finding stand for; None: each for its own."""
     if finding.rule == "OFFSET_REWOUND":
         return Limit.REWOUND
     if finding.rule == "ORDERLY_LOCK_MISSING":

@@ -53,9 +53,7 @@ class ConsumeSettings(NamedTuple):
 
     @property
     def batch(self) -> int:
-        """Messages that the listener gets at most. Concurrent consumers split what one pull brought; orderly ones take
-        from all that is cached (ProcessQueue.takeMessages).
-        """
+        """Messages that the listener gets at most: in order of all that is cached (ProcessQueue.takeMessages)."""
         return self.consume_batch if self.orderly else min(self.consume_batch, self.pulled)
 
     @property
@@ -214,10 +212,9 @@ def throughputs(clients: Mapping[str, ClientHistory], start: int, end: int) -> d
 
 @cached_with_value
 def throughput(client: ClientHistory) -> Throughput | None:
-    """Return what a client reported in all its snapshots; None: never its settings, or nothing consumed.
+    """All that a client reported in its snapshots; None: never its settings, or no consumed message.
 
-    The response time is that of all topics together, by how many messages each has, as they share the threads. In a
-    minute without messages a client repeats an older one (ConsumerStatsManager.getConsumeRT): that is none.
+    Without messages a client repeats an older response time (ConsumerStatsManager.getConsumeRT): that is none.
     """
     settings = _reported_settings(client.series)
     if settings is None:
@@ -263,9 +260,7 @@ def _queues(client: ClientHistory, readings: StatusReadings) -> Numbers:
 
 
 def _pulls(client: ClientHistory, readings: StatusReadings, queues: Numbers) -> MinuteAverages:
-    """How long pulls took, without the time in which the broker held them because the queue was empty (long polling):
-    then a pull waits until the next message is produced.
-    """
+    """How long pulls took, without the time in which the broker held them (long polling)."""
     pulled = np.flatnonzero((readings.pull_tps > 0) & ~np.isnan(readings.pull_rt_ms))
     snapshots = readings.snapshot[pulled]
     intervals = np.array([state.pull_interval_ms or 0 for state in client.series.states])

@@ -52,18 +52,15 @@ def time_left(step: AuditedStep) -> TimeLeft:
 
 
 def until_caught_up(readings: OffsetReadings, row: IntervalProgress, thresholds: Thresholds) -> Seconds:
-    """One per queue of the interval with a known lag: seconds until that is 0, at the pace of its last readings, those
-    of `verdict_window_seconds`. 0: the lag is allowed; inf: it does not shrink; nan: a single reading shows no pace.
-    """
+    """One per queue with a known lag: seconds until it is 0 at the last pace; inf: it does not shrink, nan: unknown."""
+    if (row.lag_last != UNKNOWN).all() and not (row.lag_max > thresholds.allowed_lag).any():  # as mostly
+        return np.zeros(len(row.queues))
     inside = readings.inside(row.start, row.end)
     window = readings.times[inside.stop - 1] - thresholds.verdict_window_seconds * SECOND
     rows = slice(max(inside.start, int(readings.times.searchsorted(window))), inside.stop)
     columns = np.array([readings.columns[queue] for queue in row.queues if queue in readings.columns], np.int64)
-    known_lag = readings.lag[rows][:, columns]
-    known = known_lag != UNKNOWN
+    known = readings.lag[rows][:, columns] != UNKNOWN
     columns, known = columns[known.any(axis=0)], known[:, known.any(axis=0)]
-    if not (known_lag > thresholds.allowed_lag).any():  # as mostly
-        return np.zeros(len(columns))
     times, lag, offset = (part[rows] for part in (readings.times, readings.lag, readings.consumed_to))
     first, last = first_true(known), last_true(known)
     seconds, waiting = (times[last] - times[first]) / SECOND, lag[last, columns]
@@ -158,10 +155,8 @@ def per_second(messages: int | None, time: int) -> float | None:
 def seconds_left_by_age(progress: IntervalProgress, thresholds: Thresholds) -> NDArray[np.float64]:
     """Per queue of an interval, until the oldest message that was not consumed may be deleted; nan: unknown.
 
-    It is no older than the last one consumed, which is what is known. The broker deletes whole files whose last message
-    is older than `fileReservedTime` hours, once a day at `deleteWhen` (04), so that a rate of deletion tells nothing
-    before (`DefaultMessageStore.CleanCommitLogService`). What is a day older still is deleted: what waits is younger.
-    What waits in a queue that was not behind when the interval began is younger than the interval.
+    It is younger than the last one consumed and, without a lag at first, than the interval. The broker deletes files
+    older than `fileReservedTime` once a day (`DefaultMessageStore.CleanCommitLogService`).
     """
     age = progress.age_ms / 1000
     is_known = (progress.age_ms != UNKNOWN) & (progress.lag_first != UNKNOWN)

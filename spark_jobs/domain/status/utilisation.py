@@ -68,9 +68,7 @@ class _Usage(NamedTuple):
 def utilisation(step: AuditedStep, produced_messages_per_second: float | None) -> Utilisation:
     """How much of its capacity a group used in a step; `produced_messages_per_second`: over all queues.
 
-    Unknown without messages, and where the members whose utilisation is known received less than half of them: a member
-    reported too little, the messages of one of its queues were not counted, the owners are not known (POP), or offsets
-    went back, so that most of the messages came again.
+    Unknown without messages, and if members with a known utilisation received less than half of them.
     """
     reported = throughputs(step.history.clients, step.window.start, step.window.end)
     if not reported or not produced_messages_per_second:
@@ -108,9 +106,7 @@ def _usage(client: Throughput, queues: Sequence[QueueLoad], seconds: float) -> _
 
 
 def queue_limit(client: Throughput, listener: float, per_queue: float, hottest: float, average: float) -> Bottleneck:
-    """Return what limits a member that can take no more from its hottest queue; for an orderly consumer it may be the
-    one thread that consumes the queue. All rates are messages a second.
-    """
+    """The limit of a member that takes no more from its hottest queue; all rates are messages a second."""
     if 2 * average < hottest:
         return Bottleneck.HOT_QUEUE
     last = client.settings.states[client.settings.codes[-1]]

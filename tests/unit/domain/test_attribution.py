@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
-from spark_jobs.domain.model.history import OffsetReadings
+from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.status.attribution import (
-    QueueGrowth,
+    QueueGrowths,
     TopicGrowth,
     attribution,
     pace_before,
@@ -48,16 +49,31 @@ _TABLE = """
 """
 
 
-def _case(line: str) -> tuple[QueueGrowth, TopicGrowth]:
+def queue_growths(
+    growth: int, stuck: int, owners: int, produced: int | None, seconds: float, rate: float | None, *, moved: bool
+) -> QueueGrowths:
+    """Those of one queue."""
+    return QueueGrowths(
+        np.array([growth]),
+        np.array([stuck]),
+        np.array([owners > 0]),
+        np.array([moved]),
+        np.array([UNKNOWN if produced is None else produced]),
+        np.array([seconds]),
+        np.array([np.nan if rate is None else rate]),
+    )
+
+
+def _case(line: str) -> tuple[QueueGrowths, TopicGrowth]:
     growth, stuck, owners, moved, produced, seconds, rate, expected = (cell.strip() for cell in line.split("|"))
-    queue = QueueGrowth(
-        growth=int(growth),
-        stuck=int(stuck),
-        owners=int(owners),
+    queue = queue_growths(
+        int(growth),
+        int(stuck),
+        int(owners),
+        None if produced == "-" else int(produced),
+        float(seconds),
+        None if rate == "-" else float(rate),
         moved=moved == "yes",
-        produced=None if produced == "-" else int(produced),
-        seconds=float(seconds),
-        rate_before=None if rate == "-" else float(rate),
     )
     named = (text.split() for text in expected.split(",") if text)
     parts = dict.fromkeys(TopicGrowth._fields[2:], 0) | {part: int(messages) for part, messages in named}
@@ -67,23 +83,24 @@ def _case(line: str) -> tuple[QueueGrowth, TopicGrowth]:
 @pytest.mark.parametrize("line", _TABLE.strip("\n").splitlines())
 def test_each_part_has_what_applies_to_it_first(line: str) -> None:
     queue, expected = _case(line)
-    assert topic_growth("t", [queue]) == expected
+    assert topic_growth("t", queue) == expected
 
 
 def test_the_parts_add_up_to_the_growth() -> None:
     chance = random.Random(4)
     for _ in range(300):
-        queue = QueueGrowth(
-            growth=chance.randint(-300, 300),
-            stuck=chance.choice([0, chance.randint(-300, 300)]),
-            owners=chance.randint(0, 2),
+        growth = chance.randint(-300, 300)
+        queue = queue_growths(
+            growth,
+            chance.choice([0, chance.randint(-300, 300)]),
+            chance.randint(0, 2),
+            chance.choice([None, chance.randint(0, 500)]),
+            chance.uniform(1, 60),
+            chance.choice([None, chance.uniform(0, 20)]),
             moved=chance.random() < 0.3,
-            produced=chance.choice([None, chance.randint(0, 500)]),
-            seconds=chance.uniform(1, 60),
-            rate_before=chance.choice([None, chance.uniform(0, 20)]),
         )
-        _, growth, *parts = topic_growth("t", [queue])
-        assert growth == sum(parts) == queue.growth, queue
+        _, whole, *parts = topic_growth("t", queue)
+        assert whole == sum(parts) == growth, queue
 
 
 PLACES = [("b", 0), ("b", 1)]

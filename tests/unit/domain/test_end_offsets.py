@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schemas import OFFSET_SNAPSHOTS
-from spark_jobs.domain.kernel.reading_windows import reading_pairs
+from spark_jobs.domain.kernel.reading_pairs import reading_pairs
 from spark_jobs.domain.model.history import UNKNOWN
 from tests.support.kernel import group_histories
 from tests.support.snapshots import offsets

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spark_jobs.domain.kernel.gone_topics import gone_topics
+from spark_jobs.domain.kernel.removed_queues import gone_topics
 from spark_jobs.domain.model.history import GroupHistory, Membership, Place
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Sightings, Span

@@ -1,4 +1,6 @@
-"""Brokers that came back with an empty store, by the ends of their queues, and what shows that a broker is up."""
+"""Brokers without a master, by the routes; brokers that came back with an empty store, by the ends of their queues; and
+what shows that a broker is up.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.masters import brokers_without_master
 from spark_jobs.domain.kernel.reading_windows import at_rows, last_true
 from spark_jobs.domain.model.history import UNKNOWN, Matrix
-from spark_jobs.domain.model.window import Time
+from spark_jobs.domain.model.window import Time, common
+
+
+def brokers_without_master(step: AuditedStep, topic: str, time: Time) -> frozenset[str]:
+    """The brokers that only slaves serve at some moment of the time (microseconds), by the topic's route."""
+    series = step.history.masterless.get(topic)
+    spans = series.spans(step.window, step.settings.max_gap) if series else ()
+    return frozenset(broker for span in spans if common((span.start, span.end), time) for broker in span.state)
 
 
 def has_lost_store(step: AuditedStep, topic: str, broker: str, absence: Time) -> bool:
-    """Return True if the samples of the window show that the ends of all of the broker's queues, and of no other
-    broker, began with 0 again while it was not in the topic's route. A slave that serves has most of the messages, so
-    an end must be below half of what it was.
+    """Return True if the ends of the broker's queues alone began again while it was not in the route.
+
+    A slave that serves has most of the messages, so an end must be below half of what it was.
     """
     readings, window = step.history.offsets[topic], step.window
     back = absence[1] - step.settings.cadence // 2

@@ -1,0 +1,173 @@
+"""The readings of a topic alongside those before them: messages produced and consumed in between.
+
+End offsets that fall say whether a topic was created again, or its broker has another part of the same messages.
+Committed offsets that are beyond the end since belong to the topic's former life.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_jobs.domain.kernel.reading_windows import Columns, Mask, at_rows, cut, latest_rows, previous_rows
+from spark_jobs.domain.model.caching import cached_with_value
+from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.window import MILLISECOND, SECOND
+
+#: By how much the clocks of brokers and recorder may differ.
+CLOCK_TOLERANCE = 60 * SECOND
+
+
+class ReadingPairs(NamedTuple):
+    """Readings at some `rows` of a topic's, alongside the reading before each of them: matrices of snapshots × queues.
+
+    `previous`: the row of the queue's reading before. `produced`, `forward` and `back`: messages since then, `UNKNOWN`
+    where they are not known or, for the consumer's two directions, where it went the other way.
+    """
+
+    readings: OffsetReadings
+    rows: slice
+    times: NDArray[np.int64]
+    previous: Matrix
+    produced: Matrix
+    forward: Matrix
+    back: Matrix
+    moved: Mask
+
+    def part(self, rows: slice, columns: Columns) -> ReadingPairs:
+        """The pairs of these rows and queues."""
+        own = slice(rows.start - self.rows.start, rows.stop - self.rows.start)
+        return ReadingPairs(self.readings, rows, self.times[own], *cut(self[3:], own, columns))
+
+
+class _Compared(NamedTuple):
+    """All readings of a topic compared with the one before, whatever the window. `growth` of the consumer offset."""
+
+    previous: Matrix
+    comparable: Mask
+    produced: Matrix
+    growth: Matrix
+    moved: Mask
+    fell: Mask
+    beyond: Mask
+
+
+@cached_with_value
+def _compared(readings: OffsetReadings) -> _Compared:
+    """Messages produced and consumed since the reading before; without ends, the committed offsets are compared."""
+    end, committed, known = readings.end_offset, readings.consumer_offset, readings.consumed_to
+    previous = previous_rows(readings.present)
+    has_previous = previous >= 0
+    end_before, known_before = at_rows(end, previous), at_rows(known, previous)
+    both_ends = has_previous & (end != UNKNOWN) & (end_before != UNKNOWN)
+    no_ends = has_previous & (end == UNKNOWN) & (end_before == UNKNOWN)
+    fell = both_ends & (end < end_before)
+    was_known = has_previous & (known_before != UNKNOWN)
+    growth = committed - known_before  # where one of them is unknown nobody looks at it
+    is_growth = was_known & (committed != UNKNOWN) & ((known != UNKNOWN) | (growth < 0))
+    return _Compared(
+        previous,
+        both_ends & ~fell | no_ends,
+        np.where(both_ends & ~fell, end - end_before, UNKNOWN),
+        np.where(is_growth, growth, UNKNOWN),
+        was_known & (known != UNKNOWN) & (known != known_before),
+        fell,
+        readings.present & (readings.beyond_end > RACE_MESSAGES),
+    )
+
+
+def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
+    """The readings at these rows: not compared across a topic created again, nor after an offset beyond the end."""
+    previous, comparable, produced, growth, moved, fell, beyond = cut(_compared(readings), seen)
+    times, has_previous = readings.times[seen], previous >= seen.start
+    comparable, produced = comparable & has_previous, np.where(has_previous, produced, UNKNOWN)
+    is_fall, is_beyond = (fell & has_previous).any(), beyond.any()
+    rows = np.maximum(previous - seen.start, -1) if is_fall or is_beyond else previous
+    if is_fall:
+        end, known, stored = cut((readings.end_offset, readings.consumed_to, readings.last_timestamp), seen)
+        ends = EndReadings(times, end, known, stored, rows)
+        fallen = falls(ends, fell & has_previous)
+        comparable, produced = comparable | fallen.same_log, np.where(fallen.is_produced, fallen.produced, produced)
+        beyond = beyond & ~np.maximum.accumulate(fallen.same_log, axis=0)
+    forward, back = comparable & (growth >= 0), comparable & (growth < 0) & (growth != UNKNOWN)
+    if is_beyond:
+        known = readings.consumed_to[seen]
+        is_former = stand_beyond(has_previous & (known != at_rows(known, rows)), beyond)
+        forward, back = forward & ~at_rows(beyond, rows), back & ~at_rows(is_former, rows)
+    counted = (produced, np.where(forward, growth, UNKNOWN), np.where(back, -growth, UNKNOWN))
+    return ReadingPairs(readings, seen, times, previous, *counted, moved & has_previous)
+
+
+class EndReadings(NamedTuple):
+    """Readings of a step as matrices of snapshots × queues, and the rows of the readings before (-1: none).
+
+    `times`: microseconds; `stored`: store time of the last consumed message, milliseconds.
+    """
+
+    times: NDArray[np.int64]
+    end: Matrix
+    consumed_to: Matrix
+    stored: Matrix
+    previous: Matrix
+
+
+@dataclass(frozen=True)
+class Falls:
+    """Falls of the end offset in an unchanged log: `same_log`, at the readings that show it. `produced`: messages since
+    the reading before, where that is not the difference of end offsets; `is_produced`: where it is so.
+    """
+
+    same_log: NDArray[np.bool_]
+    produced: Matrix
+    is_produced: NDArray[np.bool_]
+
+
+def falls(readings: EndReadings, fell: NDArray[np.bool_]) -> Falls:
+    """The falls (`fell`: at the readings that show one) in an unchanged log, by the later readings.
+
+    The group's offset went back to a message stored before the fall, or the end comes back by half of the fall.
+    """
+    result = Falls(np.zeros_like(fell), np.full_like(readings.end, UNKNOWN), np.zeros_like(fell))
+    # The last first: of falls before the end offset is back, the first one fell from the highest.
+    for row, column in reversed(np.argwhere(fell).tolist()):
+        high, returned = int(readings.end[readings.previous[row, column], column]), _return(readings, row, column)
+        is_old = _is_old(readings, row, column)
+        if is_old or (is_old is None and returned is not None):
+            result.same_log[row, column] = True
+            if returned is not None:
+                result.is_produced[row : returned + 1, column] = True
+                result.produced[row:returned, column] = UNKNOWN
+                result.produced[returned, column] = readings.end[returned, column] - high
+    return result
+
+
+def stand_beyond(changed: NDArray[np.bool_], beyond: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The readings whose committed offset (`changed`: another than before) a reading showed beyond the end."""
+    since, last_beyond = latest_rows(changed), latest_rows(beyond)
+    return np.asarray((last_beyond >= since) & (last_beyond >= 0))
+
+
+def _return(readings: EndReadings, row: int, column: int) -> int | None:
+    """The reading that shows the end offset where it was before the fall, by a jump; None: it grew, or none does."""
+    end, before = readings.end[:, column], readings.previous[:, column]
+    high = end[before[row]]
+    later = np.flatnonzero(end[row:] >= high)
+    if not len(later):
+        return None
+    returned = row + int(later[0])
+    last = end[before[returned]]
+    return returned if last != UNKNOWN and 2 * (end[returned] - last) >= high - end[row] else None
+
+
+def _is_old(readings: EndReadings, row: int, column: int) -> bool | None:
+    """Return whether the group went back to a message from before the fall; None: it did not, or that is unknown."""
+    before = readings.previous[row, column]
+    consumed, stored = readings.consumed_to[row:, column], readings.stored[row:, column]
+    is_back = (consumed > 0) & (stored > 0) & (consumed < readings.consumed_to[before, column])
+    if not is_back.any():
+        return None
+    fell_after = int(readings.times[before]) - CLOCK_TOLERANCE
+    return bool(stored[int(is_back.argmax())] * MILLISECOND < fell_after)
