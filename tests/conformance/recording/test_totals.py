@@ -291,7 +291,7 @@ def test_incidents_findings_report_and_the_capacity_sentence_say_what_piled_up(r
     told = {(cost.consumer_group, cost.peak_backlog_messages) for cost in costs}
     found = {(row["consumer_group"], row["evidence"]["backlog_max"]) for row in recording.published[FINDINGS]}
     page = report(recording.tables, ReportRequest(recording.hour), lambda _: None)
-    in_report = dict(_fleet_cells(page, "piled up at most"))
+    in_report = dict(_fleet_cells(page, "peak backlog"))
     advice = {row["consumer_group"]: row["advice"] for row in recording.published[GROUP_STATUS]}
     for group in PILED_UP.keys() & advice.keys():
         sentence, messages = PILED_UP[group]
