@@ -16,11 +16,7 @@ ALLOCATIONS = Table(
         Field("unassigned_cause", STRING, "why it has no owner; null: it has one"),
         Field("unassigned_client_id", STRING, "client id to which it belongs, if that is the cause"),
         Field("double_owned_cause", STRING, "why it has several owners (POP_SHARED: by design); null: it has not"),
-        Field(
-            "settled_at",
-            TIMESTAMP,
-            "until then clients may have the queues of the former route, and reported queues decide; null: no change",
-        ),
+        Field("settled_at", TIMESTAMP, "until then clients may have the former route's queues; null: no change"),
     ),
     key=(*OF_INTERVAL.names, *OF_QUEUE.names),
     partition_by=("step_start",),

@@ -23,11 +23,7 @@ GROUP_STATUS = Table(
         Field("queues_with_one_owner", INTEGER, "of these: with one owner, or shared by POP"),
         Field("double_owned_queues", INTEGER, "of these: with several owners"),
         Field("unassigned_queues", INTEGER, "of these: without owner"),
-        Field(
-            "backlog_start",
-            LONG,
-            "messages, sum of the first samples of the queues of `backlog_end`; null: one is unknown",
-        ),
+        Field("backlog_start", LONG, "messages, first samples of the queues of `backlog_end`; null: one is unknown"),
         Field("backlog_end", LONG, "messages, sum of the last known samples; null: none"),
         Field(
             "lag_quality",
@@ -38,25 +34,14 @@ GROUP_STATUS = Table(
         Field("oldest_message_ms", LONG, "highest age of the oldest waiting message"),
         Field("produced_messages_per_second", DOUBLE, "messages produced per second"),
         Field("consumed_messages_per_second", DOUBLE, "messages consumed per second"),
-        Field(
-            "utilisation",
-            DOUBLE,
-            "messages produced, as a part of what the members report that they can consume; null, as the next four: "
-            "unknown",
-        ),
+        Field("utilisation", DOUBLE, "messages produced ÷ what members can consume; null, as the next four: unknown"),
         Field("busiest_utilisation", DOUBLE, "the same of the busiest member"),
         Field("busiest_member", STRING, "its client id"),
         Field("busiest_bottleneck", STRING, "LISTENER, PULLS or HOT_QUEUE (pulls of one queue)"),
         Field("headroom_messages_per_second", DOUBLE, "additional messages per second until that member falls behind"),
-        Field(
-            "catches_up", BOOLEAN, "true: the lag of every queue shrinks, over `verdict_window_seconds`; null: unknown"
-        ),
+        Field("catches_up", BOOLEAN, "true: all queues' lags shrink, over `verdict_window_seconds`; null: unknown"),
         Field("catch_up_seconds", DOUBLE, "at that pace, until the last queue has caught up; null: unknown, or never"),
-        Field(
-            "retention_left_seconds",
-            DOUBLE,
-            "until the broker may delete the first waiting message; null: unknown, or none waits",
-        ),
+        Field("retention_left_seconds", DOUBLE, "until a waiting message may be deleted; null: unknown, none waits"),
         Field(
             "attribution",
             array_of(
@@ -76,11 +61,7 @@ GROUP_STATUS = Table(
             array_of(Field("topic", STRING), Field("deleted_at", TIMESTAMP)),
             "its deleted topics; null: none, or unknown",
         ),
-        Field(
-            "backlog_is_minimum",
-            BOOLEAN,
-            "true: offsets show what was handed out (POP, gRPC), so unacknowledged messages come on top",
-        ),
+        Field("backlog_is_minimum", BOOLEAN, "true: offsets show what was handed out (POP, gRPC), not acknowledged"),
     ),
     key=OF_GROUP.names,
     partition_by=("step_start",),

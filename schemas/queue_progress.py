@@ -33,11 +33,7 @@ QUEUE_PROGRESS = Table(
         Field("lag_last", LONG, "messages at the last sample; null: unknown"),
         Field("lag_max", LONG, "messages, the most of any sample"),
         Field("age_ms", LONG, "ms since the last consumed message was stored: the oldest waiting message is no older"),
-        Field(
-            "verdict",
-            STRING,
-            "STOP, REWIND, STALL, WARN or OK: the worst window of samples that ends in the interval; null: unknown",
-        ),
+        Field("verdict", STRING, "STOP, REWIND, STALL, WARN or OK: worst window of samples; null: unknown"),
     ),
     key=(*OF_TOPIC.names, "interval_start", *OF_QUEUE.names),
     partition_by=("step_start",),

@@ -16,17 +16,8 @@ REBALANCE_INTERVALS = Table(
         INTERVAL_END,
         required("status", STRING, "REPLAYED, UNOBSERVED, NOT_APPLICABLE or NOT_REPLAYABLE"),
         Field("reason", STRING, "why it was not replayed; null: it was"),
-        Field(
-            "strategy",
-            STRING,
-            "strategy of all members, or MIXED; null: unobserved or not applicable; null and REPLAYED: owners are as "
-            "clients report",
-        ),
-        Field(
-            "strategy_source",
-            STRING,
-            "CLIENT, CONFIGURATION, OBSERVED (by the queues that clients report) or DEFAULT (AVG assumed)",
-        ),
+        Field("strategy", STRING, "of all members, or MIXED; null: not applicable, unobserved, owners as reported"),
+        Field("strategy_source", STRING, "CLIENT, CONFIGURATION, OBSERVED (by reported queues), DEFAULT (AVG assumed)"),
         Field("members", Array(MEMBER), "as clients sort them, with duplicates"),
         Field(
             "queues",
@@ -52,11 +43,7 @@ REBALANCE_INTERVALS = Table(
         Field("queues_moved", INTEGER, "queues that changed owner"),
         Field("queues_preserved", INTEGER, "queues that kept their owner"),
         Field("minimum_moves", INTEGER, "minimum of moves for as many queues per owner"),
-        Field(
-            "strategy_alternatives",
-            Array(STRING),
-            "other strategies that explain the reported queues as well; null: none",
-        ),
+        Field("strategy_alternatives", Array(STRING), "others that explain the reported queues; null: none"),
         Field("observed_virtual_nodes", INTEGER, "observed virtual nodes of CONSISTENT_HASH; null: none"),
         Field("observed_rooms", Array(STRING), "observed rooms of MACHINE_ROOM; null: none"),
     ),

@@ -21,6 +21,12 @@ class RebalanceAuditError(Exception):
     exit_code: ExitCode = ExitCode.USAGE
 
 
+class IncompleteError(RebalanceAuditError):
+    """Base of the errors that leave results unpublished, unsent or unwritten."""
+
+    exit_code = ExitCode.NOT_PUBLISHED
+
+
 class UsageError(RebalanceAuditError):
     """A command or an option that does not exist, or that needs another one."""
 
@@ -81,22 +87,16 @@ class SetupError(RebalanceAuditError):
     """Java, Python or Delta's jars are missing or of the wrong version."""
 
 
-class UnexpectedError(RebalanceAuditError):
+class UnexpectedError(IncompleteError):
     """A fault of Spark, Java or the machine, or a bug; `__cause__` is what was raised."""
 
-    exit_code = ExitCode.NOT_PUBLISHED
 
-
-class PublishConflictError(RebalanceAuditError):
+class PublishConflictError(IncompleteError):
     """Another run is publishing the same steps of the same warehouse."""
 
-    exit_code = ExitCode.NOT_PUBLISHED
 
-
-class PublishError(RebalanceAuditError):
+class PublishError(IncompleteError):
     """The audit is done, but its results could not be published."""
-
-    exit_code = ExitCode.NOT_PUBLISHED
 
 
 class QualityError(RebalanceAuditError):
@@ -105,19 +105,13 @@ class QualityError(RebalanceAuditError):
     exit_code = ExitCode.FINDINGS
 
 
-class QualitySiteError(RebalanceAuditError):
+class QualitySiteError(IncompleteError):
     """The results and pages of the data-quality checks cannot be written."""
 
-    exit_code = ExitCode.NOT_PUBLISHED
 
-
-class NotDeliveredError(RebalanceAuditError):
+class NotDeliveredError(IncompleteError):
     """Notifications could not be sent; they are not recorded as sent, so the next call tries again."""
 
-    exit_code = ExitCode.NOT_PUBLISHED
 
-
-class ReportFileError(RebalanceAuditError):
+class ReportFileError(IncompleteError):
     """A page, a trace or metrics cannot be written where they should be."""
-
-    exit_code = ExitCode.NOT_PUBLISHED

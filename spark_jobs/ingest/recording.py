@@ -18,20 +18,7 @@ from schemas import (
     Table,
 )
 from spark_jobs.domain.model.intervals import format_utc
-from spark_jobs.ingest import fastjson
-from spark_jobs.ingest.bodies import (
-    Columns,
-    call,
-    committed_offsets,
-    connections,
-    consume_stats,
-    message_type,
-    name_servers,
-    request_modes,
-    route,
-    topic_listed,
-    topic_stats,
-)
+from spark_jobs.ingest import bodies, fastjson
 from spark_jobs.ingest.fields import Record, instant, text
 from spark_jobs.ingest.files import Line
 from spark_jobs.ingest.reasons import RejectedError, RejectReason
@@ -167,10 +154,10 @@ def _read_key(fields: Record, kind: LineKind, cluster: str | None, key: dict[str
     return captured_at
 
 
-def _columns(fields: Record, kind: LineKind, key: Mapping[str, object]) -> Columns | None:
+def _columns(fields: Record, kind: LineKind, key: Mapping[str, object]) -> bodies.Columns | None:
     """The columns alongside the key; None where the answer is no observation."""
     error = fields.optional("error", text)
-    columns: Columns | None
+    columns: bodies.Columns | None
     if error is None:
         columns = kind.columns_of_body(fields.required("body", _body), key)
     elif fields.get("body") is not None:
@@ -213,7 +200,7 @@ _CLIENT_SILENT = re.compile(r"^[\w.]*(?:TimeoutException|RemotingSendRequestExce
 #: Source: ClientRemotingProcessor.getConsumerRunningInfo.
 HAS_NO_CONSUMER = re.compile(r"\bnot exist in this consumer\b")
 
-_NO_MEMBERS: Final[Columns] = {
+_NO_MEMBERS: Final[bodies.Columns] = {
     "message_model": None,
     "consume_type": None,
     "consume_from_where": None,
@@ -223,7 +210,7 @@ _NO_MEMBERS: Final[Columns] = {
 }
 #: What capture writes in the place of an error where no broker's list of groups names the group any more.
 NOT_LISTED: Final = "NOT LISTED: every broker answered with its groups, and this one is not among them"
-_NO_BROKERS: Final[Columns] = {"queues": [], "addresses": [], "is_static": None}
+_NO_BROKERS: Final[bodies.Columns] = {"queues": [], "addresses": [], "is_static": None}
 
 
 @dataclass(frozen=True)
@@ -235,39 +222,41 @@ class LineKind:
 
     table: Table
     key_fields: Mapping[str, str]
-    columns_of_body: Callable[[object, Mapping[str, object]], Columns]
-    telling: Mapping[re.Pattern[str], Columns] = field(default_factory=dict)
-    beside: Mapping[str, Callable[[object, Mapping[str, object]], Columns]] = field(default_factory=dict)
+    columns_of_body: Callable[[object, Mapping[str, object]], bodies.Columns]
+    telling: Mapping[re.Pattern[str], bodies.Columns] = field(default_factory=dict)
+    beside: Mapping[str, Callable[[object, Mapping[str, object]], bodies.Columns]] = field(default_factory=dict)
 
 
 KINDS: Final[Mapping[str, LineKind]] = {
     "connection": LineKind(
         MEMBERSHIP_SNAPSHOTS,
         {"group": "consumer_group", "broker": "broker_name"},
-        lambda body, _key: connections(body),
+        lambda body, _key: bodies.connections(body),
         {_GROUP_NOT_ONLINE: _NO_MEMBERS, re.compile(r"^NOT LISTED\b"): {**_NO_MEMBERS, "listed": False}},
-        {"request_modes": lambda body, key: request_modes(body, str(key["consumer_group"]))},
+        {"request_modes": lambda body, key: bodies.request_modes(body, str(key["consumer_group"]))},
     ),
     "route": LineKind(
         ROUTE_SNAPSHOTS,
         {"topic": "topic"},
-        lambda body, _key: route(body),
+        lambda body, _key: bodies.route(body),
         {_NO_ROUTE: _NO_BROKERS},
         {
-            "attributes": lambda body, _key: message_type(body),
-            "listed": lambda body, _key: topic_listed(body),
-            "name_servers": lambda body, _key: name_servers(body),
+            "attributes": lambda body, _key: bodies.message_type(body),
+            "listed": lambda body, _key: bodies.topic_listed(body),
+            "name_servers": lambda body, _key: bodies.name_servers(body),
         },
     ),
     "stats": LineKind(
         OFFSET_SNAPSHOTS,
         {"group": "consumer_group", "topic": "topic"},
-        lambda body, key: consume_stats(body, str(key["topic"])),
+        lambda body, key: bodies.consume_stats(body, str(key["topic"])),
     ),
     "committed": LineKind(
-        OFFSET_SNAPSHOTS, {"group": "consumer_group", "topic": "topic"}, lambda body, _key: committed_offsets(body)
+        OFFSET_SNAPSHOTS,
+        {"group": "consumer_group", "topic": "topic"},
+        lambda body, _key: bodies.committed_offsets(body),
     ),
-    "topicstats": LineKind(TOPIC_SNAPSHOTS, {"topic": "topic"}, lambda body, _key: topic_stats(body)),
+    "topicstats": LineKind(TOPIC_SNAPSHOTS, {"topic": "topic"}, lambda body, _key: bodies.topic_stats(body)),
     "running": LineKind(
         CLIENT_SNAPSHOTS,
         {"group": "consumer_group", "client": "client_id"},
@@ -275,6 +264,8 @@ KINDS: Final[Mapping[str, LineKind]] = {
         {_CLIENT_SILENT: UNANSWERED, HAS_NO_CONSUMER: NOT_IN_GROUP},
     ),
     "call": LineKind(
-        CAPTURE_CALLS, {"called": "called", "request": "request", "subject": "subject"}, lambda body, _key: call(body)
+        CAPTURE_CALLS,
+        {"called": "called", "request": "request", "subject": "subject"},
+        lambda body, _key: bodies.call(body),
     ),
 }

@@ -33,17 +33,10 @@ from spark_jobs.store.warehouse import Warehouse
 _LOG = logging.getLogger(__name__)
 #: Commits that leave every row as it is.
 _SAME_ROWS = frozenset(
-    {
-        "ADD COLUMNS",
-        "OPTIMIZE",
-        "VACUUM START",
-        "VACUUM END",
-        "SET TBLPROPERTIES",
-        "UNSET TBLPROPERTIES",
-        "ADD CONSTRAINT",
-        "DROP CONSTRAINT",
-        "CLUSTER BY",
-    }
+    (
+        *("ADD COLUMNS", "OPTIMIZE", "VACUUM START", "VACUUM END", "CLUSTER BY"),
+        *("SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "ADD CONSTRAINT", "DROP CONSTRAINT"),
+    )
 )
 
 

@@ -12,15 +12,7 @@ from pyspark.sql import functions as F
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS, SOURCES, TABLES, Table
 from spark_jobs.errors import WarehouseError
 from spark_jobs.ingest.sightings import merge_sightings, sightings_of_sources
-from spark_jobs.operate.upkeep import (
-    Maintained,
-    Upkeep,
-    are_sightings_complete,
-    days_to_keep,
-    oldest_versions,
-    upkeep_of,
-    wrong_constraints,
-)
+from spark_jobs.operate import upkeep
 from spark_jobs.pipeline.publish.claims import drop_dead_claims
 from spark_jobs.pipeline.publish.turns import undo_unfinished
 from spark_jobs.pipeline.run_context import Progress
@@ -50,7 +42,7 @@ def check_retention(retention: timedelta) -> None:
 
 def maintain(
     spark: SparkSession, warehouse: Warehouse, retention: timedelta, progress: Progress = lambda _: None
-) -> list[Maintained]:
+) -> list[upkeep.Maintained]:
     """Compact files, remove old ones, and check the constraints, in every table.
 
     Versions that a run within the retention read or published stay readable, however old they are. Staged results that
@@ -63,11 +55,11 @@ def maintain(
     undo_unfinished(spark, warehouse)
     _remember_all(spark, warehouse, progress)
     tables = [table for table in TABLES if warehouse.exists(spark, table)] or [SOURCES[0]]
-    oldest = oldest_versions(stored_in(spark, warehouse), since)
+    oldest = upkeep.oldest_versions(stored_in(spark, warehouse), since)
     maintained = []
     for table in tables:
         progress(f"compacting {table.name}")
-        days = days_to_keep(_made(spark, warehouse, table, oldest.get(table.name)), retention)
+        days = upkeep.days_to_keep(_made(spark, warehouse, table, oldest.get(table.name)), retention)
         maintained.append(_maintained(spark, warehouse, table, days))
     for name, touched in staged_times(spark, warehouse).items():
         if touched < datetime.now(UTC) - _STAGED_FOR:
@@ -82,7 +74,7 @@ def maintain(
 
 def _remember_all(spark: SparkSession, warehouse: Warehouse, progress: Progress) -> None:
     """`ingest` keeps the sightings of what it loads; here come those of sources that others wrote, or it did once."""
-    if is_surely_reached(warehouse) and are_sightings_complete(DeltaTables(warehouse)):
+    if is_surely_reached(warehouse) and upkeep.are_sightings_complete(DeltaTables(warehouse)):
         return
     if not all(warehouse.exists(spark, table) for table in (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS)):
         return
@@ -103,14 +95,16 @@ def _made(spark: SparkSession, warehouse: Warehouse, table: Table, version: int 
     return row.made.astimezone(UTC) if row and row.made else None
 
 
-def _upkeep(spark: SparkSession, warehouse: Warehouse, table: Table, days: int) -> Upkeep:
+def _upkeep(spark: SparkSession, warehouse: Warehouse, table: Table, days: int) -> upkeep.Upkeep:
     if is_surely_reached(warehouse):
-        return upkeep_of(DeltaTables(warehouse), table, days)
+        return upkeep.upkeep_of(DeltaTables(warehouse), table, days)
     detail = warehouse.detail(spark, table)
-    return Upkeep(warehouse.version(spark, table), detail["numFiles"], detail["sizeInBytes"], detail["properties"])
+    return upkeep.Upkeep(
+        warehouse.version(spark, table), detail["numFiles"], detail["sizeInBytes"], detail["properties"]
+    )
 
 
-def _maintained(spark: SparkSession, warehouse: Warehouse, table: Table, days: int) -> Maintained:
+def _maintained(spark: SparkSession, warehouse: Warehouse, table: Table, days: int) -> upkeep.Maintained:
     before = after = _upkeep(spark, warehouse, table, days)
     delta, wanted = warehouse.delta_table(spark, table), before.lacks(days)
     if wanted:
@@ -121,13 +115,13 @@ def _maintained(spark: SparkSession, warehouse: Warehouse, table: Table, days: i
         retry_on_conflict(delta.vacuum, f"remove the old files of {table.name}")
     if wanted or before.compact or before.vacuum:
         after = _upkeep(spark, warehouse, table, days)
-    return Maintained.of(table, before, after, days)
+    return upkeep.Maintained.of(table, before, after, days)
 
 
 def _broken_constraints(spark: SparkSession, warehouse: Warehouse, table: Table) -> Iterator[str]:
     """Sentences: missing or other constraints of the table, and how many rows break them. Delta enforces the others."""
     stored = DeltaTables(warehouse) if is_surely_reached(warehouse) else stored_in(spark, warehouse)
-    wrong = wrong_constraints(table, stored.properties(table))
+    wrong = upkeep.wrong_constraints(table, stored.properties(table))
     if not wrong:
         return
     breaking = (F.count_if(~keeps(table.checks[name])).alias(name) for name in wrong)

@@ -25,17 +25,8 @@ _MORE_MEMORY = (
 )
 _OF_MEMORY = ("OutOfMemoryError", "GC overhead limit exceeded", "Java heap space", "SparkOutOfMemoryError")
 _OF_FILES = (
-    "Mkdirs failed",
-    "mkdir of file",
-    "Failed to create",
-    "failed to create",
-    "does not exist",
-    "DOES_NOT_EXIST",
-    "NOT_FOUND",
-    "FileNotFoundException",
-    "NoSuchFileException",
-    "FILE_NOT_EXIST",
-    "Input/output error",
+    *("Mkdirs failed", "mkdir of file", "Failed to create", "failed to create", "does not exist", "DOES_NOT_EXIST"),
+    *("NOT_FOUND", "FileNotFoundException", "NoSuchFileException", "FILE_NOT_EXIST", "Input/output error"),
 )
 #: How Java names a file of the local file system; what follows a space is cut off.
 _JAVA_FILE = re.compile(r"file:/*(/[^\s()\"']+)")
@@ -48,12 +39,7 @@ _WORKER_CUT = re.compile(r"Unexpected end of (?:input|stream)|SocketException: (
 _WITH_WORKER = re.compile(r"org\.apache\.spark\.(?:api|sql\.execution)\.python\.")
 #: What Python says while, and after, Java goes away.
 _OF_CONNECTION = (
-    "Py4JError",
-    "Py4JNetworkError",
-    "ConnectionRefusedError",
-    "ConnectionResetError",
-    "BrokenPipeError",
-    "EOFError",
+    *("Py4JError", "Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError", "EOFError"),
 )
 
 

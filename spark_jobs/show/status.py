@@ -38,14 +38,8 @@ class Statuses(Tabular):
     """A `group_status` row per group, by attention; `newest_step`: of the whole warehouse, None: never audited."""
 
     shown: ClassVar = (
-        *GROUP,
-        "worst_severity",
-        "member_count",
-        "queue_count",
-        "double_owned_queues",
-        "unassigned_queues",
-        "backlog_end",
-        "advice",
+        *(*GROUP, "worst_severity", "member_count", "queue_count", "double_owned_queues", "unassigned_queues"),
+        *("backlog_end", "advice"),
     )
 
     newest_step: datetime | None
@@ -105,17 +99,9 @@ def _worst(findings: Sequence[Row], step_end: datetime) -> Row | None:
     backlogs = _backlogs(findings)
 
     def rank(row: Row) -> tuple[object, ...]:
-        is_over, is_consequence = row["ended_at"] < known_until, row["root_finding_id"] is not None
-        place = WORST_FIRST.index(row["severity"])
-        return (
-            row["severity"] == INFO,
-            is_over,
-            place,
-            is_consequence,
-            -backlogs.get(row["rule"], 0),
-            row["started_at"],
-            row["rule"],
-        )
+        is_over, is_symptom = row["ended_at"] < known_until, row["root_finding_id"] is not None
+        place = row["severity"] == INFO, is_over, WORST_FIRST.index(row["severity"]), is_symptom
+        return *place, -backlogs.get(row["rule"], 0), row["started_at"], row["rule"]
 
     worst = min((row for row in findings if row["rule"] != unobserved.RULE.name), key=rank, default=None)
     if worst is None:

@@ -9,34 +9,19 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from schemas import Table
-from schemas.types import (
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    Array,
-    Field,
-    Map,
-    Struct,
-    Type,
-    as_json,
-)
+from schemas import Table, types
 
 if TYPE_CHECKING:
     from deltalake import Schema
 
 _ARROW = {
-    STRING: pa.string(),
-    INTEGER: pa.int32(),
-    LONG: pa.int64(),
-    DOUBLE: pa.float64(),
-    BOOLEAN: pa.bool_(),
-    TIMESTAMP: pa.timestamp("us", "UTC"),
-    DATE: pa.date32(),
+    types.STRING: pa.string(),
+    types.INTEGER: pa.int32(),
+    types.LONG: pa.int64(),
+    types.DOUBLE: pa.float64(),
+    types.BOOLEAN: pa.bool_(),
+    types.TIMESTAMP: pa.timestamp("us", "UTC"),
+    types.DATE: pa.date32(),
 }
 
 
@@ -44,7 +29,7 @@ def delta_schema(table: Table) -> Schema:
     """The columns of a table as delta-rs has them, with their comments."""
     from deltalake import Schema  # executors, which need the types only, have none
 
-    return Schema.from_json(json.dumps(as_json(table.schema)))
+    return Schema.from_json(json.dumps(types.as_json(table.schema)))
 
 
 @cache
@@ -53,15 +38,15 @@ def arrow_schema(table: Table) -> pa.Schema:
     return arrow_fields(table.schema)
 
 
-def arrow_fields(fields: Iterable[Field]) -> pa.Schema:
+def arrow_fields(fields: Iterable[types.Field]) -> pa.Schema:
     """These columns as Arrow has them, without their comments."""
     return pa.schema([pa.field(field.name, arrow_type(field.type), field.nullable) for field in fields])
 
 
-def arrow_type(type: Type) -> pa.DataType:
+def arrow_type(type: types.Type) -> pa.DataType:
     """The type of one column."""
-    if isinstance(type, Array):
+    if isinstance(type, types.Array):
         return pa.list_(arrow_type(type.element))
-    if isinstance(type, Map):
+    if isinstance(type, types.Map):
         return pa.map_(pa.string(), pa.field("value", arrow_type(type.value), nullable=False))
-    return pa.struct(list(arrow_fields(type))) if isinstance(type, Struct) else _ARROW[type]
+    return pa.struct(list(arrow_fields(type))) if isinstance(type, types.Struct) else _ARROW[type]

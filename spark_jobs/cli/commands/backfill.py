@@ -14,20 +14,11 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.text import Text
 
 from spark_jobs.api.start import snapshots_of
+from spark_jobs.cli import terminal
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.exit_codes import steps_exit_code
 from spark_jobs.cli.session import spark_for
 from spark_jobs.cli.show_incidents import findings_text
-from spark_jobs.cli.terminal import (
-    Column,
-    is_quiet,
-    print_line,
-    print_to_stderr,
-    printable,
-    progress_on,
-    show_next,
-    show_table,
-)
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.errors import RebalanceAuditError
@@ -39,7 +30,7 @@ def backfill_command(arguments: Namespace) -> int:
     """The `steps_exit_code` of all steps."""
     configuration, warehouse = arguments.config, Warehouse.parse(arguments.warehouse)
     console = Console(stderr=True)
-    with progress_on(console) as say:
+    with terminal.progress_on(console) as say:
         spark = spark_for(arguments, say, snapshots_of(arguments.interval))
         done = published_steps(spark, warehouse, arguments.interval, configuration) if arguments.only_missing else set()
     missing = [step for step in configuration.grid.steps(arguments.interval) if step not in done]
@@ -47,11 +38,11 @@ def backfill_command(arguments: Namespace) -> int:
         outcomes = backfill(spark, warehouse, missing, configuration, arguments.jobs, tell)
     if not answered(arguments, _backfill_document(arguments.interval, outcomes, sorted(done))):
         show_backfill(Console(), outcomes, len(done))
-        show_next("report", arguments.warehouse, interval=str(arguments.interval))
+        terminal.show_next("report", arguments.warehouse, interval=str(arguments.interval))
     records = audited(outcomes).values()
     warnings = Counter(text for record in records for text in (*record.warnings, *record.quality_warnings))
     for text, times in warnings.items():
-        print_to_stderr(f"warning, in steps: {times}: {text}")
+        terminal.print_to_stderr(f"warning, in steps: {times}: {text}")
     return steps_exit_code(outcomes.values(), arguments.fail_on)
 
 
@@ -91,14 +82,14 @@ def _severities(outcomes: Mapping[Interval, Outcome]) -> Counter[str]:
 def bar_on(console: Console, total: int) -> Iterator[StepProgress]:
     """A function that shows the progress of `total` steps: bars on a terminal, else a line per finished step."""
     ended = count(1)
-    if is_quiet():
+    if terminal.is_quiet():
         yield lambda *_: None
         return
     if not console.is_terminal:
 
         def line(step: Interval, message: str, has_ended: bool) -> None:
             if has_ended:
-                print_line(console, f"{next(ended)} of {total}: {step} {' '.join(message.split())}")
+                terminal.print_line(console, f"{next(ended)} of {total}: {step} {' '.join(message.split())}")
 
         yield line
         return
@@ -113,7 +104,7 @@ def bar_on(console: Console, total: int) -> Iterator[StepProgress]:
         under_way: dict[Interval, TaskID] = {}
 
         def tell(step: Interval, message: str, has_ended: bool) -> None:
-            description = printable(f"{format_utc(step.start)} {message}")
+            description = terminal.printable(f"{format_utc(step.start)} {message}")
             if step in under_way:
                 display.update(under_way[step], description=description)
             else:
@@ -129,7 +120,7 @@ def show_backfill(console: Console, outcomes: Mapping[Interval, Outcome], left_o
     """Show what became of every step, its findings by severity or the reason it failed, and how many were left out."""
     counts = f"Steps: {len(audited(outcomes))} audited, {left_out} left out, {len(failed(outcomes))} failed. "
     ended: list[Ended] = [*audited(outcomes).items(), *failed(outcomes).items()]
-    show_table(console, "Steps (UTC)", _STEP_COLUMNS, ended, counts + findings_text(_severities(outcomes)))
+    terminal.show_table(console, "Steps (UTC)", _STEP_COLUMNS, ended, counts + findings_text(_severities(outcomes)))
 
 
 def _ending(ended: Ended) -> Text:
@@ -150,8 +141,8 @@ def _findings_word(ended: Ended) -> str:
     return f"run={outcome.run['run_id']} {findings_text(outcome.severities)}"
 
 
-_STEP_COLUMNS: tuple[Column[Ended], ...] = (
-    Column("", _ending, "{}", fold=True),
-    Column("step", lambda ended: str(ended[0]), "{}", fold=True),
-    Column("findings", _findings, _findings_word, fold=True),
+_STEP_COLUMNS: tuple[terminal.Column[Ended], ...] = (
+    terminal.Column("", _ending, "{}", fold=True),
+    terminal.Column("step", lambda ended: str(ended[0]), "{}", fold=True),
+    terminal.Column("findings", _findings, _findings_word, fold=True),
 )

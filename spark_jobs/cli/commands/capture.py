@@ -53,18 +53,10 @@ def _loading(warehouse: str, folder: Path) -> Loading:
 
 
 def _settings(arguments: Namespace) -> Settings:
-    return Settings(
-        namesrv=arguments.namesrv,
-        folder=Path(arguments.out),
-        cadence=arguments.cadence,
-        rate=arguments.rate,
-        at_once=arguments.at_once,
-        duration=getattr(arguments, "for"),
-        once=arguments.once,
-        cluster_name=arguments.cluster_name,
-        groups=arguments.groups,
-        proxies=tuple(arguments.proxy or ()),
-    )
+    alike = ("namesrv", "cadence", "rate", "at_once", "once", "cluster_name", "groups")
+    given = {name: getattr(arguments, name) for name in alike}
+    folder, proxies = Path(arguments.out), tuple(arguments.proxy or ())
+    return Settings(folder=folder, duration=getattr(arguments, "for"), proxies=proxies, **given)
 
 
 def _leave_there(_: Path) -> None:

@@ -11,18 +11,9 @@ from typing import Any
 from rich.console import Console
 
 from spark_jobs.api.answers import Report
+from spark_jobs.cli import show_what_if
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.questions import opened, time_of
-from spark_jobs.cli.show_what_if import (
-    comparison_document,
-    fleet_document,
-    plan_document,
-    show_comparison,
-    show_fleet,
-    show_plan,
-    show_size,
-    size_document,
-)
 from spark_jobs.cli.terminal import printable, show_next
 from spark_jobs.domain.phrases import UNFILTERED
 from spark_jobs.domain.what_if.case_words import CASE_OPTIONS, case_words, load_of, words_of
@@ -50,8 +41,8 @@ def what_if_command(arguments: Namespace) -> int:
         answer = warehouse.what_if(arguments.group, *(arguments.case or ()), **request, **options)
     if arguments.html:
         Report(answer.page()).save(arguments.html)
-    if not answered(arguments, comparison_document(answer.group, answer.comparison)):
-        show_comparison(Console(), answer.group, answer.comparison)
+    if not answered(arguments, show_what_if.comparison_document(answer.group, answer.comparison)):
+        show_what_if.show_comparison(Console(), answer.group, answer.comparison)
         _note(answer.group)
         if arguments.html:
             print(f"The chart of the backlogs is in {printable(arguments.html)}: open it in a browser")
@@ -63,8 +54,8 @@ def what_if_command(arguments: Namespace) -> int:
 def _plan(arguments: Namespace, request: dict[str, Any]) -> int:
     with opened(arguments) as warehouse:
         answer = warehouse.plan(arguments.group, arguments.plan, **request)
-    if not answered(arguments, plan_document(answer.group, answer.plan)):
-        show_plan(Console(), answer.group, answer.plan)
+    if not answered(arguments, show_what_if.plan_document(answer.group, answer.plan)):
+        show_what_if.show_plan(Console(), answer.group, answer.plan)
         _note(answer.group)
     return ExitCode.CLEAN
 
@@ -75,8 +66,8 @@ def _size(arguments: Namespace, request: dict[str, Any]) -> int:
         return _fleet_size(arguments, request, goals, load)
     with opened(arguments) as warehouse:
         answer = warehouse.size(arguments.group, **goals._asdict(), load=load, **request)
-    if not answered(arguments, size_document(answer.group, answer.size)):
-        show_size(Console(), answer.group, answer.size)
+    if not answered(arguments, show_what_if.size_document(answer.group, answer.size)):
+        show_what_if.show_size(Console(), answer.group, answer.size)
         _note(answer.group)
     return ExitCode.CLEAN
 
@@ -94,8 +85,8 @@ def _fleet_size(arguments: Namespace, request: dict[str, Any], goals: Goals, loa
         raise CaseError("--backlog-below and --drained-within are played for one group: add --group")
     with opened(arguments) as warehouse:
         answer = warehouse.fleet_size(goals.utilisation or 1.0, load=load, **request)
-    if not answered(arguments, fleet_document(answer.interval, answer.needs)):
-        show_fleet(Console(), answer.interval, answer.needs)
+    if not answered(arguments, show_what_if.fleet_document(answer.interval, answer.needs)):
+        show_what_if.show_fleet(Console(), answer.interval, answer.needs)
     return ExitCode.CLEAN
 
 

@@ -6,21 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from spark_jobs.ingest.logs.events import (
-    Booted,
-    Born,
-    Connected,
-    Disconnected,
-    Empty,
-    Event,
-    Expired,
-    GroupState,
-    Listed,
-    LoggedConnection,
-    Registered,
-    Subscribed,
-    Unsubscribed,
-)
+from spark_jobs.ingest.logs import events
 from spark_jobs.ingest.logs.group_state import first_known, updated
 from spark_jobs.ingest.logs.read import Logged
 from spark_jobs.ingest.logs.sources import Process
@@ -30,16 +16,26 @@ _JUST: Final = 2_000
 #: Logs write times to the second, in milliseconds.
 _SECOND: Final = 1_000
 
-Members = Mapping[str, LoggedConnection]
+Members = Mapping[str, events.LoggedConnection]
 #: The events about a group's members and subscriptions.
-OF_GROUP: Final = (Connected, Disconnected, Expired, Empty, Born, Subscribed, Unsubscribed, Registered, Listed)
+OF_GROUP: Final = (
+    events.Connected,
+    events.Disconnected,
+    events.Expired,
+    events.Empty,
+    events.Born,
+    events.Subscribed,
+    events.Unsubscribed,
+    events.Registered,
+    events.Listed,
+)
 
 
 class Changed(NamedTuple):
     """The state of a group from this time (milliseconds) on; None: unknown."""
 
     at: int
-    state: GroupState | None
+    state: events.GroupState | None
 
 
 def groups_of(process: Process) -> dict[str, list[Changed]]:
@@ -54,7 +50,7 @@ def groups_of(process: Process) -> dict[str, list[Changed]]:
     for logged in process.logged:
         while begins and begins[0] <= logged.at:
             lives.append((begins.popleft(), False, defaultdict(list)))
-        if isinstance(logged.event, Booted):
+        if isinstance(logged.event, events.Booted):
             lives.append((logged.at, True, defaultdict(list)))
         elif isinstance(logged.event, OF_GROUP):
             lives[-1][2][logged.event.group].append(logged)
@@ -77,7 +73,7 @@ def _life(begins: int, booted: bool, own: Sequence[Logged], *, is_first: bool) -
             yield Changed(begins, None)
         return
     own = [logged for place, logged in enumerate(own) if not _is_ambiguous(place, own)]
-    states = [GroupState() if booted else first_known([event for _, event in own])]
+    states = [events.GroupState() if booted else first_known([event for _, event in own])]
     for _, event in own:
         states.append(updated(states[-1], event))
     members = _members(own, booted)
@@ -89,8 +85,8 @@ def _is_ambiguous(place: int, own: Sequence[Logged]) -> bool:
     """Return whether a list of members is of a second in which they changed: nothing says which was first."""
     at, event = own[place]
     beside = (*own[max(place - 1, 0) : place], *own[place + 1 : place + 2])
-    changed = (logged.at for logged in beside if not isinstance(logged.event, Listed))
-    return isinstance(event, Listed) and any(abs(moment - at) < _SECOND for moment in changed)
+    changed = (logged.at for logged in beside if not isinstance(logged.event, events.Listed))
+    return isinstance(event, events.Listed) and any(abs(moment - at) < _SECOND for moment in changed)
 
 
 def _members(own: Sequence[Logged], booted: bool) -> list[Members | None]:
@@ -99,7 +95,7 @@ def _members(own: Sequence[Logged], booted: bool) -> list[Members | None]:
     known = 0 if booted else _known_before(own)
     if known is None:
         return after
-    after[known] = {} if booted or not isinstance(own[known].event, Listed) else _after({}, own[known].event)
+    after[known] = {} if booted or not isinstance(own[known].event, events.Listed) else _after({}, own[known].event)
     for place in range(known, len(own)):
         after[place + 1] = _after(after[place] or {}, own[place].event)
     for place in range(known - 1, -1, -1):
@@ -115,28 +111,30 @@ def _known_before(own: Sequence[Logged]) -> int | None:
     the broker's word, or as the group had no subscription at its first line (behind a proxy).
     """
     for place, (at, event) in enumerate(own):
-        if isinstance(event, Listed | Empty):
+        if isinstance(event, events.Listed | events.Empty):
             return place
-        if isinstance(event, Born) or (place == 1 and isinstance(event, Subscribed) and event.is_new):
+        if isinstance(event, events.Born) or (place == 1 and isinstance(event, events.Subscribed) and event.is_new):
             first = place
-            while first and at - own[first - 1].at <= _JUST and not isinstance(own[first - 1].event, Disconnected):
+            while (
+                first and at - own[first - 1].at <= _JUST and not isinstance(own[first - 1].event, events.Disconnected)
+            ):
                 first -= 1
             return first
     return None
 
 
-def _after(members: Mapping[str, LoggedConnection], event: Event) -> dict[str, LoggedConnection]:
+def _after(members: Mapping[str, events.LoggedConnection], event: events.Event) -> dict[str, events.LoggedConnection]:
     changed = dict(members)
     match event:
-        case Connected(connection=connection):
+        case events.Connected(connection=connection):
             changed[connection.address] = connection
-        case Disconnected(connection=connection):
+        case events.Disconnected(connection=connection):
             changed.pop(connection.address, None)
-        case Expired(address=address):
+        case events.Expired(address=address):
             changed.pop(address, None)
-        case Empty():
+        case events.Empty():
             changed.clear()
-        case Listed(state=listed):
+        case events.Listed(state=listed):
             return {connection.address: connection for connection in listed.members}
     return changed
 
@@ -144,12 +142,12 @@ def _after(members: Mapping[str, LoggedConnection], event: Event) -> dict[str, L
 def _before(members: Members, own: Sequence[Logged], place: int) -> Members | None:
     """The members before the event at this place; None: unknown (an expired connection whose beginning is missing)."""
     match own[place].event:
-        case Connected(connection=connection):
+        case events.Connected(connection=connection):
             return {address: member for address, member in members.items() if address != connection.address}
-        case Disconnected(connection=connection):
+        case events.Disconnected(connection=connection):
             return {**members, connection.address: connection}
-        case Expired(address=address):
-            earlier = (event.connection for _, event in reversed(own[:place]) if isinstance(event, Connected))
+        case events.Expired(address=address):
+            earlier = (event.connection for _, event in reversed(own[:place]) if isinstance(event, events.Connected))
             began = next((connection for connection in earlier if connection.address == address), None)
             return None if began is None else {**members, address: began}
     return members

@@ -16,15 +16,7 @@ from spark_jobs.show.page.charts import packed
 from spark_jobs.show.page.incident_chart import ROWS, incident_chart, incident_id, lanes
 from spark_jobs.show.page.style import clock, milliseconds
 from spark_jobs.show.rows import Row
-from spark_jobs.show.text.incident_text import (
-    causes_text,
-    cost_texts,
-    deletion_text,
-    incidents_text,
-    time_text,
-    what_text,
-    worst_first,
-)
+from spark_jobs.show.text import incident_text
 
 #: (cluster, consumer group) → id of its page, of those that have one.
 GroupIds = Mapping[tuple[str, str], str]
@@ -44,14 +36,14 @@ def incident_page(incident: Incident, groups: GroupIds, findings: Mapping[str, s
     parts = [*((part, True) for part in incident.roots), *((part, False) for part in incident.symptoms)]
     return vars(incident) | {
         "id": incident_id(incident),
-        "what": what_text(incident),
+        "what": incident_text.what_text(incident),
         "opened": clock(from_micros(incident.opened_at)),
         "resolved": None if incident.resolved_at is None else clock(from_micros(incident.resolved_at)),
         "groups": [_link(incident, name, groups) for name in incident.consumer_groups[:3]],
         "more_groups": max(0, len(incident.consumer_groups) - 3),
-        "time": time_text(incident, clock),
-        "deletion": deletion_text(incident.resolution),
-        "cost": " ".join(cost_texts(incident)),
+        "time": incident_text.time_text(incident, clock),
+        "deletion": incident_text.deletion_text(incident.resolution),
+        "cost": " ".join(incident_text.cost_texts(incident)),
         "facts": list(_facts(incident)),
         "costs": [_group(incident, cost, groups) for cost in incident.costs[:GROUPS]],
         "costs_left_out": max(0, len(incident.costs) - GROUPS),
@@ -72,7 +64,7 @@ def _link(incident: Incident, name: str, groups: GroupIds) -> dict[str, Any]:
 
 def _facts(incident: Incident) -> Iterator[tuple[str, str]]:
     yield "rule", incident.rule
-    yield "cause", causes_text(incident)
+    yield "cause", incident_text.causes_text(incident)
     yield "cluster", incident.cluster
     yield _counted("group", incident.consumer_groups)
     if incident.teams:
@@ -126,7 +118,7 @@ def incident_section(
     incidents: Sequence[Incident], interval: Interval, ids: GroupIds, groups: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """The content of `incidents.html` and of the incidents' pages. `groups`: the pages of groups."""
-    shown = worst_first(incidents)[:INCIDENTS]
+    shown = incident_text.worst_first(incidents)[:INCIDENTS]
     findings = {
         finding_id: f"{group['id']}-{row['finding_id']}"
         for group in groups
@@ -136,7 +128,7 @@ def incident_section(
     drawn, undrawn = lanes(shown)
     chart = incident_chart(drawn, interval) if drawn else None
     return {
-        "text": incidents_text(incidents),
+        "text": incident_text.incidents_text(incidents),
         "worst": shown[0] if shown else None,
         "notes": list(_notes(len(incidents) - len(shown), undrawn)),
         "pages": [incident_page(incident, ids, findings) for incident in shown],
