@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 from spark_jobs.domain.judge import judge
 from spark_jobs.domain.kernel.audited_step import RebalanceInterval
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
+from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from tests.conformance.kernel_vs_oracle import by_kernel, by_oracle
 from tests.support.oracle.snapshots import (
@@ -27,8 +26,8 @@ from tests.support.oracle.snapshots import (
     Software,
     StepWindow,
 )
+from tests.support.times import START, micros
 
-START = to_micros(datetime(2026, 11, 21, 3, tzinfo=UTC))
 CADENCE = 10
 #: Seconds at which everybody is asked.
 ROUNDS = range(-210, 300, CADENCE)
@@ -58,10 +57,6 @@ class History:
         return Group(*recorded, self.configured, software=self.software)
 
 
-def at(seconds: float) -> int:
-    return START + round(seconds * SECOND)
-
-
 def listed(
     broker: str,
     changes: Mapping[int, str | None],
@@ -77,7 +72,7 @@ def listed(
         ids = [ids for since, ids in sorted(changes.items()) if since <= now]
         if ids and ids[-1] is not None:
             members = tuple(ids[-1].split())
-            snapshots.append(MembershipSnapshot(broker, at(now), members, frozenset(topics)))
+            snapshots.append(MembershipSnapshot(broker, micros(now), members, frozenset(topics)))
     return tuple(snapshots)
 
 
@@ -89,7 +84,7 @@ def routed(
     for second in rounds:
         routes = [entries for since, entries in sorted(changes.items()) if since <= second]
         if routes and routes[-1] is not None:
-            snapshots.append(RouteSnapshot(at(second), routes[-1]))
+            snapshots.append(RouteSnapshot(micros(second), routes[-1]))
     return tuple(snapshots)
 
 
@@ -97,7 +92,7 @@ def client(
     client_id: str, second: float, strategy_class: str | None = None, *, topics: Iterable[str] | None = None
 ) -> ClientSnapshot:
     known = None if topics is None else frozenset(topics)
-    return ClientSnapshot(client_id, at(second), strategy_class=strategy_class, topics=known)
+    return ClientSnapshot(client_id, micros(second), strategy_class=strategy_class, topics=known)
 
 
 #: Two members, one broker, nothing happens.

@@ -10,8 +10,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from tests.support.kernel import SETTINGS, audited_steps, group_histories
 from tests.support.snapshots import membership, offsets, route
-from tests.support.times import HOUR
-from tests.support.times import at as moment
+from tests.support.times import HOUR, at
 
 NOTHING = StrategySettings()
 SECONDS = range(0, 601, 20)
@@ -63,12 +62,12 @@ def _reading(came: int, consumed: int) -> tuple[int, int, int]:
 
 def twins(seconds: Sequence[int] = SECONDS) -> list[AuditedStep]:
     """8 queues with 2.5 messages a second each; twins consume the first four, the others grow by 10 a second."""
-    return steps(lambda _: ["c1", "c1"], [at(2.5)] * 8, [at(2.5)] * 4 + [nothing] * 4, seconds)
+    return steps(lambda _: ["c1", "c1"], [rate(2.5)] * 8, [rate(2.5)] * 4 + [nothing] * 4, seconds)
 
 
-def at(rate: float) -> Messages:
+def rate(messages: float) -> Messages:
     """So many messages a second."""
-    return lambda second: round(rate * second)
+    return lambda second: round(messages * second)
 
 
 def nothing(_: int) -> int:
@@ -94,7 +93,7 @@ def client_row(
         "cluster": "c",
         "consumer_group": "g",
         "client_id": client_id,
-        "captured_at": moment(seconds),
+        "captured_at": at(seconds),
         "answered": True,
         "strategy_class": "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely",
         "owned_queues": owned,

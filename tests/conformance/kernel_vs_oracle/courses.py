@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
 from tests.conformance.kernel_vs_oracle.choices import Choices
+from tests.support.times import START
 
 #: Four rounds a step; a snapshot holds for two, and persistent is what lasts for six: just enough to see who expired.
 STEP, CADENCE, MAX_GAP, PERSISTENT_AFTER = 40 * SECOND, 10 * SECOND, 20 * SECOND, 60 * SECOND
@@ -26,8 +27,6 @@ SETTINGS = AuditSettings(
         verdict_window_readings=VERDICT_READINGS,
     ),
 )
-#: 2026-11-21T03:00Z.
-START = 1_795_230_000 * SECOND
 #: A window begins ten rounds before its step.
 FIRST_ROUND = -11
 

@@ -27,7 +27,6 @@ from tests.conformance.kernel_vs_oracle.courses import (
     MAX_GAP,
     PERSISTENT_AFTER,
     STALLED_AFTER,
-    START,
     STEP,
     VERDICT_READINGS,
     VERDICT_WINDOW,
@@ -46,6 +45,7 @@ from tests.support.oracle.snapshots import (
     Software,
     StepWindow,
 )
+from tests.support.times import START
 
 _TOPICS = ("T", "%RETRY%g", "S")
 _BROKERS = ("a", "b", "room1@d", "c@1")

@@ -9,11 +9,12 @@ from spark_jobs.domain.judge import JudgedStep, judge
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.window import SECOND
 from tests.conformance.kernel_vs_oracle import by_kernel, by_oracle
-from tests.conformance.kernel_vs_oracle.courses import SETTINGS, START, STEP
+from tests.conformance.kernel_vs_oracle.courses import SETTINGS, STEP
 from tests.conformance.kernel_vs_oracle.forms import Said
 from tests.conformance.kernel_vs_oracle.recordings import Recording
-from tests.support.histories import at, listed, routed
+from tests.support.histories import listed, routed
 from tests.support.oracle.snapshots import Group, MembershipSnapshot, OffsetEntry, OffsetSnapshot
+from tests.support.times import START, micros
 
 #: Seconds of the step; the minute begins with it.
 ROUNDS = range(-100, 40, 10)
@@ -41,7 +42,7 @@ def group(
         for topic, route in routes.items()
     }
     offsets = tuple(
-        OffsetSnapshot(at(second), (OffsetEntry("a", 0, *pair, 1),)) for second, pair in (queue_0 or {}).items()
+        OffsetSnapshot(micros(second), (OffsetEntry("a", 0, *pair, 1),)) for second, pair in (queue_0 or {}).items()
     )
     return Group(tuple(chain(*memberships)), by_topic, (), {"T": offsets})
 
@@ -73,7 +74,7 @@ def test_a_view_that_is_over_leaves_its_readings_to_nobody() -> None:
         )
     )
     rows = {(line.view, line.start, line.end, line.measured.readings) for line in found.progress}
-    assert rows == {("a", at(0), at(20), 2), ("a", at(0), at(20), 0)}
+    assert rows == {("a", micros(0), micros(20), 2), ("a", micros(0), micros(20), 0)}
     # Before the split, a:0 was p's; to the list of a it is q's: all of the growth is a hand-over.
     assert found.growths == {"T": (5, 0, 0, 5, 0, 0)}
 
@@ -83,8 +84,8 @@ def test_a_broker_that_is_new_and_disagrees_from_the_first_moment_on() -> None:
     begun = {
         (interval.start, interval.view): interval.began and interval.began.triggers for interval in found.intervals
     }
-    assert begun[at(0), "a"] == (("QUEUES_ADDED", "b:0-1"),)
-    assert begun[at(0), "b"] == (("QUEUES_ADDED", "b:0-1"), ("MEMBER_LEFT", "q"))
+    assert begun[micros(0), "a"] == (("QUEUES_ADDED", "b:0-1"),)
+    assert begun[micros(0), "b"] == (("QUEUES_ADDED", "b:0-1"), ("MEMBER_LEFT", "q"))
 
 
 def test_a_connection_is_told_by_its_number_whatever_its_address() -> None:

@@ -7,10 +7,11 @@ from hypothesis import given
 
 from spark_jobs.domain.judge import judge
 from tests.conformance.kernel_vs_oracle import by_kernel, by_oracle
-from tests.conformance.kernel_vs_oracle.courses import SETTINGS, START
+from tests.conformance.kernel_vs_oracle.courses import SETTINGS
 from tests.conformance.kernel_vs_oracle.examples import few, many
 from tests.conformance.kernel_vs_oracle.forms import Said
 from tests.conformance.kernel_vs_oracle.recordings import Recording, recordings
+from tests.support.times import START
 
 _NOTHING = Said([], [], [], None, None, {}, {}, [])
 

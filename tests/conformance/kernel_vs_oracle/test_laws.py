@@ -16,10 +16,11 @@ from spark_jobs.domain.model.history import ClientHistory, GroupHistory, OffsetR
 from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.severities import SEVERITIES
 from tests.conformance.kernel_vs_oracle.by_kernel import history_of
-from tests.conformance.kernel_vs_oracle.courses import SETTINGS, START, STEP
+from tests.conformance.kernel_vs_oracle.courses import SETTINGS, STEP
 from tests.conformance.kernel_vs_oracle.examples import few, many
 from tests.conformance.kernel_vs_oracle.recordings import Recording, recordings
 from tests.support.oracle.snapshots import Group
+from tests.support.times import START
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from schemas.group_status import GROUP_STATUS
 from schemas.types import Array, Struct
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, RebalanceInterval
 from spark_jobs.domain.kernel.progress import topic_progress
-from spark_jobs.domain.model.finding import Evidence, Finding
+from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
@@ -22,11 +22,10 @@ from spark_jobs.domain.status.backlog import Backlog, queue_intervals
 from spark_jobs.domain.status.group_status import GroupStatus, group_status
 from spark_jobs.domain.what_if.answer import advice_in_numbers
 from tests.support.builders import audited_step, interval, replayed
+from tests.support.findings import finding
 from tests.support.kernel import SETTINGS, WINDOW
 from tests.support.samples import measured, offsets
-from tests.support.times import micros
 
-NO_EVIDENCE = Evidence(None, None, [], None, None, [], *[None] * 10)
 PLACES: list[Place] = [("b", number) for number in range(4)]
 
 
@@ -42,10 +41,6 @@ def status(*intervals: RebalanceInterval, progress: list[IntervalProgress] | Non
 
 def status_of(step: AuditedStep, findings: Sequence[Finding]) -> GroupStatus | None:
     return group_status(step, findings, partial(advice_in_numbers, step, configured=StrategySettings()))
-
-
-def finding(rule: str, cause: str, severity: str) -> Finding:
-    return Finding("id", rule, severity, None, "g", micros(0), micros(60), cause, NO_EVIDENCE, "Do.")
 
 
 def test_fields_are_those_of_the_table() -> None:
@@ -161,7 +156,10 @@ def test_findings_are_counted_and_limit_the_group() -> None:
     read = {"t": offsets(PLACES[:2], {0: ["5/5", "5/5"], 30: ["5/5", "905/5"]})}
     found = status_of(
         audited_step(interval, progress=[row], offsets=read),
-        [finding("UNASSIGNED_QUEUE", "ROOM_FILTER", "WARN"), finding("IDLE_CONSUMER", "NO_QUEUE", "INFO")],
+        [
+            finding("f", "UNASSIGNED_QUEUE", 0, 60, "ROOM_FILTER", "WARN"),
+            finding("f", "IDLE_CONSUMER", 0, 60, "NO_QUEUE", "INFO"),
+        ],
     )
     assert found is not None
     assert (found.worst_severity, found.finding_count, found.bottleneck) == ("WARN", 2, "ALLOCATION")
@@ -182,10 +180,10 @@ def test_where_nothing_limited_it_the_answer_says_what_is_wrong() -> None:
     row = measured(interval, readings=[6, 6], lag_first=[0, None], lag_last=[0, 5], lag_max=[0, 5])
     read = {"t": offsets(PLACES[:2], {0: ["5/5", "5/?"], 30: ["5/5", "10/5"]})}
     found = [
-        finding("REDELIVERY_EXPOSURE", "QUEUES_MOVED", "INFO"),
-        finding("IDLE_CONSUMER", "NO_QUEUE", "WARN"),
-        finding("GROUP_OFFLINE", "NOBODY_CONNECTED", "ERROR")._replace(muted="it is known"),
-        *[finding("BROKER_NOT_READABLE", "LEFT_ROUTE", "ERROR")] * 2,
+        finding("f", "REDELIVERY_EXPOSURE", 0, 60, "QUEUES_MOVED", "INFO"),
+        finding("f", "IDLE_CONSUMER", 0, 60, "NO_QUEUE", "WARN"),
+        finding("f", "GROUP_OFFLINE", 0, 60, "NOBODY_CONNECTED", "ERROR")._replace(muted="it is known"),
+        *[finding("f", "BROKER_NOT_READABLE", 0, 60, "LEFT_ROUTE", "ERROR")] * 2,
     ]
     told = status_of(audited_step(interval, progress=[row], offsets=read), found)
     assert told is not None
@@ -268,7 +266,7 @@ def test_rates_have_six_decimals_a_queue() -> None:
 
 
 def test_a_muted_finding_counts_and_makes_nothing_worse() -> None:
-    findings = [finding("A", "X", "WARN"), finding("B", "Y", "ERROR")._replace(muted="known")]
+    findings = [finding("f", "A", 0, 60, "X", "WARN"), finding("f", "B", 0, 60, "Y", "ERROR")._replace(muted="known")]
     found = status_of(audited_step(replayed(0, 60, owned((0,)))), findings)
     assert found is not None
     assert (found.worst_severity, found.finding_count) == ("WARN", 2)

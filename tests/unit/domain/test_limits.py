@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import RebalanceInterval
-from spark_jobs.domain.model.finding import Evidence, Finding, QueueEvidence
+from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.status.backlog import queue_intervals
 from spark_jobs.domain.status.capacity import HeldBack, Limit
 from spark_jobs.domain.status.limits import held_back
+from tests.support import findings as builder
 from tests.support.builders import audited_step, replayed
 from tests.support.samples import measured, offsets
-from tests.support.times import micros
 
 PLACES: list[Place] = [("b", 0), ("b", 1)]
 #: Two queues of `A` and `B`, each with 900 messages at 200 s that were not there at 100 s.
@@ -33,9 +33,9 @@ def finding(
     client_ids: str = "",
     persistence: str | None = None,
 ) -> Finding:
-    queues = [] if queue is None else [QueueEvidence("t", "b", queue, "R", micros(0), micros(1), *[None] * 5)]
-    evidence = Evidence(persistence, None, client_ids.split(), None, None, queues, *[None] * 10)
-    return Finding("id", rule, severity, topic, "s", micros(begin), micros(end), cause, evidence, "Do.")
+    queues = [] if queue is None else [("t", "b", queue, "R")]
+    made = builder.finding("id", rule, begin, end, cause, severity, topic, client_ids=client_ids.split(), queues=queues)
+    return made._replace(evidence=made.evidence._replace(persistence=persistence))
 
 
 def held(

@@ -20,12 +20,10 @@ from tests.support.histories import (
     CALM,
     CLASS,
     SETTINGS,
-    START,
     A,
     B,
     History,
     as_row,
-    at,
     calm,
     client,
     clipped,
@@ -35,6 +33,7 @@ from tests.support.histories import (
 )
 from tests.support.kernel import series_of
 from tests.support.oracle.snapshots import ClientSnapshot, MembershipSnapshot
+from tests.support.times import START, micros
 
 AVERAGELY, CIRCLE = CLASS + "AllocateMessageQueueAveragely", CLASS + "AllocateMessageQueueAveragelyByCircle"
 MACHINE_ROOM_CLASS, NEARBY = CLASS + "AllocateMessageQueueByMachineRoom", CLASS + "AllocateMachineRoomNearby"
@@ -100,8 +99,8 @@ def test_nobody_subscribes_the_topic_any_more() -> None:
 def test_offsets_alone_make_no_subscription_but_keep_the_topic_in_sight() -> None:
     unnamed = calm(memberships=listed("a", {-210: "c1", 100: ""}, topics=["S"]))
     assert rows(unnamed) == []
-    assert rows(replace(unnamed, offset_times=(at(300),))) == []
-    with_offsets = replace(unnamed, offset_times=(at(10),))
+    assert rows(replace(unnamed, offset_times=(micros(300),))) == []
+    with_offsets = replace(unnamed, offset_times=(micros(10),))
     assert rows(with_offsets) == ["0-100 * NOT_SUBSCRIBED", "100-300 * DEFAULT"]
 
 
@@ -119,8 +118,8 @@ def test_an_offline_group_is_replayed_without_members() -> None:
 
 def test_broadcasting_and_broker_side_rebalance_have_no_owners() -> None:
     broadcasting = tuple(snapshot._replace(message_model="BROADCASTING") for snapshot in calm().memberships)
-    by_broker = (ClientSnapshot("c1", at(0), client_rebalance=False),)
-    by_client = (ClientSnapshot("c1", at(0), client_rebalance=True),)
+    by_broker = (ClientSnapshot("c1", micros(0), client_rebalance=False),)
+    by_client = (ClientSnapshot("c1", micros(0), client_rebalance=True),)
     assert rows(calm(memberships=broadcasting)) == ["0-300 * BROADCASTING"]
     assert rows(calm(clients=by_broker)) == ["0-300 * BROKER_REBALANCE"]
     assert rows(calm(clients=by_client)) == ["0-300 * DEFAULT c1 c2"]
@@ -133,22 +132,24 @@ def test_one_answer_holds_until_the_next() -> None:
     ]
     alone = ["0-100 * DEFAULT c1 c2", "100-110 * BROADCASTING", "110-300 * DEFAULT c1 c2"]
     assert rows(calm(memberships=tuple(flapped))) == alone
-    told = tuple(ClientSnapshot("c1", at(second), client_rebalance=second != 100) for second in range(-210, 300, 10))
+    told = tuple(
+        ClientSnapshot("c1", micros(second), client_rebalance=second != 100) for second in range(-210, 300, 10)
+    )
     assert rows(calm(clients=told)) == [row.replace("BROADCASTING", "BROKER_REBALANCE") for row in alone]
 
 
 def test_members_that_say_different_message_models_are_named_while_they_do() -> None:
     """c0 is no member any more."""
     models = {"c0": "BROADCASTING", "c1": "CLUSTERING", "c2": "BROADCASTING"}
-    told = [ClientSnapshot(client_id, at(-200), message_model=model) for client_id, model in models.items()]
-    agrees = ClientSnapshot("c2", at(100), message_model="CLUSTERING")
+    told = [ClientSnapshot(client_id, micros(-200), message_model=model) for client_id, model in models.items()]
+    agrees = ClientSnapshot("c2", micros(100), message_model="CLUSTERING")
     (interval,) = clipped(calm(clients=(*told, agrees)))
     assert {mixture.answers for mixture in interval.model_conflicts} == {(("c1", "CLUSTERING"), ("c2", "BROADCASTING"))}
-    assert max(mixture.end for mixture in interval.model_conflicts) == at(100)
+    assert max(mixture.end for mixture in interval.model_conflicts) == micros(100)
 
 
 def test_who_left_does_not_decide_how_others_consume() -> None:
-    gone = (ClientSnapshot("c0", at(-200), client_rebalance=False),)
+    gone = (ClientSnapshot("c0", micros(-200), client_rebalance=False),)
     assert rows(calm(clients=gone)) == ["0-300 * DEFAULT c1 c2"]
 
 
@@ -232,8 +233,8 @@ def test_the_first_reason_counts() -> None:
             snapshot._replace(message_model="BROADCASTING") for snapshot in listed("a", {-210: "c1"}, topics=["S"])
         ),
         routes=(),
-        clients=(ClientSnapshot("c1", at(0), strategy_class=OWN, client_rebalance=False, topics=frozenset("S")),),
-        offset_times=(at(0),),
+        clients=(ClientSnapshot("c1", micros(0), strategy_class=OWN, client_rebalance=False, topics=frozenset("S")),),
+        offset_times=(micros(0),),
     )
     silent, routed_a = broken.memberships, routed({-210: (NOT_READABLE,)})
     in_turn = [broken]
@@ -295,7 +296,7 @@ def test_what_is_not_replayed_was_seen_but_has_no_allocation() -> None:
 
 
 def test_unobserved_is_not_empty() -> None:
-    (interval,) = clipped(calm(memberships=(), offset_times=(at(0),)))
+    (interval,) = clipped(calm(memberships=(), offset_times=(micros(0),)))
     assert (interval.members, interval.queues) == (None, (("a", 0), ("a", 1), ("a", 2), ("a", 3)))
     assert [interval.queues for interval in clipped(calm(routes=()))] == [None]
 
@@ -355,13 +356,13 @@ def test_what_is_not_replayed_says_what_differs_from_the_last_that_was_known() -
 
 def test_a_route_that_changes_cuts_no_time_in_which_the_members_are_unknown() -> None:
     routes = routed({-210: (A,), 100: (A, B)})
-    assert rows(calm(memberships=(), routes=routes, offset_times=(at(0),))) == ["0-300 * NO_MEMBERSHIP_SNAPSHOT"]
+    assert rows(calm(memberships=(), routes=routes, offset_times=(micros(0),))) == ["0-300 * NO_MEMBERSHIP_SNAPSHOT"]
 
 
 def seen(broker: str, lists: Mapping[float, str]) -> tuple[MembershipSnapshot, ...]:
     """Its lists, by the second of the step."""
     return tuple(
-        MembershipSnapshot(broker, at(second), tuple(ids.split()), frozenset("T")) for second, ids in lists.items()
+        MembershipSnapshot(broker, micros(second), tuple(ids.split()), frozenset("T")) for second, ids in lists.items()
     )
 
 
@@ -416,7 +417,7 @@ def steps_of(found: GroupHistory) -> list[AuditedStep]:
 
 def test_a_state_is_resolved_once_for_all_steps_of_a_run() -> None:
     listed = Membership((Connection("c1"), Connection("c2")), frozenset({"T"}), frozenset(), "CLUSTERING")
-    series = series_of([(at(second), listed) for second in range(-210, 300, CADENCE)])
+    series = series_of([(micros(second), listed) for second in range(-210, 300, CADENCE)])
     found = replace(by_kernel.history_of(CALM.group), memberships={"a": series})
     intervals = [interval for step in steps_of(found) for interval in step.intervals]
     assert [as_row(interval) for interval in intervals] == [
@@ -430,7 +431,7 @@ def test_a_state_is_resolved_once_for_all_steps_of_a_run() -> None:
 def test_a_topic_that_only_an_earlier_step_saw_subscribed_is_not() -> None:
     """`d`, who is not connected, named the topic 200 s before the first step, and what a step reads is 210 s old."""
     named = client("d", -200, topics=["T"])
-    times = tuple(at(second) for second in range(-210, 300, CADENCE))
+    times = tuple(micros(second) for second in range(-210, 300, CADENCE))
     history = calm(memberships=listed("a", {-210: "c1"}, topics=["S"]), clients=(named,), offset_times=times)
     reasons = [
         [interval.reason for interval in step.intervals if interval.topic == "T"]

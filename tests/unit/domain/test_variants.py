@@ -7,8 +7,9 @@ import pytest
 from spark_jobs.domain.judge import judge
 from spark_jobs.domain.rocketmq.strategies import StrategySettings, variant_of
 from tests.conformance.kernel_vs_oracle import by_kernel
-from tests.support.histories import CLASS, SETTINGS, START, calm, client, intervals, rows
+from tests.support.histories import CLASS, SETTINGS, calm, client, intervals, rows
 from tests.support.oracle.snapshots import Software
+from tests.support.times import START
 
 #: strategy | language and version (`-` is unknown) | whose implementation
 _TABLE = """

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs.domain.model.message_queue import RouteEntry
-from tests.support.histories import A, B, as_row, at, calm, intervals, listed, routed, rows
+from tests.support.histories import A, B, as_row, calm, intervals, listed, routed, rows
 from tests.support.oracle.snapshots import MembershipSnapshot, RouteSnapshot
+from tests.support.times import micros
 
 BOTH = routed({-210: (A, B)})
 
@@ -108,7 +109,7 @@ def test_the_end_of_a_long_disagreement_is_not_the_recorder_on_its_way() -> None
 
 def test_a_disagreement_is_as_long_as_all_of_it_whatever_changes_meanwhile() -> None:
     a = listed("a", {-210: "c1", 100: "c1 c2", 104: "c1 c2 c3"})
-    on_the_way = MembershipSnapshot("a", at(104), ("c1", "c2", "c3"), frozenset({"T"}))
+    on_the_way = MembershipSnapshot("a", micros(104), ("c1", "c2", "c3"), frozenset({"T"}))
     history = calm(memberships=(*a, on_the_way, *listed("b", {-210: "c1", 104: "c1 c2 c3"}, late=7)), routes=BOTH)
     assert rows(history) == [
         "0-100 * DEFAULT c1",
@@ -121,7 +122,7 @@ def test_a_disagreement_is_as_long_as_all_of_it_whatever_changes_meanwhile() -> 
 
 def test_agreement_after_a_silence_settles_nothing_before_it() -> None:
     changes = {-210: "c1", 100: "c1 c2"}
-    seen = tuple(RouteSnapshot(at(second), (A, B)) for second in (*range(-210, 71, 10), 72, *range(103, 300, 10)))
+    seen = tuple(RouteSnapshot(micros(second), (A, B)) for second in (*range(-210, 71, 10), 72, *range(103, 300, 10)))
     history = calm(memberships=listed("a", changes) + listed("b", changes, late=4), routes=seen)
     assert rows(history) == [
         "0-100 * DEFAULT c1",
@@ -134,7 +135,7 @@ def test_agreement_after_a_silence_settles_nothing_before_it() -> None:
 
 @pytest.mark.parametrize(("second", "counts"), [(-210, False), (-209.999, True), (299.999, True), (300, False)])
 def test_a_step_sees_what_holds_when_it_begins_and_all_until_its_end(second: float, counts: bool) -> None:
-    other = MembershipSnapshot("elsewhere", at(second), (), frozenset({"T"}))
+    other = MembershipSnapshot("elsewhere", micros(second), (), frozenset({"T"}))
     unnamed = listed("a", {-210: "c1 c2"}, topics=["S"])
     assert rows(calm(memberships=(*unnamed, other))) == (["0-300 * DEFAULT c1 c2"] if counts else [])
 
@@ -142,7 +143,7 @@ def test_a_step_sees_what_holds_when_it_begins_and_all_until_its_end(second: flo
 def test_a_disagreement_that_ends_with_the_step_stands() -> None:
     changes = {-210: "c1", 298: "c1 c2"}
     members = listed("a", changes, late=8) + listed("b", changes)
-    agreed = MembershipSnapshot("b", at(300), ("c1", "c2"))
+    agreed = MembershipSnapshot("b", micros(300), ("c1", "c2"))
     assert rows(calm(memberships=(*members, agreed), routes=BOTH)) == [
         "0-298 * DEFAULT c1",
         "298-300 a DEFAULT c1 c2",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -17,16 +16,15 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress,
 from spark_jobs.domain.model.finding import ConflictingValue, Counts, Evidence, Finding, QueueEvidence
 from spark_jobs.domain.model.history import UNKNOWN, Connection, GroupHistory
 from spark_jobs.domain.model.statuses import Reason, Trigger
-from spark_jobs.domain.model.window import SECOND, from_micros, to_micros
+from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.status.attribution import TopicGrowth
 from spark_jobs.domain.status.group_status import DeletedTopic, GroupStatus
 from spark_jobs.domain.status.strategy_comparison import StrategyComparison
 from spark_jobs.pipeline.gather.rows import results, tables, tables_of
 from spark_jobs.store.read.finding_rows import published_findings
 from tests.support.kernel import SETTINGS
-from tests.support.times import at
+from tests.support.times import START, at
 
-START = to_micros(datetime(2026, 3, 1, 10, tzinfo=UTC))
 GROUP = "g'\\\"\x00😀"
 MEMBERS = (
     Member("c1", "10.0.0.1:1", "JAVA", 493, "AVG", True, True),

@@ -19,8 +19,7 @@ from spark_jobs.config import Configuration
 from tests.support.snapshots import membership, offsets
 from tests.support.stored import audit_run, write
 from tests.support.times import HOUR, at
-from tests.support.what_if import at as rate
-from tests.support.what_if import nothing, reported_by, snapshots
+from tests.support.what_if import nothing, rate, reported_by, snapshots
 
 KEY = {"cluster": "c", "consumer_group": "g"}
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.kernel import judged
 from tests.support.times import HOUR
-from tests.support.what_if import at, client_row, snapshots, status
+from tests.support.what_if import client_row, rate, snapshots, status
 
 #: One thread that takes 400 ms is busy with 2.5 messages a second, and half of the time with 1.25.
 BUSY, IDLE = "400/2.5/1/2.5", "400/1.25/1/1.25"
@@ -20,7 +20,7 @@ def test_a_topic_that_all_members_pop_lags_because_all_of_them_are_busy(second_m
         for second in range(0, 601, 20)
         for client_id, minute in minutes.items()
     ]
-    snapshots_of_group = snapshots(lambda _: ["c1", "c2"], [at(5)] * 2, [at(2)] * 2, clients=rows)
+    snapshots_of_group = snapshots(lambda _: ["c1", "c2"], [rate(5)] * 2, [rate(2)] * 2, clients=rows)
     (step,) = judged(snapshots_of_group, HOUR)
     rule_of = {found.finding_id: found.rule for found in step.findings}
     (lagging,) = [found for found in step.findings if found.rule == "CONSUMER_LAGGING"]

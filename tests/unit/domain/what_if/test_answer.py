@@ -11,7 +11,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit
 from spark_jobs.domain.what_if.answer import advice_in_numbers
-from tests.support.what_if import at, client_row, nothing, reported_by, steps, twins
+from tests.support.what_if import client_row, nothing, rate, reported_by, steps, twins
 
 ONE, TWINS, TWO = ["c1"], ["c1", "c1"], ["c1", "c2"]
 NUMBER = "With {} the highest backlog would have been {} instead of {}."
@@ -28,7 +28,7 @@ def answer(history: list[AuditedStep], limit: Limit, messages: int, readable: in
 
 def busy() -> list[AuditedStep]:
     """10 a second come into each of four queues, of which 8 are taken: 8 a second more wait."""
-    return steps(lambda _: TWO, [at(10)] * 4, [at(8)] * 4)
+    return steps(lambda _: TWO, [rate(10)] * 4, [rate(8)] * 4)
 
 
 def two_strategies() -> list[AuditedStep]:
@@ -37,25 +37,25 @@ def two_strategies() -> list[AuditedStep]:
     """
     classes = {"c1": "AllocateMessageQueueAveragely", "c2": "AllocateMessageQueueAveragelyByCircle"}
     clients = [client_row(0, client_id, [], strategy_class=name) for client_id, name in classes.items()]
-    return steps(lambda _: TWO, [at(10)] * 4, [at(10), at(10), nothing, at(10)], clients=clients)
+    return steps(lambda _: TWO, [rate(10)] * 4, [rate(10), rate(10), nothing, rate(10)], clients=clients)
 
 
 def telling() -> list[AuditedStep]:
     """20 a second come to each of two, which take 16 with one thread and 62.5 ms."""
-    return steps(lambda _: TWO, [at(10)] * 4, [at(8)] * 4, clients=reported_by(TWO, threads=1, response_ms=62.5))
+    return steps(lambda _: TWO, [rate(10)] * 4, [rate(8)] * 4, clients=reported_by(TWO, threads=1, response_ms=62.5))
 
 
-def until_300(rate: float) -> list[AuditedStep]:
+def until_300(incoming: float) -> list[AuditedStep]:
     """From 300 s on nobody is there. c1 and c2 were seen to take half of what comes each, and may be faster."""
-    taken = [lambda second: round(rate * min(second, 300))] * 4
-    return steps(lambda second: TWO if second < 300 else [], [at(rate)] * 4, taken)
+    taken = [lambda second: round(incoming * min(second, 300))] * 4
+    return steps(lambda second: TWO if second < 300 else [], [rate(incoming)] * 4, taken)
 
 
 def bounded() -> list[AuditedStep]:
     """Nobody's queue 2 grows by 2 a second: 1,200. With a third member, as fast as c1 was seen to be, it is that one's
     and grows by 1, but queue 1 is nobody's and grows by 1: the same, at most. With ids of their own only by 1.
     """
-    return steps(lambda _: TWINS, [nothing, at(1), at(2)], [nothing, at(1), nothing])
+    return steps(lambda _: TWINS, [nothing, rate(1), rate(2)], [nothing, rate(1), nothing])
 
 
 @pytest.mark.parametrize(
@@ -69,19 +69,19 @@ def bounded() -> list[AuditedStep]:
         (busy, Limit.LISTENER, 4, 2, ("2 more members", "about 0", "4,800")),
         # 20 a second in each of two queues, of which a member takes 16. Of four members each has a queue with 10.
         (
-            lambda: steps(lambda _: TWO, [at(20)] * 2, [at(16)] * 2),
+            lambda: steps(lambda _: TWO, [rate(20)] * 2, [rate(16)] * 2),
             *(Limit.QUEUES, 2, 2, ("twice the queues and members", "about 0", "4,800")),
         ),
         (two_strategies, Limit.ALLOCATION, 4, 2, ("AVG for all members", "about 0", "6,000")),
         (telling, Limit.LISTENER_AND_QUEUES, 4, 2, ("twice the consume threads", "about 0", "4,800")),
         # 20 of 25 messages. c1 takes 10 a second; that its queue 2 goes to the new one leaves 5 of them for queue 0.
         (
-            lambda: steps(lambda _: ONE, [at(20), nothing, at(5), nothing], [at(5), nothing, at(5), nothing]),
+            lambda: steps(lambda _: ONE, [rate(20), nothing, rate(5), nothing], [rate(5), nothing, rate(5), nothing]),
             *(Limit.MEMBERS, 4, 1, ("1 more member", "about 6,000", "9,000")),
         ),
         # Of two queues none is hot that has half.
         (
-            lambda: steps(lambda _: TWO, [at(10)] * 2, [at(4)] * 2),
+            lambda: steps(lambda _: TWO, [rate(10)] * 2, [rate(4)] * 2),
             *(Limit.MEMBERS, 2, 2, ("1 more member", "about 7,200", "7,200")),
         ),
         # A bound is called one and rounded up: 20 of 40 a second wait for 300 s; 20.2 of 40.4 are 6,060.
@@ -98,7 +98,7 @@ def test_what_would_have_waited(
 
 
 def test_one_hot_queue_is_named() -> None:
-    history = steps(lambda _: ONE, [at(20), at(5), nothing, nothing], [at(5), at(5), nothing, nothing])
+    history = steps(lambda _: ONE, [rate(20), rate(5), nothing, nothing], [rate(5), rate(5), nothing, nothing])
     # Queues 0 and 1 stay c1's.
     assert answer(history, Limit.MEMBERS, 9000, 4, 1) == (
         "With 1 more member the highest backlog would have been about 9,000 instead of 9,000. One queue received 80 % "
@@ -116,7 +116,7 @@ def test_one_hot_queue_is_named() -> None:
             "the members do not report how fast they are, and were never seen at their limit",
         ),
         (
-            *(lambda: steps(lambda _: [], [at(1)] * 4, [nothing] * 4), Limit.NOBODY_ONLINE, 2400, 4, 0),
+            *(lambda: steps(lambda _: [], [rate(1)] * 4, [nothing] * 4), Limit.NOBODY_ONLINE, 2400, 4, 0),
             "no member was seen to consume, or reports how fast it is",
         ),
         # The queues that are played hold 6,000.
@@ -146,7 +146,10 @@ def test_only_the_snapshots_of_the_step_count() -> None:
 
 def test_of_what_is_unknown_one_sentence_is_enough() -> None:
     """The advice tells of the queues whose backlog is unknown, at all or at first."""
-    history, held = steps(lambda _: [], [at(1)] * 4, [nothing] * 4), HeldBack(Limit.NOBODY_ONLINE, 4, 2400, 1000, 4, 0)
+    history, held = (
+        steps(lambda _: [], [rate(1)] * 4, [nothing] * 4),
+        HeldBack(Limit.NOBODY_ONLINE, 4, 2400, 1000, 4, 0),
+    )
     for unknown, at_first in ((1, 0), (0, 1)):
         group = GroupInStep(0, 4, True, unknown, [held], at_first)
         assert advice_in_numbers(history[0], group, StrategySettings()) is None

@@ -11,7 +11,7 @@ from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.cases import Autoscaler, Case
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Scaled, compare
-from tests.support.what_if import Messages, at, reported_by, steps
+from tests.support.what_if import Messages, rate, reported_by, steps
 
 
 def scaled(came: Messages, **rule: Any) -> tuple[CaseOutcome, dict[int, float]]:
@@ -43,7 +43,7 @@ def test_members_are_asked_for_by_the_lag_of_each_and_take_their_time() -> None:
     # for which 2 are enough, but 3 were wanted within 120 s. At 300 s 600 wait, 1 is enough, and 2 the most that were
     # wanted since: they keep up. At 360 s it is 1, who gets behind again: 1,800 at 420 s (2, there at 480 s), 3,000 at
     # 480 s (3, there at 540 s).
-    outcome, waiting = scaled(at(5))
+    outcome, waiting = scaled(rate(5))
     seconds = (60, 120, 180, 240, 300, 360, 420, 480, 540)
     expected = [1200, 2400, 2400, 1200, 600, 600, 1800, 3000, 3000]
     assert [waiting[second] for second in seconds] == pytest.approx(expected, abs=1)
@@ -52,8 +52,8 @@ def test_members_are_asked_for_by_the_lag_of_each_and_take_their_time() -> None:
 
 
 def test_no_more_than_the_most_and_than_there_are_queues() -> None:
-    assert scaled(at(50), most=2)[0].scaled[:2] == (1, 2)  # type: ignore[index]
-    assert scaled(at(50), most=99)[0].scaled[:2] == (1, 8)  # type: ignore[index]
+    assert scaled(rate(50), most=2)[0].scaled[:2] == (1, 2)  # type: ignore[index]
+    assert scaled(rate(50), most=99)[0].scaled[:2] == (1, 8)  # type: ignore[index]
 
 
 def test_fewer_only_when_no_more_were_wanted_for_a_time() -> None:
@@ -72,4 +72,4 @@ def test_fewer_only_when_no_more_were_wanted_for_a_time() -> None:
 
 def test_what_is_near_the_wanted_lag_is_left_alone() -> None:
     # 21.8 a second come: 1.8 more than are taken, so 1,080 wait at the end: within a tenth of 1,000.
-    assert hours(scaled(at(21.8 / 8))[0]) == (Scaled(1, 1, 0, 0.0), pytest.approx(660 / 3600))
+    assert hours(scaled(rate(21.8 / 8))[0]) == (Scaled(1, 1, 0, 0.0), pytest.approx(660 / 3600))

@@ -14,7 +14,7 @@ from spark_jobs.domain.what_if.case_words import cases_of
 from spark_jobs.domain.what_if.cases import UNCHANGED_CASE, Case, Change, recorded_id, with_new_room
 from spark_jobs.domain.what_if.outcome import compare
 from spark_jobs.errors import CaseError
-from tests.support.what_if import Messages, at, nothing, steps
+from tests.support.what_if import Messages, nothing, rate, steps
 
 QUEUES = (("a", 0), ("a", 1), ("b", 0))
 
@@ -83,7 +83,7 @@ def test_virtual_nodes_of_a_strategy() -> None:
 
 def history(early: list[str], late: list[str], consumed: Messages = nothing) -> list[AuditedStep]:
     """4 queues with 10 messages a second each; other members from 300 s on."""
-    return steps(lambda second: late if second >= 300 else early, [at(10)] * 4, [consumed] * 4, configured=NEARBY)
+    return steps(lambda second: late if second >= 300 else early, [rate(10)] * 4, [consumed] * 4, configured=NEARBY)
 
 
 @pytest.mark.parametrize(
@@ -125,13 +125,13 @@ def test_without_rooms_there_is_none() -> None:
 def test_the_answer_has_a_number_for_groups_with_rooms() -> None:
     # b1 takes 20 of 40 messages a second, and so would another one beside it.
     held = HeldBack(Limit.MEMBERS, 4, 12_000, 1000, 4, 1)
-    answer = advice_in_numbers(history(["b1"], ["b1"], at(5))[0], GroupInStep(1, 4, True, held_back=[held]), NEARBY)
+    answer = advice_in_numbers(history(["b1"], ["b1"], rate(5))[0], GroupInStep(1, 4, True, held_back=[held]), NEARBY)
     assert answer == "With 1 more member the highest backlog would have been about 0 instead of 12,000."
 
 
 def test_without_a_room_for_a_twin_there_is_no_number() -> None:
     ends = StrategySettings("MACHINE_ROOM_NEARBY-AVG", broker_room="(b)", client_room="^(.)1$")
-    given = steps(lambda _: ["b1", "b1"], [at(10)] * 4, [at(10)] * 2 + [nothing] * 2, configured=ends)
+    given = steps(lambda _: ["b1", "b1"], [rate(10)] * 4, [rate(10)] * 2 + [nothing] * 2, configured=ends)
     held = HeldBack(Limit.DUPLICATE_IDS, 2, 12_000, 1000, 4, 2)
     assert advice_in_numbers(given[0], GroupInStep(2, 4, True, held_back=[held]), ends) == (
         "How large the backlog would have been otherwise is unknown: the pattern for rooms does not find that of a "

@@ -10,7 +10,7 @@ from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.cases import UNCHANGED_CASE, Case, Change
 from spark_jobs.domain.what_if.outcome import NO_BACKLOG_KNOWN, NO_PACE, CaseOutcome, Comparison, compare
 from spark_jobs.errors import StrategyError
-from tests.support.what_if import at, nothing, steps, twins
+from tests.support.what_if import nothing, rate, steps, twins
 
 TWINS, TWO = ["c1", "c1"], ["c1", "c2"]
 
@@ -41,7 +41,7 @@ def test_a_third_member_with_an_id_of_its_own_takes_what_is_left_but_for_the_sec
 
 
 def test_a_member_slower_than_what_comes_falls_behind_by_the_difference() -> None:
-    history = steps(lambda _: TWO, [at(10)] * 2, [at(10)] * 2)
+    history = steps(lambda _: TWO, [rate(10)] * 2, [rate(10)] * 2)
     # 10 a second to each; c2 can take 4: 6 more wait each second.
     assert only(history, Case(speed={"c1": 30.0, "c2": 4.0})).highest == 3600
     # c1 alone: 20 a second and 15 taken.
@@ -51,13 +51,13 @@ def test_a_member_slower_than_what_comes_falls_behind_by_the_difference() -> Non
 
 def test_the_backlog_of_the_first_sample_is_the_highest_if_it_only_falls() -> None:
     """600 messages wait, 10 a second come, and 20 are taken; a fast member has none left at the second sample."""
-    history = steps(lambda _: ["c1"], [lambda second: 600 + 10 * second], [at(20)], range(0, 61, 20))
+    history = steps(lambda _: ["c1"], [lambda second: 600 + 10 * second], [rate(20)], range(0, 61, 20))
     found = compared(history, UNCHANGED_CASE, Case(speed={"c1": 1000.0}))
     assert [(one.highest, one.last) for one in (found.recorded, *found.cases)] == [(600, 0), (600, 0), (600, 0)]
 
 
 def test_more_members_than_queues_change_nothing() -> None:
-    history = steps(lambda _: TWO, [at(10)] * 2, [at(4)] * 2)
+    history = steps(lambda _: TWO, [rate(10)] * 2, [rate(4)] * 2)
     found = compared(history, UNCHANGED_CASE, Case("+5", members=Change("+", 5)))
     # 6 a second more wait in each of two queues.
     assert [one.highest for one in found.cases] == [7200, 7200]
@@ -66,13 +66,13 @@ def test_more_members_than_queues_change_nothing() -> None:
 
 
 def test_of_one_hot_queue_no_number_of_members_helps() -> None:
-    history = steps(lambda _: ["c1"], [at(20), nothing, nothing, nothing], [at(5), nothing, nothing, nothing])
+    history = steps(lambda _: ["c1"], [rate(20), nothing, nothing, nothing], [rate(5), nothing, nothing, nothing])
     found = compared(history, *(Case(str(count), members=Change("=", count)) for count in (1, 2, 4)))
     assert [one.highest for one in found.cases] == [9000, 9000, 9000]
 
 
 def test_twice_as_many_queues_halve_what_comes_into_each() -> None:
-    history = steps(lambda _: TWO, [at(20), nothing], [at(5), nothing])
+    history = steps(lambda _: TWO, [rate(20), nothing], [rate(5), nothing])
     # Queue 0's messages go to 0 and 2: AVG of 4 gives 0-1 to c1 and 2-3 to c2, each with 10 a second and a pace of 5.
     found = only(history, Case(queues=Change("x", 2), speed={"c2": 5.0}))
     assert (found.highest, found.busiest) == (6000, 2)
@@ -81,7 +81,7 @@ def test_twice_as_many_queues_halve_what_comes_into_each() -> None:
 
 
 def test_queues_that_were_never_read_stay_unknown_however_many_there_are() -> None:
-    history = steps(lambda _: TWO, [at(20)], [at(5)], readable=2)
+    history = steps(lambda _: TWO, [rate(20)], [rate(5)], readable=2)
     # As above, but of queue 1, and so of 1 and 3, nothing is known.
     assert only(history, Case(queues=Change("x", 2), speed={"c2": 5.0})).highest == 6000
     # What goes to the only queue is not known, because that of queue 1 does.
@@ -96,14 +96,14 @@ def test_a_rebalance_hands_queues_over() -> None:
     def taken(second: int) -> int:
         return 5 * min(second, 300) + 10 * max(second - 300, 0)
 
-    found = compared(steps(members, [at(10)] * 2, [taken] * 2), UNCHANGED_CASE, Case("=1", members=Change("=", 1)))
+    found = compared(steps(members, [rate(10)] * 2, [taken] * 2), UNCHANGED_CASE, Case("=1", members=Change("=", 1)))
     assert (found.recorded.moves, found.recorded.rebalances, found.recorded.highest) == (1, 1, 3000)
     # c1 has shown 10 a second, with a backlog: alone, it falls behind by 10 a second all the time.
     assert (found.cases[1].moves, found.cases[1].rebalances, found.cases[1].highest) == (0, 0, 6000)
 
 
 def test_what_was_seen_without_a_backlog_is_a_bound() -> None:
-    history = steps(lambda _: TWO, [at(10)] * 4, [at(10)] * 4)
+    history = steps(lambda _: TWO, [rate(10)] * 4, [rate(10)] * 4)
     # c1 did 20 a second and may do more: 40 came.
     found = only(history, Case(without=frozenset({"c2"})))
     assert (found.highest, found.at_most) == (12000, True)
@@ -117,13 +117,13 @@ def test_without_messages_no_pace_is_known(case: Case) -> None:
 
 
 def test_without_members_everything_waits() -> None:
-    found = only(steps(lambda _: [], [at(1)] * 4, [nothing] * 4), UNCHANGED_CASE)
+    found = only(steps(lambda _: [], [rate(1)] * 4, [nothing] * 4), UNCHANGED_CASE)
     assert (found.members, found.unassigned_queues, found.highest) == (0, 4, 2400)
 
 
 def test_over_a_gap_nothing_is_claimed_and_behind_it_the_recorded_backlog_counts() -> None:
     seconds = [*range(0, 201, 20), *range(400, 601, 20)]
-    history = steps(lambda _: TWO, [at(10)] * 2, [at(4)] * 2, seconds)
+    history = steps(lambda _: TWO, [rate(10)] * 2, [rate(4)] * 2, seconds)
     found = compared(history, Case(speed={"c1": 10.0, "c2": 10.0}))
     # At 400 s 2 × 6 × 400 wait; nothing more comes to wait, and nothing less.
     assert found.cases[0].highest == found.cases[0].last == 4800
@@ -134,7 +134,7 @@ def test_over_a_gap_nothing_is_claimed_and_behind_it_the_recorded_backlog_counts
 
 
 def test_while_nobody_saw_the_members_nothing_is_claimed() -> None:
-    found = compared(steps(lambda _: TWO, [at(10)] * 2, [at(4)] * 2, seen=range(300)), UNCHANGED_CASE)
+    found = compared(steps(lambda _: TWO, [rate(10)] * 2, [rate(4)] * 2, seen=range(300)), UNCHANGED_CASE)
     assert found.cases[0].curve is not None
     known = np.array(found.times)[~np.isnan(found.cases[0].curve)]
     # The last snapshot, of 280 s, holds for 60 seconds.
@@ -150,7 +150,7 @@ def test_a_queue_that_changes_hands_stands_still_as_long_as_it_did() -> None:
     def taken(second: int) -> int:
         return 10 * min(second, 300) + 10 * max(second - 340, 0) - 10
 
-    history = steps(members, [at(10)] * 2, [at(10), taken])
+    history = steps(members, [rate(10)] * 2, [rate(10), taken])
     assert only(history, Case(speed={"c1": 100.0, "c2": 100.0})).highest == pytest.approx(400, abs=20)
 
 
@@ -159,12 +159,12 @@ def test_a_member_that_stood_still_does_so_in_every_case() -> None:
         return 10 * min(second, 200) + 10 * max(second - 400, 0)
 
     # For 200 s nothing is taken of 10 a second.
-    history = steps(lambda _: TWO, [at(10)] * 2, [taken, at(10)])
+    history = steps(lambda _: TWO, [rate(10)] * 2, [taken, rate(10)])
     assert only(history, Case(speed={"c1": 1000.0, "c2": 1000.0})).highest == 2000
 
 
 def test_what_is_not_committed_yet_waits_too() -> None:
-    history = steps(lambda _: ["c1"], [at(10)] * 2, [lambda second: 10 * second - 30] * 2)
+    history = steps(lambda _: ["c1"], [rate(10)] * 2, [lambda second: 10 * second - 30] * 2)
     assert only(history, Case(speed={"c1": 1000.0})).highest == 60
 
 
@@ -172,18 +172,18 @@ def test_offsets_of_twins_that_go_back_and_forth_bring_no_messages() -> None:
     def taken(second: int) -> int:
         return second * 5 // 2 - 200 * (second // 20 % 2)
 
-    history = steps(lambda _: TWINS, [at(2.5)] * 8, [taken] * 4 + [nothing] * 4)
+    history = steps(lambda _: TWINS, [rate(2.5)] * 8, [taken] * 4 + [nothing] * 4)
     assert only(history, UNCHANGED_CASE).consumed_twice == pytest.approx(6000, rel=0.05)
 
 
 def test_what_an_operator_brings_back_comes_in_again() -> None:
-    history = steps(lambda _: ["c1"], [at(10)], [lambda second: 10 * second - 2000 * (second >= 300)])
+    history = steps(lambda _: ["c1"], [rate(10)], [lambda second: 10 * second - 2000 * (second >= 300)])
     # The readings at 280 s and 300 s show 1,800 less. c1 was seen to take 10 a second and no more.
     assert only(history, UNCHANGED_CASE).highest == pytest.approx(1800, abs=10)
 
 
 def test_without_a_known_backlog_only_the_shares_are_compared() -> None:
-    found = only(steps(lambda _: TWO, [at(1)] * 4, [lambda _: -1000] * 4), Case(members=Change("+", 1)))
+    found = only(steps(lambda _: TWO, [rate(1)] * 4, [lambda _: -1000] * 4), Case(members=Change("+", 1)))
     assert (found.members, found.busiest, found.unknown) == (3, 2, NO_BACKLOG_KNOWN)
 
 

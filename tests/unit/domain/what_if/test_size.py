@@ -9,7 +9,7 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.size import Goals, Size, size
-from tests.support.what_if import Messages, at, nothing, reported_by, steps
+from tests.support.what_if import Messages, nothing, rate, reported_by, steps
 
 
 def sized(history: Sequence[AuditedStep], load: float = 1.0, **goals: float) -> Size:
@@ -40,7 +40,7 @@ def slow(came: Sequence[Messages], consumed: Sequence[Messages], members: Sequen
 def test_the_fewest_members_that_are_not_too_busy(
     load: float, utilisation: float, members: int, queues: int, busiest: float
 ) -> None:
-    history = slow([at(5)] * 8, [at(2.5)] * 8)
+    history = slow([rate(5)] * 8, [rate(2.5)] * 8)
     (need,) = sized(history, load, utilisation=utilisation).needs
     assert need.group is not None
     assert (need.group.members, need.group.queues, need.group.unassigned_queues) == (members, queues, 0)
@@ -49,7 +49,7 @@ def test_the_fewest_members_that_are_not_too_busy(
 
 
 def test_what_the_group_was_like() -> None:
-    found = sized(slow([at(5)] * 8, [at(2.5)] * 8))
+    found = sized(slow([rate(5)] * 8, [rate(2.5)] * 8))
     assert (found.members, found.queues, found.needs) == (1, 8, [])
     assert found.peak == pytest.approx(40, rel=0.02)
     # 40 a second come, 20 are consumed: 600 s × 20.
@@ -60,7 +60,7 @@ def test_what_the_group_was_like() -> None:
 
 def test_the_fewest_members_that_are_never_too_far_behind() -> None:
     # With 1 member 12,000 pile up, with 2 nothing.
-    history = slow([at(5)] * 8, [at(2.5)] * 8)
+    history = slow([rate(5)] * 8, [rate(2.5)] * 8)
     few, enough = sized(history, backlog=12_100).needs[0], sized(history, backlog=11_000).needs[0]
     assert few.group is not None
     assert enough.group is not None
@@ -82,19 +82,19 @@ def test_the_fewest_members_that_drain_in_time() -> None:
 
 def test_faults_are_not_sized_for() -> None:
     # Twins: half of the queues are nobody's. With ids of their own two have 10 of 20 a second each.
-    history = slow([at(2.5)] * 8, [at(2.5)] * 4 + [nothing] * 4, ["c1", "c1"])
+    history = slow([rate(2.5)] * 8, [rate(2.5)] * 4 + [nothing] * 4, ["c1", "c1"])
     found = sized(history, backlog=100)
     assert found.today.backlog == pytest.approx(0, abs=1)
     assert found.today.utilisation == pytest.approx(0.5, rel=0.02)
 
 
 def test_nobody_tells_how_fast_he_is() -> None:
-    (need,) = sized(steps(lambda _: ["c1"], [at(5)] * 2, [at(5)] * 2), utilisation=0.7).needs
+    (need,) = sized(steps(lambda _: ["c1"], [rate(5)] * 2, [rate(5)] * 2), utilisation=0.7).needs
     assert need.group is None
 
 
 def test_of_one_queue_that_gets_everything_more_members_have_nothing() -> None:
     # 25 a second into one queue, which is more than a member can do: it takes more queues.
-    (need,) = sized(slow([at(25), nothing, nothing], [at(20), nothing, nothing]), utilisation=0.7).needs
+    (need,) = sized(slow([rate(25), nothing, nothing], [rate(20), nothing, nothing]), utilisation=0.7).needs
     assert need.group is not None
     assert (need.group.members, need.group.queues) == (4, 6)
