@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from math import ceil, inf, isfinite
 from operator import ge, gt
 from typing import NamedTuple
@@ -29,6 +28,8 @@ QUANTILE, MARGIN = 0.95, 1.25
 #: Of less audited time nothing is suggested; microseconds.
 LEAST = 3 * 24 * HOUR
 _STOPPED = (consumer_stopped.RULE.name, consumer_stalled.RULE.name, retention_risk.RULE.name)
+#: Of a finding: the start of its step, and how high it is.
+_Height = tuple[int, float]
 
 
 class GroupPast(NamedTuple):
@@ -80,13 +81,16 @@ def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
         during = ((topic, at) for topic, at in past.rebalances if finding.started_at <= at <= finding.ended_at)
         return _most_within(during, within)
 
-    lagging, skews = _heights(unmuted, _lagging), _heights(unmuted, _skew)
-    flaps, storms = _heights(unmuted, _flapping), _heights(unmuted, storm)
+    def by_step(key: str, height: Callable[[Finding], float | None], digits: int = 0) -> Suggestion | None:
+        heights = _heights(unmuted, height)
+        return _suggestion(key, _per_step(past.steps, heights), heights, current, digits=digits)
+
+    lagging, below = _heights(unmuted, _lagging), _least_stopped(past.findings)
     candidates = (
-        _suggestion("allowed_lag", past.lags, _all(lagging), current, keeps=gt, below=_least_stopped(past.findings)),
-        _suggestion("skew_ratio", _per_step(past.steps, skews), _all(skews), current, digits=1),
-        _suggestion("storm_rebalances", _per_step(past.steps, storms), _all(storms), current),
-        _suggestion("flapping_times", _per_step(past.steps, flaps), _all(flaps), current),
+        _suggestion("allowed_lag", past.lags, lagging, current, keeps=gt, below=below),
+        by_step("skew_ratio", _skew, digits=1),
+        by_step("storm_rebalances", storm),
+        by_step("flapping_times", _flapping),
     )
     return [suggestion for suggestion in candidates if suggestion is not None]
 
@@ -94,7 +98,7 @@ def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
 def _suggestion(
     key: str,
     values: Sequence[float],
-    heights: Sequence[float],
+    heights: Sequence[_Height],
     current: Thresholds,
     *,
     keeps: Callable[[float, float], bool] = ge,
@@ -106,7 +110,7 @@ def _suggestion(
     if not isfinite(usual):
         return None
     value = ceil(usual * MARGIN * 10**digits) / 10**digits
-    kept = sum(keeps(height, value) for height in heights)
+    kept = sum(keeps(height, value) for _, height in heights)
     is_better = getattr(current, key) < value < below and kept < len(heights)
     return Suggestion(key, value, usual, kept, len(heights) - kept) if is_better else None
 
@@ -120,24 +124,16 @@ def _most_within(rebalances: Iterable[tuple[str, int]], within: int) -> int:
     return most
 
 
-def _heights(
-    findings: Iterable[PublishedFinding], height: Callable[[Finding], float | None]
-) -> Mapping[int, list[float]]:
-    """By step the heights of the findings that have one."""
-    heights_by_step: dict[int, list[float]] = defaultdict(list)
-    for finding in findings:
-        if (value := height(finding.finding)) is not None:
-            heights_by_step[finding.step_start].append(value)
-    return heights_by_step
+def _heights(findings: Iterable[PublishedFinding], height: Callable[[Finding], float | None]) -> list[_Height]:
+    """The heights of the findings that have one."""
+    heights = ((finding.step_start, height(finding.finding)) for finding in findings)
+    return [(step, value) for step, value in heights if value is not None]
 
 
-def _all(heights: Mapping[int, list[float]]) -> list[float]:
-    return [value for values in heights.values() for value in values]
-
-
-def _per_step(steps: Iterable[int], heights: Mapping[int, list[float]]) -> list[float]:
+def _per_step(steps: Iterable[int], heights: Iterable[_Height]) -> list[float]:
     """The greatest height of each step; 0: it has no such finding."""
-    return [max(heights.get(step, ()), default=0.0) for step in steps]
+    greatest = dict(sorted(heights))
+    return [greatest.get(step, 0.0) for step in steps]
 
 
 def _least_stopped(findings: Iterable[PublishedFinding]) -> float:

@@ -40,11 +40,7 @@ def format_utc(moment: datetime) -> str:
 def duration_text(span: timedelta) -> str:
     """The two largest units: `45 s`, `10 min 23 s`, `1 h 05 min`, `2 d 03 h`."""
     seconds = round(span.total_seconds())
-    for unit, size, below, below_size in (
-        ("d", 86_400, "h", 3_600),
-        ("h", 3_600, "min", 60),
-        ("min", 60, "s", 1),
-    ):
+    for unit, size, below, below_size in (("d", 86_400, "h", 3_600), ("h", 3_600, "min", 60), ("min", 60, "s", 1)):
         if seconds >= size:
             number, remainder = divmod(seconds, size)
             return f"{number} {unit} {remainder // below_size:02} {below}"

@@ -18,10 +18,7 @@ from spark_jobs.domain.model.message_queue import PRIORITY, MessageQueue
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, Reason, Status, Verdict
 from spark_jobs.domain.model.window import SECOND, without
-from spark_jobs.domain.rules import (
-    orderly_lock_missing,
-    strategy_unknown,
-)
+from spark_jobs.domain.rules import orderly_lock_missing, strategy_unknown
 from spark_jobs.domain.rules.commands import CLUSTER_LIST
 from spark_jobs.domain.rules.filtered import FILTERED, waits_for_others
 from spark_jobs.domain.rules.offset_held_back import held_back_times

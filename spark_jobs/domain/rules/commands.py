@@ -36,10 +36,7 @@ def as_written(template: str) -> str:
 
 
 def filled(
-    templates: Iterable[str],
-    groups: Sequence[str],
-    clients: Sequence[str],
-    queues_of: Mapping[str, int | None],
+    templates: Iterable[str], groups: Sequence[str], clients: Sequence[str], queues_of: Mapping[str, int | None]
 ) -> tuple[str, ...]:
     """The commands with these names, `NAMED` at most, and no command with unknown names. `queues_of`: by topic."""
     topics = [*islice(queues_of.items(), _LINES)] or [("", None)]

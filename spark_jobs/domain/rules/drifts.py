@@ -115,12 +115,7 @@ def _popping(step: AuditedStep) -> Iterator[Time]:
 
 
 def _drifting(
-    shares: Sequence[Shares],
-    topic: str,
-    client_id: str,
-    listed: ListedQueues,
-    seen: Time,
-    asked_at: NDArray[np.int64],
+    shares: Sequence[Shares], topic: str, client_id: str, listed: ListedQueues, seen: Time, asked_at: NDArray[np.int64]
 ) -> Iterator[Drift]:
     """The drift of one client and topic in the time `seen`, in which its snapshots (`asked_at`) list these queues."""
     for share, since, until in overlaps(*seen, shares):

@@ -100,11 +100,7 @@ def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | 
 
 
 def _measured(
-    read: OffsetReadings | TopicReadings,
-    spans: Sequence[QueueSpan],
-    window: StepWindow | None,
-    *,
-    is_produced: bool,
+    read: OffsetReadings | TopicReadings, spans: Sequence[QueueSpan], window: StepWindow | None, *, is_produced: bool
 ) -> tuple[list[Measured], Measured, bool]:
     """Return what a topic's samples show per span, the backlog of its queues together, and whether they ever had
     messages. `is_produced`: the unknown backlog is at least what was produced since the first sample.

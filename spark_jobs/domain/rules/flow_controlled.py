@@ -68,8 +68,7 @@ RULE = Rule(
     causes={
         ThrottleCause.CACHED_MESSAGES: Cause("too many messages of the queue", _SLOWER),
         ThrottleCause.CACHED_SIZE: Cause(
-            "too many MiB of the queue",
-            f"{_SLOWER} If single messages are large, raise pullThresholdSizeForQueue.",
+            "too many MiB of the queue", f"{_SLOWER} If single messages are large, raise pullThresholdSizeForQueue."
         ),
         ThrottleCause.CACHED_SPAN: Cause(
             "the oldest cached message is too far behind the newest",

@@ -50,7 +50,7 @@ RULE = Rule(
             "Restart that process: brokers remove the member when its connection is closed. Upgrade brokers to 5.5.1 "
             "or later. Until then give consumers that are shut down in a running process a separate instanceName, and "
             "so their own connection.",
-        ),
+        )
     },
     evaluate=hits,
     lasts="silent_after_seconds",

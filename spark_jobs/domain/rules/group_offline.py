@@ -73,9 +73,8 @@ RULE = Rule(
     "BROADCASTING, POP without recorded request modes, or MEMBERS_UNSEEN. ERROR.",
     causes={
         NOBODY_CONNECTED: Cause(
-            "always",
-            "No consumer of the group was connected. Start one, or delete the group if it is not needed.",
-        ),
+            "always", "No consumer of the group was connected. Start one, or delete the group if it is not needed."
+        )
     },
     example="both members of `batch-export` are away for 8 minutes.",
     evaluate=hits,

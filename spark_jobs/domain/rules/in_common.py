@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.brokers import brokers_without_master
 from spark_jobs.domain.model.finding import Finding, RuleHit
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import ClientState, Place
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.message_queue import queue_ranges
@@ -35,14 +35,10 @@ _LONG_BEFORE = 300 * SECOND
 
 
 def with_what_they_share(step: AuditedStep, hits: Iterable[RuleHit], by_owner: str) -> Iterator[RuleHit]:
-    """The hits of queues; those of one condition say as their hint what its queues have in common, if that is known,
-    and as the measure `ALL_OF_BROKER` that this is their broker.
-    `by_owner`: the cause of those that stand because of an owner: these also say that all queues of the topic stand.
+    """The hits of queues with what those of one condition have in common: as hint, and `ALL_OF_BROKER` as measure.
+    `by_owner`: the cause of those that stand because of an owner, which may be all queues of the topic.
     """
-    of_condition: dict[tuple[str | None, str | None], list[RuleHit]] = defaultdict(list)
-    for hit in hits:
-        of_condition[hit.topic, hit.cause].append(hit)
-    for together in of_condition.values():
+    for together in by_key(hits, lambda hit: (hit.topic, hit.cause)).values():
         for island in islands(sorted(together, key=lambda hit: (hit.start, hit.end))):
             known = _intervals_with_queues(step, island)
             is_of_broker = bool(known) and broker_of_all(_places(island), known[-1]) is not None

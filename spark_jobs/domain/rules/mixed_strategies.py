@@ -32,9 +32,8 @@ RULE = Rule(
     "configured strategy counts. ERROR.",
     causes={
         DIFFERENT_STRATEGIES: Cause(
-            "always",
-            "Members of the group use different allocation strategies: configure the same one on all of them.",
-        ),
+            "always", "Members of the group use different allocation strategies: configure the same one on all of them."
+        )
     },
     example="two members of `mixed-service` use AVG, one AVG_BY_CIRCLE.",
     evaluate=hits,

@@ -203,10 +203,7 @@ RULE = Rule(
     hit_severity=WARN,
     lasts="near_capacity_seconds",
     needs=(CLIENT_SNAPSHOTS,),
-    follows=(
-        Follows("SLOW_LISTENER", clients),
-        Follows("PRODUCER_SKEW", queues),
-    ),
+    follows=(Follows("SLOW_LISTENER", clients), Follows("PRODUCER_SKEW", queues)),
 )
 
 

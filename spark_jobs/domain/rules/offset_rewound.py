@@ -260,11 +260,7 @@ RULE = Rule(
     follows=(
         Follows("DUPLICATE_CLIENT_ID", clients, (TWINS,)),
         Follows("CLIENT_HUNG", queues, (HAND_OVER,)),
-        Follows(
-            "MEMBERSHIP_VIEW_SPLIT",
-            membership_view_split.brokers_that_list_fewer,
-            (HAND_OVER, TO_MINIMUM),
-        ),
+        Follows("MEMBERSHIP_VIEW_SPLIT", membership_view_split.brokers_that_list_fewer, (HAND_OVER, TO_MINIMUM)),
         Follows("FLAPPING_MEMBER", everything, (HAND_OVER,)),
     ),
 )

@@ -74,7 +74,7 @@ RULE = Rule(
             "Make the invisible time (setPopInvisibleTime) longer than the listener needs for one pop, pop less at "
             "once (setPopBatchNums), or use more threads. If listeners are fast, check their logs for exceptions. "
             "Listeners must tolerate duplicates.",
-        ),
+        )
     },
     evaluate=hits,
     hit_severity=WARN,

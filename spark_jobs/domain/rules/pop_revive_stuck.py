@@ -86,7 +86,7 @@ RULE = Rule(
             "Check the broker's pop.log for `revive error` and `stay too long`, and take a thread dump of "
             "PopReviveService_<queue>. Restart the broker. Keep the messages (fileReservedTime) until it has caught "
             "up.",
-        ),
+        )
     },
     evaluate=hits,
     hit_severity=ERROR,

@@ -96,14 +96,11 @@ RULE = Rule(
             "always",
             "Consumers must tolerate duplicates. Shut them down instead of killing them, so that they commit, and "
             "lower pullThresholdForQueue if listeners are slow.",
-        ),
+        )
     },
     example="five rebalances of `order-service` with 11 messages in flight.",
     evaluate=hits,
     hit_severity=INFO,
     lasts=0,
-    follows=(
-        Follows("FLAPPING_MEMBER", everything),
-        Follows("REBALANCE_STORM", everything),
-    ),
+    follows=(Follows("FLAPPING_MEMBER", everything), Follows("REBALANCE_STORM", everything)),
 )

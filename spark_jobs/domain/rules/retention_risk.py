@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -32,9 +32,16 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             offsets = minimums[topic].waiting(progress, place) if topic in minimums else None
             cause = retention_cause(offsets, thresholds.retention_seconds) if offsets else None
             if offsets and cause:
-                yield _hit(progress, place, offsets, cause)
+                measures: dict[str, float | None] = {name: getattr(offsets, name) for name in _MEASURES}
+                yield _hit(progress, place, cause, offsets.min_offset - offsets.consumer_offset, measures)
             elif by_age[place]:
-                yield _aged_hit(progress, place, thresholds.reserved_seconds)
+                # The oldest waiting message may be as old as the broker keeps messages, or soon will be.
+                age_ms = float(progress.age_ms[place])
+                measures = {"oldest_message_seconds": age_ms / 1000, "reserved_seconds": thresholds.reserved_seconds}
+                yield _hit(progress, place, AGED, age_ms, measures)
+
+
+_MEASURES = ("consumed_per_second", "consumer_offset", "deleted_per_second", "min_offset")
 
 
 def retention_cause(queue: QueueOffsets, within_seconds: float) -> str | None:
@@ -45,30 +52,12 @@ def retention_cause(queue: QueueOffsets, within_seconds: float) -> str | None:
     return EXPIRING if seconds is not None and seconds <= within_seconds else None
 
 
-def _aged_hit(progress: IntervalProgress, place: int, reserved_seconds: float) -> RuleHit:
-    """Of a queue whose oldest waiting message may be as old as the broker keeps messages, or soon will be."""
-    age_ms = float(progress.age_ms[place])
-    return RuleHit(
-        *(progress.start, progress.end, AGED, progress.interval.topic),
-        queue=queue_at(progress, place, AT_RISK),
-        weight=age_ms,
-        measures={"oldest_message_seconds": age_ms / 1000, "reserved_seconds": reserved_seconds},
-    )
-
-
-def _hit(progress: IntervalProgress, place: int, queue: QueueOffsets, cause: str) -> RuleHit:
-    return RuleHit(
-        *(progress.start, progress.end, cause, progress.interval.topic),
-        view=progress.interval.view,
-        queue=queue_at(progress, place, AT_RISK),
-        weight=queue.min_offset - queue.consumer_offset,
-        measures={
-            "consumed_per_second": queue.consumed_per_second,
-            "consumer_offset": queue.consumer_offset,
-            "deleted_per_second": queue.deleted_per_second,
-            "min_offset": queue.min_offset,
-        },
-    )
+def _hit(
+    progress: IntervalProgress, place: int, cause: str, weight: float, measures: Mapping[str, float | None]
+) -> RuleHit:
+    queue, view = queue_at(progress, place, AT_RISK), progress.interval.view
+    time = progress.start, progress.end
+    return RuleHit(*time, cause, queue.topic, view=view, queue=queue, weight=weight, measures=measures)
 
 
 RULE = Rule(

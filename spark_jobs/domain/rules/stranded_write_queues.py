@@ -30,10 +30,8 @@ RULE = Rule(
     "queues are empty and nothing was produced.",
     causes={
         UnassignedCause.BEYOND_READ_QUEUES: Cause(
-            "always",
-            "Raise readQueueNums to writeQueueNums.",
-            commands=(READ_AND_WRITE_QUEUES,),
-        ),
+            "always", "Raise readQueueNums to writeQueueNums.", commands=(READ_AND_WRITE_QUEUES,)
+        )
     },
     example="`legacy` has 8 write queues and 4 read queues.",
     evaluate=hits,

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, RuleHit
-from spark_jobs.domain.model.history import Subscriptions
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.phrases import names_text
@@ -27,7 +26,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per time in which subscriptions differ, or a broker's list of them alternates; a condition per cause."""
     for interval in step.intervals:
         for conflict in interval.subscription_conflicts:
-            answers = [(_sorted(subscriptions), client_id) for client_id, subscriptions in conflict.answers]
+            answers = [(tuple(sorted(subscriptions)), client_id) for client_id, subscriptions in conflict.answers]
             yield RuleHit(
                 *(conflict.start, conflict.end, mismatch(subscriptions for subscriptions, _ in answers)),
                 view=interval.view,
@@ -39,7 +38,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         changing = changing_within(step.settings)
         for flap in flapping(spans, lambda membership: membership.subscriptions, changing, together):
             # Whose they are, the broker does not show.
-            variants = sorted(_sorted(state.subscriptions) for state in (flap.first, flap.second))
+            variants = sorted(tuple(sorted(state.subscriptions)) for state in (flap.first, flap.second))
             yield RuleHit(
                 *(flap.start, flap.end, mismatch(variants)),
                 conflicting_values=tuple(ConflictingValue(_text(subscriptions), None) for subscriptions in variants),
@@ -54,10 +53,6 @@ def mismatch(known: Iterable[_SortedSubscriptions]) -> str | None:
     if len({tuple(topic for topic, _ in subscriptions) for subscriptions in different}) > 1:
         return DIFFERENT_TOPICS
     return DIFFERENT_EXPRESSIONS if len(different) > 1 else None
-
-
-def _sorted(subscriptions: Subscriptions) -> _SortedSubscriptions:
-    return tuple(sorted(subscriptions))
 
 
 def _text(subscriptions: _SortedSubscriptions) -> str:
