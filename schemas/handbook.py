@@ -69,9 +69,9 @@ def _item(column: Field) -> str:
     return f"- {name} {_type(column.type)}: {_text(column.comment or '')}"
 
 
-def _text(text: str) -> str:
-    """The text as Markdown, which takes `<name>` for a tag."""
-    return text.replace("<", "&lt;")
+def _text(comment: str) -> str:
+    """The comment as Markdown, which takes `<name>` for a tag, without what the page says once."""
+    return comment.removesuffix("; null: unknown").replace("<", "&lt;")
 
 
 def _names(names: Iterable[str]) -> str:
@@ -84,10 +84,11 @@ def _view(view: FlatView) -> Iterator[str]:
         f"{column.name} ({old})" for column in view.columns if (old := _origin(column)) not in (None, column.name)
     )
     more = f", renamed: {renamed}" if renamed else ""
+    grain = "" if view.comment == view.table.comment else f"{view.comment}. "
     yield from (
         f"### {view.name}",
         "",
-        f"{view.comment}. Columns of [{view.table.name}](#{view.table.name}){more}.",
+        f"{grain}Columns of [{view.table.name}](#{view.table.name}){more}.",
         "",
     )
     if computed := [column for column in view.columns if _origin(column) is None]:

@@ -101,9 +101,9 @@ RULE = Rule(
     detail=_detail,
     meaning="Clients do not hold their assigned queues, or two clients hold one. The advice names the inputs that "
     "explain their lists, such as an earlier route or other members.",
-    decided_by="The queues that clients list differ from the replayed allocation in two client snapshots, "
-    "`convergence_seconds` (20) apart and after a change; after a route change, `route_poll_seconds` (30) more. Not "
-    "for popped queues, an assumed strategy, shared client ids, or empty lists under CONSUME_ACTIVELY or POP.",
+    decided_by="Clients' lists differ from the replay in two client snapshots, `convergence_seconds` (20) apart and "
+    "after a change; after a route change, `route_poll_seconds` (30) more. Not for popped queues, an assumed strategy, "
+    "shared client ids, or empty lists under CONSUME_ACTIVELY or POP.",
     causes={
         DriftCause.HOLDS_MORE: Cause(
             "a client holds a queue assigned to another, which holds it, too",

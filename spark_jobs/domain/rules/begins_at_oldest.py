@@ -132,7 +132,7 @@ RULE = Rule(
     meaning="A new group begins at the oldest message that the broker has. It consumes the topic's history before "
     "what is new.",
     decided_by="The first known offset is at most a minute's consumption above the oldest one. More messages wait "
-    "than the group consumes in a minute, and more than twice what came since. INFO; WARN for NOT_AT_THE_END.",
+    "than the group consumes in a minute, and than twice what came since. INFO; WARN for NOT_AT_THE_END.",
     causes={
         FIRST_COMMIT: Cause("the group's first offsets are at the oldest messages", _RESET, commands=(RESET_TO_NOW,)),
         NOT_AT_THE_END: Cause(

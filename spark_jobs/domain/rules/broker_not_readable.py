@@ -224,8 +224,8 @@ RULE = Rule(
     name="BROKER_NOT_READABLE",
     headline="Consumers cannot read {brokers}, which {brokers:holds|hold} messages for {groups}",
     meaning="Consumers cannot read a broker that holds messages for the group.",
-    decided_by="The route and the group's last samples with a backlog show it, for `sightings_days` or until the "
-    "topic is created again. ERROR.",
+    decided_by="The route and the group's last samples with a backlog, for `sightings_days` or until the topic is "
+    "created again. ERROR.",
     causes={
         LEFT_ROUTE: Cause(
             "the route no longer names the broker",
@@ -267,7 +267,6 @@ RULE = Rule(
             commands=(CLUSTER_LIST,),
         ),
     },
-    example="broker-b is killed at 02:21:54 and back at 02:23:24.",
     evaluate=hits,
     hit_severity=ERROR,
     spreads_by=brokers,

@@ -93,8 +93,8 @@ RULE = Rule(
     headline="{subjects} in {groups} {subjects:hangs|hang}, but still {subjects:owns|own} queues",
     meaning="A member with queues does not answer, or has stopped pulling. Its queues are not consumed. The broker "
     "closes its connection about 120 s after its last heartbeat.",
-    decided_by="By client snapshots. `NO_PULL` not with CONSUME_ACTIVELY or LONG_PULL_INTERVAL, if nothing waits in "
-    "the queue, if its offset moves, or if its cached messages wait for the listener.",
+    decided_by="By client snapshots. `NO_PULL` not with CONSUME_ACTIVELY or LONG_PULL_INTERVAL, or if nothing waits "
+    "in the queue, its offset moves, or its cached messages wait for the listener.",
     causes={
         HungCause.NO_ANSWER: Cause(
             "connected, but no client snapshot got an answer for `silent_after_seconds` (60)",
@@ -110,7 +110,6 @@ RULE = Rule(
             commands=(THREAD_DUMP,),
         ),
     },
-    example="a process of `audit-service` is frozen at 02:10:54, and closed by the broker at 02:12:46.",
     evaluate=hits,
     lasts=0,
     needs=(CLIENT_SNAPSHOTS,),

@@ -51,7 +51,6 @@ RULE = Rule(
             "queues than members.",
         )
     },
-    example="the lag of two queues of `legacy` grew from 36 to 381.",
     evaluate=hits,
     hit_severity=WARN,
     follows=(

@@ -132,8 +132,7 @@ def _verdict_times(step: AuditedStep, topic: str, span: Unconsumed) -> Iterator[
 RULE = Rule(
     name="CONSUMER_STALLED",
     headline="Consumers of {groups} make no progress in {queues}",
-    meaning="The queue has a backlog, but its consumer offset does not advance. It did not in the window, nor since "
-    "its interval began.",
+    meaning="The queue has a backlog, but its consumer offset does not advance, nor did it since its interval began.",
     decided_by=DECIDED_BY.format("STALL")
     + " `NEVER_COMMITTED` and `FEW_MESSAGES` use all samples of the step and its look-back; not with filters, POP, a "
     "proxy, BROADCASTING or, unless another queue of the topic has a committed offset, CONSUME_ACTIVELY.",
@@ -145,8 +144,8 @@ RULE = Rule(
             commands=(THREAD_DUMP,),
         ),
         NEVER_COMMITTED: Cause(
-            "no committed offset, or 0, although messages came for `stalled_after_seconds` (WARN if no queue of the "
-            "topic has one: the application may keep its offsets elsewhere)",
+            "no committed offset, although messages came for `stalled_after_seconds` (WARN if no queue of the topic "
+            "has one: the application may keep its offsets elsewhere)",
             "No message of these queues was ever consumed. Check that the owner's host reaches the address that the "
             "broker registers, that the owner pulls the queue, and that its first message does not hang in the "
             "listener.",

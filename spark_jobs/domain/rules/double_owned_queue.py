@@ -23,8 +23,8 @@ RULE = Rule(
     name="DOUBLE_OWNED_QUEUE",
     headline="Several consumers of {groups} own {queues}",
     meaning="Several connections own the queue, so each of them consumes every message in it.",
-    decided_by="The replayed allocation gives the queue to several connections; not with POP, where each message "
-    "goes to one member. INFO for a duplicate client id that lasts less than 150 s.",
+    decided_by="The replay gives the queue to several connections; not with POP. INFO for a duplicate client id of "
+    "less than 150 s.",
     causes={
         DoubleOwnedCause.DUPLICATE_CLIENT_ID: Cause(
             "all owners share one id",
@@ -36,7 +36,7 @@ RULE = Rule(
             "Members of the group use different allocation strategies: configure the same one on all of them.",
         ),
         DoubleOwnedCause.MIXED_CLIENTS: Cause(
-            "clients of different languages or versions compute the strategy differently",
+            "clients compute the strategy differently",
             "Clients compute the same strategy differently: use one language, upgrade Java clients to a version "
             "above 4.7.1, or switch to AVG.",
         ),
@@ -45,7 +45,6 @@ RULE = Rule(
             "Keep each of these queues in the configured list of one client only.",
         ),
     },
-    example="queue 1 of `config-feed` is in the lists of both members.",
     evaluate=hits,
     follows=(
         Follows("DUPLICATE_CLIENT_ID", clients, (DoubleOwnedCause.DUPLICATE_CLIENT_ID,)),

@@ -143,8 +143,8 @@ RULE = Rule(
     meaning="Several connections of a group share a client id. Each consumes the queues of the id's first index; no "
     "consumer owns those of its other indexes. Consumers that pop consume nothing twice. Broadcasting consumers on one "
     "machine overwrite each other's offset file. `if_unique`, `if_deduplicated`: what each fix would leave.",
-    decided_by="A broker of the topic lists a client id more than once. ERROR if two snapshots at least 150 s apart "
-    "show it (`PERSISTENT`), else INFO (`TRANSIENT`).",
+    decided_by="A broker of the topic lists a client id more than once. ERROR if snapshots at least 150 s apart show "
+    "it (`PERSISTENT`), else INFO (`TRANSIENT`).",
     causes={
         STALE_CONNECTION: Cause(
             "transient, all from one machine",
@@ -177,7 +177,6 @@ RULE = Rule(
             commands=(CONNECTIONS,),
         ),
     },
-    example="two consumers of `payment-service` share an id, and queues 4–7 of `payments` have no owner.",
     evaluate=hits,
     severity=severity,
     probable_cause=probable_cause,

@@ -12,8 +12,8 @@ from spark_jobs.domain.rules.rule import Cause
 
 FILTERED = "FILTERED"
 FILTERED_OUT = Cause(
-    "the group filters, and its client snapshots show no sign that it hangs; or it has no Java clients and no client "
-    "snapshots (INFO)",
+    "the group filters, and its client snapshots show no sign that it hangs; or it has neither Java clients nor "
+    "client snapshots (INFO)",
     "The waiting messages may all be ones that the group does not subscribe to. Clients such as rocketmq-client-go "
     "before its pull request 834 commit only when a message of theirs arrives: upgrade them. Record client snapshots "
     "to see whether the client pulls.",

@@ -112,7 +112,6 @@ RULE = Rule(
             "The process restarts again and again. Check its exit code, out-of-memory kills and liveness probes.",
         ),
     },
-    example="`10.31.92.2` of `flapper` leaves and joins six times.",
     evaluate=hits,
     hit_severity=WARN,
     lasts=0,

@@ -63,8 +63,8 @@ RULE = Rule(
     meaning="A client has cached so many messages of a queue that it stops pulling. This flow control means that the "
     "consumer is slow, not the broker.",
     decided_by="Two successive client snapshots show the queue above the client's `pullThresholdForQueue`, "
-    "`pullThresholdSizeForQueue` or `consumeConcurrentlyMaxSpan` (`cached_messages`, `cached_mib`, `cached_span` if "
-    "unknown). Limits per topic are divided among the client's queues. WARN.",
+    "`pullThresholdSizeForQueue` or `consumeConcurrentlyMaxSpan` (unknown: `cached_messages`, `cached_mib`, "
+    "`cached_span`). Limits per topic are divided among the client's queues. WARN.",
     causes={
         ThrottleCause.CACHED_MESSAGES: Cause("too many messages of the queue", _SLOWER),
         ThrottleCause.CACHED_SIZE: Cause(
@@ -78,7 +78,6 @@ RULE = Rule(
             commands=(THREAD_DUMP,),
         ),
     },
-    example="`10.31.83.1@…` has cached more than 200 messages, its limit, of two queues of `legacy`.",
     evaluate=hits,
     hit_severity=WARN,
     needs=(CLIENT_SNAPSHOTS,),

@@ -42,7 +42,7 @@ RULE = Rule(
     "The broker missed the request to unregister it, and the process stays connected for other groups "
     "(`rebalance-audit clients` finds them). Brokers before 5.5.1 keep it as long as that connection lives (RocketMQ "
     "issue #10435), later ones for 120 s, unless it uses `useHeartbeatV2`.",
-    decided_by="The client has queues, and for `silent_after_seconds` (60) at least two client snapshots show no "
+    decided_by="The client has queues, and at least two client snapshots in `silent_after_seconds` (60) show no "
     "consumer of the group.",
     causes={
         NOT_IN_GROUP: Cause(

@@ -69,14 +69,13 @@ RULE = Rule(
     name="GROUP_OFFLINE",
     headline="No consumer of {groups} is connected",
     meaning="No consumer of the group is connected. Its topics receive messages or have a backlog.",
-    decided_by="No broker lists a member for 50 s, and offset samples of that time show messages. Not for "
-    "BROADCASTING, POP without recorded request modes, or MEMBERS_UNSEEN. ERROR.",
+    decided_by="No broker lists a member for 50 s, and offset samples show messages. Not for BROADCASTING, POP "
+    "without recorded request modes, or MEMBERS_UNSEEN. ERROR.",
     causes={
         NOBODY_CONNECTED: Cause(
             "always", "No consumer of the group was connected. Start one, or delete the group if it is not needed."
         )
     },
-    example="both members of `batch-export` are away for 8 minutes.",
     evaluate=hits,
     hit_severity=ERROR,
 )

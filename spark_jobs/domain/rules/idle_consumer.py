@@ -43,7 +43,7 @@ RULE = Rule(
     name="IDLE_CONSUMER",
     headline="{subjects} of {groups} {subjects:owns|own} no queue",
     meaning="The member owns no queue of any topic that it subscribes to, except retry topics. WARN: nothing breaks.",
-    decided_by="The replayed allocation shows it for `persistent_after_seconds`.",
+    decided_by="The replay shows it for `persistent_after_seconds`.",
     causes={
         MORE_MEMBERS_THAN_QUEUES: Cause(
             "more client ids than queues",
@@ -58,7 +58,6 @@ RULE = Rule(
             "With CONSISTENT_HASH, raise virtualNodeCnt; otherwise check the rooms and the configured queue lists.",
         ),
     },
-    example="three members of `inventory-service` share two queues.",
     evaluate=hits,
     hit_severity=WARN,
     lasts="persistent_after_seconds",

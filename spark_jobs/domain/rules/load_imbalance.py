@@ -177,11 +177,11 @@ RULE = Rule(
     name="LOAD_IMBALANCE",
     headline="Members of {groups} have uneven shares of queues or messages",
     detail=_detail,
-    meaning="One member owns at least two queues more than another. This is of one topic, or of all except retry "
-    "topics. Or one member consumes far more messages without more queues.",
-    decided_by="The replayed allocation shows it; not with POP. WARN if the busiest member owns more than twice the "
-    "queues of the least busy one plus two, or only its threads are nearly all busy; INFO otherwise, and for a hash "
-    "ring or a shared client id.",
+    meaning="One member owns at least two queues more than another, of one topic or of all except retry topics. Or "
+    "one member consumes far more messages without more queues.",
+    decided_by="The replay shows it; not with POP. WARN if the busiest member owns more than twice the queues of the "
+    "least busy one plus two, or only its threads are nearly all busy; INFO otherwise, and for a hash ring or a shared "
+    "client id.",
     causes={
         HASH_RING: Cause(
             "CONSISTENT_HASH",
@@ -206,7 +206,6 @@ RULE = Rule(
             "busy topics have fewer queues than members: give them more queues, or a separate group.",
         ),
     },
-    example="in `near-service`, `b-1` alone owns the queues of broker-b; `a-1` and `a-2` share those of broker-a.",
     evaluate=hits,
     hit_severity=INFO,
     follows=(

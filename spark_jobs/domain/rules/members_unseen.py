@@ -25,9 +25,8 @@ RULE = Rule(
     headline="No broker lists the consumers of {groups}, and it is not offline",
     meaning="No broker lists a member, but the group is not offline. Clients of a cluster-mode proxy register with "
     "the proxy only. Owners are unknown; lag and verdicts are not. INFO.",
-    decided_by="No broker lists a member, and a recorded proxy lists one, or committed offsets advance in two rounds "
-    "of the recorder. If messages are produced and no offset advances for `stalled_after_seconds`, the group is "
-    "offline.",
+    decided_by="A recorded proxy lists a member, or committed offsets advance in two rounds of the recorder. If "
+    "messages are produced and no offset advances for `stalled_after_seconds`, the group is offline.",
     causes={
         Reason.CONSUMED_THROUGH_PROXY: Cause(
             "the cluster has a proxy",

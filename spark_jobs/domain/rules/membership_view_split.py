@@ -86,9 +86,9 @@ RULE = Rule(
     broker=_broker,
     meaning="Brokers of a topic list different members of the group. Each client asks a random broker, so some "
     "queues are consumed twice and others by no consumer.",
-    decided_by="Snapshots of two brokers differ for 50 s, or 150 s if only in duplicates. If lists differ "
-    "`flapping_times` (3) times, shorter agreements do not end it. A broker without members does not count while "
-    "another lists some. ERROR.",
+    decided_by="Snapshots of two brokers differ for 50 s, or 150 s if only in duplicates. After `flapping_times` (3) "
+    "differences, shorter agreements do not end it. A broker without members does not count while another lists some. "
+    "ERROR.",
     causes={
         BROKERS_DISAGREE: Cause(
             "two brokers list different client ids",

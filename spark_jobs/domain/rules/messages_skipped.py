@@ -175,12 +175,11 @@ RULE = Rule(
     name="MESSAGES_SKIPPED",
     headline="Consumer offsets of {groups} jumped over messages that were not consumed in {queues}",
     detail=_detail,
-    meaning="The consumer offset went forward over messages that no listener got. The backlog is gone, but its "
-    "messages were not processed.",
-    decided_by="Between two samples the offset rises by more than `rewind_tolerance`: to the broker's oldest offset, "
-    "or by ten times the queue's pace although its owner did not consume, or no member was there. If clients do not "
-    "report, all queues with a backlog must jump, by a hundred times their pace. Not with filters, POP or "
-    "CONSUME_ACTIVELY.",
+    meaning="The consumer offset went forward over messages that no listener got. The backlog is gone, but not "
+    "processed.",
+    decided_by="The offset rises by more than `rewind_tolerance` at once: to the broker's oldest offset, or by ten "
+    "times the queue's pace although its owner did not consume, or no member was there. If clients do not report, all "
+    "queues with a backlog must jump, by a hundred times their pace. Not with filters, POP or CONSUME_ACTIVELY.",
     causes={
         LOST: Cause(
             "the offset landed on the broker's oldest message (ERROR)",
@@ -209,7 +208,7 @@ RULE = Rule(
             headline="Consumer offsets of {groups} jumped in {queues}: messages were skipped, or consumed very fast",
         ),
         BEGAN_AT_END: Cause(
-            "the queue's first offset is at its end, although messages came for `stalled_after_seconds` before (WARN)",
+            "its first offset is at its end, although messages came for `stalled_after_seconds` before (WARN)",
             "The group began these queues at their end (CONSUME_FROM_LAST_OFFSET, the default), for example after a "
             "topic was extended while consumers were down. Reset the group in these queues to the time at which they "
             "were added. Extend topics while all consumers run.",

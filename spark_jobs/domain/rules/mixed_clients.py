@@ -96,8 +96,8 @@ RULE = Rule(
     name="MIXED_CLIENTS",
     headline="Consumers of {groups} are incompatible clients",
     meaning="Languages or versions of a group's clients compute the strategy differently, or message models differ.",
-    decided_by="Languages and versions as the broker lists them (unknown: as current Java). Message models as "
-    "clients report them, or a broker's that changes and changes back while all clients stay.",
+    decided_by="By language and version in the broker's list (unknown: as current Java). Message models as clients "
+    "report them, or a broker's that changes and changes back while all clients stay.",
     causes={
         DIFFERENT_MESSAGE_MODELS: Cause(
             "BROADCASTING and CLUSTERING (ERROR)",

@@ -35,7 +35,6 @@ RULE = Rule(
             "always", "Members of the group use different allocation strategies: configure the same one on all of them."
         )
     },
-    example="two members of `mixed-service` use AVG, one AVG_BY_CIRCLE.",
     evaluate=hits,
     hit_severity=ERROR,
 )

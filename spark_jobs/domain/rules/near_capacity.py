@@ -181,7 +181,7 @@ RULE = Rule(
     meaning="A member is near the limit of what it can consume. With a few more messages a backlog grows. `with_…`: "
     "the utilisation after each change. The advice names the best one.",
     decided_by="All client snapshots of `near_capacity_seconds` (300) show at least `near_capacity_percent` (80) of "
-    "its [capacity](../what-if.md#the-model), by threads or by pulls; also at full speed on a backlog. WARN.",
+    "its [capacity](../what-if.md#the-model); also at full speed on a backlog. WARN.",
     causes={
         Bottleneck.LISTENER: Cause(
             "its threads are busy nearly all the time",
@@ -198,7 +198,6 @@ RULE = Rule(
             "A queue has one owner, so more consumers cannot help. Spread the keys over more queues.",
         ),
     },
-    example="`10.31.83.1@…` of `legacy-import` can consume 2.5 messages per second, and receives 3.9.",
     evaluate=hits,
     hit_severity=WARN,
     lasts="near_capacity_seconds",

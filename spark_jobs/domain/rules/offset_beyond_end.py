@@ -87,8 +87,7 @@ RULE = Rule(
     name="OFFSET_BEYOND_END",
     headline="{groups} skips messages of {queues}, because its offsets are those of a former life of the topic",
     meaning="The committed offset is beyond the queue's end. The messages below it are not consumed. Brokers keep a "
-    "group's offsets when its topic is deleted, and a topic that is created again begins with 0. `beyond_end`: "
-    "messages up to the old offset; `skipped`: those passed over since.",
+    "group's offsets when its topic is deleted, and a topic that is created again begins with 0.",
     decided_by="Two samples with the same offset show the end below it by more than `rewind_tolerance`. WARN from "
     "`persistent_after_seconds` on; ERROR when the group commits above it; INFO if the offset goes back. Not if "
     "another process serves the broker.",

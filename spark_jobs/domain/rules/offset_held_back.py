@@ -111,8 +111,8 @@ RULE = Rule(
     meaning="One unfinished message holds back the committed offset of its queue. The client consumes the messages "
     "behind it: the backlog that brokers show is not real, and a restart consumes them again.",
     decided_by="For `verdict_window_seconds` (300) the offset stands while messages are produced, and client "
-    "snapshots show its message as the oldest cached one, while later ones are consumed. Then CONSUMER_STOPPED and "
-    "CONSUMER_STALLED are not reported. WARN.",
+    "snapshots show its message as the oldest cached one, while later ones are consumed. It replaces CONSUMER_STOPPED "
+    "and CONSUMER_STALLED. WARN.",
     causes={
         ONE_MESSAGE: Cause(
             "always",

@@ -252,8 +252,6 @@ RULE = Rule(
             "messages again.",
         ),
     },
-    example="`batch-export` is reset to four minutes before; the frozen consumer of `audit-service` commits its old "
-    "offsets.",
     evaluate=hits,
     hit_severity=WARN,
     lasts=0,

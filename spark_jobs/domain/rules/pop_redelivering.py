@@ -64,8 +64,8 @@ RULE = Rule(
     name="POP_REDELIVERING",
     headline="{groups} {groups:gets|get} many popped messages again",
     meaning="Members do not acknowledge popped messages in time. After the invisible time (60 s, `popInvisibleTime`) "
-    "the broker moves a message to the POP retry topic (`%RETRY%group_topic` or `%RETRY%group+topic`), from which it "
-    "is popped again; after 16 times it goes to the dead-letter topic.",
+    "the broker moves a message to the POP retry topic, from which it is popped again; after 16 times it goes to the "
+    "dead-letter topic.",
     decided_by="The POP retry topic grows for `busy_after_seconds` (120) by at least `failing_messages` (10) and "
     "`failing_percent` (10) of what was consumed. ERROR from 50 % on, else WARN.",
     causes={

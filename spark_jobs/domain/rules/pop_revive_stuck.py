@@ -76,8 +76,7 @@ RULE = Rule(
     name="POP_REVIVE_STUCK",
     headline="{brokers} {brokers:does|do} not deliver unacknowledged popped messages again",
     meaning="A broker does not deliver unacknowledged messages of POP groups again. A thread that reads one of its "
-    "revive queues (`rmq_sys_REVIVE_LOG_` + cluster) makes no progress. The finding belongs to the group "
-    "`CID_RMQ_SYS_REVIVE_GROUP`.",
+    "revive queues (`rmq_sys_REVIVE_LOG_` + cluster, group `CID_RMQ_SYS_REVIVE_GROUP`) makes no progress.",
     decided_by="The consumer offset of a revive queue stands for 300 s, while more than `allowed_lag` (32) entries "
     "came. ERROR. Unknown for brokers with `popConsumerKVServiceEnable`.",
     causes={

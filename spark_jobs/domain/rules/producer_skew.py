@@ -181,8 +181,8 @@ RULE = Rule(
     name="PRODUCER_SKEW",
     headline="Some queues of {topics} receive far more messages than the others",
     detail=lambda finding: finding.subject,
-    meaning="Some queues of the topic receive far more messages than the others. A selector or ordering key sends to "
-    "few queues, so more consumers cannot help. Or a broker receives none, so the owners of its queues idle.",
+    meaning="Some queues of the topic receive far more messages than the others. More consumers cannot help. Or a "
+    "broker receives none, so the owners of its queues idle.",
     decided_by="Over the step, if queues get at least `skew_messages_per_queue` on average. WARN.",
     causes={
         HOT_QUEUES: Cause(
@@ -196,7 +196,6 @@ RULE = Rule(
             "it as slow (sendLatencyFaultEnable), or a queue selector may never choose it.",
         ),
     },
-    example="queue 0 of `audit-log` on broker-a receives 2.9 times the mean.",
     evaluate=hits,
     hit_severity=WARN,
     spreads_by=topics,

@@ -80,9 +80,9 @@ RULE = Rule(
     name="REBALANCE_STORM",
     headline="{groups} {groups:rebalances|rebalance} again and again",
     meaning="The group rebalances again and again. Each time queues get new owners, pause for up to 20 s, and "
-    "deliver messages in flight again. `client_ids`: who joined or left in at least half of the rebalances.",
+    "deliver messages in flight again.",
     decided_by="At least `storm_rebalances` (5) rebalances in less than `storm_seconds` (600), in the step and its "
-    "look-back.",
+    "look-back. `client_ids`: who joined or left in at least half of them.",
     causes={
         MEMBER_CHANGES: Cause(
             "mostly, members joined or left",
@@ -94,7 +94,6 @@ RULE = Rule(
             "Check the brokers for restarts, and their connections to the name servers.",
         ),
     },
-    example="`flapper`: 12 rebalances in 5 minutes move 119 queues.",
     evaluate=hits,
     hit_severity=WARN,
     lasts=0,

@@ -87,10 +87,10 @@ def _hit(step: AuditedStep, exposed: dict[int, Exposure]) -> RuleHit:
 RULE = Rule(
     name="REDELIVERY_EXPOSURE",
     headline="Rebalances of {groups} hand over many messages in flight",
-    meaning="Rebalances hand over messages in flight. A queue's new owner starts at the committed offset, so it "
-    "consumes again what the previous owner had pulled but not committed.",
-    decided_by="Pull offset − consumer offset of the queues that changed owner, by the last sample before. INFO; WARN "
-    "from `redelivery_messages` (10,000) in one rebalance.",
+    meaning="Rebalances hand over messages in flight. The new owner of a queue starts at the committed offset, and "
+    "consumes again what the previous one had pulled.",
+    decided_by="Pull offset − consumer offset of the queues that changed owner, by the last sample before. INFO; "
+    "WARN from `redelivery_messages` (10,000) on.",
     causes={
         QUEUES_MOVED: Cause(
             "always",
@@ -98,7 +98,6 @@ RULE = Rule(
             "lower pullThresholdForQueue if listeners are slow.",
         )
     },
-    example="five rebalances of `order-service` with 11 messages in flight.",
     evaluate=hits,
     hit_severity=INFO,
     lasts=0,

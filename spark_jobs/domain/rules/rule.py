@@ -111,9 +111,8 @@ class Rule:
 
     `evaluate` finds the hits. Those that give none themselves have the severity `hit_severity` (None: `severity` rates
     the whole finding), and must last for `lasts`: seconds, or the threshold of that name (None: until a group agrees).
-    `example`: a finding in the recording that ships with the project. `needs`: the optional sources without which the
-    rule is not evaluated. `probable_cause`: the cause, if only the whole finding shows it. `shows_persistence`: the
-    evidence says whether it is persistent.
+    `needs`: the optional sources without which the rule is not evaluated. `probable_cause`: the cause, if only the
+    whole finding shows it. `shows_persistence`: the evidence says whether it is persistent.
 
     `follows`: whose symptom its findings are, the likeliest root cause first. `spreads_by`: what findings of several
     groups share if one event caused them all (None: each group has its own). `is_blind`: the group's state is unknown
@@ -128,7 +127,6 @@ class Rule:
     decided_by: str
     causes: Mapping[str, Cause]
     evaluate: Callable[[AuditedStep], Iterable[RuleHit]]
-    example: str = ""
     hit_severity: str | None = None
     lasts: float | str | None = None
     needs: tuple[str, ...] = ()

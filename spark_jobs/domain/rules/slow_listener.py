@@ -64,7 +64,6 @@ RULE = Rule(
             "recent deployments. More threads help only if those services can handle more calls.",
         ),
     },
-    example="`10.31.83.1@…` of `legacy-import` has one thread, and takes 400 ms per message.",
     evaluate=hits,
     hit_severity=WARN,
     lasts="busy_after_seconds",

@@ -33,7 +33,6 @@ RULE = Rule(
             "always", "Raise readQueueNums to writeQueueNums.", commands=(READ_AND_WRITE_QUEUES,)
         )
     },
-    example="`legacy` has 8 write queues and 4 read queues.",
     evaluate=hits,
     lasts="settled_seconds",
     follows=(Follows("BROKER_NOT_READABLE", queues, root_causes=(broker_not_readable.QUEUES_REMOVED,)),),

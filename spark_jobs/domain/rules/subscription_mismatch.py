@@ -81,9 +81,8 @@ RULE = Rule(
     meaning="Members of one group subscribe to different topics, or to different messages of one topic. Brokers keep "
     "the subscription of the last heartbeat: messages are filtered by the wrong expression and lost, or a member does "
     "not read its queues.",
-    decided_by="The clients' running info shows it, or a broker's subscription of the group changes and changes back "
-    "while all clients stay (`changes`: how often), until one of them leaves, or twice its usual time has passed. "
-    "ERROR.",
+    decided_by="Clients report it, or a broker's subscription of the group changes and changes back while all "
+    "clients stay (`changes`: how often), until one of them leaves, or twice its usual time has passed. ERROR.",
     causes={
         DIFFERENT_TOPICS: Cause(
             "a member lacks a topic",
@@ -97,8 +96,6 @@ RULE = Rule(
             commands=(CONNECTIONS,),
         ),
     },
-    example="members of `notify-service` subscribe to `retail` and `wholesale`; those of `tag-service` to `TagA` and "
-    "`TagB`.",
     evaluate=hits,
     hit_severity=ERROR,
 )

@@ -91,9 +91,8 @@ RULE = Rule(
     name="UNASSIGNED_QUEUE",
     headline="No consumer of {groups} owns {queues}",
     meaning="An unassigned queue has no owner, so its messages are not consumed.",
-    decided_by="The replayed allocation gives the queue to no connection. WARN for an assumed strategy, "
-    "`NOT_LISTED`, `WAITS_FOR_LOCK` and `ROOM_FILTER` (INFO in a retry topic). INFO for a duplicate client id that "
-    "lasts less than 150 s.",
+    decided_by="The replay gives the queue to no connection. WARN for an assumed strategy, `NOT_LISTED`, "
+    "`WAITS_FOR_LOCK` and `ROOM_FILTER` (INFO in a retry topic). INFO for a duplicate client id of less than 150 s.",
     causes={
         UnassignedCause.DUPLICATE_CLIENT_ID: Cause(
             "it belongs to the second (or later) index of a duplicate id",
@@ -136,7 +135,7 @@ RULE = Rule(
             "Set virtualNodeCnt to 10, the default: with 0 no consumer is on the hash ring.",
         ),
         UnassignedCause.NOT_LISTED: Cause(
-            "all members report their queues, none this one, and no known strategy explains it",
+            "all members report their queues, none this one, and no strategy explains it",
             "Check whether the strategy leaves these queues out on purpose, and the consumers' rebalance logs for "
             "errors.",
         ),
@@ -157,7 +156,6 @@ RULE = Rule(
             severity=WARN,
         ),
     },
-    example="queues 4–7 of `payments`, for 10 minutes; 6,100 messages wait.",
     evaluate=hits,
     severity=severity,
     follows=(

@@ -75,8 +75,8 @@ RULE = Rule(
     meaning="Snapshots of members, routes or offsets are missing, or one broker's offsets are. What happened in that "
     "time is unknown, and the other rules report nothing.",
     decided_by="No snapshot for `max_gap` (three collection intervals) from a source that had some in the look-back; "
-    "of members in `sightings_days`, and from no broker. ERROR if the recorder called and no broker answered all step; "
-    "WARN for a single broker, or if snapshots came again; INFO if the gap lasts to the end.",
+    "of members in `sightings_days`, and from no broker. ERROR if no broker answered the recorder all step; WARN for a "
+    "single broker, or if snapshots came again; INFO if the gap lasts to the end.",
     causes={
         NO_SNAPSHOTS: Cause(
             "the source had snapshots before",
@@ -100,7 +100,6 @@ RULE = Rule(
             "no rule sees anything of this cluster.",
         ),
     },
-    example="every group from 02:26:56 on, when the recording ends.",
     evaluate=hits,
     spreads_by=_event,
     is_blind=True,

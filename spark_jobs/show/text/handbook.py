@@ -73,7 +73,6 @@ def _page(rule: Rule) -> Iterator[str]:
     for title, texts in (("Commands", _commands(rule)), ("Symptoms", _symptoms(rule.name))):
         if text := ", ".join(dict.fromkeys(texts)):
             yield from ("", f"**{title}:** {text}.")
-    yield from ("", f"**Example:** {rule.example}") if rule.example else ()
 
 
 def _link(rule: str) -> str:
