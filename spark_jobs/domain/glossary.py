@@ -29,8 +29,6 @@ backlog: The messages that a group has not consumed yet: the lag of all its queu
     ConsumeStats.computeTotalDiff | group_status.backlog_end
 bottleneck: What kept a group from consuming faster while its backlog grew.
     | group_status.bottleneck
-broker offset: The offset of the next message written to a queue.
-    OffsetWrapper.brokerOffset | offset_snapshots.offsets
 catch-up time: The time until no queue of a group has a lag, at its current pace.
     | group_status.catch_up_seconds
 client id: The name by which brokers know a client, ip@instanceName; every consumer of a group needs its own.
@@ -41,10 +39,6 @@ collection interval: The time between two snapshots of the same thing, 20 second
     | membership_snapshots.captured_at
 connection: One entry in a broker's list of the clients of a group; duplicate client ids have several.
     ConsumerConnection.connectionSet | membership_snapshots.connections
-consumer offset: The committed offset of the next message that a group consumes from a queue.
-    OffsetWrapper.consumerOffset | queue_progress.consumer_offset
-dead-letter topic: The topic %DLQ%<group>, for messages whose delivery failed too often.
-    MixAll.DLQ_GROUP_TOPIC_PREFIX |
 duplicate client id: A client id of several connections of a group, which all consume the same queues.
     ClientConfig.buildMQClientId | rebalance_intervals.distinct_members
 finding: One condition that a rule reports, over its whole duration inside an audit step.
@@ -53,8 +47,6 @@ flow control: A client stops pulling from a queue while it has cached too many o
     pullThresholdForQueue pullThresholdSizeForQueue consumeConcurrentlyMaxSpan | client_snapshots.owned_queues
 headroom: How many more messages per second the group can consume before a member falls behind.
     | group_status.headroom_messages_per_second
-heartbeat: A client's message to every broker, about every 30 seconds, with its groups and subscriptions.
-    HeartbeatData |
 idle member: A member that owns no queue.
     | group_status.idle_members
 in flight: Messages that a client has pulled but not committed: pull offset minus consumer offset.
@@ -65,8 +57,6 @@ index: The place of a connection in the sorted list of client ids, from 0.
     AllocateMessageQueueStrategy | rebalance_intervals.members
 lag: The messages of one queue that a group has not consumed yet: broker offset minus consumer offset.
     OffsetWrapper | queue_progress.lag_last
-listener: The application's code that processes the messages of a consumer.
-    MessageListener | client_snapshots.consume_status
 look-back: The time before an audit step whose snapshots the step reads as well.
     |
 member: A connection of a consumer group, as brokers list it.
@@ -75,8 +65,6 @@ membership view: The members that one broker lists, or * if all brokers of the t
     GetConsumerListByGroupResponseBody | rebalance_intervals.membership_view
 message request mode: Whether members of a group pull a topic's queues or pop from them.
     MessageRequestMode | membership_snapshots.request_modes
-orderly consumer: A consumer that processes each queue in order, and needs the broker's lock on it.
-    MessageListenerOrderly RebalanceLockManager | client_snapshots.consume_orderly
 owner: A member that consumes a queue; normally a queue has exactly one.
     ProcessQueue | allocations.owners
 pace: The messages per second that a member consumes while it has a backlog.
@@ -97,20 +85,14 @@ recorder: The program that takes the snapshots, such as rebalance-audit capture.
     | capture_calls
 replay: To compute from the snapshots the allocation that each member computed.
     | rebalance_intervals.status
-retry topic: The topic %RETRY%<group>, for messages that are delivered again after a failure.
-    MixAll.RETRY_GROUP_TOPIC_PREFIX |
 revive: To put messages that were popped and not acknowledged in time into the POP retry topic.
     PopReviveService rmq_sys_REVIVE_LOG_<cluster> | offset_snapshots.topic
 root cause: A finding that no other finding has caused.
     | findings.root_finding_id
-route: The brokers of a topic with their queues and permissions, as name servers report them.
-    TopicRouteData QueueData | route_snapshots.queues
 sample: The offsets of a queue in one snapshot.
     OffsetWrapper | queue_progress.readings
 snapshot: One recorded answer of a broker, name server or client, with its time.
     | membership_snapshots.captured_at
-subscription: A topic of a consumer, with the tags or SQL expression that select its messages.
-    SubscriptionData | client_snapshots.subscriptions
 symptom: A finding that another one, its root cause, has caused.
     | findings.root_finding_id
 trigger: The reason why a rebalance interval began, such as a member that joined.

@@ -25,7 +25,7 @@ def test_each_runs_the_same_commands() -> None:
 def test_each_looks_back_for_a_week() -> None:
     for name in FILES:
         assert set(re.findall(r"'(\d+ \w+) ago'", text(name))) == {"7 days"}, name
-    assert "late_days` | days in which late snapshots count | 7 |" in text("docs/airflow.md")
+    assert "late_days` (7): days in which late snapshots count" in text("docs/airflow.md")
 
 
 def test_each_begins_ten_minutes_past_the_hour() -> None:
