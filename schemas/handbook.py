@@ -15,8 +15,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "tables.md"
 _FRAME = """<!-- Made by python -m schemas.handbook: change the tables, not this page. -->
 # Tables and columns
 
-All times are UTC, unknown is null, and a column in **bold** is never null. `DESCRIBE` shows the same. See also
-[consistency](reliability.md) and [other engines](object-stores.md).
+All times are UTC, unknown is null, and a column in **bold** is never null. The keys of a map are names. `DESCRIBE`
+shows the same. See also [consistency](reliability.md) and [other engines](object-stores.md).
 
 ## Common columns
 
@@ -104,9 +104,9 @@ def _origin(column: ViewColumn) -> str | None:
 
 def _type(type: Type) -> str:
     if isinstance(type, Array):
-        return f"list of {_type(type.element)}"
+        return f"list of {_type(type.element)}" if isinstance(type.element, Struct) else f"list[{_type(type.element)}]"
     if isinstance(type, Map):
-        return f"map from name to {_type(type.value)}"
+        return f"map[{_type(type.value)}]"
     if isinstance(type, Struct):
         return f"({', '.join(type.names)})"
     return type

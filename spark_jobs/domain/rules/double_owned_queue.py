@@ -22,7 +22,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 RULE = Rule(
     name="DOUBLE_OWNED_QUEUE",
     headline="Several consumers of {groups} own {queues}",
-    meaning="Several connections own the queue, so each of them consumes every message in it.",
+    meaning="Several connections own a queue, and each of them consumes all of its messages.",
     decided_by="The replay gives the queue to several connections; not with POP. INFO for a duplicate client id of "
     "less than 150 s.",
     causes={

@@ -98,7 +98,7 @@ def _hit(cause: str, subject: str, joins: int, leaves: int, changes: Sequence[Me
 RULE = Rule(
     name="FLAPPING_MEMBER",
     headline="{subjects} {subjects:keeps|keep} joining and leaving {groups}",
-    meaning="One member keeps joining and leaving, and the group's queues change owners every time.",
+    meaning="One member keeps joining and leaving. The group's queues change owners every time.",
     decided_by="A client id joined and left at least `flapping_times` (3) times in the step and its look-back, or "
     "that many new ids of one machine did.",
     causes={

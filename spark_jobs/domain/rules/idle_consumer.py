@@ -42,7 +42,7 @@ def _cause(load: MemberLoad) -> str:
 RULE = Rule(
     name="IDLE_CONSUMER",
     headline="{subjects} of {groups} {subjects:owns|own} no queue",
-    meaning="The member owns no queue of any topic that it subscribes to, except retry topics. WARN: nothing breaks.",
+    meaning="A member owns no queue of its topics, except of retry topics. WARN: nothing breaks.",
     decided_by="The replay shows it for `persistent_after_seconds`.",
     causes={
         MORE_MEMBERS_THAN_QUEUES: Cause(

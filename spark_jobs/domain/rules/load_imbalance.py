@@ -177,8 +177,8 @@ RULE = Rule(
     name="LOAD_IMBALANCE",
     headline="Members of {groups} have uneven shares of queues or messages",
     detail=_detail,
-    meaning="One member owns at least two queues more than another, of one topic or of all except retry topics. Or "
-    "one member consumes far more messages without more queues.",
+    meaning="One member owns at least two queues more than another. It counts per topic, and over all except retry "
+    "topics. Or one member consumes far more messages without more queues.",
     decided_by="The replay shows it; not with POP. WARN if the busiest member owns more than twice the queues of the "
     "least busy one plus two, or only its threads are nearly all busy; INFO otherwise, and for a hash ring or a shared "
     "client id.",

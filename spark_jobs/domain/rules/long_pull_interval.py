@@ -27,8 +27,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 RULE = Rule(
     name="LONG_PULL_INTERVAL",
     headline="{subjects} in {groups} {subjects:pulls|pull} seldom, as {subjects:its|their} pullInterval says",
-    meaning="The client waits longer between two pulls of a queue (`pull_interval_ms`) than a queue may be idle. So "
-    "its rebalance drops the queue and takes it again, and it pulls one batch about every `pull_idle_seconds`.",
+    meaning="The client's pull interval is longer than a queue may be idle. So its rebalance drops the queue and "
+    "takes it again, and it pulls one batch about every `pull_idle_seconds`.",
     decided_by="Its `pullInterval` is above `pull_idle_seconds` (120). Source: ProcessQueue.isPullExpired.",
     causes={
         ABOVE_IDLE_LIMIT: Cause(

@@ -95,7 +95,7 @@ def _named(member: Member) -> str:
 RULE = Rule(
     name="MIXED_CLIENTS",
     headline="Consumers of {groups} are incompatible clients",
-    meaning="Languages or versions of a group's clients compute the strategy differently, or message models differ.",
+    meaning="Clients compute the strategy differently, by language or version, or have different message models.",
     decided_by="By language and version in the broker's list (unknown: as current Java). Message models as clients "
     "report them, or a broker's that changes and changes back while all clients stay.",
     causes={

@@ -84,8 +84,8 @@ RULE = Rule(
     name="ORDERLY_LOCK_MISSING",
     headline="{subjects} in {groups} {subjects:owns|own} queues, but {subjects:does|do} not hold the "
     "broker's lock on them",
-    meaning="An orderly consumer owns a queue without holding the broker's lock on it. It consumes nothing from the "
-    "queue, and asks for the lock every 3 s.",
+    meaning="An orderly consumer owns a queue without the broker's lock on it. It consumes nothing from the queue, "
+    "and asks for the lock every 3 s.",
     decided_by="Two successive snapshots of a client with an orderly listener list the queue as its own and not "
     "locked.",
     causes={

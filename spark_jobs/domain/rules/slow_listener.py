@@ -46,8 +46,8 @@ def _hit(
 RULE = Rule(
     name="SLOW_LISTENER",
     headline="{subjects} in {groups} {subjects:has|have} a slow listener",
-    meaning="The listener, or a service that it calls, keeps all consume threads of a client busy. Or it became "
-    "slower: `usual_…` are the response times before.",
+    meaning="The listener, or a service that it calls, keeps all threads of a client busy. Or it became slower: "
+    "`usual_…` are the response times before.",
     decided_by="Two successive client snapshots show it for `busy_after_seconds` (120), also at full speed on a "
     "backlog. WARN.",
     causes={

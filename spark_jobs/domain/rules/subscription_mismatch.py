@@ -78,9 +78,9 @@ RULE = Rule(
     name="SUBSCRIPTION_MISMATCH",
     headline="Consumers of {groups} have different subscriptions",
     detail=_detail,
-    meaning="Members of one group subscribe to different topics, or to different messages of one topic. Brokers keep "
-    "the subscription of the last heartbeat: messages are filtered by the wrong expression and lost, or a member does "
-    "not read its queues.",
+    meaning="Members subscribe to different topics, or to different messages of one. Brokers keep the subscription "
+    "of the last heartbeat: messages are filtered by the wrong expression and lost, or a member does not read its "
+    "queues.",
     decided_by="Clients report it, or a broker's subscription of the group changes and changes back while all "
     "clients stay (`changes`: how often), until one of them leaves, or twice its usual time has passed. ERROR.",
     causes={

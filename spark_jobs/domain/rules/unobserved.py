@@ -72,8 +72,8 @@ def _event(finding: Finding) -> Iterable[Hashable]:
 RULE = Rule(
     name="UNOBSERVED",
     headline="Snapshots of {groups} are missing",
-    meaning="Snapshots of members, routes or offsets are missing, or one broker's offsets are. What happened in that "
-    "time is unknown, and the other rules report nothing.",
+    meaning="Snapshots of members, routes or offsets are missing. What happened in that time is unknown, and the "
+    "other rules report nothing.",
     decided_by="No snapshot for `max_gap` (three collection intervals) from a source that had some in the look-back; "
     "of members in `sightings_days`, and from no broker. ERROR if no broker answered the recorder all step; WARN for a "
     "single broker, or if snapshots came again; INFO if the gap lasts to the end.",

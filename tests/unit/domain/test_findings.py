@@ -34,7 +34,6 @@ RULE = Rule(
     meaning="",
     decided_by="",
     causes={"BROKEN": Cause("", "Mend it."), "WORN": Cause("", "Replace it.")},
-    example="",
     evaluate=lambda _: (),
 )
 
