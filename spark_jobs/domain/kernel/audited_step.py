@@ -59,9 +59,7 @@ def queues_without_owners(reason: Reason | None, readable: tuple[Place, ...] | N
 
 
 class Switch(NamedTuple):
-    """A broker was asked at the address `old` until the route snapshot `before`, and at `new` from the one `at` on,
-    both in microseconds; None: the route did not name it.
-    """
+    """A broker's address was `old` until `before`, and `new` from `at` on (microseconds); None: not in the route."""
 
     broker_name: str
     before: int
@@ -206,9 +204,7 @@ class Rebalance(NamedTuple):
 
 
 class UnansweredCalls(NamedTuple):
-    """Calls for a group's connections that a broker did not answer in some time: the first and the last of them
-    (microseconds), and the error of the last one.
-    """
+    """Calls for a group's members that a broker did not answer: first and last (microseconds), and the last error."""
 
     broker_name: str
     since: int

@@ -1,6 +1,4 @@
-"""Brokers without a master, by the routes; brokers that came back with an empty store, by the ends of their queues; and
-what shows that a broker is up.
-"""
+"""Brokers without a master, by the routes, and brokers that came back with an empty store, by their queues' ends."""
 
 from __future__ import annotations
 

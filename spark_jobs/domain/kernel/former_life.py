@@ -1,9 +1,7 @@
 """Committed offsets that are beyond the end of their queue: they belong to a former life of the topic.
 
-A broker keeps a group's offsets when a topic is deleted, and the queues of the topic begin with 0 when it is created
-again. A client that runs all the time is corrected by the broker. One that starts when the new end is above the old
-offset begins there, and skips all messages below (`ConsumeQueue` begins at 0; `PullMessageProcessor` corrects only
-offsets beyond the end).
+A broker keeps a group's offsets when a topic is deleted. A client that starts when the new end is above the old offset
+skips all messages below (`PullMessageProcessor` corrects only offsets beyond the end).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Groups behind proxies, and offsets that say what was handed out, and not what was consumed.
+"""Groups behind proxies, and offsets that say what was handed out, not what was consumed.
 
-With POP, and so for gRPC clients, the broker moves the group's offset when it hands messages out
-(`PopMessageProcessor`). Those that clients hold and have not acknowledged are in no count of consume stats.
+With POP, and so for gRPC clients, the broker moves the offset when it hands messages out (`PopMessageProcessor`).
 """
 
 from __future__ import annotations

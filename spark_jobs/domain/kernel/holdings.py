@@ -1,6 +1,4 @@
-"""The queues that clients report to hold, in times in which members and queues of a topic stay the same, and who holds
-which of them where no strategy explains it.
-"""
+"""The queues that clients report while members and queues of a topic stay the same, and who holds which of them."""
 
 from __future__ import annotations
 
@@ -43,9 +41,7 @@ class Holding(NamedTuple):
 
 
 class Unchanged(NamedTuple):
-    """A time in which brokers list the same members of a topic with the same queues, until the last snapshot that shows
-    it; clients must have followed from `settled_at` on. Microseconds.
-    """
+    """A time with the same members and queues of a topic; clients must have followed from `settled_at` on."""
 
     topic: str
     start: int

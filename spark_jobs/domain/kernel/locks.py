@@ -1,8 +1,7 @@
 """The owners of queues while orderly consumers wait for the broker's lock on them: a lock is part of owning.
 
-An orderly consumer puts a queue into its process queue table only with the broker's lock (`RebalanceImpl.lock`), and
-consumes from it only while it holds the lock. A client that leaves without unlocking keeps the others waiting until the
-lock expires, 60 s after its last renewal (`RebalanceLockManager`).
+An orderly consumer consumes a queue only with the broker's lock (`RebalanceImpl.lock`). The lock of a client that left
+without unlocking expires 60 s after its last renewal (`RebalanceLockManager`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Samples at which a queue's consumer offset goes further than ever before, by more than a few messages; and first
-commits of queues that a group did not consume before, at or beyond the end that they had then.
-"""
+"""Samples at which an offset goes further than ever before, and first commits at or beyond the end of that time."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The owners of each queue of a topic, and why it has none or several: the replay of one distinct state, once per
-implementation of a strategy that some member runs.
-"""
+"""The owners of each queue of a topic, and why it has none or several: one replay per distinct state."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ DUPLICATE_SUFFIX = "#twin"
 
 
 class Inputs(NamedTuple):
-    """The input of an allocation. `members` and `queues` (readable) as every client sorts them; `unreadable`:
-    (broker name, queue id, why) of the other queues that can hold messages.
-    """
+    """The input of an allocation, in the order of clients; `unreadable`: (broker name, queue id, why) of the others."""
 
     topic: str
     members: tuple[Member, ...]

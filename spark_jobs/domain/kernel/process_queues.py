@@ -1,6 +1,4 @@
-"""The snapshots of a client that list one queue: what it held of the queue, and when it last pulled and consumed it; by
-how much the client's clock is behind the recorder's, as its pulls show.
-"""
+"""The snapshots of a client that list one queue, and by how much its clock is behind, as its pulls show."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Progress of every queue in every interval, by its offset readings: messages produced and consumed, and the lag left.
+"""Progress of every queue in every interval, by its offset samples: messages produced and consumed, and the lag left.
 
-Readings are matrices of snapshots × queues. What lies between two readings is computed once for a step, and then summed
-for each interval; messages between two readings belong to the later one.
+Messages between two samples belong to the later one.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""The readings of one interval with a known lag, each alongside the queue's reading before it, and the sliding window
-that ends at each of them.
+"""The samples of one interval with a known lag, and the sliding window that ends at each of them.
 
-A window ends at a reading. It is the shortest run of readings that spans `verdict_window_seconds` and has
-`verdict_window_readings`; it begins after the queue got its owners, before the interval and the step if need be, and
-does not reach over a gap. Where no reading of a queue has a whole window (the owners changed too lately), what there is
-stands for one: the readings up to the last, two at least.
+It is the shortest run that spans `verdict_window_seconds` and has `verdict_window_readings`, since the queue got its
+owners, without a gap. A queue without a whole window has one of all samples up to its last, two at least.
 """
 
 from __future__ import annotations

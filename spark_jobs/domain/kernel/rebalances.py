@@ -13,9 +13,7 @@ from spark_jobs.domain.model.window import AuditSettings
 
 @dataclass
 class _Change:
-    """One rebalance of a group: when it began, when the last interval that brought another part of it began, what
-    changed in it, and the topics that have shown it. Times are microseconds.
-    """
+    """One rebalance of a group, the `last` interval that brought a part of it, and the topics that have shown it."""
 
     moment: int
     last: int

@@ -1,6 +1,4 @@
-"""Queues that a topic's route named as readable before a step, and those beyond `readQueueNums` since that was lowered,
-with the messages that they hold. Brokers that left a topic's route although they are up: the topic is gone.
-"""
+"""Queues that a route named as readable before, with their messages, and topics that are gone while brokers are up."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ Route = Sequence[Span[tuple[RouteEntry, ...]]]
 
 
 class RemovedQueue(NamedTuple):
-    """A maximal span `[start, end)` (microseconds) in which a queue that was readable is beyond the read queues, with
-    its last known backlog before, messages.
-    """
+    """A maximal span (microseconds) in which a readable queue is beyond the read queues, and its last known backlog."""
 
     topic: str
     queue: Place

@@ -67,9 +67,7 @@ def with_moves(
 
 @dataclass
 class _EarlierIntervals:
-    """The last interval of each view whose members are known, the last replayed one, all brokers so far, and what moved
-    between allocations (by identity).
-    """
+    """The last known and replayed interval of each view, all brokers so far, and moves between allocations."""
 
     expired_at: ExpiredAt
     switched_at: SwitchedAt
@@ -170,9 +168,7 @@ def _changed_members(before: RebalanceInterval, now: RebalanceInterval) -> Subje
 
 @dataclass(frozen=True)
 class Movement:
-    """How many readable queues of two allocations changed owners, kept them, and had to change them at `least`;
-    `handed_over`: the changed queues that had an owner before.
-    """
+    """Readable queues that changed owners (`handed_over`: from an owner), kept them, and had to change at `least`."""
 
     moved: int
     preserved: int

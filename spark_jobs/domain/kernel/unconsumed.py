@@ -1,6 +1,4 @@
-"""Queues whose consumer offset stands while messages wait, however few, by the offset samples of a time. A
-queue of which the group never committed an offset stands from the first sample on after which messages come.
-"""
+"""Queues whose consumer offset stands, or was never committed, while messages wait, however few."""
 
 from __future__ import annotations
 
@@ -18,10 +16,9 @@ from spark_jobs.domain.model.window import SECOND, AuditSettings, Time
 class Unconsumed(NamedTuple):
     """A maximal span `[start, end)` in which the consumer offset of a queue stands and messages wait; microseconds.
 
-    `start`: the last sample that shows otherwise, or the first one; `seen_at`: the last sample that shows it; `end`:
-    the next one. `offset`: that stands. `waiting`: messages at `seen_at`; of a queue without a commit, those `produced`
-    since `start`.
-    `others_commit`: the group has a committed offset in another queue of the topic.
+    `start`: the last sample that shows otherwise; `seen_at`: the last one that shows it; `end`: the next one.
+    `waiting`: messages at `seen_at`, without a commit those `produced` since `start`. `others_commit`: other queues of
+    the topic have a committed offset.
     """
 
     queue: Place

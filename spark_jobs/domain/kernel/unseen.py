@@ -93,9 +93,7 @@ def _connected(memberships: Mapping[str, Sequence[Span[Membership]]]) -> list[Ti
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Pairs of successive readings of all topics, by the time of the later one: whether a committed offset advanced
-    in between, and whether messages were produced to a queue with a known one.
-    """
+    """Pairs of successive samples by the later one's time, and whether an offset advanced, and messages came."""
 
     starts: Times
     ends: Times

@@ -1,9 +1,7 @@
-"""The verdict of a queue: LinkedIn Burrow's rules over its readings in one window, first match wins.
+"""The verdict of a queue: LinkedIn Burrow's rules over its samples in one window, first match wins.
 
-Burrow sees every commit of a consumer, with its time. A RocketMQ broker tells the offset and not when it was committed,
-so here a commit is a reading whose consumer offset differs from the one before. That separates two rules: a consumer
-that moved and then stopped committing is STOP, one that was never seen to move is STALL. The verdicts of a sliding
-window over the readings of an interval, at each reading, make the spans in which a queue was stuck.
+A broker does not report when an offset was committed, so a commit is a sample that shows another offset. A consumer
+that moved and then stopped committing is STOP, one that was never seen to move is STALL.
 """
 
 from __future__ import annotations
@@ -39,10 +37,8 @@ class VerdictSpan(NamedTuple):
     """A maximal span `[start, end)` in which a queue is stuck and every window has this verdict; microseconds.
 
     `place`: of the queue in its interval's list. It begins where the verdict's condition does, possibly before the
-    step, not where it could first be evaluated: with the last reading that showed otherwise, or when the queue got its
-    owners. It ends with the first reading that shows otherwise, with the interval, or with a gap. `lag_first`,
-    `lag_last`: messages at its first and last reading; `age_ms`: of the last consumed message at the last one, or
-    `UNKNOWN`.
+    step, and ends with the first reading that shows otherwise, the interval, or a gap. `lag_first`, `lag_last`:
+    messages at its first and last reading; `age_ms`: of the last consumed message, or `UNKNOWN`.
     """
 
     place: int

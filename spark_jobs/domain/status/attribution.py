@@ -15,12 +15,10 @@ from spark_jobs.domain.status.backlog import Numbers, QueueIntervals
 
 
 class QueueGrowths(NamedTuple):
-    """Queues in rebalance intervals, one entry each: how their lags grew between readings, in messages (negative: they
-    shrank).
+    """Queues in rebalance intervals, one entry each: how their lags grew between samples, in messages.
 
-    `stuck`: by how much in the spans of a verdict that says that their owners do not do their work. `is_owned`: also by
-    somebody unseen; `is_handed_over`: they had other owners until the interval began; `produced` in `seconds`, those
-    spans apart, and `rate_before`, messages a second in the step's look-back, NaN: unknown.
+    `stuck`: by how much while their owners did not do their work; `is_handed_over`: they had other owners until the
+    interval began; `produced` in the other `seconds`; `rate_before`: messages a second in the look-back, NaN: unknown.
     """
 
     growth: Numbers

@@ -23,9 +23,8 @@ _MILLION = 1_000_000
 class Backlog(NamedTuple):
     """Over all queues of a group; messages, milliseconds, messages a second; None is unknown.
 
-    `backlog_end`: the sum of the lags at each queue's last reading; `unknown_queues`: those without a reading, or with
-    an unknown lag at the last one. `backlog_start`: the same queues at their first readings; None where one of these
-    has no known lag, as a sum over fewer queues would show a growth that is none.
+    `backlog_end`: the sum of the known lags at each queue's last reading; `backlog_start`: of the same queues at their
+    first readings, None if one is unknown; `unknown_queues`: those without a known last lag.
     """
 
     backlog_start: int | None

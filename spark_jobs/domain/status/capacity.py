@@ -45,13 +45,11 @@ class Limit(StrEnum):
 
 
 class HeldBack(NamedTuple):
-    """Messages that one limit held back in a step.
+    """Messages that one limit held back in a step, at the moment at which they were most, in so many `queues`.
 
-    `messages` that piled up under it, in so many `queues`, at the moment at which they were most; `waited`: in
-    message-milliseconds, over all time; 0, as all else, where there are queues of an unknown backlog only. `readable`
-    queues of the topic in which most piled up, and `members` (connections) at that time. `slow_members`: those that
-    findings of the limit name, and their consume `threads` together, None: not known. `left`: of the messages, those
-    that waited at the end.
+    `waited`: message-milliseconds over all time. `readable` queues of the topic in which most waited, and `members`.
+    `slow_members`: those that findings of the limit name, with their consume `threads`, None: unknown. `left`:
+    messages that waited at the end. All numbers are 0 for queues of an unknown backlog.
     """
 
     limit: Limit

@@ -83,9 +83,7 @@ class _TopicEnd(NamedTuple):
 
 
 class _Ownership(NamedTuple):
-    """Idle members and owned queues of the ordinary topics, at the end of their last interval in the step; None: there
-    is no such topic.
-    """
+    """Idle members and owned queues of the ordinary topics, at the end of their last interval; None: there is none."""
 
     idle_members: int | None = None
     queue_count: int | None = None

@@ -39,13 +39,10 @@ class Growth(NamedTuple):
 
 
 class LaggingQueue(NamedTuple):
-    """One queue in which messages waited: how many at the top of the greatest rise of its backlog, and
-    message-milliseconds that they waited in all. Where it did not rise, the same of the times in which its offset
-    stood, or else of all the time in which it fell.
+    """One queue in which messages waited: how many at the top of its greatest rise, and message-milliseconds in all.
 
-    `growths`: the intervals in which that rise came about, or the times in which the offset stood; if the backlog only
-    stayed as it was or fell, or none of them was replayed, the last interval. `times` and `backlog`: its readings
-    (microseconds), and what of that was there at each.
+    Without a rise, those of the times in which its offset stood, or in which it fell. `growths`: the intervals of the
+    rise, or those times; else the last interval. `times` and `backlog`: its readings (microseconds), what was there.
     """
 
     topic: str
@@ -58,11 +55,10 @@ class LaggingQueue(NamedTuple):
 
 
 class BacklogReadings(NamedTuple):
-    """One queue at each of its readings: microseconds, the messages that waited, and the same without rewinds; whether
-    the consumer offset moved since the reading before, forward or back.
+    """One queue at each of its samples: microseconds, the messages that waited, and whether the offset moved since.
 
-    An offset that goes back adds to what waits, and no consumer could have kept that away: `without_rewinds` leaves it
-    out. So does an end offset that falls and comes back: a slave served for a moment.
+    `without_rewinds` leaves out offsets that go back, which no consumer could have kept away, and ends that fall and
+    come back: a slave served for a moment.
     """
 
     times: Numbers

@@ -73,9 +73,7 @@ def settings_of(state: ClientState) -> ConsumeSettings | None:
 
 @dataclass(frozen=True)
 class Changes:
-    """Settings that a client would have instead of its own; None keeps its own. `threads_times`: a factor for its
-    threads; `response_ms`: how long the listener takes for one batch.
-    """
+    """Settings that a client would have instead; None keeps its own. `response_ms`: of the listener for one batch."""
 
     threads: int | None = None
     threads_times: int | None = None
@@ -125,9 +123,7 @@ class MinuteAverages(NamedTuple):
 
 
 class MinuteLoads(NamedTuple):
-    """Messages a second of a client, one number per minute: `consumed`; `taken`: consumed or, where that is more,
-    pulled; `per_queue`: taken from each queue of the topic, for the topic where that is most.
-    """
+    """Messages a second, per minute: `consumed`, `taken` (or pulled), and taken `per_queue` of the topic with most."""
 
     consumed: Numbers
     taken: Numbers

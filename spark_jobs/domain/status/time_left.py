@@ -24,10 +24,8 @@ Seconds = NDArray[np.float64]
 class TimeLeft(NamedTuple):
     """At the last readings of a step; the columns of `group_status`, None is unknown.
 
-    `catches_up`: whether the lag of every queue that is behind shrinks, None also if messages came to a queue of which
-    it is unknown. `catch_up_seconds`: until the last of them has no lag, None also where it never does.
-    `retention_left_seconds`: until the oldest message that waits in such a queue may be deleted, None also where none
-    waits.
+    `catches_up`: whether the lag of every queue that is behind shrinks. `catch_up_seconds`: until the last of them has
+    no lag. `retention_left_seconds`: until the oldest message that waits in such a queue may be deleted.
     """
 
     catches_up: bool | None = None

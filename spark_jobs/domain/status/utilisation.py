@@ -24,9 +24,7 @@ _DIGITS = 6
 
 
 class Bottleneck(StrEnum):
-    """The limit of a member: its threads, the pulls of its queues, or the pulls of one queue, which gets more than
-    twice the average of the member's queues of the topic.
-    """
+    """The limit of a member: its threads, its pulls, or those of a queue with twice the topic's average."""
 
     LISTENER = "LISTENER"
     PULLS = "PULLS"
@@ -34,11 +32,9 @@ class Bottleneck(StrEnum):
 
 
 class Utilisation(NamedTuple):
-    """Messages received as a part of what could have been consumed: by all members together, and by the one that
-    was nearest to its limit. `headroom_messages_per_second`: how many more, spread as these were, before it falls
-    behind.
+    """Messages received as a part of what all members, and the busiest one, could have consumed; None is unknown.
 
-    All are None where it is unknown.
+    `headroom_messages_per_second`: how many more, spread as these were, before a member falls behind.
     """
 
     utilisation: float | None = None
