@@ -1,11 +1,11 @@
-"""What tests in a Spark session start from."""
+"""Tables from which tests in a Spark session start."""
 
 from __future__ import annotations
 
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import AUDIT_RUNS, OUTPUTS, QUALITY_RESULTS, SOURCES
+from schemas import AUDIT_RUNS, CAPTURE_CALLS, OUTPUTS, QUALITY_RESULTS, QUARANTINE, SIGHTINGS, SOURCES
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import copy_empty
 
@@ -14,3 +14,9 @@ from tests.support.snapshots import copy_empty
 def tables(spark: SparkSession, warehouse: Warehouse) -> None:
     """The tables that every run reads or publishes are there, without rows. Other tests see that a run makes them."""
     copy_empty(spark, warehouse, (*SOURCES, *OUTPUTS, AUDIT_RUNS, QUALITY_RESULTS))
+
+
+@pytest.fixture
+def filled_tables(spark: SparkSession, warehouse: Warehouse) -> None:
+    """The tables that `ingest` fills are there, without rows. `test_ingest_job.py` sees that it makes them."""
+    copy_empty(spark, warehouse, (*SOURCES, CAPTURE_CALLS, QUARANTINE, SIGHTINGS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -80,26 +81,29 @@ def client(seconds: float, client_id: str = "c1", *, group: str = "g", **reporte
 
 def load(spark: SparkSession, warehouse: Warehouse, rows: dict[Table, list[dict[str, Any]]]) -> None:
     """Append the rows to the warehouse's source tables, making those that are missing."""
-    if warehouse.local_path and not warehouse.local_path.exists():
+    if warehouse.local_path:
         copy_empty(spark, warehouse, SOURCES)
-    warehouse.create(spark, SOURCES)
+    else:
+        warehouse.create(spark, SOURCES)
     for table, found in rows.items():
         schema = StructType([field for field in spark_schema(table) if field.name in table.columns])
         frame = spark.createDataFrame(found, schema)
         warehouse.save(frame.write.format("delta").mode("append"), table)
 
 
-def copy_empty(spark: SparkSession, warehouse: Warehouse, tables: tuple[Table, ...]) -> None:
-    """The tables without rows in a new warehouse: to copy them is cheaper than to make them."""
+def copy_empty(spark: SparkSession, warehouse: Warehouse, tables: Iterable[Table]) -> None:
+    """The tables that the warehouse lacks, without rows: to copy them is cheaper than to make them."""
     assert warehouse.local_path is not None
-    shutil.copytree(_empty(spark, tables).name, warehouse.local_path)
+    missing = [table for table in tables if not (warehouse.local_path / table.name).exists()]
+    Warehouse.parse(_empty().name).create(spark, missing)
+    for table in missing:
+        shutil.copytree(Path(_empty().name, table.name), warehouse.local_path / table.name)
 
 
 @cache
-def _empty(spark: SparkSession, tables: tuple[Table, ...]) -> TemporaryDirectory[str]:
-    folder = TemporaryDirectory()
-    Warehouse.parse(folder.name).create(spark, tables)
-    return folder
+def _empty() -> TemporaryDirectory[str]:
+    """The folder of the tables that this process has made, each once."""
+    return TemporaryDirectory()
 
 
 def healthy_group(seconds: Iterable[float], *client_ids: str, queues: int = 4) -> dict[Table, list[dict[str, Any]]]:

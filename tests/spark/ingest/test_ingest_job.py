@@ -51,6 +51,7 @@ def rows(spark: SparkSession, warehouse: Warehouse, table: Table, *columns: str)
     return [tuple(row) for row in frame.collect()]
 
 
+@pytest.mark.usefixtures("filled_tables")
 def test_the_head_of_the_real_recording_twice(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     with gzip.open(RECORDING) as file:
         head = file.readlines()[:400]
@@ -96,12 +97,7 @@ def test_every_kind_of_line_in_its_table(spark: SparkSession, warehouse: Warehou
         assert rows(spark, warehouse, table, *key) == [("demo", at, "2026-11-21") for at in times]
     members = "transform(connections, c -> c.client_id || ' ' || c.client_addr)", "connections[0].version"
     assert rows(spark, warehouse, MEMBERSHIP_SNAPSHOTS, "consumer_group", "broker_name", *members) == [
-        (
-            "pay",
-            "broker-a",
-            ["10.0.0.9@7 10.0.0.9:1", "172.17.0.1@1 10.0.0.2:2001", "172.17.0.1@1 10.0.0.2:2002"],
-            None,
-        )
+        ("pay", "broker-a", ["10.0.0.9@7 10.0.0.9:1", "172.17.0.1@1 10.0.0.2:2001", "172.17.0.1@1 10.0.0.2:2002"], None)
     ]
     assert rows(spark, warehouse, ROUTE_SNAPSHOTS, "topic", "queues.write_queue_nums") == [("orders", [1, 10])]
     offsets = ("offsets.consumer_offset", "offsets.broker_offset", "offsets.pull_offset")
@@ -125,6 +121,7 @@ def test_every_kind_of_line_in_its_table(spark: SparkSession, warehouse: Warehou
     ]
 
 
+@pytest.mark.usefixtures("filled_tables")
 def test_of_conflicting_observations_the_first_stays(
     spark: SparkSession, warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +151,7 @@ def test_of_conflicting_observations_the_first_stays(
     assert (again.quarantined, versions(spark, warehouse)) == ({"CONFLICTING_KEY": 2}, before)
 
 
+@pytest.mark.usefixtures("filled_tables")
 def test_files_are_loaded_together(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     """A version per table and command; each file has its own cluster, and its own lines in quarantine."""
     files = [
@@ -174,6 +172,7 @@ def test_files_are_loaded_together(spark: SparkSession, warehouse: Warehouse, tm
     assert versions(spark, warehouse) | {"topic_snapshots": 1, "quarantine": 1} == versions(spark, warehouse)
 
 
+@pytest.mark.usefixtures("filled_tables")
 def test_what_comes_before_a_file_that_cannot_be_read_is_loaded(
     spark: SparkSession, warehouse: Warehouse, tmp_path: Path
 ) -> None:
@@ -188,6 +187,7 @@ def _queue_data(queues: int) -> str:
     return f'{{"brokerName":"a","perm":6,"readQueueNums":{queues},"writeQueueNums":{queues}}}'
 
 
+@pytest.mark.usefixtures("filled_tables")
 def test_an_ingest_that_was_cut_off_is_completed(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     observations = [line("topicstats", at=AT + i) for i in range(20)]
     ingest(spark, warehouse, [recording(tmp_path / "cut.jsonl", META, *observations[:9])])
@@ -197,6 +197,7 @@ def test_an_ingest_that_was_cut_off_is_completed(spark: SparkSession, warehouse:
     assert moments == [AT + i for i in range(20)]
 
 
+@pytest.mark.usefixtures("filled_tables")
 def test_two_ingests_at_once_do_not_duplicate(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     path = recording(tmp_path / "both.jsonl", META, *(line("topicstats", at=AT + i) for i in range(200)), b"bad\n")
     with ThreadPoolExecutor(2) as pool:
@@ -206,6 +207,7 @@ def test_two_ingests_at_once_do_not_duplicate(spark: SparkSession, warehouse: Wa
     assert sum(report.new["topic_snapshots"] for report in reports) == 200
 
 
+@pytest.mark.usefixtures("filled_tables")
 def test_lines_without_a_cluster_wait_for_its_name(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     path = recording(tmp_path / "nameless.jsonl", line("route"))
     assert ingest(spark, warehouse, [path]).quarantined == {"NO_CLUSTER": 1}

@@ -1,4 +1,4 @@
-"""What was seen days ago, from the recording to the finding."""
+"""Sightings of days ago, from the recording to the finding."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def ingest_lines(spark: SparkSession, warehouse: Warehouse, recording: Path, lin
 
 
 @pytest.fixture
-def loaded(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> Warehouse:
+def loaded(spark: SparkSession, warehouse: Warehouse, filled_tables: None, tmp_path: Path) -> Warehouse:
     ingest_lines(spark, warehouse, tmp_path / "recording.jsonl", recorded())
     return warehouse
 

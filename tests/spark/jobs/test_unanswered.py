@@ -35,7 +35,7 @@ def recorded() -> list[str]:
     return lines
 
 
-@pytest.mark.usefixtures("tables")
+@pytest.mark.usefixtures("tables", "filled_tables")
 def test_a_group_that_was_never_recorded_is_an_error(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     ingest_lines(spark, warehouse, tmp_path / "recording.jsonl", recorded())
     result = run(spark, warehouse, RunSpec(hour(0)), Configuration())
@@ -69,7 +69,7 @@ def test_a_run_is_audited_again_from_the_calls_that_it_read(
     assert verify(spark, warehouse, result.run["run_id"]).differs == {}
 
 
-@pytest.mark.usefixtures("tables")
+@pytest.mark.usefixtures("tables", "filled_tables")
 def test_nothing_but_calls_is_something_to_report(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     lines = [text for text in recorded() if '"kind": "call"' in text or '"meta"' in text]
     ingest_lines(spark, warehouse, tmp_path / "recording.jsonl", lines)

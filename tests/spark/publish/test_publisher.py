@@ -1,4 +1,4 @@
-"""What a publish replaces, how it writes, and what it leaves alone."""
+"""A publish: the rows that it replaces, those that it leaves, and its commits."""
 
 from __future__ import annotations
 
@@ -20,13 +20,7 @@ from tests.support.times import HOUR
 
 NEXT = Interval(HOUR.end, HOUR.end + timedelta(hours=1))
 #: Required columns of an interval whose values do not matter here.
-_VALUES = {
-    "membership_view": "*",
-    "status": "UNOBSERVED",
-    "reason": "UNOBSERVED",
-    "member_count": 0,
-    "queue_count": 0,
-}
+_VALUES = {"membership_view": "*", "status": "UNOBSERVED", "reason": "UNOBSERVED", "member_count": 0, "queue_count": 0}
 
 
 def intervals(spark: SparkSession, start: datetime, topics: Sequence[str]) -> dict[Table, DataFrame]:
@@ -71,6 +65,7 @@ def topics(spark: SparkSession, warehouse: Warehouse) -> dict[datetime, list[str
     return {row[0]: row[1] for row in rows.collect()}
 
 
+@pytest.mark.usefixtures("tables")
 def test_a_new_step_is_appended_and_one_that_is_there_is_replaced(spark: SparkSession, warehouse: Warehouse) -> None:
     publish(spark, warehouse, RunSpec(HOUR), intervals(spark, HOUR.start, ["a", "b"]), "first")
     publish(spark, warehouse, RunSpec(NEXT), intervals(spark, NEXT.start, ["c"]), "second")
@@ -82,6 +77,7 @@ def test_a_new_step_is_appended_and_one_that_is_there_is_replaced(spark: SparkSe
     assert again[REBALANCE_INTERVALS.name].content.rows == 1
 
 
+@pytest.mark.usefixtures("tables")
 def test_what_has_no_rows_is_not_written_but_removes_what_is_there(spark: SparkSession, warehouse: Warehouse) -> None:
     nothing = publish(spark, warehouse, RunSpec(HOUR), {}, "first")
     assert {(one.content, one.version) for one in nothing.values()} == {(NOTHING, 0)}

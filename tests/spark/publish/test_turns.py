@@ -22,6 +22,8 @@ from tests.spark.publish.test_publisher import NEXT, intervals, topics
 from tests.support.stored import audit_run
 from tests.support.times import HOUR
 
+pytestmark = pytest.mark.usefixtures("tables")
+
 
 class KilledError(Exception):
     """Stands for the end of a process."""
@@ -91,10 +93,7 @@ def test_the_second_waits_for_the_first(spark: SparkSession, warehouse: Warehous
             order.append("second")
 
     other = threading.Thread(target=second)
-    with (
-        claim(warehouse, RunSpec(HOUR), "first") as held,
-        publishing(spark, warehouse, RunSpec(HOUR), "first", held),
-    ):
+    with claim(warehouse, RunSpec(HOUR), "first") as held, publishing(spark, warehouse, RunSpec(HOUR), "first", held):
         other.start()
         assert begun.wait(10)
         other.join(0.3)

@@ -11,6 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.store.warehouse import Warehouse
+from tests.spark.session.somebody import twins
+from tests.support.snapshots import load
 
 _ZONE = "America/New_York"
 
@@ -26,10 +31,13 @@ def in_its_own_process(task: str, folder: Path) -> dict[str, Any]:
     return document
 
 
-def test_a_run_leaves_the_session_as_it_was_and_publishes_what_every_run_does(tmp_path: Path) -> None:
+def test_a_run_leaves_the_session_as_it_was_and_publishes_what_every_run_does(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     """Two threads, another zone in the process and in the session, settings that change what queries mean, and a
     temporary view that is called like a table.
     """
+    load(spark, Warehouse.parse(str(tmp_path / "warehouse")), twins())
     seen = in_its_own_process("audit", tmp_path)
     before, after = seen["before"], seen["after"]
     assert before == after
