@@ -1,7 +1,4 @@
-"""Steps whose sources changed after they were audited are audited again, and no others.
-
-Airflow's Variables say which warehouse.
-"""
+"""Re-audit the steps whose sources changed since, in the warehouse of Airflow's Variables."""
 
 from rebalance_audit_factory import Fleet, late_dag
 

@@ -1,7 +1,4 @@
-"""Shared parts of the DAGs: how a command of rebalance-audit becomes a spark-submit task.
-
-Nothing here imports Spark or the project; paths and settings are looked up when a task runs.
-"""
+"""Commands of rebalance-audit as spark-submit tasks; without imports of Spark or the project."""
 
 from __future__ import annotations
 
@@ -127,10 +124,7 @@ INTERVAL = "{{ audit_interval(params, data_interval_start | default(none), data_
 
 
 class AuditOperator(SparkSubmitOperator):
-    """One command of rebalance-audit, its words, submitted to the Spark of a connection.
-
-    The Variable `rebalance_audit_spark_conf` is a JSON object of Spark settings, over those made here.
-    """
+    """A command submitted to a connection's Spark; the Variable `rebalance_audit_spark_conf` (JSON) adds settings."""
 
     def __init__(self, *, words: Sequence[str], connection: str = CONNECTION, **settings: Any) -> None:
         command = " ".join(takewhile(lambda word: not word.startswith("--"), words))

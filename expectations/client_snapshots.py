@@ -21,8 +21,7 @@ from spark_jobs.domain.model.message_queue import MessageModel
 
 #: What a client says of itself.
 _REPORTED = CLIENT_SNAPSHOTS.columns[CLIENT_SNAPSHOTS.columns.index("answered") + 1 :]
-#: As DefaultMQPushConsumerImpl.checkConfig has it. Its upper bounds are those of the start: a client that divides the
-#: threshold of a topic among its queues may exceed them.
+#: From DefaultMQPushConsumerImpl.checkConfig. Clients may exceed its upper bounds after the start.
 _FROM_1 = (
     "consume_batch_size",
     "pull_batch_size",

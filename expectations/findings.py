@@ -14,8 +14,7 @@ from spark_jobs.domain.rules.catalog import RULES
 _GROUP = OF_GROUP.names
 _RULES = [rule.name for rule in RULES]
 _CAUSES = {rule.name: [*rule.causes] for rule in RULES}
-#: What clients and brokers tell of themselves, and silence, may be about a group or topic of which too little is known
-#: for an interval.
+#: Reports of clients and brokers, and silence, may be about a group or topic without intervals.
 _WITHOUT_INTERVALS = (unobserved.RULE, consume_failing.RULE, pop_revive_stuck.RULE)
 _OF_SOURCES = [rule.name for rule in RULES if CLIENT_SNAPSHOTS.name in rule.needs or rule in _WITHOUT_INTERVALS]
 _MESSAGES = ("backlog_start", "backlog_end", "backlog_max", "produced", "consumed")

@@ -26,9 +26,7 @@ from spark_jobs.domain.rocketmq.strategies import POP
 
 
 def with_unexpected_answers(memberships: Rows, tables: Tables) -> Rows:
-    """Add `is_unexpected`: the brokers that answered in the row's step are not the hosts of the group's topics; false
-    also if that is unknown. Proxies are no hosts.
-    """
+    """Add `is_unexpected`: others than the hosts of the group's topics answered in the step; false if unknown."""
     hosts = _hosts(tables[ROUTE_SNAPSHOTS])
     step, broker = (memberships[name].array.to_pylist() for name in ("step_start", "broker_name"))
     groups = [*zip(step, *(memberships[name].array.to_pylist() for name in ("cluster", "consumer_group")), strict=True)]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-#: Of the elements of an array: the element itself, beside its fields.
+#: Of the elements of an array: the element itself, besides its fields.
 ELEMENT = "(element)"
 
 

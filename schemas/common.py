@@ -26,8 +26,7 @@ OF_TOPIC = Struct(*OF_GROUP, TOPIC)
 OF_INTERVAL = Struct(*OF_TOPIC, MEMBERSHIP_VIEW, INTERVAL_START)
 OF_QUEUE = Struct(BROKER_NAME, QUEUE_ID)
 
-#: One connection of a group: twins share `client_id` and differ in `client_addr` (host:port as the broker sees it);
-#: `version` is RocketMQ's version ordinal (493 is 5.4.0).
+#: One connection; duplicates share `client_id`, not `client_addr` (host:port). `version`: RocketMQ's ordinal.
 CONNECTION = Struct(*fields(STRING, "client_id", "client_addr", "language"), Field("version", INTEGER))
 
 #: One topic a group or client subscribes; `sub_version` is the client's clock (ms) when it subscribed.

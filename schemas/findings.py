@@ -8,8 +8,7 @@ _BACKLOG = fields(LONG, "backlog_start", "backlog_end", "backlog_max", "produced
 
 _CURE = Struct(*fields(INTEGER, "unassigned_queues", "double_owned_queues"))
 
-#: One queue of a finding in one role, for a time without a gap (`started_at`, `ended_at`), and what its samples of that
-#: time say. Messages; null is unknown (no reading, or the group never committed there).
+#: One queue of a finding in one role, for a time without a gap, with its samples' messages; null is unknown.
 FINDING_QUEUE = array_of(
     *fields(STRING, "topic", "broker_name"),
     Field("queue_id", INTEGER),

@@ -27,9 +27,7 @@ _CHECKS = [f"{PREFIX}spark_jobs.pipeline.quality.{module}" for module in ("suite
 
 
 def start_spark(say: Callable[[str], None], small: bool = False, *, checks: bool = False) -> SparkSession:
-    """A session for small or any work. Slow imports run while Java starts: pandas, and Great Expectations for `checks`.
-    Raises `SetupError` if Java or Delta's jars are missing (spark-submit brings its own).
-    """
+    """A session for small or any work; slow imports run while Java starts. Raises `SetupError` without Java or jars."""
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         check_java()
         check_jars(JARS_DIR)

@@ -52,8 +52,8 @@ def open_warehouse(
     spark: SparkSession | None = None,
 ) -> AuditedWarehouse:
     """The warehouse at a path, an object store's URI or a catalog's name. `config`: that of its runs, or its YAML file,
-    which also says whose the groups are; `progress` is told what is being done; `spark`: the session that audits, and
-    reads what only Spark reads, instead of one that is started; nothing of it changes.
+    which also says whose the groups are; `progress` is called with what is being done; `spark`: an own session, which
+    audits and reads what only Spark reads; it stays as it is.
 
     Nothing is read yet. Raises `WarehouseError` for a name that cannot be one, `ConfigurationError`, `SetupError` for a
     session of Spark Connect.

@@ -1,1 +1,1 @@
-"""Records what RocketMQ's own admin client is told by a live cluster, in the recording format."""
+"""Recordings of live clusters, by RocketMQ's own admin client."""

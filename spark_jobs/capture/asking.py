@@ -34,15 +34,15 @@ class CallRunner:
         self._lock = threading.Lock()
         self._taken = CallResults([], Counter(), [])
 
-    def ask(self, call: Call, **beside: str) -> Answer:
-        """Return what came of the call; its lines are kept. `beside`: further fields of its line."""
+    def ask(self, call: Call, **extra: str) -> Answer:
+        """Return what came of the call; its lines are kept. `extra`: further fields of its line."""
         key = _paused_as(call)
         pause = self._backoff.pause(*key)
         answer = self._made(call) if pause is None else Answer(CallOutcome.NOT_ASKED, _now(), None, error=pause)
         if call.request is not Request.RUNNING and answer.outcome is not CallOutcome.NOT_ASKED:
             # A client that does not answer is no word about its broker.
-            self._backoff.heard(*key, silence=answer.error if answer.outcome.is_silence else None)
-        recorded = lines.answered(call, answer, **beside) if lines.is_recorded(call, answer) else None
+            self._backoff.heard(*key, silence=answer.error if answer.outcome.is_unanswered else None)
+        recorded = lines.answered(call, answer, **extra) if lines.is_recorded(call, answer) else None
         with self._lock:
             self._taken.outcomes[answer.outcome] += 1
             self._taken.times.append(answer.at)

@@ -46,8 +46,8 @@ class CallOutcome(StrEnum):
     NOT_ASKED = "NOT_ASKED"
 
     @property
-    def is_silence(self) -> bool:
-        """Return whether nobody answered, so that asking again at once is of no use."""
+    def is_unanswered(self) -> bool:
+        """Return whether no answer came: to retry at once is of no use."""
         return self in (CallOutcome.TIMED_OUT, CallOutcome.REFUSED)
 
 

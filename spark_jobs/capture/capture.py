@@ -25,17 +25,15 @@ from spark_jobs.capture.settings import Settings
 from spark_jobs.errors import CaptureError
 
 _LOG = logging.getLogger(__name__)
-#: Half of the groups' clients are asked in each round, as a call costs them something, and a third of the topics for
-#: what their queues hold. Brokers and groups are found anew in every third round. The attributes of a topic seldom
-#: change.
+#: In a round, half of the groups' clients and a third of the topics' offsets are asked for; every third one discovers.
 CLIENTS_EVERY, OFFSETS_EVERY, DISCOVERY_EVERY, ATTRIBUTES_EVERY = 2, 3, 3, 180
-#: A round's calls begin within this part of the cadence; groups take the larger part, topics the rest.
+#: A round's calls begin within this part of the interval; groups take the larger part, topics the rest.
 _SPREAD, _GROUPS = 0.9, 0.6
-#: Until this part of the cadence a round waits for what is asked beside: it is written with the round then.
+#: Until this part of the interval a round waits for details, to be written with it.
 _WAIT = 0.97
 #: How often the name server is asked who is there before it counts as not reached.
 _TRIES = 3
-#: A clock that is set back by less than this part of the cadence leaves the answers of each group in their order.
+#: A clock that is set back by less than this part of the interval leaves the answers of each group in their order.
 _SET_BACK = 0.5
 
 

@@ -30,7 +30,7 @@ _NOT_ALLOWED = re.compile(r"\bcode:? 16\b|\bacl|permission|authenti|authori|sign
 
 #: Source: org.apache.rocketmq.common.MixAll.LMQ_PREFIX.
 _LIGHT_QUEUE = "%LMQ%"
-#: Where a proxy listens for remoting clients unless it is told otherwise.
+#: Where a proxy listens for remoting clients unless configured otherwise.
 #: Source: org.apache.rocketmq.proxy.config.ProxyConfig.remotingListenPort.
 PROXY_PORT = 8080
 
@@ -87,9 +87,7 @@ class Cluster:
         return answers
 
     def deleted(self, discovery: Sequence[Answer]) -> dict[str, tuple[str, ...]]:
-        """The groups that no broker lists any more, with the brokers that listed them last, by `discover`'s answers.
-        All must have answered, and the name server must know these brokers: a missing answer proves nothing.
-        """
+        """Groups that no broker lists any more, with their last brokers; all must have answered `discover`."""
         if any(answer.outcome is not CallOutcome.ANSWERED for answer in discovery):
             return {}
         deleted = {

@@ -47,12 +47,12 @@ def record_routes(cluster: Cluster, asking: CallRunner) -> None:
         if answer.outcome is CallOutcome.NOT_ASKED:
             continue
         attributes = cluster.attributes.get(topic)
-        beside = {} if attributes is None else {"attributes": attributes}
+        extra = {} if attributes is None else {"attributes": attributes}
         is_deleted = NO_TOPIC in answer.error and cluster.is_deleted.get(topic, False)
-        beside = {"listed": "false"} if is_deleted else beside
+        extra = {"listed": "false"} if is_deleted else extra
         servers = cluster.server_routes.pop(topic, None)
         asking.keep(
-            lines.answered(route_call(topic), answer, **beside, **({"name_servers": servers} if servers else {}))
+            lines.answered(route_call(topic), answer, **extra, **({"name_servers": servers} if servers else {}))
         )
 
 

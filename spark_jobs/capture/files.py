@@ -1,6 +1,4 @@
-"""The files of a recording: gzip members of whole lines, one a round; an unfinished file has another name.
-A killed process loses one round at most: the next capture cuts off a broken write, and finishes the file.
-"""
+"""The files of a recording: a gzip member of whole lines per round, so that a killed process loses one at most."""
 
 from __future__ import annotations
 

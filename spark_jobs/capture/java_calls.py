@@ -11,8 +11,7 @@ from spark_jobs.capture.calls import Call, CallError, Request
 TIMEOUT_MS = 3000
 #: RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, by which replicas ask their master; the admin client has no method for it.
 _GET_ALL_MESSAGE_REQUEST_MODE = 402
-#: RequestCode.GET_BROKER_CLUSTER_INFO and GET_ROUTEINFO_BY_TOPIC: the admin client asks any name server, never one that
-#: is named.
+#: RequestCode.GET_BROKER_CLUSTER_INFO, GET_ROUTEINFO_BY_TOPIC: the admin client cannot ask one named name server.
 _GET_BROKER_CLUSTER_INFO = 106
 _GET_ROUTEINFO_BY_TOPIC = 105
 #: So many time-outs in a row, without any answer between them, say that a connection is dead.
@@ -27,8 +26,7 @@ class JavaCalls:
         manager = jvm.org.apache.rocketmq.client.impl.MQClientManager.getInstance()
         # The admin client's own connection to the brokers: it asks the broker that is named, not one of the route's.
         self._api = manager.getOrCreateMQClientInstance(admin).getMQClientAPIImpl()
-        # py4j looks a static method up by its name: it takes the first of that name, in the order that this JVM happens
-        # to have. Where an instance has another one, like `toJson`, it must be called on an instance.
+        # py4j finds the first static method of a name; an instance's own one, like `toJson`, needs an instance.
         self._json = jvm.org.apache.rocketmq.remoting.protocol.body.KVTable()
         self._timeouts: dict[str, int] = {}
         self._asks: Mapping[Request, Callable[[Call], str]] = {

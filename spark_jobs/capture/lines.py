@@ -21,12 +21,12 @@ def meta(cluster: str, cadence: float, version: str, brokers: Mapping[str, str])
     return _line("meta", cluster=cluster, cadence_s=cadence, rocketmq=version, brokers=dict(brokers))
 
 
-def answered(call: Call, answer: Answer, **beside: str) -> str:
+def answered(call: Call, answer: Answer, **extra: str) -> str:
     """The line of one call that was made: RocketMQ's text, or the error."""
     about = {"topic": call.topic, "group": call.group, "broker": call.called.name, "client": call.client}
     keys = {name: about[name] for name in _KEY_FIELDS[call.request]}
     result = {"error": answer.error} if answer.error else {"body": answer.body}
-    return _line(call.request.value, at=answer.at, **keys, **result, **beside)
+    return _line(call.request.value, at=answer.at, **keys, **result, **extra)
 
 
 def not_listed(at: int, group: str, broker: str) -> str:

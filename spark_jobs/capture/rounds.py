@@ -13,8 +13,7 @@ from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP, is_redelivery
 from spark_jobs.domain.rocketmq.system_names import is_topic_of
 
-#: ResponseCode.TOPIC_NOT_EXIST, as the name server says of a topic that no broker hosts, and a broker of one that it
-#: does not have. Source of the latter: AdminBrokerProcessor.getTopicConfig.
+#: ResponseCode.TOPIC_NOT_EXIST, of the name server, and of brokers (AdminBrokerProcessor.getTopicConfig).
 NO_TOPIC = "CODE: 17 "
 
 
@@ -83,8 +82,8 @@ def client_calls(cluster: Cluster, group: str) -> list[Call]:
 
 def _ask_members(cluster: Cluster, asking: CallRunner, group: str, called: Callee) -> Answer:
     modes = cluster.modes.get(called.name)
-    beside = {} if modes is None else {"request_modes": modes.get(group, bodies.NO_MODES)}
-    answer = asking.ask(Call(Request.CONNECTION, called, group=group), **beside)
+    extra = {} if modes is None else {"request_modes": modes.get(group, bodies.NO_MODES)}
+    answer = asking.ask(Call(Request.CONNECTION, called, group=group), **extra)
     members = understood(answer, bodies.members)
     known = cluster.members[group]
     if members is not None:

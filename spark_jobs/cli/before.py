@@ -48,9 +48,7 @@ def check_validate(arguments: Namespace) -> None:
 
 
 def check_inputs(arguments: Namespace, needed: Iterable[Table] = ()) -> None:
-    """Check all given values. Raises `InputFileError`, `ConfigurationError`, `IntervalError` (off the grid, future),
-    `WarehouseError`, `SchemaMismatchError` (with `--upgrade`: beyond repair), `NothingPublishedError` for a run.
-    """
+    """Check all given values. Raises as what reads them: input files, configuration, interval, tables and run."""
     given = vars(arguments)
     for file in given.get("FILE", ()):
         check_readable(Path(file))

@@ -30,7 +30,7 @@ _AT_REST = (ExitCode.CLEAN, ExitCode.FINDINGS, ExitCode.WARNINGS)
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one command; a code of `ExitCode`, 130 when interrupted, 141 when nobody reads stdout any more."""
+    """Run one command; a code of `ExitCode`, 130 when interrupted, 141 when stdout is closed."""
     return copy_context().run(_run, argv)
 
 
@@ -52,7 +52,7 @@ def _run(argv: Sequence[str]) -> int:
         code = COMMANDS[arguments.name].execute(arguments)
         sys.stdout.flush()
     except SystemExit as leaving:  # argparse: 0 after --help, else wrong usage
-        # Rich makes a SystemExit(1) of a pipe that nobody reads, and has pointed stdout elsewhere.
+        # Rich makes a SystemExit(1) of a closed pipe, and has pointed stdout elsewhere.
         return READER_GONE if isinstance(leaving.__context__, BrokenPipeError) else int(leaving.code or 0)
     except UnexpectedError as error:
         return _unexpected(error.__cause__ or error, arguments)

@@ -24,7 +24,7 @@ from spark_jobs.domain.what_if.plan import Plan, PlannedMember, PlannedSize
 from spark_jobs.domain.what_if.size import GoalSize, Size, SizeOutcome
 from spark_jobs.show.what_if import GroupSteps
 
-#: Members whose pace is told in words.
+#: The most members whose pace is given in words.
 _NAMED = 8
 #: Clients measure whole milliseconds: a shorter average tells only that the listener does next to nothing.
 _NO_TIME_MS = 0.1

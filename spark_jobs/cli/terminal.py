@@ -1,7 +1,4 @@
-"""Progress of a command, tables, and text that reaches a terminal.
-
-Names come from clients and may hold anything: no control character, and no markup, reaches the terminal raw.
-"""
+"""Progress, tables, and text on terminals: of clients' names no control character and no markup gets there raw."""
 
 from __future__ import annotations
 
@@ -72,7 +69,7 @@ def printable(text: str) -> str:
 
 
 def _shown(match: re.Match[str]) -> str:
-    """The same moment, as exactly as it was told."""
+    """Return the same moment in local time, with the same precision."""
     precision = {17: "minutes", 20: "seconds"}.get(len(match[0]), "milliseconds")
     return local(parse_utc(match[0])).isoformat(timespec=precision)
 
@@ -143,8 +140,7 @@ def _joined(value: str) -> str:
 
 
 T = TypeVar("T")
-#: Characters between two columns; of a name or a sentence, so many are enough before the rest goes below or away; and
-#: those of the longest part of a name for which others make room.
+#: Characters between columns, that suffice of a text before it is folded, and of the longest part of a name.
 _SPACE, _ENOUGH, _MOST = 2, 24, 48
 
 

@@ -21,7 +21,7 @@ _PYTHON_ONLY = re.compile(r"\(\?[P#(]|\{,")
 
 #: How far back a run reads is the same for all its groups.
 _OF_A_RUN = ("persistent_after_seconds", "verdict_window_seconds", "verdict_window_readings")
-#: A strategy that a group can be told to use: MACHINE_ROOM_NEARBY needs its inner one.
+#: A strategy that a group can be configured to use: MACHINE_ROOM_NEARBY needs its inner one.
 _STRATEGIES = tuple(name for name in STRATEGY_NAMES if name != MACHINE_ROOM_NEARBY)
 _RULE_NAMES = tuple(rule.name for rule in RULES)
 
@@ -92,8 +92,7 @@ def _check_rule_pattern(pattern: str) -> str:
 
 
 StrategyName = Annotated[str, AfterValidator(lambda name: _check_known("strategy", name, _STRATEGIES))]
-#: Matches a whole name. It must mean the same to Python's `re` and Java's Pattern, as both are used: beware
-#: of `\w`, `\d` and `\s` on names that are not ASCII.
+#: Matches a whole name, by Python's `re` and Java's Pattern: beware of `\w`, `\d`, `\s` on names beyond ASCII.
 NamePattern = Annotated[str, AfterValidator(_check_pattern)]
 #: Thresholds by name, where they differ from those of all groups.
 GroupThresholds = Annotated[dict[str, Any], AfterValidator(_check_thresholds)]

@@ -24,7 +24,7 @@ from spark_jobs.store.warehouse import Warehouse
 CHUNK_LINES: Final = 25_000
 CHUNK_BYTES: Final = 64 * 1024 * 1024
 
-#: The column beside the table's own that tells which of the given rows each is.
+#: The additional column: which of the given rows each is.
 PLACE: Final = "__place"
 
 
@@ -75,9 +75,7 @@ def quarantine_row(rejected: Quarantined) -> dict[str, object]:
 
 
 def known(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.Table, within: Column) -> dict[int, bool]:
-    """Places of rows whose key is in the table → whether all columns are equal there. `within`: true for all rows `t`
-    of the table that can have such a key, so that Delta skips files.
-    """
+    """Places of rows whose key is in the table → whether they are equal. `within`: true for all such rows `t`."""
     target = warehouse.read(spark, table).alias("t").where(within)
     same = _columns("s", table).eqNullSafe(_columns("t", table))
     pairs = spark.createDataFrame(source).alias("s").join(target, on=same_key(table), how="inner")
@@ -85,9 +83,7 @@ def known(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.Ta
 
 
 def insert(spark: SparkSession, warehouse: Warehouse, table: Table, source: pa.Table, within: Column) -> int:
-    """Insert the rows whose key is not in the table, and return their number; no version for an empty source. Raises
-    `PublishConflictError` if other writers leave no gap.
-    """
+    """Insert rows of new keys, and return their number. Raises `PublishConflictError` if other writers leave no gap."""
     if not source.num_rows:
         return 0
     frame = spark.createDataFrame(source.drop_columns([PLACE])).alias("s")

@@ -10,12 +10,10 @@ from typing import Any, Final, NoReturn
 
 from spark_jobs.ingest.references import ObjectKeyMap, UnresolvableError, resolve_references
 
-#: Containers inside each other; RocketMQ's bodies have six at most. How deep the C scanner goes depends on Python's
-#: version and on who calls: this does not.
+#: Nested containers; RocketMQ's bodies have six at most. The C scanner's own limit depends on Python and the caller.
 MAX_DEPTH: Final = 100
 
-#: A text may grow to twice its length by its references, a short one to so many characters: whoever mentions an object
-#: of a megabyte a thousand times gets no gigabyte.
+#: References may double a text's length, or add so many characters: a repeated megabyte becomes no gigabyte.
 _ROOM_TO_GROW: Final = 16 * 1024
 
 #: Failures of the C scanner in one text before it gets scalars only: each costs time as long as its position.
@@ -78,9 +76,7 @@ _scan: Callable[[str, int], tuple[object, int]] = json.JSONDecoder(  # type: ign
 
 
 class _Reader:
-    """A reader that gives the C scanner every value it can, and itself reads only the containers around a failure.
-    Such a container is not given to the C scanner again: no character is read more than a few times.
-    """
+    """A reader that leaves all to the C scanner except the containers around a failure, in linear time."""
 
     def __init__(self, text: str) -> None:
         self._text = text

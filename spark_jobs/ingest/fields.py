@@ -33,10 +33,7 @@ _TYPE_NAMES: Final = {
 
 
 class Record:
-    """A JSON object and the path to it, such as `body.connectionSet[3]`.
-    Functions of this module read a field; they reject, never convert, another type (`WRONG_TYPE`) or range
-    (`OUT_OF_RANGE`).
-    """
+    """A JSON object and its path, as `body.connectionSet[3]`; fields of another type or range are rejected."""
 
     __slots__ = ("_fields", "path")
 

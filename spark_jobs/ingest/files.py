@@ -38,9 +38,7 @@ def display_name(path: Path) -> str:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Every line with its number from 1, without lines beyond `LONGEST_LINE`; its first bytes show gzip. After the
-    lines of a damaged gzip stream comes a rejected one. Raises `InputFileError` if the file cannot be read or begun.
-    """
+    """Numbered lines up to `LONGEST_LINE`; damaged gzip ends with a rejected one. Raises `InputFileError`."""
     number, source = 0, display_name(path)
     with opened(path) as stream:
         while True:

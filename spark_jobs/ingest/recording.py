@@ -96,7 +96,7 @@ def outcomes(lines: Iterable[Line], cluster: str | None = None) -> Iterator[Outc
         if isinstance(outcome, Meta):
             named = outcome.cluster
         elif draft.is_meta:
-            # A recording of some other cluster begins here, and nobody knows which.
+            # A recording of some other cluster begins here, and it is unknown which.
             named = cluster
         yield outcome
 
@@ -166,7 +166,7 @@ def _columns(fields: Record, kind: LineKind, key: Mapping[str, object]) -> bodie
         columns = next((known for words, known in kind.telling.items() if words.search(error)), None)
     if columns is None:
         return None
-    for name, columns_of in kind.beside.items():
+    for name, columns_of in kind.extra.items():
         columns = columns | columns_of(fields.optional(name, _body), key)
     return columns
 
@@ -190,14 +190,13 @@ def _parsed(content: str, reason: RejectReason) -> object:
         raise RejectedError(reason, str(error)) from None
 
 
-#: ResponseCode.CONSUMER_NOT_ONLINE: the broker answered, and nobody of the group is connected to it.
+#: ResponseCode.CONSUMER_NOT_ONLINE: the broker answered, and no client of the group is connected to it.
 _GROUP_NOT_ONLINE = re.compile(r"\bcode:? 206\b", re.IGNORECASE)
 #: ResponseCode.TOPIC_NOT_EXIST, as the name server answers for a topic that no broker hosts.
 _NO_ROUTE = re.compile(r"\bcode:? 17\b|No topic route info|TOPIC_NOT_EXIST", re.IGNORECASE)
 #: The client did not answer in time: the asking side gave up, or the broker did (CONSUME_MSG_TIMEOUT).
 _CLIENT_SILENT = re.compile(r"^[\w.]*(?:TimeoutException|RemotingSendRequestException)\b|\bcode:? 207\b", re.IGNORECASE)
-#: What clients of all languages answer about a group of which they have no consumer; its code is SYSTEM_ERROR (1).
-#: Source: ClientRemotingProcessor.getConsumerRunningInfo.
+#: What clients answer about a group without consumer there. Source: ClientRemotingProcessor.getConsumerRunningInfo.
 HAS_NO_CONSUMER = re.compile(r"\bnot exist in this consumer\b")
 
 _NO_MEMBERS: Final[bodies.Columns] = {
@@ -216,7 +215,7 @@ _NO_BROKERS: Final[bodies.Columns] = {"queues": [], "addresses": [], "is_static"
 @dataclass(frozen=True)
 class LineKind:
     """One kind of line. `key_fields` maps its fields to key columns, without cluster and captured_at. `telling`: errors
-    that are observations, with their columns. `beside`: fields with a further body, as text, and its reader (None:
+    that are observations, with their columns. `extra`: fields with a further body, as text, and its reader (None:
     not there).
     """
 
@@ -224,7 +223,7 @@ class LineKind:
     key_fields: Mapping[str, str]
     columns_of_body: Callable[[object, Mapping[str, object]], bodies.Columns]
     telling: Mapping[re.Pattern[str], bodies.Columns] = field(default_factory=dict)
-    beside: Mapping[str, Callable[[object, Mapping[str, object]], bodies.Columns]] = field(default_factory=dict)
+    extra: Mapping[str, Callable[[object, Mapping[str, object]], bodies.Columns]] = field(default_factory=dict)
 
 
 KINDS: Final[Mapping[str, LineKind]] = {

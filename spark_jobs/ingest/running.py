@@ -119,7 +119,7 @@ _PROPERTIES: Mapping[str, tuple[str, Callable[[object, str], object]]] = {
     "consume_max_span": ("consumeConcurrentlyMaxSpan", _int32),
     "consume_timeout_minutes": ("consumeTimeout", _digits64),
 }
-#: The same of the fields beside the properties.
+#: The same of the other fields.
 _TABLES: Mapping[str, tuple[str, Callable[[object, str], object]]] = {
     "subscriptions": ("subscriptionSet", _subscriptions),
     "owned_queues": ("mqTable", _owned_queues),

@@ -64,9 +64,7 @@ def sightings_of_sources(memberships: DataFrame, routes: DataFrame) -> DataFrame
 
 
 def merge_sightings(spark: SparkSession, warehouse: Warehouse, shown: DataFrame, within: Column) -> None:
-    """Merge sightings, unique by key, into the table: rows grow to cover both; no version if nothing is new.
-    `within`: true for all rows `t` that can have such a key. Raises `PublishConflictError` without a gap.
-    """
+    """Merge sightings, unique by key, into the rows `t` `within` which keys can be. Raises `PublishConflictError`."""
     target = warehouse.read(spark, SIGHTINGS).alias("t").where(within)
     is_wider = (F.col("s.first_at") < F.col("t.first_at")) | (F.col("s.last_at") > F.col("t.last_at"))
     compared = shown.alias("s").join(target, on=same_key(SIGHTINGS), how="left")

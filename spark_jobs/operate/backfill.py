@@ -24,8 +24,7 @@ from spark_jobs.store.warehouse import Warehouse
 
 #: Told of a step: what is being done, or what became of it, and whether it has come to its end.
 StepProgress = Callable[[Interval, str, bool], None]
-#: What became of a step: what its run left, or the error in which it ended. `audit_runs` says whether it was published
-#: all the same, as it is where only the pages could not be written.
+#: The outcome of a step: its run's record or error. `audit_runs` shows whether a failed one was published.
 Outcome: TypeAlias = RunRecord | RebalanceAuditError
 
 _HOW_TO_GO_ON = (
@@ -36,9 +35,7 @@ _HOW_TO_GO_ON = (
 def published_steps(
     spark: SparkSession, warehouse: Warehouse, interval: Interval, configuration: Configuration
 ) -> set[Interval]:
-    """The interval's steps that a complete run published with this configuration, by `audit_runs`, without those that a
-    run with another one has replaced since. Raises `IntervalError` off the grid.
-    """
+    """The interval's steps that a complete run published, unless another configuration replaced them."""
     steps = list(configuration.grid.steps(interval))
     published: set[Interval] = set()
     stored = stored_in(spark, warehouse)

@@ -33,9 +33,7 @@ def notify_url(environment: Mapping[str, str], file: Path | None) -> str:
 
 
 def deliver(environment: Mapping[str, str], file: Path | None, title: str, text: str) -> None:
-    """Send a message to the URL of the file, else of the environment. Raises as `notify_url`, `NoticeTargetError` for a
-    URL that Apprise does not know, `NotDeliveredError` if the service was not reached or refused.
-    """
+    """Send a message to the URL. Raises as `notify_url`, `NoticeTargetError` (no Apprise URL), `NotDeliveredError`."""
     url = notify_url(environment, file)
     from apprise import Apprise, AppriseAsset, NotifyFormat
 

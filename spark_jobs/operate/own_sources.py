@@ -21,7 +21,7 @@ _MOST = 5
 _AHEAD = timedelta(minutes=5)
 #: Zones differ from UTC by multiples of this.
 _ZONES = timedelta(minutes=30)
-#: A usual distance between two snapshots of less or more times the cadence is another cadence.
+#: Usual distances of snapshots, in collection intervals, beyond which another interval is assumed.
 _LEAST, _GREATEST = 0.5, 1.5
 _WITHOUT = "without it, messages that the broker may delete before they are consumed are unknown"
 _WITHOUT_CLIENTS = "without it, strategies, owned queues and processing times of clients are unknown"

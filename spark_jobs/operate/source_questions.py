@@ -29,9 +29,7 @@ NEEDED_FIELDS = frozenset(
 
 
 class Question(NamedTuple):
-    """Something that rows of a table should not have: `wrong` is SQL that returns it, a row each; `needs`: the columns
-    that it reads, by table. `problem` has {} where the number of `thing` comes.
-    """
+    """A defect of a table's rows: `wrong` is SQL for them, `needs` its columns, `problem` has {} for `thing`s."""
 
     table: Table
     needs: Mapping[Table, str]
@@ -50,9 +48,7 @@ class WrongRows(NamedTuple):
 
 
 class Times(NamedTuple):
-    """The times of a table's snapshots. `usual_seconds`: median between two of one key; `repeated`: snapshots with the
-    key and time of another; `gaps`: too long times between two of one key.
-    """
+    """Times of a table's snapshots. `usual_seconds`: median per key; `repeated`: same key and time; `gaps`: long."""
 
     rows: int
     keys: int

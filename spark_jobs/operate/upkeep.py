@@ -107,9 +107,7 @@ def oldest_versions(stored: StoredTables, since: datetime) -> dict[str, int]:
 
 
 def days_to_keep(made: datetime | None, retention: timedelta) -> int:
-    """The retention, or the age of the oldest commit to keep (None: none), in whole days, rounded up. Files that were
-    removed before that commit are not part of it.
-    """
+    """The retention, or the age of the oldest commit to keep (None: none) if that is more, in whole days."""
     age = datetime.now(UTC) - made if made else retention
     return math.ceil(max(retention, age) / timedelta(days=1))
 

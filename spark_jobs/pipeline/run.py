@@ -24,7 +24,7 @@ from spark_jobs.pipeline.run_context import Progress, RunContext, finished
 from spark_jobs.pipeline.run_record import RunRecord, reported_severities
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.pipeline.sources import gathered_by
-from spark_jobs.store.parallel import beside
+from spark_jobs.store.parallel import in_background
 from spark_jobs.store.warehouse import Warehouse
 
 __all__ = ["RunRecord", "RunSpec", "audit", "publish_judged", "run"]
@@ -84,7 +84,7 @@ def publish_judged(context: RunContext, judged: DataFrame, counted: Counted, cla
     checked = gate(context, (*SOURCES, *OUTPUTS), counted.facts)
     warnings, of_quality = counted.not_audited(context.spec.interval), quality_warnings(counted.facts, checked)
     context.progress("publishing")
-    recording = beside(lambda: record_results(context.spark, context.warehouse, context.run_id, checked))
+    recording = in_background(lambda: record_results(context.spark, context.warehouse, context.run_id, checked))
     turn_of_run = publishing(context.spark, context.warehouse, context.spec, context.run_id, claimed)
     with turn_of_run as turn, recording:
         row = _published(context, judged, counted, warnings + of_quality, turn)

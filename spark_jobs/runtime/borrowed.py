@@ -43,9 +43,7 @@ _SHIPPING = Lock()
 
 @contextmanager
 def borrowed(given: SparkSession) -> Iterator[SparkSession]:
-    """A `session_beside` the given one for a run; afterwards the given one is as before, also as the active session.
-    Other threads may run meanwhile. Raises `SetupError` if the session cannot audit.
-    """
+    """A `session_beside` the given one for a run; afterwards that is as before. Raises `SetupError` if it cannot."""
     own = session_beside(given)
     _ship_modules(own)
     _check_executors(own)

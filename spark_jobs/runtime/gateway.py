@@ -1,4 +1,4 @@
-"""Spark's Java: its start, without the lines that it prints there for nobody."""
+"""The start of Spark's Java process, without its startup lines."""
 
 from __future__ import annotations
 

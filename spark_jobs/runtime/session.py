@@ -33,8 +33,7 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.adaptive.enabled": "true",
-    # A version can be read as long as it is there. Else Delta goes by its commit's age: a source that was quiet for
-    # a week could not be read any more at the version that a run has pinned, once something is added to it.
+    # Else a pinned version of a source that was quiet for a week would be unreadable after the next commit.
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
     # The defaults (50 and 200) make small tables crawl; adaptive execution splits what is large.
     "spark.databricks.delta.snapshotPartitions": "2",
@@ -46,16 +45,13 @@ SETTINGS = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # One audit compiles a few hundred classes, more than the default (100) would keep for the next one.
     "spark.sql.codegen.cache.maxEntries": "2000",
-    # The fold keeps the times of every distinct state in memory; beyond so many (default: 128) a task would sort all
-    # its snapshots instead.
+    # The fold keeps the times of states in memory; beyond so many (default: 128) it would sort all snapshots.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
-    # With a limit of bytes Spark asks every buffer for its size at every row that goes to Python: that took three
-    # quarters of the time in which a fleet-day was gathered. A group's rows are in one piece of memory there anyway.
+    # With a limit, Spark asks every buffer for its size at every row for Python: three quarters of gathering's time.
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
 }
 
-#: Of work that ends before it would pay to compile it: expressions are interpreted. Fewer parts of the groups are fewer
-#: calls of Python, which cost 20 ms each however little they look at.
+#: For short work: no compiled expressions, and few partitions, as each costs 20 ms of Python.
 SMALL_SETTINGS = {
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.codegen.wholeStage": "false",
@@ -75,8 +71,7 @@ _LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     # Delta's VACUUM lists folders in so many tasks; the default (10,000) takes half a minute for a table of any size.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
-    # Each operator of each task takes a page. By default that would be 32 MiB here, for a handful of rows: the garbage
-    # collector had more than twice as much to do.
+    # A page per operator and task: the default, 32 MiB here, doubles the work of the garbage collector.
     "spark.buffer.pageSize": "2m",
     # Throughput counts, not pauses: measured 10 % faster than G1.
     _JAVA_OPTIONS: "-XX:+UseParallelGC "

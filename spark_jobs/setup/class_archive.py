@@ -45,7 +45,7 @@ def make_archive(archive: Path) -> bool:
 
 
 def _small_audit(spark: SparkSession, warehouse: Warehouse) -> None:
-    """A group that nobody is in, audited for an hour: with compiled expressions, and as small work is."""
+    """Audit a group without members for an hour: with compiled expressions, and as small work is."""
     warehouse.create(spark, (*SOURCES, SIGHTINGS))
     table = MEMBERSHIP_SNAPSHOTS
     snapshot = dict.fromkeys(table.columns) | {"captured_at": _START, "connections": [], "subscriptions": []}

@@ -16,8 +16,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 from spark_jobs.errors import SetupError
 
-#: Central, as Ivy knows it, and before it what Maven has on this machine; `dual`: a jar of which Maven has the
-#: description only is taken from Central, and one that Central does not give from Maven.
+#: Maven's local repository, then Central; `dual`: a jar that one of them lacks comes from the other.
 _IVY_SETTINGS = """<ivysettings><settings defaultResolver="all"/><resolvers><chain name="all" dual="true">
 <ibiblio name="maven" m2compatible="true" root="file:${user.home}/.m2/repository/"/>
 <ibiblio name="central" m2compatible="true"/>
@@ -45,9 +44,7 @@ class _BrokenOffError(SetupError):
 
 
 def download(package: Package, jars: Path, kept: Path, say: Callable[[str], object]) -> None:
-    """Download a package and its needs into the folder `jars`, as spark-defaults.conf and its ivysettings say, with
-    retries; `kept` keeps parts for the next one. Raises `SetupError`, with the missing artifact.
-    """
+    """Download a package into the folder `jars`, with retries; `kept` keeps parts for the next. Raises `SetupError`."""
 
     def say_again(state: RetryCallState) -> None:
         say(f"the download broke off; trying again ({state.attempt_number + 1} of {_ATTEMPTS})")

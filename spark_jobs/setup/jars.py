@@ -39,9 +39,7 @@ def check_jars(directory: Path) -> None:
 
 
 def fetch_jars(directory: Path, source: Path | None = None, say: Say = print) -> None:
-    """Put all of Delta's jars, from the folder `source` or Maven Central, into the directory, if they are not there.
-    Raises `SetupError`.
-    """
+    """Put all of Delta's jars, from `source` or Maven Central, into the directory if missing. Raises `SetupError`."""
     if all((directory / name).is_file() for name in jar_names()):
         return
     delta_jar = jar_names()[0].removesuffix(".jar").removeprefix("io.delta_")
@@ -60,13 +58,11 @@ def fetch_tools(directory: Path, version: str, source: Path | None = None, say: 
     coordinates = f"org.apache.rocketmq:rocketmq-tools:{version}"
     package = Package("RocketMQ's admin client", coordinates, _CAPTURE_EXCLUDES, (name,))
     with _replaced(package, directory, source, say):
-        pass  # all that it needs lies beside it
+        pass  # all that it needs is in the same directory
 
 
 def fetch_s3(directory: Path, delta: Path, source: Path | None = None, say: Say = print) -> None:
-    """Replace the directory by Hadoop's S3A and its log store, if they are not there; `delta`: folder of Delta's jars.
-    Raises `SetupError`.
-    """
+    """Replace the directory by Hadoop's S3A and its log store, if missing; `delta`: its jars. Raises `SetupError`."""
     from spark_jobs.store.s3 import s3a as s3  # imports pyspark, which `capture` does not need
 
     if directory / s3.module_jar() in s3.installed(directory):

@@ -47,9 +47,7 @@ CLIENT_SCHEMA = pa.schema(
 def clients_named(
     tables: PublishedTables, text: str, interval: Interval, cluster: str | None = None, group: str | None = None
 ) -> list[ClientSeen]:
-    """A row per connection whose client id or address contains the text, in the interval, by cluster and group. Raises
-    `NothingPublishedError` for a cluster or group that was never audited.
-    """
+    """A row per connection with the text in its client id or address, by group. Raises `NothingPublishedError`."""
     check_names(tables, interval, cluster, group)
     intervals = tables.read(REBALANCE_INTERVALS, interval, (*_KEY, "members"), cluster, group)
     clients: dict[tuple[Any, ...], ClientSeen] = {}

@@ -35,9 +35,7 @@ def compared_times(
     intervals: Sequence[Interval],
     say: Callable[[str], None],
 ) -> list[GroupTime]:
-    """A `GroupTime` per interval, in order; intervals may cut steps. Raises `IntervalError` for overlapping or
-    unordered intervals, `NothingPublishedError` for a group or time that was not audited.
-    """
+    """A `GroupTime` per interval, in order. Raises `IntervalError` (overlap, order) and `NothingPublishedError`."""
     for before, after in pairwise(intervals):
         if before.end > after.start:
             raise IntervalError(f"{before} does not end before {after} begins: give the earlier interval first")

@@ -61,9 +61,7 @@ def _status(steps: Sequence[Row]) -> Row:
 
 
 def findings_summary(findings: Sequence[Row]) -> Row:
-    """Worst severity, errors, peak backlog and conditions per rule of one group's findings; null without any.
-    Rules with a root cause come first, then the worst severity. A condition of several steps counts once.
-    """
+    """Worst severity, errors, peak backlog, and conditions per rule, root causes first; null without findings."""
     if not findings:
         return _NOTHING_FOUND
     rules = [

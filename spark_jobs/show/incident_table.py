@@ -45,9 +45,7 @@ def _folded(tables: PublishedTables, routes: tuple[TeamRoute, ...], time: Interv
 
 
 def _changed(tables: PublishedTables, interval: Interval, before: pa.Table) -> Interval:
-    """The time in which incidents can be others after an audit of the interval: also since the end of each open
-    incident of a group that was audited in it.
-    """
+    """The time whose incidents an audit of the interval can change: also since the ends of its groups' open ones."""
     audited = {*tuples(tables.read(GROUP_STATUS, interval, GROUP))}
     columns = before.select(["cluster", "consumer_groups", "last_seen_at", "resolved_at"])
     open_since = [

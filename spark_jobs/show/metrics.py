@@ -26,9 +26,7 @@ from spark_jobs.show.trends import observed_shares
 from spark_jobs.store.read.published import published_tables
 from spark_jobs.store.read.stored import StoredTables
 
-#: Only steps of this time before the end of the newest one are exported: a group that is not captured any more does not
-#: stay for ever (one that is known to be deleted is not exported at all), and an incident that has lasted for months
-#: costs no more. An audit forgets sightings after as many days.
+#: Older steps are not exported: groups that are not captured any more disappear, and long incidents stay cheap.
 EXPORTED = timedelta(days=7)
 
 
@@ -69,9 +67,7 @@ _KIND = ("rule", "severity")
 
 
 def registry(groups: Sequence[Row], opened: Sequence[Incident]) -> CollectorRegistry:
-    """All gauges. `groups`: newest `group_status` rows with `step_end` and the `observed` share (0 to 1); `opened`:
-    open incidents. Unknown values have no sample, never 0.
-    """
+    """All gauges of newest `group_status` rows, with `step_end` and `observed` share, and of open incidents."""
     gauges = CollectorRegistry()
     gauges.register(_Families([*_group_gauges(groups), *_incident_gauges(groups, opened)]))
     return gauges

@@ -37,9 +37,7 @@ ROWS_OF_ONE, ROWS_OF_ALL = 20_000, 200_000
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """The time to report on, of all groups or those named. `detailed`: groups with a page; `routes`: the groups' teams;
-    `now`: the time of writing, from which the data's age follows; None: not shown.
-    """
+    """The time to report on, of all groups or those named. `detailed`: groups with a page; `now`: None: no data age."""
 
     interval: Interval
     cluster: str | None = None

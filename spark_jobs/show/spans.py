@@ -33,9 +33,7 @@ INTERVAL_COLUMNS = (*_STATE, "interval_start", "interval_end", "members")
 
 
 def ownership(allocations: Iterable[Row], progress: Iterable[Row]) -> list[Row]:
-    """One row per (queue, membership view, maximal `start` to `end` with the same owners); `lag_first`, `lag_last`,
-    `lag_max`: first, last and highest known lag, in messages.
-    """
+    """One row per (queue, membership view, maximal span with the same owners), with its first, last and highest lag."""
     interval_of, queue_state_of, client_of = itemgetter(*_INTERVAL), itemgetter(*_OWNED), itemgetter(*_CLIENT)
     lags = {interval_of(row): _picked(row, _LAGS) for row in progress}
     unknown = dict.fromkeys(_LAGS)
@@ -49,9 +47,7 @@ def ownership(allocations: Iterable[Row], progress: Iterable[Row]) -> list[Row]:
 
 
 def members(intervals: Iterable[Row]) -> list[Row]:
-    """One row per (group, connection, maximal `start` to `end` in which an allocation counted it); `strategy`,
-    `version`: the last; `shares_id`: another connection had the client id.
-    """
+    """One row per (group, connection, maximal span of membership); `shares_id`: another one had the client id."""
     names = (*GROUP, *_CLIENT, "shares_id")
     spans = _without_gaps(_connections(intervals), itemgetter(*names))
     return [_picked(span[0], names) | _whole_time(span) | _picked(span[-1], ("strategy", "version")) for span in spans]
@@ -82,9 +78,7 @@ def _without_gaps(rows: Iterable[Row], key: Callable[[Row], Key]) -> Iterator[li
 
 
 def states(intervals: Iterable[Row]) -> list[Row]:
-    """One row per (topic, membership view, maximal `start` to `end` without a rebalance), with facts and the trigger.
-    Intervals without a trigger, with the same facts or not replayed, prolong it; facts that change are null.
-    """
+    """One row per (topic, membership view, time without a rebalance), with trigger and facts; null: they change."""
     spans: list[dict[str, Any]] = []
     for view_intervals in by_key(intervals, itemgetter(*TOPIC, "membership_view")).values():
         previous = None

@@ -43,9 +43,7 @@ def suggestions_of(
     configuration: Configuration,
     progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Interval, list[GroupSuggestions]]:
-    """The days that were read, and suggestions per group, by name, from steps in which the group was replayed. Raises
-    `NothingPublishedError` for a cluster or group that was never audited.
-    """
+    """The days that were read, and suggestions per group, by name. Raises `NothingPublishedError` for unknown names."""
     tables = published_tables(stored)
     interval = last_days(tables, query)
     progress("reading the findings")

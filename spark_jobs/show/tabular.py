@@ -23,9 +23,7 @@ _ROWS = 100
 
 
 class Tabular(ABC):
-    """Rows of one grain; iterating gives dicts by column. Times are UTC, unknown is null. With Arrow's stream
-    interface: `pyarrow.table(answer)`, `polars.DataFrame(answer)` and DuckDB read it as it is.
-    """
+    """Rows of one grain, as dicts or by Arrow's stream interface (pyarrow, polars, DuckDB). UTC; null: unknown."""
 
     #: The columns that a notebook shows; empty: all.
     shown: ClassVar[tuple[str, ...]] = ()

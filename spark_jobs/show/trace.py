@@ -37,9 +37,7 @@ class TraceRequest(NamedTuple):
 
 
 def trace(stored: StoredTables, request: TraceRequest, file: Path, progress: Callable[[str], None]) -> list[str]:
-    """Write the trace, whole or not at all; return a sentence per omission. Raises `NothingPublishedError` for unknown
-    names, `ReportFileError` if the file cannot be written.
-    """
+    """Write the trace; return a sentence per omission. Raises `NothingPublishedError` and `ReportFileError`."""
     progress("reading what the trace shows")
     tables = published_tables(stored)
     interval = tables.steps(request.interval)

@@ -1,6 +1,4 @@
-"""The tracks of a trace: owners of queues and incidents as slices, a group's backlog as a counter.
-A file is a sequence of `TracePacket`s (google/perfetto, protos/perfetto/trace); times are ns since 1970.
-"""
+"""The tracks of a trace, as `TracePacket`s of Perfetto: owners, incidents, backlogs. Times are ns since 1970."""
 
 from __future__ import annotations
 
@@ -105,9 +103,7 @@ class TracedGroup(NamedTuple):
 
 
 def add_group(writer: TraceWriter, cluster: int, group: TracedGroup, max_spans: int) -> list[str]:
-    """Write the group's track below its cluster's, with its backlog and a track per (queue, membership view): the first
-    `max_spans` spans. Returns a sentence if some were left out.
-    """
+    """Write the group's track with its backlog and queues, up to `max_spans`; return a sentence if some are missing."""
     in_order = sorted(group.ownership, key=itemgetter("start"))
     track = writer.track(group.consumer_group, cluster)
     points = [*backlog_points(group.progress)]
@@ -148,9 +144,7 @@ def _facts(span: Row) -> dict[str, str | int | None]:
 
 
 def backlog_points(progress: Iterable[Row]) -> Iterator[tuple[int, int]]:
-    """(time, backlog of all queues in messages) at each begin or end of a queue's interval. A queue counts with its
-    last known lag until its last interval ends; unknown is no point.
-    """
+    """(time, backlog of all queues) at each begin or end of an interval; each queue counts with its last known lag."""
     last_lags: dict[Key, int] = {}
     for moment, readings in groupby(sorted(_readings(progress)), key=itemgetter(0)):
         ended = []
@@ -180,9 +174,7 @@ def _readings(progress: Iterable[Row]) -> Iterator[tuple[int, int, Key, int | No
 
 
 def add_incidents(writer: TraceWriter, cluster: int, incidents: Iterable[Incident], interval: Interval) -> None:
-    """Write the cluster's incidents below its track, in lanes that a viewer merges. They begin with the interval at the
-    earliest, and have no end if they were open at its end.
-    """
+    """Write the cluster's incidents in lanes, within the interval; without an end if they were open at its end."""
     interval_start, interval_end = to_micros(interval.start), to_micros(interval.end)
     lanes = [(writer.track("incidents", cluster, is_lane=True), row) for row in non_overlapping_rows(incidents)]
     placed = [(incident, track) for track, row in lanes for incident in row]

@@ -82,9 +82,7 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def elements_of(lists: Mapping[str, pa.ListArray], missing: pa.ListArray | None = None) -> pa.ListArray:
-    """Lists of equal sizes, one per field, as one of structs; null where the first is. `missing`: which elements are
-    null; where that is null, none is.
-    """
+    """Lists of equal sizes, one per field, as one of structs. `missing`: which elements are null; null: none."""
     first, *_ = lists.values()
     sizes, mask = sizes_of(first), None
     if missing is not None and missing.null_count < len(missing):

@@ -16,9 +16,7 @@ _AT_ONCE = 4
 
 
 def run_in_parallel(*functions: Callable[[], T]) -> list[T]:
-    """Each function's result, in order; up to four run at once. Raises the first error once those under way have ended;
-    the others do not begin. Spark's jobs keep the caller's description.
-    """
+    """Each function's result, in order, up to four at once. Raises the first error, after those under way."""
     of_caller = inheritable_thread_target(SparkSession.active())
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         futures = [pool.submit(of_caller(function)) for function in functions]
@@ -30,7 +28,7 @@ def run_in_parallel(*functions: Callable[[], T]) -> list[T]:
 
 
 @contextmanager
-def beside(function: Callable[[], object]) -> Iterator[None]:
+def in_background(function: Callable[[], object]) -> Iterator[None]:
     """Run the function while the block runs, and wait for both. Raises the function's error, or the block's."""
     of_caller = inheritable_thread_target(SparkSession.active())
     with ThreadPoolExecutor(max_workers=1) as pool:

@@ -24,9 +24,7 @@ def is_same_check(check: str | None, other: str) -> bool:
 def create_table(
     table: Table, identifier: str, properties: Mapping[str, str] = MappingProxyType({}), *, replaces: bool = False
 ) -> str:
-    """The table's CREATE TABLE, with constraints as properties, in one commit; `replaces`: an empty table takes its
-    place. Delta's builder takes no catalog before the schema's name.
-    """
+    """The CREATE TABLE, with constraints, or REPLACE TABLE (`replaces`): Delta's builder takes no catalog."""
 
     def column(field: Field) -> str:
         parts = [f"`{field.name}`", sql_type(field.type)]

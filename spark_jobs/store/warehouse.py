@@ -89,9 +89,7 @@ class Warehouse(Location):
         return LocalLog(self.local_path / table.name)
 
     def is_free(self, table: Table, interval: Interval) -> bool:
-        """Return whether the local table surely has no row of the interval's steps, without Spark: files lie in the
-        folder of their step, also those of no version.
-        """
+        """Return whether the local table surely has no row of the interval's steps: files lie in the step's folder."""
         folder = self.local_path / table.name if self.local_path else None
         if folder is None or table.partition_by != ("step_start",):
             return False

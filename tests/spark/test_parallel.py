@@ -9,7 +9,7 @@ from threading import Barrier, Event
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.store.parallel import beside, run_in_parallel
+from spark_jobs.store.parallel import in_background, run_in_parallel
 
 
 def test_results_are_in_the_order_of_the_functions(spark: SparkSession) -> None:
@@ -62,15 +62,15 @@ def test_a_function_works_beside_a_block_which_waits_for_its_end(spark: SparkSes
         time.sleep(0.2)
         ended.append(True)
 
-    with beside(function):
+    with in_background(function):
         block_is_there.set()
     assert ended == [True]
 
 
 def test_the_error_of_a_function_beside_a_block_counts_unless_the_block_fails(spark: SparkSession) -> None:
-    with pytest.raises(ZeroDivisionError), beside(lambda: 1 // 0):
+    with pytest.raises(ZeroDivisionError), in_background(lambda: 1 // 0):
         pass
-    with pytest.raises(KeyboardInterrupt), beside(lambda: 1 // 0):
+    with pytest.raises(KeyboardInterrupt), in_background(lambda: 1 // 0):
         raise KeyboardInterrupt
 
 

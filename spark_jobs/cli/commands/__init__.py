@@ -1,7 +1,4 @@
-"""The table of all commands: what each does, takes and assumes. Nothing heavy is imported here.
-
-Each command is a function in the module of its name.
-"""
+"""The table of all commands, each a function in the module of its name; nothing heavy is imported here."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def backfill_command(arguments: Namespace) -> int:
 
 #: A step that has come to its end, and what became of it.
 Ended: TypeAlias = tuple[Interval, Outcome]
-#: Of a step that was audited, what its JSON has beside its id.
+#: Of an audited step, what its JSON has besides its id.
 _OF_STEP = ("warnings", "quality_warnings", "observed")
 
 

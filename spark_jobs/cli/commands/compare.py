@@ -75,7 +75,7 @@ _COMPARED = pa.schema(
 
 
 def show_compared(console: Console, times: Sequence[GroupTime]) -> None:
-    """A line per measure, or one per interval where nobody watches; and the incidents that began."""
+    """Print a line per measure, or one per interval where output is no terminal; and the incidents that began."""
     title = f"{times[0].consumer_group} (cluster {times[0].cluster}), {zone_name()}"
     began = sum(len(group_time.incidents) for group_time in times)
     show_rows(console, times, lambda: _table(title, times, console.width), _line, f"{count(began, 'incident')} began.")

@@ -21,7 +21,7 @@ from spark_jobs.domain.what_if.size import Goals
 from spark_jobs.errors import CaseError, ExitCode
 from spark_jobs.show.what_if import GroupSteps
 
-#: Percent that the busiest member has to do at the peak, at most, where `--size` is not told otherwise.
+#: Percent that the busiest member has to do at the peak, at most, unless `--size` says otherwise.
 _USUAL_UTILISATION = 70
 
 

@@ -16,8 +16,7 @@ from spark_jobs.ingest.logs.events import Connected, Event, LockAsked, Rebalance
 from spark_jobs.ingest.logs.members import Changed
 from spark_jobs.ingest.logs.sources import Process
 
-#: A client asks again every 20 s (`rocketmq.client.rebalance.lockInterval`, and each rebalance), in milliseconds; after
-#: two of these times it no longer wants the queue.
+#: Milliseconds (`rocketmq.client.rebalance.lockInterval`); a client that is silent twice as long wants no lock.
 _ASKS_AGAIN: Final = 20_000
 
 

@@ -71,9 +71,7 @@ class LogZone:
 
 
 class FileClock:
-    """The clock of one file: its times in UTC. The zone is that of the entry, else of the file's connections, else of
-    RocketMQ's layout, else the one that the user names.
-    """
+    """The clock of a file, in UTC. Zone: of the entry, else its connections, RocketMQ's layout, or the user."""
 
     def __init__(self, path: Path, zone: LogZone) -> None:
         self._path, self._zone = path, zone

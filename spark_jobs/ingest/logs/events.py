@@ -96,9 +96,7 @@ class Unsubscribed(NamedTuple):
 
 
 class Registered(NamedTuple):
-    """A consumer's report of itself when it connected or changed: where a new group is to begin, and all topics that it
-    subscribes. `address`: of its connection; None where the line has none.
-    """
+    """A consumer's report of itself: where a new group begins, its topics, and its connection's `address`, or None."""
 
     group: str
     consume_from_where: str
@@ -141,7 +139,7 @@ class TopicChanged(NamedTuple):
 
 
 class WritePermission(NamedTuple):
-    """A name server was told that nobody may write to a broker, or that producers may again."""
+    """A change at a name server: whether producers may write to a broker."""
 
     broker: str
     writable: bool

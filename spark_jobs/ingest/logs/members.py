@@ -84,8 +84,8 @@ def _life(begins: int, booted: bool, own: Sequence[Logged], *, is_first: bool) -
 def _is_ambiguous(place: int, own: Sequence[Logged]) -> bool:
     """Return whether a list of members is of a second in which they changed: nothing says which was first."""
     at, event = own[place]
-    beside = (*own[max(place - 1, 0) : place], *own[place + 1 : place + 2])
-    changed = (logged.at for logged in beside if not isinstance(logged.event, events.Listed))
+    neighbors = (*own[max(place - 1, 0) : place], *own[place + 1 : place + 2])
+    changed = (logged.at for logged in neighbors if not isinstance(logged.event, events.Listed))
     return isinstance(event, events.Listed) and any(abs(moment - at) < _SECOND for moment in changed)
 
 
@@ -107,9 +107,7 @@ def _members(own: Sequence[Logged], booted: bool) -> list[Members | None]:
 
 
 def _known_before(own: Sequence[Logged]) -> int | None:
-    """The place of an event before which the members are known: a recorder has them, or no consumer was connected, by
-    the broker's word, or as the group had no subscription at its first line (behind a proxy).
-    """
+    """The place of an event before which the members are known: recorded, or no consumer was connected."""
     for place, (at, event) in enumerate(own):
         if isinstance(event, events.Listed | events.Empty):
             return place

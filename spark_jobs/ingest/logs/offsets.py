@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from spark_jobs.ingest.logs.events import Committed
 
-#: A state is repeated so often while its process is alive, and a queue has one sample of its offset in each of these
-#: times, in milliseconds: the default cadence. The offsets of all time zones are multiples of it.
+#: The default collection interval (ms), in which states are repeated, and a queue has one sample.
 CADENCE: Final = 20_000
 
 
@@ -26,7 +25,7 @@ class Commit(NamedTuple):
     queue_id: int
 
 
-#: When the last commit of a queue in a cadence was (milliseconds), and its offset.
+#: When the last commit of a queue in a collection interval was (milliseconds), and its offset.
 Commits = dict[Commit, tuple[int, int]]
 
 

@@ -18,8 +18,7 @@ from spark_jobs.ingest.logs.events import Committed, Event, Stopped
 from spark_jobs.ingest.logs.lines import WORDS, events
 from spark_jobs.ingest.logs.offsets import Commit, Commits, commit_of, committed
 
-#: A broker registers at the name servers every 30 s, and a proxy or client logs its counts every 60 s: longer without
-#: any line, and what happened is unknown.
+#: A broker registers every 30 s, a proxy or client logs counts every 60 s: longer silence means that all is unknown.
 LONGEST_SILENCE: Final = 150_000
 #: Threads write their entries out of order by no more than this, in milliseconds.
 _OUT_OF_ORDER: Final = 5_000

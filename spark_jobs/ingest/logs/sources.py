@@ -20,7 +20,7 @@ from spark_jobs.ingest.logs.printed_connections import is_printed
 from spark_jobs.ingest.logs.read import LONGEST_SILENCE, FileLog, Logged, read_files, spans_of
 from spark_jobs.ingest.logs.report import LogReport
 
-#: Kinds of files beside those of a server that say nothing of consumers or topics: no appender of theirs does.
+#: Kinds of a server's further files that say nothing of consumers or topics: no appender of theirs does.
 _SERVERS: Final = frozenset(("broker", "broker_default", "namesrv", "proxy"))
 _OTHER_KINDS: Final = frozenset(
     ("stats", "store", "storeerror", "remoting", "watermark", "transaction", "filter", "protection", "commercial")
@@ -71,9 +71,7 @@ class Process:
 
 
 def processes(folders: Sequence[LogFolder], zone: LogZone, report: LogReport) -> list[Process]:
-    """The processes whose logs are below these folders, one per folder with log files. Raises `InputFileError` if there
-    is no log, or a zone or a broker's name is unknown.
-    """
+    """The processes of the logs below these folders. Raises `InputFileError` without a log, zone or broker's name."""
     files: dict[tuple[Path, str | None], list[Path]] = defaultdict(list)
     for folder in folders:
         for path in files_below(folder.path):

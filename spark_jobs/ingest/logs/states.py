@@ -27,9 +27,7 @@ _BACKUP: Final = ".bak"
 
 
 def with_states(read: Sequence[Process], folders: Sequence[LogFolder], at: datetime | None, report: LogReport) -> None:
-    """Add brokers' state files below these folders to their logs. `at`: their time by the user, else that of the file.
-    Raises `InputFileError` for a file that is unreadable or of an unknown broker.
-    """
+    """Add brokers' state files to their logs. `at`: their time, else that of the file. Raises `InputFileError`."""
     states = {
         path.with_name(path.name.removesuffix(_BACKUP)): folder
         for folder in folders

@@ -66,9 +66,7 @@ def group_page(rows: GroupRows, interval: Interval, requested: Interval, id: str
 
 
 def conditions(findings: Iterable[Row]) -> list[Row]:
-    """One row per condition: consecutive steps' findings joined; worst severity first, then start.
-    Its values are of the finding with the peak backlog, at `of`; `steps`, `ids`: number and ids of the findings.
-    """
+    """Conditions: consecutive steps' findings joined, with the values of the peak backlog's; worst first."""
     in_order = sorted(findings, key=itemgetter("started_at", "finding_id"))
     runs: list[list[Row]] = []
     for rows in by_key(in_order, itemgetter("rule", "topic", "subject", "cause")).values():

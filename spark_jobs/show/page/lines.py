@@ -103,12 +103,12 @@ def _draw_total(chart: figure, rows: Iterable[Row]) -> None:
             "x": [milliseconds(moment) for moment, _ in points],
             "y": [_number(known_sum(lags)) for _, lags in points],
             "at": [f"{clock(moment)} UTC" for moment, _ in points],
-            "told": [_total_text(lags) for _, lags in points],
+            "lags": [_total_text(lags) for _, lags in points],
         }
     )
     _named(chart, chart.add_glyph(source, Line(line_color=INK, line_width=3), name="total"), "all queues")
     dots = chart.add_glyph(source, _dots(INK))
-    chart.add_tools(HoverTool(renderers=[dots], tooltips=[("time", "@at"), ("all queues", "@told")]))
+    chart.add_tools(HoverTool(renderers=[dots], tooltips=[("time", "@at"), ("all queues", "@lags")]))
 
 
 def _total_text(lags: Sequence[int | None]) -> str:

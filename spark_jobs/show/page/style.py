@@ -20,7 +20,7 @@ OWNERS = (
 )
 #: Bars of incidents; report.css has them too.
 SEVERITY: dict[str, str] = {ERROR: "#b3121a", WARN: "#f0c340", INFO: "#2b6cb0"}
-NOBODY = "#D7191C"
+NO_OWNER = "#D7191C"
 UNOBSERVED = "#9A9A9A"
 NOT_REPLAYED = "#D0D0D0"
 #: What the page's script exchanges for the colours of the light or the dark scheme. GRID is for what may be overlooked.

@@ -17,7 +17,7 @@ from spark_jobs.domain.phrases import UNKNOWN, number_text
 from spark_jobs.show.page.charts import source_of_rows
 from spark_jobs.show.page.style import (
     INK,
-    NOBODY,
+    NO_OWNER,
     NOT_REPLAYED,
     PAPER,
     UNOBSERVED,
@@ -126,9 +126,9 @@ def _queue_span(span: Row, places: Mapping[tuple[str, str, int], int], numbers: 
     names = (f"{number} {' '.join(_key(owner))}" for number, owner in zip(owner_numbers, owners, strict=True))
     shared = span["double_owned_cause"] == DoubleOwnedCause.POP_SHARED
     several = "shared by POP" if shared else "several owners: consumed more than once"
-    state = ("nobody", "one owner", several)[min(len(owners), 2)]
-    colour = owner_colour(owner_numbers[0]) if owners else NOBODY
-    label = "+".join(map(str, owner_numbers)) if owners else "nobody"
+    state = ("no owner", "one owner", several)[min(len(owners), 2)]
+    colour = owner_colour(owner_numbers[0]) if owners else NO_OWNER
+    label = "+".join(map(str, owner_numbers)) if owners else "none"
     lag_first, lag_last, lag_max = (number_text(span[name]) for name in ("lag_first", "lag_last", "lag_max"))
     return _span(span["start"], span["end"], places[_row_key(span)], colour, label, len(owners) > 1 and not shared) | {
         "queue": f"{span['broker_name']}:{span['queue_id']}" + ("" if span["readable"] else " (not readable)"),

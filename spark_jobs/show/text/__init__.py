@@ -1,1 +1,1 @@
-"""One consumer group at one moment, told in sentences: published rows in, text out. Plain Python, no Spark."""
+"""Texts about a consumer group at one moment, from published rows. Plain Python, no Spark."""

@@ -1,6 +1,4 @@
-"""The arithmetic of one allocation, as sentences: sizes from the domain's replay, by index of the sorted member list
-(from 0), and queues without owner because of shared ids, missing subscriptions or mixed strategies.
-"""
+"""The arithmetic of one allocation, as sentences: sizes by index (from 0), and queues without owner."""
 
 from __future__ import annotations
 
@@ -189,9 +187,7 @@ class AllocatingMember(NamedTuple):
 
 
 def allocation_arithmetic(members: Sequence[AllocatingMember], topic: str, queues: Sequence[MessageQueue]) -> list[str]:
-    """Sentences: the arithmetic of every strategy that a member runs, then the queues without owner, and why. `members`
-    are sorted as clients sort them, with duplicates.
-    """
+    """Sentences: the arithmetic of each strategy of the sorted `members`, then the queues without owner, and why."""
     client_ids = [member.client_id for member in members]
     strategies = sorted({member.strategy for member in members}, key=lambda strategy: (strategy.name, strategy.variant))
     if len(strategies) < 2:

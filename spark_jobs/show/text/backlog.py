@@ -21,8 +21,7 @@ _WHY_UNKNOWN: Mapping[str, str] = {
 }
 
 
-#: Shown instead of OK for a queue whose last lag is above the allowed one and above its first: it had caught up a while
-#: before, so that every window of readings is still OK.
+#: Shown instead of OK if the last lag exceeds the first and the allowed one, while all windows of samples are OK.
 GROWING = "GROWING"
 
 

@@ -77,9 +77,7 @@ class MemberShare:
 
 @dataclass(frozen=True)
 class UnhealthyQueues:
-    """Queues with no or several owners, for one cause, `why` in a clause. `client_id`: the member to which they belong,
-    if that is the cause; `owners`: positions.
-    """
+    """Queues with no or several `owners` (positions), for one cause; `client_id`: that of the cause, if any."""
 
     queues: str
     queue_count: int
@@ -92,9 +90,7 @@ class UnhealthyQueues:
 
 @dataclass(frozen=True)
 class IntervalStart:
-    """The beginning of an interval; `triggers` are clauses, empty if nothing differs from the one before; `known`:
-    false if it began before the step's window.
-    """
+    """The beginning of an interval: `triggers` as clauses, empty without a difference; `known`: in the window."""
 
     known: bool
     trigger_type: str | None

@@ -102,7 +102,7 @@ def _findings(
 
 
 def unknowns(story: GroupExplanation) -> list[str]:
-    """Clauses: which owners and backlogs of the explained topics are unknown, so that nobody can call them healthy."""
+    """Clauses: which owners and backlogs of the explained topics are unknown."""
     texts = []
     for topic in story.topics:
         if all(view.reason in IS_DELETED for view in topic.views):

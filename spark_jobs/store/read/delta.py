@@ -21,8 +21,7 @@ from spark_jobs.store.arrow_types import arrow_schema, delta_schema
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.stored import Filter
 
-#: How delta-rs calls the stores that it reads, by how Spark calls them. Credentials come from the environment (AWS_…,
-#: AZURE_…, GOOGLE_…), where Spark's own connectors look for them too.
+#: Schemes of delta-rs by Spark's. Credentials come from the environment (AWS_…, AZURE_…, GOOGLE_…), as in Spark.
 SCHEMES = {"": "", "file": "file", "s3": "s3", "s3a": "s3", "gs": "gs", "abfs": "abfs", "abfss": "abfss"}
 
 
@@ -33,9 +32,7 @@ _LONGEST_ERROR = 500
 
 @dataclass(frozen=True)
 class DeltaTables:
-    """The tables of a folder or an object store (`SCHEMES`), as `StoredTables`. DataFusion reads the rows:
-    `DeltaTable.to_pyarrow_table` has crashed processes.
-    """
+    """The tables of a folder or object store, by DataFusion: `DeltaTable.to_pyarrow_table` has crashed processes."""
 
     location: Location
 

@@ -32,9 +32,7 @@ class AuditedGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class PublishedTables:
-    """The output tables at the Delta versions that the newest run left, the grid of their steps, and the start of the
-    first step that any run published.
-    """
+    """The output tables at the newest run's Delta versions, their steps' grid, and the first published step's start."""
 
     stored: StoredTables
     versions: Mapping[str, int]
@@ -144,9 +142,7 @@ def check_cluster(tables: PublishedTables, cluster: str) -> None:
 
 
 def check_group(tables: PublishedTables, interval: Interval, cluster: str | None, consumer_group: str) -> str:
-    """The cluster of a group that was audited in the interval. Raises `NothingPublishedError`, with the nearest name or
-    the audited times, or if several clusters have the group and none was named.
-    """
+    """The cluster of an audited group. Raises `NothingPublishedError` for an unknown or ambiguous group, or time."""
     audited = tables.read(GROUP_STATUS, interval, ("cluster",), cluster, consumer_group)
     clusters = sorted(set(audited["cluster"].to_pylist()))
     if len(clusters) == 1:

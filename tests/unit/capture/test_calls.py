@@ -32,7 +32,7 @@ def test_what_an_error_says(error: str, outcome: CallOutcome) -> None:
 
 
 def test_only_silence_is_a_reason_to_wait() -> None:
-    assert [outcome for outcome in CallOutcome if outcome.is_silence] == [CallOutcome.TIMED_OUT, CallOutcome.REFUSED]
+    assert [outcome for outcome in CallOutcome if outcome.is_unanswered] == [CallOutcome.TIMED_OUT, CallOutcome.REFUSED]
 
 
 def test_what_a_call_is_about() -> None:

@@ -13,7 +13,7 @@ from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison
 from spark_jobs.show.page.lines import what_if_page
 from spark_jobs.show.page.page import page
-from spark_jobs.show.page.style import NOBODY, NOT_REPLAYED, OWNERS, SEVERITY, UNOBSERVED, contrast, ink_on
+from spark_jobs.show.page.style import NO_OWNER, NOT_REPLAYED, OWNERS, SEVERITY, UNOBSERVED, contrast, ink_on
 from tests.support.browser import needs_browser
 from tests.support.opened import Opened
 from tests.support.pages import content, incident, lag, troubled, twins
@@ -99,7 +99,7 @@ def test_a_label_has_its_bars_colour_behind_it_where_the_bar_is_hatched(open_pag
     assert opened.page.evaluate(script) == "colour"
 
 
-@pytest.mark.parametrize("colour", [*OWNERS, *SEVERITY.values(), NOBODY, UNOBSERVED, NOT_REPLAYED])
+@pytest.mark.parametrize("colour", [*OWNERS, *SEVERITY.values(), NO_OWNER, UNOBSERVED, NOT_REPLAYED])
 def test_a_label_can_be_read_on_its_bar(colour: str) -> None:
     assert contrast(ink_on(colour), colour) >= 4.5
 

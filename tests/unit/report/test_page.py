@@ -63,7 +63,7 @@ def test_the_filter_keeps_the_groups_that_have_all_its_words(open_page: Open) ->
     assert shown.count() == 3
 
 
-def test_twins_are_hatched_nobody_is_red_and_what_nobody_saw_is_grey(open_page: Open) -> None:
+def test_twins_are_hatched_no_owner_is_red_and_what_was_not_observed_is_grey(open_page: Open) -> None:
     seen = open_page(HTML, "#group-1")
     seen.charts("group-1")
     columns = ("queue", "left", "right", "colour")
@@ -83,7 +83,7 @@ def test_twins_are_hatched_nobody_is_red_and_what_nobody_saw_is_grey(open_page: 
     assert [(one["x"], one["trigger"], one["moved"]) for one in seen.data("Owners", "rebalances")] == [
         (ms(600), "MEMBER_JOINED", "1 of 2 queues moved, at least 1 had to")
     ]
-    assert seen.page.locator(".topic .note").count() == 0  # the chart says what nobody saw
+    assert seen.page.locator(".topic .note").count() == 0  # the chart says what was not observed
     members = [(1, "one"), (2, "two"), (3, "twin"), (4, "twin")]
     assert [(one["y"], one["client_id"]) for one in seen.data("Members", "spans")] == members
     assert [(one["y"], one["client_id"]) for one in seen.data("Members", "several")] == members[2:]
@@ -92,7 +92,7 @@ def test_twins_are_hatched_nobody_is_red_and_what_nobody_saw_is_grey(open_page: 
 def test_lines_add_up_the_queues_and_break_where_nothing_is_known(open_page: Open) -> None:
     seen = open_page(HTML, "#group-1")
     seen.charts("group-1")
-    assert [(one["x"], one["y"], one["told"]) for one in seen.data("Backlog", "total")] == [
+    assert [(one["x"], one["y"], one["lags"]) for one in seen.data("Backlog", "total")] == [
         (ms(0), 20, "20 messages"),
         (ms(600), 40, "40 messages"),
         (ms(600), 40, "40 messages"),
@@ -112,7 +112,7 @@ def test_a_line_is_broken_where_nothing_is_known(open_page: Open) -> None:
     numbers = [one["y"] if one["y"] == one["y"] else None for one in seen.data("Backlog", "total")]
     # Nor does the total of one queue go on from that of two, nor over a time of which nothing is told.
     assert numbers == [15, None, 20, None, None, 1, 2, None, 3, 4]
-    assert [one["told"] for one in seen.data("Backlog", "total") if one["y"] == one["y"]] == [
+    assert [one["lags"] for one in seen.data("Backlog", "total") if one["y"] == one["y"]] == [
         *("15 messages", "20 messages, and 1 queue unknown"),
         *("1 messages", "2 messages", "3 messages", "4 messages"),
     ]
@@ -132,7 +132,7 @@ def test_a_tooltip_says_queue_owners_times_and_lag(open_page: Open) -> None:
     tip = seen.hover("Owners", ms(1800), 1)
     for text in ("b:0", "3 twin twin:1, 4 twin twin:2", "2026-03-01 10:10:00 – 2026-03-01 10:50:00 UTC", "10 → 20"):
         assert text in tip
-    assert "nobody" in seen.hover("Owners", ms(1800), 2)
+    assert "no owner" in seen.hover("Owners", ms(1800), 2)
 
 
 def test_a_keyboard_is_enough(open_page: Open) -> None:
@@ -173,12 +173,12 @@ def test_the_allocation_before_and_after_a_rebalance_can_be_chosen(open_page: Op
     rows = seen.page.locator(".allocation tbody tr")
     assert [row.split("\t") for row in rows.all_inner_texts()] == [
         ["b:0", "3 twin twin:1, 4 twin twin:2", "unobserved (NO_ROUTE_SNAPSHOT)"],
-        ["b:1", "nobody (DUPLICATE_CLIENT_ID)", "unobserved (NO_ROUTE_SNAPSHOT)"],
+        ["b:1", "no owner (DUPLICATE_CLIENT_ID)", "unobserved (NO_ROUTE_SNAPSHOT)"],
     ]
     seen.page.select_option(".allocation select", index=1)
     assert [row.split("\t") for row in rows.all_inner_texts()] == [
         ["b:0", "1 one one:1", "3 twin twin:1, 4 twin twin:2"],
-        ["b:1", "2 two two:1", "nobody (DUPLICATE_CLIENT_ID)"],
+        ["b:1", "2 two two:1", "no owner (DUPLICATE_CLIENT_ID)"],
     ]
 
 

@@ -140,14 +140,14 @@
 
   function fill(body, spans, moment) {
     const rows = new Map();
-    const told = (place) => spans.owner[place] || spans.state[place] + (spans.why[place] ? ' (' + spans.why[place] + ')' : '');
+    const owners = (place) => spans.owner[place] || spans.state[place] + (spans.why[place] ? ' (' + spans.why[place] + ')' : '');
     for (let place = 0; place < spans.left.length; place++) {
       const before = spans.left[place] < moment && moment <= spans.right[place];
       const after = spans.left[place] <= moment && moment < spans.right[place];
       if (!before && !after) continue;
       const row = rows.get(spans.y[place]) || {queue: spans.queue[place]};
-      if (before) row.before = told(place);
-      if (after) row.after = told(place);
+      if (before) row.before = owners(place);
+      if (after) row.after = owners(place);
       rows.set(spans.y[place], row);
     }
     body.replaceChildren(...[...rows].sort(([a], [b]) => a - b).map(([, row]) => {
