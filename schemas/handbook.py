@@ -16,7 +16,7 @@ _FRAME = """<!-- Made by python -m schemas.handbook: change the tables, not this
 # Tables and columns
 
 All times are UTC, unknown is null, and a column in **bold** is never null. The keys of a map are names. `DESCRIBE`
-shows the same. See also [consistency](reliability.md) and [other engines](object-stores.md).
+shows the same.
 
 ## Common columns
 

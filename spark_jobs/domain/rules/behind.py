@@ -49,7 +49,7 @@ FOLLOWS = (
 )
 DECIDED_BY = (
     "[Verdict](../replay.md#progress-and-verdicts) {} for `stalled_after_seconds`, in a queue with an owner, or an "
-    "unknown one (POP, a proxy, not replayable). Measures: of the queue with the greatest lag."
+    "unknown one (POP, a proxy, not replayable)."
 )
 PRIORITY_STARVATION = "PRIORITY_STARVATION"
 STARVED = Cause(

@@ -100,13 +100,8 @@ def _commands(rule: Rule) -> Iterator[str]:
 
 
 def _symptoms(root: str) -> Iterator[str]:
-    """The rules whose findings follow from this one's, with the causes for which they do."""
-    for rule in RULES:
-        for link in rule.follows:
-            if link.root == root:
-                causes = f" ({', '.join(link.causes)})" if link.causes else ""
-                of_causes = f" if {' or '.join(link.root_causes)}" if link.root_causes else ""
-                yield f"{_link(rule.name)}{causes}{of_causes}"
+    """The rules whose findings follow from this one's."""
+    return (_link(rule.name) for rule in RULES for link in rule.follows if link.root == root)
 
 
 def write() -> None:
