@@ -153,6 +153,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], None]:
             return RunRecord({"run_id": "r"})
 
         monkeypatch.setattr(module, "run", fake)
+        monkeypatch.setattr(module, "publish_incidents", lambda *_: None)
 
     return put
 
@@ -184,9 +185,9 @@ def test_a_bug_or_an_interrupt_stops_and_says_how_to_go_on(
 
 
 def test_outcomes_are_in_the_order_of_time_whichever_step_ends_first(
-    spark: SparkSession, tmp_path: Path, running: Callable[[Run], None]
+    spark: SparkSession, tmp_path: Path, running: Callable[[Run], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    later = threading.Event()
+    later, folded = threading.Event(), list[Interval]()
 
     def act(step: Interval, _: Callable[[str], None]) -> None:
         if step == FIRST:
@@ -197,7 +198,9 @@ def test_outcomes_are_in_the_order_of_time_whichever_step_ends_first(
             later.set()
 
     running(act)
+    monkeypatch.setattr(module, "publish_incidents", lambda *about: folded.append(about[-1]))
     fourth = Interval(THIRD.start + timedelta(seconds=600), THIRD.end + timedelta(seconds=600))
     outcomes = backfill(spark, Warehouse.parse(str(tmp_path)), [*STEPS, fourth], TEN_MINUTES, jobs=2)
     assert list(outcomes) == [*STEPS, fourth]
+    assert folded == [Interval(FIRST.start, fourth.end)]
     assert {step: str(error) for step, error in failed(outcomes).items()} == {SECOND: "held"}
