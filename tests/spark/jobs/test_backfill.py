@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import AUDIT_RUNS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, Table
+from schemas import AUDIT_RUNS, INCIDENTS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import IntervalError, PublishConflictError, QualityError
@@ -70,6 +70,7 @@ def test_two_steps_at_a_time_publish_what_one_run_does(
     records = audited(outcomes)
     assert (list(records), failed(outcomes)) == (STEPS, {})
     assert severities(records.values()) == [{}, TWINS, {}]
+    assert [row.rule for row in warehouse.read(spark, INCIDENTS).collect()] == ["DUPLICATE_CLIENT_ID"]
     runs = {row.run_id for row in warehouse.read(spark, AUDIT_RUNS).collect()}
     assert runs == {record.run["run_id"] for record in records.values()}
     begun = [step for step, message, _ in messages if message == "reading the snapshots"]
