@@ -71,8 +71,6 @@ REPLACED_IN_TEXTS = {
 #: By the words of a place, why a replaced word is right there.
 ALLOWED = {
     "### notices": "a table",
-    "(TWINS)": "a cause",
-    "position: ": "a key of --json",
     "mutes:": "the configuration's key",
     "notices.url": "a file's name in examples",
     "rebalance-audit-notices": "a secret's name in examples",
