@@ -66,13 +66,16 @@ def test_the_search_finds(page: Page, address: str, words: str, name: str) -> No
 
 
 def test_a_wide_table_scrolls_and_its_names_stay_whole(page: Page, address: str) -> None:
-    page.goto(f"http://{address}/metrics.html")
+    page.goto(f"http://{address}/recording-format.html")
     name = page.locator("td code").first
     assert name.evaluate("it => it.getClientRects().length") == 1
     assert page.locator(".md-typeset__scrollwrap").first.evaluate("it => getComputedStyle(it).overflowX") == "auto"
 
 
-@pytest.mark.parametrize(("old", "new"), [("architecture", "replay"), ("report", "triage"), ("backfill", "schedule")])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("architecture", "replay"), ("report", "triage"), ("backfill", "schedule"), ("fidelity", "support")],
+)
 def test_an_old_address_leads_to_the_new_page(page: Page, address: str, old: str, new: str) -> None:
     page.goto(f"http://{address}/{old}.html")
     page.wait_for_url(f"**/{new}.html")
