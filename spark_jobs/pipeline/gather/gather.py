@@ -148,16 +148,12 @@ def over_groups(
     gathered: Gathered, function: Callable[[pa.Table, pa.Table], pa.Table], schema: StructType
 ) -> DataFrame:
     """Return what a function of a part's `STATES` and `SAMPLES` gives, over all parts of the groups and topics."""
-    # Two tasks per core at least: adaptive execution would give one task all that is small in bytes. A few parts per
-    # task: a call costs the same for many groups as for one.
-    spark = gathered.folded.sparkSession
-    tasks = max(int(spark.conf.get("spark.sql.shuffle.partitions") or 16), 2 * spark.sparkContext.defaultParallelism)
-    parts = 4 * tasks
+    # A few parts per task: what a call costs is paid once for many groups, and no task waits for one.
+    parts = 4 * int(gathered.folded.sparkSession.conf.get("spark.sql.shuffle.partitions") or 16)
     asking = parts_that_ask(gathered.folded, parts)
-    states = in_parts(gathered.states(), asking, parts).select(PART, *STATES.names)
-    samples = samples_in_parts(gathered.snapshots, asking, parts)
-    of_states, of_samples = (rows.repartition(tasks, PART).groupBy(PART) for rows in (states, samples))
-    return of_states.cogroup(of_samples).applyInArrow(function, schema)
+    states = in_parts(gathered.states(), asking, parts).select(PART, *STATES.names).groupBy(PART)
+    samples = samples_in_parts(gathered.snapshots, asking, parts).groupBy(PART)
+    return states.cogroup(samples).applyInArrow(function, schema)
 
 
 def parts_that_ask(states: DataFrame, parts: int) -> DataFrame:
