@@ -10,9 +10,9 @@ from expectations.suite import Expectation, Suite, Tables
 from schemas import FINDINGS, GROUP_STATUS
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.status.capacity import Limit
-from spark_jobs.domain.status.utilisation import Bottleneck
+from spark_jobs.domain.status.utilization import Bottleneck
 
-_UTILISATION = ("busiest_utilisation", "busiest_member", "busiest_bottleneck", "headroom_messages_per_second")
+_UTILIZATION = ("busiest_utilization", "busiest_member", "busiest_bottleneck", "headroom_messages_per_second")
 #: The table has six decimals.
 _ROUNDING = 0.000001
 
@@ -23,7 +23,7 @@ def with_findings(groups: Rows, tables: Tables) -> Rows:
     own, of_findings = codes(GROUP_STATUS.key, groups, findings)
     finding_counts, worst = np.zeros((2, max(own.max(initial=-1), of_findings.max(initial=-1)) + 1), np.int64)
     np.add.at(finding_counts, of_findings, 1)
-    unmuted_ranks = np.where(findings["muted"].is_unknown().flags(), _ranks(findings["severity"]), 0)
+    unmuted_ranks = np.where(findings["silenced_because"].is_unknown().flags(), _ranks(findings["severity"]), 0)
     np.maximum.at(worst, of_findings, unmuted_ranks)
     return groups.adding(published_findings=finding_counts[own], worst_rank=worst[own])
 
@@ -102,16 +102,16 @@ SUITE = Suite(
             ),
         ),
         Expectation(
-            "utilisation_is_known_or_not",
-            "Utilisation, headroom, and the busiest member's values are known together.",
-            lambda rows: all_of(rows[name].is_known() == rows["utilisation"].is_known() for name in _UTILISATION),
+            "utilization_is_known_or_not",
+            "Utilization, headroom, and the busiest member's values are known together.",
+            lambda rows: all_of(rows[name].is_known() == rows["utilization"].is_known() for name in _UTILIZATION),
         ),
         Expectation(
-            "utilisation_is_not_negative",
-            "Utilisation and headroom are 0 or more; the busiest member is at least as busy as all together.",
+            "utilization_is_not_negative",
+            "Utilization and headroom are 0 or more; the busiest member is at least as busy as all together.",
             lambda rows: (
-                (least(rows["utilisation"], rows["headroom_messages_per_second"]) >= 0.0).or_else(True)
-                & (rows["busiest_utilisation"] >= rows["utilisation"] - _ROUNDING).or_else(True)
+                (least(rows["utilization"], rows["headroom_messages_per_second"]) >= 0.0).or_else(True)
+                & (rows["busiest_utilization"] >= rows["utilization"] - _ROUNDING).or_else(True)
             ),
         ),
         Expectation(

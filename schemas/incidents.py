@@ -51,8 +51,8 @@ INCIDENTS = Table(
         Field("unassigned_queue_minutes", DOUBLE, "minutes without owner, over all queues"),
         Field("advice", STRING, "what to do"),
         Field("commands", Array(STRING), "`mqadmin` commands of the advice"),
-        Field("roots", _CONDITIONS, "root causes, one per condition and group"),
-        Field("consequences", _CONDITIONS, "symptoms, one per condition and group"),
+        Field("root_causes", _CONDITIONS, "root causes, one per condition and group"),
+        Field("symptoms", _CONDITIONS, "symptoms, one per condition and group"),
         Field(
             "costs",
             array_of(
@@ -71,8 +71,10 @@ INCIDENTS = Table(
         "client_ids": "members",
         "peak_backlog_messages": "piled_up",
         "unassigned_queue_minutes": "unowned_queue_minutes",
+        "root_causes": "roots",
+        "symptoms": "consequences",
         "costs.peak_backlog_messages": "piled_up",
         "costs.unassigned_queue_minutes": "unowned_queue_minutes",
-        **{f"{column}.{new}": old for column in ("roots", "consequences") for new, old in _FORMER.items()},
+        **{f"{column}.{new}": old for column in ("root_causes", "symptoms") for new, old in _FORMER.items()},
     },
 )

@@ -196,7 +196,7 @@ class AuditedWarehouse:
         self,
         group: str,
         *,
-        utilisation: float | None = 0.7,
+        utilization: float | None = 0.7,
         backlog: int | None = None,
         drained: float | None = None,
         load: float = 1.0,
@@ -213,23 +213,23 @@ class AuditedWarehouse:
         from spark_jobs.show.what_if import sized
 
         request = self._request(group, cluster, _a_day_or(since, until), until)
-        goals = Goals(utilisation, backlog, drained)
+        goals = Goals(utilization, backlog, drained)
         return GroupSize(*sized(self.stored, request, goals, load, self.progress))
 
     def fleet_size(
         self,
-        utilisation: float,
+        utilization: float,
         *,
         load: float = 1.0,
         cluster: str | None = None,
         since: Since = None,
         until: Until = None,
     ) -> FleetSize:
-        """The members that keep each group's busiest one at that utilisation (0 to 1); default time: the last day."""
+        """The members that keep each group's busiest one at that utilization (0 to 1); default time: the last day."""
         from spark_jobs.show.what_if import fleet_needs
 
         request = self._request("", cluster, _a_day_or(since, until), until)
-        return FleetSize(*fleet_needs(self.stored, request, utilisation, load, self.progress))
+        return FleetSize(*fleet_needs(self.stored, request, utilization, load, self.progress))
 
     def trends(self, group: str | None = None, *, cluster: str | None = None, days: int = 28) -> Trends:
         """How every group fared week by week, what got worse first: a row per group and week."""

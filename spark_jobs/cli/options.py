@@ -228,8 +228,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--response-time": _repeated("[CLIENT_ID=]TIME", "time of the listener per batch, such as 20ms or 1.5s"),
     "--plan": _value("N", "show owners now with up to N members fewer and more instead", type=_from_1_to(100)),
     "--size": _switch("show the minimum of members for the last day instead; without --group for all groups"),
-    "--utilisation-below": _value(
-        "PERCENT", "with --size: utilisation of the busiest member at the peak (default: 70)", type=_from_1_to(100)
+    "--utilization-below": _value(
+        "PERCENT", "with --size: utilization of the busiest member at the peak (default: 70)", type=_from_1_to(100)
     ),
     "--backlog-below": _value("N", "with --size: maximum backlog", type=_positive),
     "--drained-within": _value("TIME", "with --size: the peak backlog drains in this time, such as 5m", type=_seconds),

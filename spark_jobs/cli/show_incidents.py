@@ -116,10 +116,15 @@ def show_findings(console: Console, findings: Sequence[Finding]) -> None:
     """The findings, worst first, silenced ones last, then what to do; one line each if the console is no terminal."""
     findings = sorted(
         findings,
-        key=lambda f: (bool(f["muted"]), WORST_FIRST.index(f["severity"]), f["started_at"], f["consumer_group"]),
+        key=lambda f: (
+            bool(f["silenced_because"]),
+            WORST_FIRST.index(f["severity"]),
+            f["started_at"],
+            f["consumer_group"],
+        ),
     )
-    counts = Counter(finding["severity"] for finding in findings if not finding["muted"])
-    muted = sum(1 for finding in findings if finding["muted"])
+    counts = Counter(finding["severity"] for finding in findings if not finding["silenced_because"])
+    muted = sum(1 for finding in findings if finding["silenced_because"])
     muted_text = f"; {count(muted, 'finding')} silenced" if muted else ""
     show_rows(console, findings, lambda: _drawn(findings, console.width), _line, findings_text(counts) + muted_text)
 
@@ -154,7 +159,7 @@ def _table(findings: Sequence[Finding], width: int) -> RenderableType:
 
 
 def _severity(number: int, finding: Finding) -> Text:
-    text = "muted" if finding["muted"] else finding["severity"]
+    text = "silenced" if finding["silenced_because"] else finding["severity"]
     return Text.assemble((text, SEVERITY_STYLES.get(text, "dim")), (f"\n#{number}", "dim"))
 
 
@@ -188,6 +193,6 @@ def _line(finding: Finding) -> str:
         f"({duration_text(finding['ended_at'] - finding['started_at'])})",
         *((finding["topic"],) if finding["topic"] else ()),
         f"{finding['subject']}: {finding['advice']}",
-        *((f"silenced: {finding['muted']}",) if finding["muted"] else ()),
+        *((f"silenced: {finding['silenced_because']}",) if finding["silenced_because"] else ()),
     )
     return " ".join(parts)

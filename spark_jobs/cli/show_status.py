@@ -31,7 +31,7 @@ Group = Mapping[str, Any]
 ORDERS: Mapping[str, Callable[[Group], float]] = {
     "severity": lambda _: 0,
     "backlog": lambda group: _or_less(group["backlog_end"]),
-    "utilisation": lambda group: _or_less(group["busiest_utilisation"]),
+    "utilization": lambda group: _or_less(group["busiest_utilization"]),
 }
 
 
@@ -85,7 +85,7 @@ def _columns(statuses: Statuses) -> Iterator[Column[Group]]:
     if any(group["step_start"] != statuses.newest_step for group in statuses.groups):
         yield Column("step", lambda group: f"{local(group['step_start']):%m-%d %H:%M}", _step, fixed=True)
     yield from _COLUMNS
-    if any(group["busiest_utilisation"] is not None for group in statuses.groups):
+    if any(group["busiest_utilization"] is not None for group in statuses.groups):
         yield _BUSIEST
 
 
@@ -192,7 +192,7 @@ _COLUMNS: tuple[Column[Group], ...] = (
 
 
 _BUSIEST: Column[Group] = Column(
-    "busiest\nmember", lambda group: known(percent_text(group["busiest_utilisation"])), right=True, fixed=True, drop=8
+    "busiest\nmember", lambda group: known(percent_text(group["busiest_utilization"])), right=True, fixed=True, drop=8
 )
 
 
@@ -227,7 +227,7 @@ def _paragraph(group: Group) -> Iterator[tuple[str, str]]:
     yield "deleted in", retention_text(group["retention_left_seconds"], group["catch_up_seconds"])
     produced, consumed = group["produced_messages_per_second"], group["consumed_messages_per_second"]
     yield "rates", f"{rate_text(produced)}/s in, {rate_text(consumed)}/s out"
-    yield "utilisation", _utilisation(group)
+    yield "utilization", _utilization(group)
     yield "bottleneck", _bottleneck(group)
     yield "more consumers?", group["advice"]
 
@@ -249,13 +249,13 @@ def _backlog_notes(group: Group) -> Iterable[str]:
         yield "without messages that clients hold"
 
 
-def _utilisation(group: Group) -> str:
+def _utilization(group: Group) -> str:
     """Of all members, and of the one that is nearest to its limit; how many more messages a second that leaves."""
-    if group["utilisation"] is None:
+    if group["utilization"] is None:
         return UNKNOWN
-    busiest = f"busiest {percent_text(group['busiest_utilisation'])} of its {group['busiest_bottleneck']}"
+    busiest = f"busiest {percent_text(group['busiest_utilization'])} of its {group['busiest_bottleneck']}"
     headroom = rate_text(group["headroom_messages_per_second"])
-    return f"{percent_text(group['utilisation'])} ({busiest}), headroom {headroom}/s"
+    return f"{percent_text(group['utilization'])} ({busiest}), headroom {headroom}/s"
 
 
 def _oldest(group: Group) -> str:

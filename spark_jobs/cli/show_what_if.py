@@ -195,7 +195,7 @@ def show_size(console: Console, group: GroupSteps, needed: Size) -> None:
 
 
 def _wanted(goal: GoalSize) -> str:
-    if goal.goal == "utilisation":
+    if goal.goal == "utilization":
         return f"busiest member at {100 * goal.wanted:.0f} % or less"
     if goal.goal == "backlog":
         return f"never more than {count(round(goal.wanted), 'message')} behind"
@@ -219,8 +219,8 @@ def _queues(outcome: SizeOutcome) -> str:
 
 
 def _busiest(outcome: SizeOutcome) -> str:
-    by = "" if outcome.utilisation is None else (" (pulls)" if outcome.by_pulls else " (listener)")
-    return _percent(outcome.utilisation) + by
+    by = "" if outcome.utilization is None else (" (pulls)" if outcome.by_pulls else " (listener)")
+    return _percent(outcome.utilization) + by
 
 
 _SIZE_COLUMNS = (
@@ -280,7 +280,7 @@ _FLEET_COLUMNS: tuple[Column[_FleetRow], ...] = (
     Column("verdict", lambda row: row[2].verdict.value, "verdict={}", fixed=True),
     measure("members", "members", lambda row: number_text(row[2].members)),
     measure("queues", "queues", lambda row: number_text(row[2].queues)),
-    measure("all\nmembers", "all_members", lambda row: _percent(row[2].utilisation)),
+    measure("all\nmembers", "all_members", lambda row: _percent(row[2].utilization)),
     measure("busiest\nmember", "busiest_member", _busiest_of_fleet),
     measure("members\nneeded", "needed", lambda row: "-" if row[2].needed is None else f"{row[2].needed:,}"),
 )

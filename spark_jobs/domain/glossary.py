@@ -101,8 +101,8 @@ unassigned queue: A queue without owner, whose messages are not consumed.
     | allocations.unassigned_cause
 unobserved: Time without snapshots: what happened then is unknown.
     | rebalance_intervals.status
-utilisation: The messages produced, as a part of what the members can consume.
-    | group_status.utilisation
+utilization: The messages produced, as a part of what the members can consume.
+    | group_status.utilization
 verdict: The progress of a queue over a window of samples: OK, WARN, STALL, STOP or REWIND.
     | queue_progress.verdict
 """

@@ -23,8 +23,8 @@ _condition_of = itemgetter("rule", *_CONDITION)
 _INTERVAL = (*TOPIC, "interval_start", "interval_end")
 _NOTHING_FOUND: Row = dict.fromkeys(("rank", "errors", "peak_backlog_messages", "rules"))
 #: The columns that `fleet` reads.
-STATUS_COLUMNS = (*GROUP, "step_start", "backlog_start", "busiest_utilisation", *_NEWEST)
-FINDING_COLUMNS = (*GROUP, "rule", "severity", *_CONDITION, "evidence", "muted", "root_finding_id")
+STATUS_COLUMNS = (*GROUP, "step_start", "backlog_start", "busiest_utilization", *_NEWEST)
+FINDING_COLUMNS = (*GROUP, "rule", "severity", *_CONDITION, "evidence", "silenced_because", "root_finding_id")
 PROGRESS_COLUMNS = (*_INTERVAL, "lag_first", "lag_last")
 
 
@@ -32,10 +32,10 @@ def fleet(status: Iterable[Row], findings: Iterable[Row], progress: Iterable[Key
     """One row per (cluster, group) that was audited in the interval, sorted by `attention`, without silenced findings.
 
     Members and queues are of its newest step, `backlog_start` of its oldest; `peak_backlog_messages`: of any finding;
-    `busiest`: utilisation in any step; `rules`: conditions per rule; `lines`: backlog over time. `progress`: tuples of
+    `busiest`: utilization in any step; `rules`: conditions per rule; `lines`: backlog over time. `progress`: tuples of
     `PROGRESS_COLUMNS`.
     """
-    unmuted = (row for row in findings if row["muted"] is None)
+    unmuted = (row for row in findings if row["silenced_because"] is None)
     summaries = {group: findings_summary(rows) for group, rows in by_key(unmuted, group_of).items()}
     lines = _lines(progress, interval)
     return sorted(
@@ -56,8 +56,8 @@ def attention(row: Row) -> tuple[object, ...]:
 def _status(steps: Sequence[Row]) -> Row:
     in_order = sorted(steps, key=lambda row: row["step_start"])
     newest = {name: in_order[-1][name] for name in (*GROUP, *_NEWEST)}
-    utilisations = (row["busiest_utilisation"] for row in steps if row["busiest_utilisation"] is not None)
-    return newest | {"backlog_start": in_order[0]["backlog_start"], "busiest": max(utilisations, default=None)}
+    utilizations = (row["busiest_utilization"] for row in steps if row["busiest_utilization"] is not None)
+    return newest | {"backlog_start": in_order[0]["backlog_start"], "busiest": max(utilizations, default=None)}
 
 
 def findings_summary(findings: Sequence[Row]) -> Row:

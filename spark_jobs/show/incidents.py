@@ -56,7 +56,7 @@ _QUEUE = ("topic", "broker_name", "queue_id")
 @dataclass(frozen=True)
 class Incidents(Tabular):
     """The incidents of a query, and the whole steps of its time that were not audited, or not recorded.
-    As a table: a row per incident. `roots`, `consequences`: conditions per group; `costs`: per group.
+    As a table: a row per incident. `root_causes`, `symptoms`: conditions per group; `costs`: per group.
     """
 
     shown: ClassVar = ("severity", "rule", "consumer_groups", "opened_at", "resolved_at", "headline", "advice")
@@ -80,8 +80,8 @@ def _row(incident: Incident) -> dict[str, Any]:
         "resolved_at": None if incident.resolved_at is None else from_micros(incident.resolved_at),
         "last_seen_at": from_micros(incident.last_seen_at),
         "queues": [dict(zip(_QUEUE, queue, strict=True)) for queue in incident.queues],
-        "roots": [*map(_part_row, incident.roots)],
-        "consequences": [*map(_part_row, incident.symptoms)],
+        "root_causes": [*map(_part_row, incident.root_causes)],
+        "symptoms": [*map(_part_row, incident.symptoms)],
         "costs": [cost._asdict() for cost in incident.costs],
         "teams": incident.teams,
     }
@@ -183,7 +183,7 @@ def _is_wanted(incident: Incident, query: IncidentQuery) -> bool:
         and (query.consumer_group is None or query.consumer_group in incident.consumer_groups)
         and not (query.is_open and incident.resolved_at is not None)
         and (query.interval is None or was_seen_in(incident, query.interval))
-        and (query.rule is None or query.rule in (part.rule for part in (*incident.roots, *incident.symptoms)))
+        and (query.rule is None or query.rule in (part.rule for part in (*incident.root_causes, *incident.symptoms)))
         and query.severity in (None, incident.severity)
         and (query.client is None or _names_client(incident, query.client.lower()))
     )
@@ -191,7 +191,7 @@ def _is_wanted(incident: Incident, query: IncidentQuery) -> bool:
 
 def _names_client(incident: Incident, text: str) -> bool:
     """Return whether one of its client ids, or a subject of its findings, contains the text, which is in lower case."""
-    subjects = (part.subject for part in (*incident.roots, *incident.symptoms))
+    subjects = (part.subject for part in (*incident.root_causes, *incident.symptoms))
     return any(text in name.lower() for name in (*incident.client_ids, *subjects))
 
 
@@ -221,7 +221,7 @@ def _from_their_beginnings(tables: PublishedTables, query: IncidentQuery) -> lis
             part.started_at
             for incident in folded
             if was_seen_in(incident, interval)
-            for part in (*incident.roots, *incident.symptoms)
+            for part in (*incident.root_causes, *incident.symptoms)
         )
         if first_step <= oldest or min(beginnings, default=to_micros(interval.start)) > to_micros(first_step) + QUIET:
             return folded

@@ -92,7 +92,7 @@ _GROUP_GAUGES = {
     "backlog_known": "1: the backlog of at least one queue is known at the end of that step; 0: of none",
     "backlog_messages": "Messages waiting at the end of that step, in queues whose backlog is known; absent: unknown",
     "backlog_unknown_queues": "Queues whose backlog is unknown: no offset was committed, or none was read",
-    "utilisation_ratio": "Messages produced in that step as a part of what the members can consume; absent: unknown",
+    "utilization_ratio": "Messages produced in that step as a part of what the members can consume; absent: unknown",
     "headroom_messages_per_second": "Messages per second that could be produced in addition before the first member "
     "falls behind; absent: unknown",
     "catch_up_seconds": "Until the last queue has caught up, at the pace of the last samples; +Inf: never; absent: "
@@ -120,7 +120,7 @@ def _values(row: Row) -> dict[str, float | None]:
         "backlog_known": int(row["backlog_end"] is not None),
         "backlog_messages": row["backlog_end"],
         "backlog_unknown_queues": row["unknown_queues"],
-        "utilisation_ratio": row["utilisation"],
+        "utilization_ratio": row["utilization"],
         "headroom_messages_per_second": row["headroom_messages_per_second"],
         "catch_up_seconds": inf if row["catches_up"] is False else row["catch_up_seconds"],
         "retention_left_seconds": row["retention_left_seconds"],

@@ -69,7 +69,7 @@ def statuses(
     tables = published_tables(stored)
     newest = published_statuses(tables, cluster, consumer_group)
     findings = _newest_steps(tables, FINDINGS, _FINDING, newest.groups)
-    findings_per_group = by_key((row for row in findings if row["muted"] is None), group_of)
+    findings_per_group = by_key((row for row in findings if row["silenced_because"] is None), group_of)
     length = tables.grid.length
     groups = (
         {**row, **_findings_columns(findings_per_group.get(group_of(row), []), row["step_start"] + length)}

@@ -74,7 +74,7 @@ def hangs(stands_until: int) -> Life:
 def test_an_incident_lasts_as_long_as_its_queues_stand(stands_until: int, resolved: int | None, seed: int) -> None:
     incident = incident_of(hangs(stands_until), seed)
     assert [incident.rule, *(part.rule for part in incident.symptoms)] == ["CLIENT_HUNG", "CONSUMER_STOPPED"]
-    (root,) = incident.roots
+    (root,) = incident.root_causes
     assert seconds(root.ended_at) == pytest.approx(1200, abs=TOLERANCE)
     assert seconds(incident.opened_at) == pytest.approx(600, abs=TOLERANCE)
     if resolved is None:
@@ -184,7 +184,7 @@ def test_queues_that_nobody_holds_and_that_two_hold_are_one_incident() -> None:
     kept = {SECOND_ONE: (Time(600, 1800), listing(4, 5, 6, 7)), FIRST: (Time(1200, 1800), listing(0, 1, 2, 3))}
     life = Life({"topic": EIGHT}, [(ALWAYS, IDS), (600, (*IDS, third))], says=kept)
     incident = incident_of(life, 1)
-    assert (incident.rule, incident.causes, len(incident.roots)) == ("ALLOCATION_DRIFT", ("HOLDS_LESS",), 1)
+    assert (incident.rule, incident.causes, len(incident.root_causes)) == ("ALLOCATION_DRIFT", ("HOLDS_LESS",), 1)
     (drift,) = (each for each in judged(life, 1).findings if each.rule == "ALLOCATION_DRIFT")
     roles = {(queue.queue_id, queue.role) for queue in drift.evidence.queues}
     assert roles == {(3, "HOLDS_LESS"), (6, "HOLDS_MORE"), (7, "HOLDS_MORE")}

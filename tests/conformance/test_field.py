@@ -88,7 +88,7 @@ def test_explained(number: str, warehouse: Path, capsys: pytest.CaptureFixture[s
 
 def differences(expected: Case, incident: Case, text: str) -> list[str]:
     """Everything in which an incident is not what was expected."""
-    parts = [*incident["roots"], *incident["consequences"]]
+    parts = [*incident["root_causes"], *incident["symptoms"]]
     within = expected.get("within", INTERVAL_SECONDS)
     checks: dict[str, Callable[[Any], bool]] = {
         "rule": lambda rule: incident["rule"] == rule,
@@ -112,7 +112,7 @@ def differences(expected: Case, incident: Case, text: str) -> list[str]:
 
 def hit_rules(incidents: Iterable[Case]) -> set[str]:
     """The rules of all parts, and each with its cause."""
-    parts = [part for one in incidents for part in (*one["roots"], *one["consequences"])]
+    parts = [part for one in incidents for part in (*one["root_causes"], *one["symptoms"])]
     return {part["rule"] for part in parts} | {f"{part['rule']}/{part['cause']}" for part in parts}
 
 

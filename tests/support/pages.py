@@ -35,7 +35,7 @@ def fleet_row(group: str, **facts: Any) -> dict[str, Any]:
 def finding(start: float, end: float, **facts: Any) -> dict[str, Any]:
     """A finding of that time, by default queue 1 without owner."""
     key = {"finding_id": "f1", "rule": "UNASSIGNED_QUEUE", "severity": "ERROR", "topic": "t", "subject": "b:1"}
-    cause = {"cause": "DUPLICATE_CLIENT_ID", "advice": "Make it unique.", "muted": None, "team": None}
+    cause = {"cause": "DUPLICATE_CLIENT_ID", "advice": "Make it unique.", "silenced_because": None, "team": None}
     evidence = _EVIDENCE | {"backlog_max": 1234, "queues": [], "member_count": 2}
     return key | cause | {"evidence": evidence, "started_at": at(start), "ended_at": at(end)} | facts
 
@@ -82,7 +82,7 @@ def step(**facts: Any) -> dict[str, Any]:
         "produced_messages_per_second": 2.0,
         "consumed_messages_per_second": None,
     }
-    numbers |= {"utilisation": 0.25, "headroom_messages_per_second": None}
+    numbers |= {"utilization": 0.25, "headroom_messages_per_second": None}
     numbers |= {"catches_up": True, "catch_up_seconds": 90.4, "retention_left_seconds": 172_800.0}
     answer = {"bottleneck": "ALLOCATION", "advice": "No: correct the ids.", "attribution": [], "step_start": at(0)}
     return numbers | answer | facts

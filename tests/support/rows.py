@@ -104,7 +104,7 @@ def finding(**values: Any) -> dict[str, Any]:
         "cause": "NOBODY_CONNECTED",
         "evidence": evidence,
         "advice": "Start it.",
-        "muted": None,
+        "silenced_because": None,
         "root_finding_id": None,
         "finding_id": values.get("rule"),
     }

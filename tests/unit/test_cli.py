@@ -569,7 +569,7 @@ def test_what_is_wrong_is_told_before_anything_is_loaded(
 
 
 def test_muted_findings_are_shown_last_and_count_for_nothing() -> None:
-    muted = finding(finding_id="m", rule="SLOW_LISTENER", muted="replaced in December", advice="Later.")
+    muted = finding(finding_id="m", rule="SLOW_LISTENER", silenced_because="replaced in December", advice="Later.")
     lines = findings_shown(muted, finding(severity="WARN"))
     assert [line.split()[:2] for line in lines[:2]] == [["WARN", "UNASSIGNED_QUEUE"], ["ERROR", "SLOW_LISTENER"]]
     assert lines[1].endswith(": Later. silenced: replaced in December")

@@ -40,7 +40,7 @@ def incident(**values: Any) -> Incident:
         peak_backlog_messages=12345,
         unassigned_queue_minutes=3.0,
         advice="Start it.",
-        roots=(PART,),
+        root_causes=(PART,),
         symptoms=(UNOWNED,),
         costs=(GroupCost("g", 12345, 3.0),),
     )
@@ -189,7 +189,9 @@ def test_what_was_over_because_its_group_was_deleted_says_so() -> None:
 
 def test_causes_before_the_worst_and_long_lists() -> None:
     lines = lines_of(
-        incident(causes=("B", "A"), cause="A", consumer_groups=tuple(f"g{n:02}" for n in range(22)), roots=(PART,) * 23)
+        incident(
+            causes=("B", "A"), cause="A", consumer_groups=tuple(f"g{n:02}" for n in range(22)), root_causes=(PART,) * 23
+        )
     )
     assert lines[1] == "ERROR GROUP_OFFLINE, A, at times B; incident 0123456789abcdef"
     assert lines[6].endswith("g18, g19 and 2 more")
@@ -199,7 +201,7 @@ def test_causes_before_the_worst_and_long_lists() -> None:
 def test_a_client_with_the_name_of_its_group_is_named() -> None:
     unseen = PART._replace(rule="GHOST_MEMBER", cause="C", client_id="g")
     other = unseen._replace(consumer_group="h", subject="h", client_id="h")
-    lines = [line.text for line in incident_lines(incident(roots=(unseen, other), symptoms=()))]
+    lines = [line.text for line in incident_lines(incident(root_causes=(unseen, other), symptoms=()))]
     assert "ERROR GHOST_MEMBER (C) in g: g" in lines
     assert "ERROR GHOST_MEMBER (C) in h: h" in lines
 
@@ -211,7 +213,7 @@ def test_what_is_said_of_many_groups_is_said_once() -> None:
         unseen._replace(consumer_group=name, subject=name, started_at=micros(second), ended_at=micros(end))
         for name, second, end in (("a", 0, 900), ("b", 59, 900), ("c", 0, 959), ("d", 60, 900), ("e", 61, 961))
     ]
-    lines = [line.text for line in incident_lines(incident(roots=(*several, UNOWNED), symptoms=()))]
+    lines = [line.text for line in incident_lines(incident(root_causes=(*several, UNOWNED), symptoms=()))]
     assert lines[lines.index("Root cause") + 1 :] == [
         "INFO UNOBSERVED (NO_SNAPSHOTS) in a, b, c",
         "From 2026-03-01T10:00Z to 2026-03-01T10:15:59Z, 3 findings.",

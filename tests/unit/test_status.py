@@ -48,8 +48,8 @@ def group(name: str, severity: str | None = None, backlog: int | None = 0, **val
         "oldest_message_ms": None,
         "produced_messages_per_second": 1234.5678,
         "consumed_messages_per_second": 0.04,
-        "utilisation": 0.154,
-        "busiest_utilisation": 1.566,
+        "utilization": 0.154,
+        "busiest_utilization": 1.566,
         "busiest_bottleneck": "LISTENER",
         "headroom_messages_per_second": 12.34,
         "catches_up": True,
@@ -78,8 +78,8 @@ UNKNOWN = dict.fromkeys(
         ),
         *(
             "consumed_messages_per_second",
-            "utilisation",
-            "busiest_utilisation",
+            "utilization",
+            "busiest_utilization",
             "busiest_bottleneck",
             "headroom_messages_per_second",
         ),
@@ -207,7 +207,7 @@ def test_names_on_a_terminal() -> None:
     assert max(map(len, lines[:-1])) <= 160
 
 
-def test_the_utilisation_of_none_is_known() -> None:
+def test_the_utilization_of_none_is_known() -> None:
     assert not any("busiest" in line for line in on_terminal(160, group("g", "ERROR", **UNKNOWN)))
 
 
@@ -233,7 +233,7 @@ def test_one_group_is_a_paragraph() -> None:
         "  caught up in    1 h 30 min",
         "  deleted in      2 d 00 h",
         "  rates           1,234.6/s in, 0.0/s out",
-        "  utilisation     15 % (busiest 157 % of its LISTENER), headroom 12.3/s",
+        "  utilization     15 % (busiest 157 % of its LISTENER), headroom 12.3/s",
         "  bottleneck      no backlog",
         "  more consumers? Nothing to help.",
         "- \\x1b[2J (cluster eu), step 2026-11-20T02:00Z (old)",
@@ -245,7 +245,7 @@ def test_one_group_is_a_paragraph() -> None:
         "  caught up in    unknown",
         "  deleted in      unknown",
         "  rates           unknown/s in, unknown/s out",
-        "  utilisation     unknown",
+        "  utilization     unknown",
         "  bottleneck      no backlog",
         "  more consumers? Nothing to help.",
     ]
@@ -275,14 +275,14 @@ def test_a_group_that_was_deleted_is_the_last(tmp_path: Path, capsys: pytest.Cap
     ]
 
 
-@pytest.mark.parametrize(("order", "expected"), [("severity", "abcd"), ("backlog", "bdac"), ("utilisation", "dabc")])
+@pytest.mark.parametrize(("order", "expected"), [("severity", "abcd"), ("backlog", "bdac"), ("utilization", "dabc")])
 def test_the_order_of_groups(order: str, expected: str) -> None:
     """The greatest first, what is unknown last, equal ones as they were."""
     groups = [
-        group("a", "ERROR", 0, busiest_utilisation=0.5),
-        group("b", "WARN", 9, busiest_utilisation=0.5),
-        group("c", "WARN", None, busiest_utilisation=None),
-        group("d", "INFO", 8, busiest_utilisation=0.6),
+        group("a", "ERROR", 0, busiest_utilization=0.5),
+        group("b", "WARN", 9, busiest_utilization=0.5),
+        group("c", "WARN", None, busiest_utilization=None),
+        group("d", "INFO", 8, busiest_utilization=0.6),
     ]
     assert "".join(row["consumer_group"] for row in sorted(groups, key=ORDERS[order], reverse=True)) == expected
 
@@ -319,7 +319,7 @@ def test_groups_come_in_the_order_of_the_report_with_what_was_found(
             published_finding("open", "GROUP_OFFLINE", "ERROR", (0, 30)),
             published_finding("many", "GROUP_OFFLINE", "ERROR", (-60, 0), step_start=at(-3600)),
             published_finding("quiet", "UNOBSERVED", "INFO", (27, 60)),
-            published_finding("muted", "GROUP_OFFLINE", "ERROR", (0, 60), muted="known"),
+            published_finding("muted", "GROUP_OFFLINE", "ERROR", (0, 60), silenced_because="known"),
         ],
     )
     written = (FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS)

@@ -164,7 +164,7 @@ COMMANDS: Mapping[str, Command] = {
     "status": Command(
         "Show the groups that need attention in their newest step, one line each.",
         required="--warehouse",
-        optional="--cluster --group --all --sort=severity|backlog|utilisation --tz --json --format",
+        optional="--cluster --group --all --sort=severity|backlog|utilization --tz --json --format",
         examples=(
             "--warehouse ./warehouse",
             "--warehouse ./warehouse --group payment-service",
@@ -243,7 +243,7 @@ COMMANDS: Mapping[str, Command] = {
         optional=(
             "--interval --last --cluster --group --members --room --strategy --unique-ids --same-subscriptions "
             "--queues --without --speed --threads --pull-batch --pull-interval --response-time --load "
-            "--autoscale --case --plan --size --utilisation-below --backlog-below --drained-within --html "
+            "--autoscale --case --plan --size --utilization-below --backlog-below --drained-within --html "
             "--json"
         ),
         examples=(

@@ -22,7 +22,7 @@ from spark_jobs.errors import CaseError, ExitCode
 from spark_jobs.show.what_if import GroupSteps
 
 #: Percent that the busiest member has to do at the peak, at most, unless `--size` says otherwise.
-_USUAL_UTILISATION = 70
+_USUAL_UTILIZATION = 70
 
 
 def what_if_command(arguments: Namespace) -> int:
@@ -84,7 +84,7 @@ def _fleet_size(arguments: Namespace, request: dict[str, Any], goals: Goals, loa
     if goals.backlog is not None or goals.drained is not None:
         raise CaseError("--backlog-below and --drained-within are played for one group: add --group")
     with opened(arguments) as warehouse:
-        answer = warehouse.fleet_size(goals.utilisation or 1.0, load=load, **request)
+        answer = warehouse.fleet_size(goals.utilization or 1.0, load=load, **request)
     if not answered(arguments, show_what_if.fleet_document(answer.interval, answer.needs)):
         show_what_if.show_fleet(Console(), answer.interval, answer.needs)
     return ExitCode.CLEAN
@@ -93,14 +93,14 @@ def _fleet_size(arguments: Namespace, request: dict[str, Any], goals: Goals, loa
 def _sizing_of(arguments: Namespace) -> tuple[Goals, float]:
     """Return what is wanted of a group, and so many times the messages; raises `CaseError` as `_check_alone`."""
     _check_alone("--size tries groups of other sizes", vars(arguments) | {"load": None})
-    utilisation = arguments.utilisation_below or _USUAL_UTILISATION
-    goals = Goals(utilisation / 100, arguments.backlog_below, arguments.drained_within)
+    utilization = arguments.utilization_below or _USUAL_UTILIZATION
+    goals = Goals(utilization / 100, arguments.backlog_below, arguments.drained_within)
     return goals, load_of(arguments.load) if arguments.load else 1.0
 
 
 def _check_goals(arguments: Namespace) -> None:
     """Raises `CaseError` where a goal was typed without `--size`."""
-    for name in ("utilisation_below", "backlog_below", "drained_within"):
+    for name in ("utilization_below", "backlog_below", "drained_within"):
         if getattr(arguments, name) is not None:
             raise CaseError(f"--{name.replace('_', '-')} is a goal of --size: add --size, or leave it out")
 

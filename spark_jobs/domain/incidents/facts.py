@@ -52,7 +52,7 @@ def incident(roots: Sequence[Thread], symptoms: Sequence[Thread], rules: Mapping
         peak_backlog_messages=known_sum(backlogs.values()),
         unassigned_queue_minutes=sum(unowned.values()) / _MINUTE,
         advice=worst.advice,
-        roots=tuple(thread.part(rules[thread.identity.rule]) for thread in roots),
+        root_causes=tuple(thread.part(rules[thread.identity.rule]) for thread in roots),
         symptoms=tuple(thread.part(rules[thread.identity.rule]) for thread in symptoms),
         costs=tuple(GroupCost(group, backlogs.get(group), unowned.get(group, 0) / _MINUTE) for group in groups),
         resolution=None if until == NEVER else resolution,

@@ -28,7 +28,7 @@ def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules:
     by_name = {rule.name: rule for rule in rules}
     blind = frozenset(rule.name for rule in by_name.values() if rule.is_blind)
     left_out = unreported_ids(
-        (finding.finding.finding_id, finding.finding.root_finding_id, finding.finding.muted)
+        (finding.finding.finding_id, finding.finding.root_finding_id, finding.finding.silenced_because)
         for finding in findings_by_id.values()
     )
     unknown = UnknownTime(audited, findings_by_id.values(), blind, left_out)

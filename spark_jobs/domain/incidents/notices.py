@@ -85,7 +85,7 @@ class _Memory:
     def of(self, incident: Incident) -> list[Notice]:
         """The notifications sent about the incident, in the order in which they were sent."""
         incident_ids = {incident.incident_id}
-        for part in incident.roots:
+        for part in incident.root_causes:
             for finding_id in part.finding_ids:
                 incident_ids |= self._incidents.get(finding_id, set())
         places = sorted(place for incident_id in incident_ids for place in self._places.get(incident_id, ()))
@@ -113,7 +113,9 @@ def _rank(severity: str) -> int:
 
 
 def _notice(incident: Incident, event: str) -> Notice:
-    finding_ids = {finding_id for part in incident.roots for finding_id in (part.finding_ids[0], part.finding_ids[-1])}
+    finding_ids = {
+        finding_id for part in incident.root_causes for finding_id in (part.finding_ids[0], part.finding_ids[-1])
+    }
     return Notice(
         incident_id=incident.incident_id,
         cluster=incident.cluster,

@@ -69,7 +69,7 @@ def _silent_in_steps(
 def with_silence(incident: Incident, silent: Set[str]) -> Incident:
     """The incident; an ERROR of the cluster if a root finding is `silent`. One that is an ERROR already says more."""
     if incident.severity == ERROR or silent.isdisjoint(
-        finding_id for part in incident.roots for finding_id in part.finding_ids
+        finding_id for part in incident.root_causes for finding_id in part.finding_ids
     ):
         return incident
     cause = unobserved.NOTHING_RECORDED

@@ -73,7 +73,7 @@ class GroupSuggestions(NamedTuple):
 def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
     """The thresholds to raise; none that drops nothing, or that would hide a queue without progress."""
     within = current.storm_seconds * SECOND
-    unmuted = [finding for finding in past.findings if finding.finding.muted is None]
+    unmuted = [finding for finding in past.findings if finding.finding.silenced_because is None]
 
     def storm(finding: Finding) -> float | None:
         if finding.rule != rebalance_storm.RULE.name:

@@ -114,7 +114,7 @@ class Incident:
     peak_backlog_messages: int | None
     unassigned_queue_minutes: float
     advice: str
-    roots: tuple[IncidentPart, ...]
+    root_causes: tuple[IncidentPart, ...]
     symptoms: tuple[IncidentPart, ...]
     costs: tuple[GroupCost, ...]
     resolution: str | None = None

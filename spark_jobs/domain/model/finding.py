@@ -147,10 +147,11 @@ class Evidence(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One condition of a group, clipped to its step; microseconds. `cause` is one of its rule's causes; `muted`: why
-    no notification is sent for it, None: it is not silenced. `root_finding_id`: the finding of the step that caused
-    this one, None: it is a root. `active_since`: when the condition began, which the look-back may show to be before
-    the step; None: an older version published it. `client_id`: that of its rule hits; an older version published none.
+    """One condition of a group, clipped to its step; microseconds. `cause`: one of its rule's causes.
+
+    `silenced_because`: why no notification is sent for it; None: it is not silenced. `root_finding_id`: the finding of
+    the step that caused this one; None: it is a root cause. `active_since`: when the condition began, possibly before
+    the step, and `client_id`: that of its rule hits; None: an older version published it.
     """
 
     finding_id: str
@@ -163,7 +164,7 @@ class Finding(NamedTuple):
     cause: str | None
     evidence: Evidence
     advice: str
-    muted: str | None = None
+    silenced_because: str | None = None
     root_finding_id: str | None = None
     active_since: int | None = None
     client_id: str | None = None

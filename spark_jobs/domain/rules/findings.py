@@ -71,7 +71,7 @@ def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
         cause=condition.cause,
         evidence=_evidence(rule, condition, hits, worst, queues, measured),
         advice=_advice(rule, condition.cause, worst),
-        muted=silence_reason(step.settings.silences, rule.name, start),
+        silenced_because=silence_reason(step.settings.silences, rule.name, start),
         active_since=began,
         client_id=first.client_id,
     )

@@ -17,7 +17,7 @@ from spark_jobs.domain.phrases import count, percent_text
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Follows, Rule, clients, queues
 from spark_jobs.domain.status.throughput import AS_SET, Changes, Rates, Throughput, throughputs
-from spark_jobs.domain.status.utilisation import Bottleneck, owners_of, queue_limit, read_rows
+from spark_jobs.domain.status.utilization import Bottleneck, owners_of, queue_limit, read_rows
 
 HOT = "HOT"
 
@@ -169,7 +169,7 @@ def _hit(
         *(*time, limit, queue.topic if queue else None, member.client_id),
         queue=queue,
         implicated=member.client_id,
-        weight=measures["utilisation"],
+        weight=measures["utilization"],
         measures=measures,
         hint=best_change(measures),
     )
@@ -179,7 +179,7 @@ RULE = Rule(
     name="NEAR_CAPACITY",
     headline="{subjects} in {groups} {subjects:consumes nearly as much as it|consume nearly as much as they} can",
     meaning="A member is near the limit of what it can consume. With a few more messages a backlog grows. `with_…`: "
-    "the utilisation after each change. The advice names the best one.",
+    "the utilization after each change. The advice names the best one.",
     decided_by="All client snapshots of `near_capacity_seconds` (300) show at least `near_capacity_percent` (80) of "
     "its [capacity](../what-if.md#the-model); also at full speed on a backlog. WARN.",
     causes={
@@ -235,13 +235,13 @@ RatesWith = Callable[[Changes], tuple[float, float]]
 
 
 def relief(demand: MemberDemand, rates: RatesWith, response_ms: float) -> dict[str, float | None]:
-    """The `utilisation`, and the one that each change would leave, by name; None: not possible. Twice the queues
+    """The `utilization`, and the one that each change would leave, by name; None: not possible. Twice the queues
     receive half of the messages each; with a queue less, the member receives that part less.
     """
     as_set, more = rates(AS_SET), demand.more_members
     fewer = demand._replace(received=demand.received * (demand.owned - 1) / demand.owned) if more else None
     return {
-        "utilisation": demand.used(*as_set),
+        "utilization": demand.used(*as_set),
         "with_twice_the_threads": demand.used(*rates(Changes(threads_times=2))),
         "with_more_members": fewer.used(*as_set) if fewer else None,
         "with_twice_the_queues": demand._replace(per_queue=demand.per_queue / 2).used(*as_set),
@@ -261,12 +261,12 @@ _WHAT = {
 
 
 def best_change(measures: Mapping[str, float | None]) -> str:
-    """A sentence that names the change of `relief` with the least utilisation, of equals the first."""
-    now = measures["utilisation"] or 0.0
-    utilisations = {name: value for name in _WHAT if (value := measures[name]) is not None}
-    best = min(utilisations, key=lambda name: utilisations[name])
-    if percent_text(utilisations[best]) == percent_text(now):
+    """A sentence that names the change of `relief` with the least utilization, of equals the first."""
+    now = measures["utilization"] or 0.0
+    utilizations = {name: value for name in _WHAT if (value := measures[name]) is not None}
+    best = min(utilizations, key=lambda name: utilizations[name])
+    if percent_text(utilizations[best]) == percent_text(now):
         return "No single change of its threads, pulls, listener, queues or members would help."
     what = _WHAT[best].format(members=count(int(measures["more_members"] or 0), "more member"))
-    least = percent_text(utilisations[best])
+    least = percent_text(utilizations[best])
     return f"Of all single changes, {what} would help most: {least} instead of {percent_text(now)}."

@@ -18,7 +18,7 @@ from spark_jobs.domain.status.attribution import TopicGrowth, attribution
 from spark_jobs.domain.status.backlog import queue_intervals
 from spark_jobs.domain.status.limits import held_back
 from spark_jobs.domain.status.time_left import TimeLeft, time_left
-from spark_jobs.domain.status.utilisation import utilisation
+from spark_jobs.domain.status.utilization import utilization
 
 
 class DeletedTopic(NamedTuple):
@@ -29,7 +29,7 @@ class DeletedTopic(NamedTuple):
 
 
 class GroupStatus(NamedTuple):
-    """One row per (group, step): severity, members, ownership, backlog, utilisation and capacity advice.
+    """One row per (group, step): severity, members, ownership, backlog, utilization and capacity advice.
 
     None is unknown; `schemas/group_status.py` explains each field.
     """
@@ -50,8 +50,8 @@ class GroupStatus(NamedTuple):
     oldest_message_ms: int | None
     produced_messages_per_second: float | None
     consumed_messages_per_second: float | None
-    utilisation: float | None
-    busiest_utilisation: float | None
+    utilization: float | None
+    busiest_utilization: float | None
     busiest_member: str | None
     busiest_bottleneck: str | None
     headroom_messages_per_second: float | None
@@ -108,7 +108,7 @@ def group_status(
     queues = queue_intervals(step.progress)
     backlog = queues.backlog()
     unknown = queues.unknown()
-    unmuted = [finding for finding in findings if finding.muted is None]
+    unmuted = [finding for finding in findings if finding.silenced_because is None]
     unmuted.sort(key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)
     group = capacity.GroupInStep(
         members=None if connected is None else len(connected),
@@ -129,7 +129,7 @@ def group_status(
         **(_ownership(ordinary, connected) if ordinary and connected is not None else _Ownership())._asdict(),
         **backlog._asdict(),
         lag_quality=_lag_quality(step, backlog.backlog_end),
-        **utilisation(step, backlog.produced_messages_per_second)._asdict(),
+        **utilization(step, backlog.produced_messages_per_second)._asdict(),
         **(time_left(step) if group.backlog_is_known else TimeLeft())._asdict(),
         attribution=attribution(queues, step.history.offsets, step.window) or None,
         bottleneck=limit.value,

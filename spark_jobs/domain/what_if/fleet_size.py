@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from spark_jobs.domain.status.utilisation import Bottleneck
+from spark_jobs.domain.status.utilization import Bottleneck
 
 
 class SizeVerdict(StrEnum):
@@ -25,8 +25,8 @@ class PublishedStep(NamedTuple):
 
     member_count: int | None
     queue_count: int | None
-    utilisation: float | None
-    busiest_utilisation: float | None
+    utilization: float | None
+    busiest_utilization: float | None
     busiest_bottleneck: str | None
 
 
@@ -38,7 +38,7 @@ class FleetNeed(NamedTuple):
     verdict: SizeVerdict
     members: int | None = None
     queues: int | None = None
-    utilisation: float | None = None
+    utilization: float | None = None
     busiest: float | None = None
     bottleneck: str | None = None
     needed: int | None = None
@@ -51,18 +51,18 @@ def fleet_need(steps: Sequence[PublishedStep], wanted: float, load: float) -> Fl
     Queues are consumed to be shared evenly, and members to be as fast as they are together. `NOT_BY_MEMBERS`: one queue
     is the limit, or there are too few. `UNEVEN`: members are enough, but one of them is slower, or has more to do.
     """
-    known = [step for step in steps if step.utilisation is not None and step.busiest_utilisation is not None]
+    known = [step for step in steps if step.utilization is not None and step.busiest_utilization is not None]
     if not known:
         return FleetNeed(SizeVerdict.UNKNOWN)
-    peak = max(known, key=lambda step: step.busiest_utilisation or 0)
-    utilisation, busiest = load * (peak.utilisation or 0), load * (peak.busiest_utilisation or 0)
+    peak = max(known, key=lambda step: step.busiest_utilization or 0)
+    utilization, busiest = load * (peak.utilization or 0), load * (peak.busiest_utilization or 0)
     need = FleetNeed(
-        SizeVerdict.UNKNOWN, peak.member_count, peak.queue_count, utilisation, busiest, peak.busiest_bottleneck
+        SizeVerdict.UNKNOWN, peak.member_count, peak.queue_count, utilization, busiest, peak.busiest_bottleneck
     )
     if not peak.member_count or not peak.queue_count:
         return need
     # What there is to do, in what one member can; the busiest member has the most queues of an even share.
-    work, queues = utilisation * peak.member_count, peak.queue_count
+    work, queues = utilization * peak.member_count, peak.queue_count
     needed = next((count for count in range(1, queues + 1) if work * -(-queues // count) / queues <= wanted), None)
     if needed is None or (busiest > wanted and peak.busiest_bottleneck != Bottleneck.LISTENER):
         return need._replace(verdict=SizeVerdict.NOT_BY_MEMBERS)

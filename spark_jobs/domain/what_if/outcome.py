@@ -17,7 +17,7 @@ from spark_jobs.domain.kernel.triggers import moved_between
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.phrases import count, did_you_mean, names_text
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.status.utilisation import Bottleneck
+from spark_jobs.domain.status.utilization import Bottleneck
 from spark_jobs.domain.what_if.autoscale import autoscaled
 from spark_jobs.domain.what_if.cases import UNCHANGED_CASE, Case, recorded_id
 from spark_jobs.domain.what_if.fluid import Amounts

@@ -27,12 +27,12 @@ _MOST_MEMBERS, _MOST_QUEUES = 1024, 8
 
 
 class Goals(NamedTuple):
-    """Goals for a group; None: it does not matter. `utilisation`: of the busiest member at the peak, a part of 1;
+    """Goals for a group; None: it does not matter. `utilization`: of the busiest member at the peak, a part of 1;
     `backlog`: messages at the worst moment; `drained`: seconds from then until hardly any are left. Whatever is wanted,
     all queues that get messages have an owner.
     """
 
-    utilisation: float | None = 0.7
+    utilization: float | None = 0.7
     backlog: int | None = None
     drained: float | None = None
 
@@ -46,7 +46,7 @@ class SizeOutcome(NamedTuple):
     members: int
     queues: int
     unassigned_queues: int
-    utilisation: float | None
+    utilization: float | None
     by_pulls: bool
     backlog: int | None
     drained: int | None
@@ -123,8 +123,8 @@ class _Trials:
     def _reaches(self, goal: str, wanted: float, outcome: SizeOutcome) -> bool:
         if outcome.unassigned_queues:
             return False
-        if goal == "utilisation":
-            return outcome.utilisation is not None and outcome.utilisation <= wanted
+        if goal == "utilization":
+            return outcome.utilization is not None and outcome.utilization <= wanted
         if outcome.backlog is None or outcome.at_most:
             return False
         if goal == "backlog":
@@ -170,7 +170,7 @@ class _Trials:
                 unassigned_queues += not owners and bool(rates[:, column].any())
                 for owner in owners:
                     columns_of_client[last.client_ids[owner]].append(column)
-        tried, utilisations = tried._replace(unassigned_queues=unassigned_queues), list[tuple[float, bool]]()
+        tried, utilizations = tried._replace(unassigned_queues=unassigned_queues), list[tuple[float, bool]]()
         for client_id, columns in columns_of_client.items():
             limits = self.members.rates_of(client_id, case, times)
             if limits is None or not limits.known:
@@ -178,9 +178,9 @@ class _Trials:
             produced = rates[:, columns]
             listener = float((produced.sum(axis=1) / limits.rates.listener).max(initial=0))
             pulls = float((produced.max(axis=1) / limits.rates.queue).max(initial=0))
-            utilisations.append((max(listener, pulls), pulls > listener))
-        utilisation, by_pulls = max(utilisations, default=(None, False))
-        return tried._replace(utilisation=utilisation, by_pulls=by_pulls)
+            utilizations.append((max(listener, pulls), pulls > listener))
+        utilization, by_pulls = max(utilizations, default=(None, False))
+        return tried._replace(utilization=utilization, by_pulls=by_pulls)
 
 
 def _peak_windows(course: BacklogCourse) -> tuple[Places, Amounts]:

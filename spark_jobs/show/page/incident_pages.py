@@ -33,7 +33,7 @@ def incident_page(incident: Incident, groups: GroupIds, findings: Mapping[str, s
     charted_groups = [
         cost.consumer_group for cost in incident.costs if (incident.cluster, cost.consumer_group) in groups
     ]
-    parts = [*((part, True) for part in incident.roots), *((part, False) for part in incident.symptoms)]
+    parts = [*((part, True) for part in incident.root_causes), *((part, False) for part in incident.symptoms)]
     return vars(incident) | {
         "id": incident_id(incident),
         "what": incident_text.what_text(incident),
@@ -84,7 +84,9 @@ def _counted(thing: str, names: Sequence[str]) -> tuple[str, str]:
 
 def _group(incident: Incident, cost: GroupCost, groups: GroupIds) -> Row:
     """One group of the incident: its cost, and its conditions as sentences, each once."""
-    group_parts = [part for part in (*incident.roots, *incident.symptoms) if part.consumer_group == cost.consumer_group]
+    group_parts = [
+        part for part in (*incident.root_causes, *incident.symptoms) if part.consumer_group == cost.consumer_group
+    ]
     sentences = list(dict.fromkeys(map(_sentence, group_parts)))
     return _link(incident, cost.consumer_group, groups) | {
         "conditions": sentences[:_NAMED],

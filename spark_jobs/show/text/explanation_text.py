@@ -135,8 +135,8 @@ def _finding(finding: Mapping[str, Any], root: Mapping[str, Any] | None) -> Iter
         time = f"from {format_utc(root['started_at'])} to {format_utc(root['ended_at'])}"
         yield TextLine(f"Its root cause is {root['rule']} ({root['cause']}), {time}.", 2)
     yield TextLine(f"What to do: {(root or finding)['advice']}", 2, "advice")
-    if finding["muted"]:
-        yield TextLine(f"Silenced: {finding['muted']}", 2)
+    if finding["silenced_because"]:
+        yield TextLine(f"Silenced: {finding['silenced_because']}", 2)
 
 
 def _piled_up(evidence: Mapping[str, Any]) -> str:

@@ -44,7 +44,7 @@ def incident_lines(incident: Incident) -> Iterator[TextLine]:
     if incident.client_ids:
         yield TextLine(_named("Consumer", incident.client_ids), 1)
     yield from (TextLine(text, 1) for text in cost_texts(incident))
-    yield from _parts("Root cause", incident.roots)
+    yield from _parts("Root cause", incident.root_causes)
     yield from _parts("Symptoms", incident.symptoms)
 
 

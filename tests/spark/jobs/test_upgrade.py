@@ -76,7 +76,7 @@ CHANGES = [
     *columns_added("allocations", "settled_at"),
     *constraints_set("queue_progress", "known_lag_quality unknown_stays_unknown"),
     *columns_renamed("group_status"),
-    *columns_added("group_status", "lag_quality utilisation busiest_utilisation busiest_member"),
+    *columns_added("group_status", "lag_quality utilization busiest_utilization busiest_member"),
     *columns_added("group_status", "busiest_bottleneck headroom_messages_per_second"),
     *columns_added(
         "group_status",
@@ -84,7 +84,7 @@ CHANGES = [
     ),
     *constraints_set("group_status", "known_severity counts_not_negative every_queue_counted"),
     *columns_renamed("findings"),
-    *columns_added("findings", "muted root_finding_id active_since client_id"),
+    *columns_added("findings", "silenced_because root_finding_id active_since client_id"),
     *constraints_set("findings", "known_severity span_not_empty inside_its_step"),
     *columns_renamed("quarantine"),
     *(
@@ -226,7 +226,7 @@ def test_what_no_upgrade_can_help_is_refused_before_anything_changes(
 ) -> None:
     """Tables as the code at commit 6314e1a made them, the first that published anything."""
     _make(tmp_path, AUDIT_RUNS, lacking=("not_evaluated", "published_versions"))
-    _make(tmp_path, FINDINGS, lacking=("muted", "root_finding_id", "measures"))
+    _make(tmp_path, FINDINGS, lacking=("silenced_because", "root_finding_id", "measures"))
     _make(tmp_path, ROUTE_SNAPSHOTS, lacking=("queues",))
     _make(tmp_path, QUARANTINE, lacking=("run_id",))
     before = sorted(tmp_path.rglob("*"))

@@ -180,7 +180,7 @@ def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None
         "  caught up in    never",
         "  deleted in      2 d 23 h",
         "  rates           7.8/s in, 6.4/s out",
-        "  utilisation     15 % (busiest 157 % of its LISTENER), headroom 0.0/s",
+        "  utilization     15 % (busiest 157 % of its LISTENER), headroom 0.0/s",
         "  bottleneck      listener",
         "  more consumers? Yes, at least 2 more consumers, up to 4 in all, if what the listener calls (a database, for "
         "example) can handle it: the listener was the limit, 2 members shared 4 queues, and at least 2,229 messages "

@@ -324,7 +324,7 @@ def test_what_is_muted_is_found_all_the_same_and_says_why() -> None:
     silences = (Silence("OTHER", None, "no"), Silence("HARM", micros(60), "known"))
     step = replace(step, settings=replace(step.settings, silences=silences))
     rule = replace(RULE, evaluate=lambda _: iter([hit(0, 50, topic="a"), hit(60, 600, topic="b")]))
-    assert [(found.topic, found.muted) for found in findings(step, [rule])] == [("a", "known"), ("b", None)]
+    assert [(found.topic, found.silenced_because) for found in findings(step, [rule])] == [("a", "known"), ("b", None)]
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ def test_where_nothing_limited_it_the_answer_says_what_is_wrong() -> None:
     found = [
         finding("f", "REDELIVERY_EXPOSURE", 0, 60, "QUEUES_MOVED", "INFO"),
         finding("f", "IDLE_CONSUMER", 0, 60, "NO_QUEUE", "WARN"),
-        finding("f", "GROUP_OFFLINE", 0, 60, "NOBODY_CONNECTED", "ERROR")._replace(muted="it is known"),
+        finding("f", "GROUP_OFFLINE", 0, 60, "NOBODY_CONNECTED", "ERROR")._replace(silenced_because="it is known"),
         *[finding("f", "BROKER_NOT_READABLE", 0, 60, "LEFT_ROUTE", "ERROR")] * 2,
     ]
     told = status_of(audited_step(interval, progress=[row], offsets=read), found)
@@ -266,7 +266,10 @@ def test_rates_have_six_decimals_a_queue() -> None:
 
 
 def test_a_muted_finding_counts_and_makes_nothing_worse() -> None:
-    findings = [finding("f", "A", 0, 60, "X", "WARN"), finding("f", "B", 0, 60, "Y", "ERROR")._replace(muted="known")]
+    findings = [
+        finding("f", "A", 0, 60, "X", "WARN"),
+        finding("f", "B", 0, 60, "Y", "ERROR")._replace(silenced_because="known"),
+    ]
     found = status_of(audited_step(replayed(0, 60, owned((0,)))), findings)
     assert found is not None
     assert (found.worst_severity, found.finding_count) == ("WARN", 2)

@@ -10,13 +10,13 @@ from tests.support.times import at
 from tests.unit.expectations.cases import OWN, Cases, Row, Rows
 
 KEY = {"step_start": at(0), "cluster": OWN, "consumer_group": "g"}
-MUTED = KEY | {"finding_id": "m", "severity": "ERROR", "muted": "known"}
+MUTED = KEY | {"finding_id": "m", "severity": "ERROR", "silenced_because": "known"}
 FOUND = [KEY | {"finding_id": severity, "severity": severity} for severity in ("INFO", "WARN")]
 
 
 BUSY = {
-    "utilisation": 0.25,
-    "busiest_utilisation": 0.5,
+    "utilization": 0.25,
+    "busiest_utilization": 0.5,
     "busiest_member": "c1",
     "busiest_bottleneck": "PULLS",
     "headroom_messages_per_second": 1.0,
@@ -67,12 +67,12 @@ CASES = Cases(
             *(good(**{name: -1}) for name in ("oldest_message_ms",)),
             *(good(**{name: -0.5}) for name in ("produced_messages_per_second", "consumed_messages_per_second")),
         ],
-        "utilisation_is_known_or_not": [good(**{name: None}) for name in BUSY],
-        "utilisation_is_not_negative": [
-            good(utilisation=-0.1),
+        "utilization_is_known_or_not": [good(**{name: None}) for name in BUSY],
+        "utilization_is_not_negative": [
+            good(utilization=-0.1),
             good(headroom_messages_per_second=-0.1),
-            good(busiest_utilisation=0.2499),
-            good(utilisation=-0.1, busiest_utilisation=-0.1),
+            good(busiest_utilization=0.2499),
+            good(utilization=-0.1, busiest_utilization=-0.1),
         ],
         "busiest_bottleneck_is_known": [good(busiest_bottleneck="ODD")],
         "time_left_is_not_negative": [
@@ -110,10 +110,10 @@ CASES = Cases(
         good(backlog_end=85, attribution=[growth(growth=-15, residual=-25)]),
         good(attribution=None),
         good(**dict.fromkeys(BUSY)),
-        good(utilisation=0.0, busiest_utilisation=0.0, headroom_messages_per_second=0.0),
+        good(utilization=0.0, busiest_utilization=0.0, headroom_messages_per_second=0.0),
         # Both are rounded.
-        good(utilisation=0.500001),
-        good(utilisation=2.0, busiest_utilisation=2.0, headroom_messages_per_second=0.0, busiest_bottleneck="LISTENER"),
+        good(utilization=0.500001),
+        good(utilization=2.0, busiest_utilization=2.0, headroom_messages_per_second=0.0, busiest_bottleneck="LISTENER"),
         good(busiest_bottleneck="HOT_QUEUE"),
         good(catches_up=True, catch_up_seconds=0.0, retention_left_seconds=0.0),
         good(catches_up=False, retention_left_seconds=60.0),

@@ -35,7 +35,7 @@ def test_an_incident_is_read_from_its_beginning(tmp_path: Path) -> None:
         return [one.incident_id for one in incidents_and_unknown(tables, IncidentQuery(hour(number))).incidents]
 
     (whole,) = incidents_and_unknown(tables, IncidentQuery()).incidents
-    assert len(whole.roots[0].finding_ids) == 30
+    assert len(whole.root_causes[0].finding_ids) == 30
     assert asked(10) == asked(25) == asked(39) == [whole.incident_id]
     assert asked(9) == asked(40) == asked(47) == []
     assert incidents_and_unknown(tables, IncidentQuery(is_open=True)).incidents == []

@@ -28,8 +28,8 @@ KNOWN = {
     "backlog_end": 0,
 }
 BUSY = {
-    "utilisation": 0.25,
-    "busiest_utilisation": 0.5,
+    "utilization": 0.25,
+    "busiest_utilization": 0.5,
     "busiest_member": "c1",
     "busiest_bottleneck": "PULLS",
     "headroom_messages_per_second": 0.0,
@@ -125,7 +125,7 @@ BY_HAND: dict[str, dict[tuple[str, ...], float]] = {
     "backlog_known": {("g",): 1, (HOSTILE,): 0, ("old",): 1},
     "backlog_messages": {("g",): 0, ("old",): 0},
     "backlog_unknown_queues": {("g",): 0, (HOSTILE,): 5, ("old",): 0},
-    "utilisation_ratio": {("old",): 0.25},
+    "utilization_ratio": {("old",): 0.25},
     "headroom_messages_per_second": {("old",): 0.0},
     "catch_up_seconds": {("g",): inf, ("old",): 90.5},
     "retention_left_seconds": {("old",): 3600.0},

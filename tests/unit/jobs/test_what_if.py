@@ -162,11 +162,11 @@ def test_the_size_that_a_group_needs(paced: str, capsys: pytest.CaptureFixture[s
         "drained_after=0 s",
         "drained within 5 min 00 s: members=1 queues=8 busiest_member=80 % (listener) highest=0 drained_after=0 s",
     ]
-    document = json.loads(printed(capsys, *given, "--utilisation-below", "35", "--load", "x2", "--json"))
+    document = json.loads(printed(capsys, *given, "--utilization-below", "35", "--load", "x2", "--json"))
     # 40 a second: with 5 members two have 2 queues of 5 each, 10 of 25; with 8 one each, 5 of 25.
     (need,) = document["needs"]
-    assert (need["goal"], need["wanted"], need["group"]["members"]) == ("utilisation", 0.35, 8)
-    assert document["today"]["utilisation"] == pytest.approx(0.8, rel=0.01)
+    assert (need["goal"], need["wanted"], need["group"]["members"]) == ("utilization", 0.35, 8)
+    assert document["today"]["utilization"] == pytest.approx(0.8, rel=0.01)
 
 
 def test_as_json(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -208,11 +208,11 @@ def test_the_page_of_trends(open_page: Open) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_name_stays_text_in_incidents_and_trends(open_page: Open, name: str) -> None:
-    root = TWINS.roots[0]._replace(consumer_group=name, rule=name, cause=name, topic=name, subject=name)
+    root = TWINS.root_causes[0]._replace(consumer_group=name, rule=name, cause=name, topic=name, subject=name)
     other = TWINS.symptoms[0]._replace(consumer_group=name, topic=name, subject=name)
     hostile = incident(
         600, None, name, cluster=name, headline=name, advice=name, rule=name, cause=name, causes=(name,),
-        topics=(name,), queues=((name, name, 1),), client_ids=(name,), roots=(root,), symptoms=(other,),
+        topics=(name,), queues=((name, name, 1),), client_ids=(name,), root_causes=(root,), symptoms=(other,),
         incident_id="1",
     )  # fmt: skip
     start = to_micros(at(0))

@@ -166,7 +166,7 @@ def test_a_part_of_the_backlog_keeps_its_first_last_and_highest_lag_and_the_time
 
 _STATUS = (
     "cluster", "consumer_group", "step_start", "backlog_start", "backlog_end", "member_count", "queue_count",
-    "double_owned_queues", "unassigned_queues", "bottleneck", "advice", "busiest_utilisation",
+    "double_owned_queues", "unassigned_queues", "bottleneck", "advice", "busiest_utilization",
     "catches_up", "catch_up_seconds", "retention_left_seconds",
 )  # fmt: skip
 
@@ -175,7 +175,14 @@ def finding(group: str, kind: str, subject: str, backlog: int | None, cause: str
     """The columns of a finding that the fleet reads; `kind`: its severity and rule."""
     severity, rule = kind.split()
     evidence = {"backlog_max": backlog, "unknown_queues": None}
-    columns = {"rule": rule, "severity": severity, "topic": None, "subject": subject, "cause": cause, "muted": None}
+    columns = {
+        "rule": rule,
+        "severity": severity,
+        "topic": None,
+        "subject": subject,
+        "cause": cause,
+        "silenced_because": None,
+    }
     named = {"cluster": "c", "consumer_group": group, "root_finding_id": None}
     return {**named, "evidence": evidence, **columns, **facts}
 
@@ -190,7 +197,7 @@ def test_the_fleet_lists_what_needs_attention_first() -> None:
         ),
     ]
     findings = [
-        finding("quiet", "ERROR CLIENT_HUNG", "a", 9000, muted="it is known"),
+        finding("quiet", "ERROR CLIENT_HUNG", "a", 9000, silenced_because="it is known"),
         finding("x", "INFO UNOBSERVED", "x", None),
         finding("y", "ERROR CLIENT_HUNG", "a", 10),
         finding("y", "ERROR CLIENT_HUNG", "a", 1000),  # lasts into the next step

@@ -146,7 +146,7 @@ def test_a_fault_over_20_hours_is_one() -> None:
     assert summaries(offline, following(offline, unowned)) == [f"{OFFLINE} 02:30-22:40 g {NOBODY} ERROR 1"]
     assert (one.unassigned_queue_minutes, one.headline) == (20 * 60 + 10, "No consumer of g is connected")
     assert one.costs == (GroupCost("g", None, 20 * 60 + 10),)
-    assert len(one.roots[0].finding_ids) == len(one.symptoms[0].finding_ids) == 21
+    assert len(one.root_causes[0].finding_ids) == len(one.symptoms[0].finding_ids) == 21
 
 
 def test_minutes_without_owner_count_once_however_many_findings_say_so() -> None:
@@ -250,7 +250,7 @@ def test_a_cause_that_changes_is_one_incident_and_two_at_once_are_two() -> None:
 def test_each_cause_of_a_condition_has_its_time() -> None:
     silent = published("03:00-03:10", "CLIENT_HUNG", "NO_ANSWER", client_id="c1")
     idle = published("03:12-04:30", "CLIENT_HUNG", "NO_PULL", client_id="c1")
-    (part,) = folded(silent, idle)[0].roots
+    (part,) = folded(silent, idle)[0].root_causes
     assert [(cause, clock(start), clock(end)) for cause, start, end in part.cause_spans] == [
         ("NO_ANSWER", "03:00", "03:10"),
         ("NO_PULL", "03:12", "04:30"),
@@ -364,7 +364,7 @@ def test_a_cluster_of_which_nothing_is_recorded_for_a_step_is_an_error() -> None
 def test_info_and_muted_findings_open_nothing() -> None:
     assert summaries(published("03:00-04:00", "LOAD_IMBALANCE", "HASH_RING", severity="INFO", topic="t")) == []
     muted = published("03:00-06:00", OFFLINE, NOBODY)
-    muted = [one._replace(finding=one.finding._replace(muted="known")) for one in muted]
+    muted = [one._replace(finding=one.finding._replace(silenced_because="known")) for one in muted]
     unowned = following(muted, published("03:00-06:00", "UNASSIGNED_QUEUE", OFFLINE, topic="t"))
     assert summaries(muted, unowned) == []
     # The mute ends at 05:00.
@@ -385,7 +385,8 @@ def test_a_condition_that_its_first_step_could_not_report_began_there() -> None:
     assert summaries(offline) == [f"{OFFLINE} 02:58-03:30 g {NOBODY} ERROR 0"]
     assert summaries(offline, but=[2]) == [f"{OFFLINE} 03:00-03:30 g {NOBODY} ERROR 0"]
     muted = [
-        one._replace(finding=one.finding._replace(muted="known")) for one in published("02:58-03:00", OFFLINE, NOBODY)
+        one._replace(finding=one.finding._replace(silenced_because="known"))
+        for one in published("02:58-03:00", OFFLINE, NOBODY)
     ]
     assert summaries(muted, offline) == [f"{OFFLINE} 03:00-03:30 g {NOBODY} ERROR 0"]
 
@@ -396,7 +397,7 @@ def test_whether_it_never_went_away_is_counted_from_when_it_held_again() -> None
     assert len(summaries(before, after)) == 2
     assert summaries(before, since("02:58", after)) == [f"{OFFLINE} 02:30-03:30 g {NOBODY} ERROR 0"]
     (one,) = folded(before, since("02:58", after))
-    assert len(one.roots) == 1
+    assert len(one.root_causes) == 1
 
 
 def test_what_is_silent_since_shortly_before_the_step_is_not_resolved_there() -> None:
@@ -425,7 +426,7 @@ def with_persistence(finding: Finding, persistence: str) -> Finding:
 
 
 def _unmuted(one: PublishedFinding) -> PublishedFinding:
-    return one._replace(finding=one.finding._replace(muted=None))
+    return one._replace(finding=one.finding._replace(silenced_because=None))
 
 
 def test_what_stood_long_before_its_root_is_an_incident_of_its_own() -> None:
@@ -516,9 +517,9 @@ def test_a_client_is_itself_whatever_its_name() -> None:
 
     names = ("g", "t", "b:0", "c1")
     found = folded(*map(hung, names))
-    parts = [part for one in found for part in one.roots]
+    parts = [part for one in found for part in one.root_causes]
     assert sorted((part.client_id, part.subject) for part in parts) == sorted(zip(names, names, strict=True))
-    assert [one.roots[0].client_id for one in folded(hung(None))] == [None]
+    assert [one.root_causes[0].client_id for one in folded(hung(None))] == [None]
 
 
 def test_the_id_stays_when_more_is_audited() -> None:
@@ -581,7 +582,7 @@ def test_of_several_causes_the_one_with_most_messages_leads_and_of_one_cause_the
     assert one.cause == "TO_MINIMUM"
     same = [*early, *rewound("03:14-03:15", "TO_MINIMUM", 5)]
     (one,) = folded(same)
-    assert one.roots[0].started_at // SECOND == early[0].finding.started_at // SECOND
+    assert one.root_causes[0].started_at // SECOND == early[0].finding.started_at // SECOND
     assert one.advice == same[-1].finding.advice
 
 

@@ -35,7 +35,7 @@ def offline(span: str, group: str = "g") -> list[PublishedFinding]:
 
 
 def muted(found: Iterable[PublishedFinding]) -> list[PublishedFinding]:
-    return [one._replace(finding=one.finding._replace(muted="known")) for one in found]
+    return [one._replace(finding=one.finding._replace(silenced_because="known")) for one in found]
 
 
 def test_it_opened_and_is_over_and_each_is_told_once() -> None:

@@ -18,7 +18,7 @@ from tests.support.builders import audited_step
 from tests.support.kernel import group_histories, settings
 from tests.support.times import second_of
 from tests.support.what_if import client_row, status
-from tests.unit.domain.test_utilisation import row
+from tests.unit.domain.test_utilization import row
 
 #: Pulls of a queue that take 200 ms together bring 160 messages a second of it.
 PULLS = {"pull_interval_ms": 199}
@@ -113,11 +113,11 @@ def test_without_an_answer_for_too_long_it_ends() -> None:
     assert [told(finding) for finding in found(step(cut))] == ["LISTENER 0-690", "LISTENER 960-3600"]
 
 
-def test_each_change_leaves_a_utilisation_of_its_own() -> None:
+def test_each_change_leaves_a_utilization_of_its_own() -> None:
     (finding,) = found(step(said("400/2/1/2"), row("0-3600 A 3600 A 3600 B 0 B 0")))
     assert measures(finding) == pytest.approx(
         {
-            "utilisation": 0.8,
+            "utilization": 0.8,
             "with_twice_the_threads": 0.4,
             # 2 of 4 queues, of 2 members: with 2 more each has one.
             "with_more_members": 0.4,
@@ -137,7 +137,7 @@ def test_pulls_are_helped_by_what_brings_more_of_each_queue() -> None:
     (finding,) = found(step(said("0/512/1/512"), row("0-3600 A 460800 A 460800 A 460800 A 460800")))
     assert measures(finding) == pytest.approx(
         {
-            "utilisation": 0.8,
+            "utilization": 0.8,
             "with_twice_the_threads": 0.8,
             "with_more_members": 0.8,
             "more_members": 1.0,
@@ -165,13 +165,13 @@ def test_who_owns_one_queue_gets_no_less_with_more_members() -> None:
 def test_where_more_comes_than_it_consumes_that_counts() -> None:
     # 5 a second come, 2 are consumed, 9 were pulled.
     (finding,) = found(step(said("400/2/1/9"), row("0-3600 A 9000 A 9000")))
-    assert (measures(finding)["utilisation"], measures(finding)["with_twice_the_threads"]) == pytest.approx((2.0, 1.0))
+    assert (measures(finding)["utilization"], measures(finding)["with_twice_the_threads"]) == pytest.approx((2.0, 1.0))
     # Of one queue it is not known.
     (finding,) = found(step(said("400/2/1/9"), row("0-3600 A 9000 A ?")))
-    assert measures(finding)["utilisation"] == pytest.approx(1.0)
+    assert measures(finding)["utilization"] == pytest.approx(1.0)
     # In a short interval it is not known what came.
     (finding,) = found(step(said("400/2/1/9"), row("0-610 B 0 B 0"), row("610-900 A 750 A 750")))
-    assert measures(finding)["utilisation"] == pytest.approx(3.6)
+    assert measures(finding)["utilization"] == pytest.approx(3.6)
 
 
 def test_a_minute_that_ended_before_the_step_tells_of_its_beginning() -> None:
@@ -181,7 +181,7 @@ def test_a_minute_that_ended_before_the_step_tells_of_its_beginning() -> None:
     ]
     (finding,) = found(step(rows, row("0-3600 A 9000 A 9000")))
     assert told(finding) == "LISTENER 0-660"
-    assert measures(finding)["utilisation"] == pytest.approx(2.0)
+    assert measures(finding)["utilization"] == pytest.approx(2.0)
 
 
 def test_a_queue_that_was_dropped_is_not_its_own() -> None:
@@ -200,7 +200,7 @@ def test_who_owns_more_than_an_even_share_needs_one_more_at_least() -> None:
 def test_where_no_change_helps_the_advice_says_so() -> None:
     names = ("threads", "queues")
     same = {f"with_twice_the_{name}": 0.8 for name in names} | {"with_half_the_response_time": 0.8}
-    told = {"utilisation": 0.8, "with_more_members": None, "with_no_pull_interval": 0.8, "more_members": None}
+    told = {"utilization": 0.8, "with_more_members": None, "with_no_pull_interval": 0.8, "more_members": None}
     assert best_change(told | same) == (
         "No single change of its threads, pulls, listener, queues or members would help."
     )
@@ -212,7 +212,7 @@ def test_the_worst_minute_of_the_step_tells() -> None:
     rows = said("400/2/1/2", range(-240, 661, 60))
     rows[2]["consume_status"], rows[6]["consume_status"] = [status("400/2.4/1/2.4")], [status("400/2.2/1/2.2")]
     (finding,) = found(step(rows))
-    assert measures(finding)["utilisation"] == pytest.approx(0.88)
+    assert measures(finding)["utilization"] == pytest.approx(0.88)
 
 
 #: Messages that came in an hour into each of three queues, of which A can take 160 a second: 460,800 are 80 %.
@@ -243,7 +243,7 @@ def test_a_hot_queue_is_named() -> None:
     (finding,) = found(step(said("0/1/1/1", usual="0/1/1/1"), row("0-3600 A 0 A 518400 A 0")))
     (queue,) = finding.evidence.queues
     assert (queue[:4], finding.topic, finding.subject) == (FindingQueue("t", "b", 1, "HOT"), "t", "A")
-    assert measures(finding)["utilisation"] == pytest.approx(0.9)
+    assert measures(finding)["utilization"] == pytest.approx(0.9)
     assert measures(finding)["with_twice_the_queues"] == pytest.approx(0.45)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from spark_jobs.domain.what_if.fleet_size import FleetNeed, PublishedStep, SizeVerdict, fleet_need
 
-#: Members, queues, utilisation of all and of the busiest, its limit; load; verdict and members that are needed.
+#: Members, queues, utilization of all and of the busiest, its limit; load; verdict and members that are needed.
 _GROUPS = """
 2 8 0.35 0.40 LISTENER | 1   | TOO_MANY 1
 2 8 0.36 0.40 LISTENER | 1   | ENOUGH 2
@@ -28,11 +28,11 @@ _GROUPS = """
 
 
 def step(text: str) -> PublishedStep:
-    members, queues, utilisation, busiest, limit = (None if one == "-" else one for one in text.split())
+    members, queues, utilization, busiest, limit = (None if one == "-" else one for one in text.split())
     return PublishedStep(
         None if members is None else int(members),
         None if queues is None else int(queues),
-        None if utilisation is None else float(utilisation),
+        None if utilization is None else float(utilization),
         None if busiest is None else float(busiest),
         limit,
     )

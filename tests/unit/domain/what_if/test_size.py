@@ -13,7 +13,7 @@ from tests.support.what_if import Messages, nothing, rate, reported_by, steps
 
 
 def sized(history: Sequence[AuditedStep], load: float = 1.0, **goals: float) -> Size:
-    found = size(history, Goals(**{"utilisation": None} | goals), load, StrategySettings())  # type: ignore[arg-type]
+    found = size(history, Goals(**{"utilization": None} | goals), load, StrategySettings())  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -24,7 +24,7 @@ def slow(came: Sequence[Messages], consumed: Sequence[Messages], members: Sequen
 
 
 @pytest.mark.parametrize(
-    ("load", "utilisation", "members", "queues", "busiest"),
+    ("load", "utilization", "members", "queues", "busiest"),
     [
         # 40 a second in 8 queues: 2 members would have all of their 20 to do, 3 have 3, 3 and 2 queues: 15 of 20.
         (1, 1.0, 2, 8, 1.0),
@@ -38,13 +38,13 @@ def slow(came: Sequence[Messages], consumed: Sequence[Messages], members: Sequen
     ],
 )
 def test_the_fewest_members_that_are_not_too_busy(
-    load: float, utilisation: float, members: int, queues: int, busiest: float
+    load: float, utilization: float, members: int, queues: int, busiest: float
 ) -> None:
     history = slow([rate(5)] * 8, [rate(2.5)] * 8)
-    (need,) = sized(history, load, utilisation=utilisation).needs
+    (need,) = sized(history, load, utilization=utilization).needs
     assert need.group is not None
     assert (need.group.members, need.group.queues, need.group.unassigned_queues) == (members, queues, 0)
-    assert need.group.utilisation == pytest.approx(busiest, rel=0.02)
+    assert need.group.utilization == pytest.approx(busiest, rel=0.02)
     assert not need.group.by_pulls
 
 
@@ -55,7 +55,7 @@ def test_what_the_group_was_like() -> None:
     # 40 a second come, 20 are consumed: 600 s × 20.
     assert found.today.backlog == pytest.approx(12_000, rel=0.01)
     assert found.today.drained is None
-    assert found.today.utilisation == pytest.approx(2, rel=0.02)
+    assert found.today.utilization == pytest.approx(2, rel=0.02)
 
 
 def test_the_fewest_members_that_are_never_too_far_behind() -> None:
@@ -85,16 +85,16 @@ def test_faults_are_not_sized_for() -> None:
     history = slow([rate(2.5)] * 8, [rate(2.5)] * 4 + [nothing] * 4, ["c1", "c1"])
     found = sized(history, backlog=100)
     assert found.today.backlog == pytest.approx(0, abs=1)
-    assert found.today.utilisation == pytest.approx(0.5, rel=0.02)
+    assert found.today.utilization == pytest.approx(0.5, rel=0.02)
 
 
 def test_nobody_tells_how_fast_he_is() -> None:
-    (need,) = sized(steps(lambda _: ["c1"], [rate(5)] * 2, [rate(5)] * 2), utilisation=0.7).needs
+    (need,) = sized(steps(lambda _: ["c1"], [rate(5)] * 2, [rate(5)] * 2), utilization=0.7).needs
     assert need.group is None
 
 
 def test_of_one_queue_that_gets_everything_more_members_have_nothing() -> None:
     # 25 a second into one queue, which is more than a member can do: it takes more queues.
-    (need,) = sized(slow([rate(25), nothing, nothing], [rate(20), nothing, nothing]), utilisation=0.7).needs
+    (need,) = sized(slow([rate(25), nothing, nothing], [rate(20), nothing, nothing]), utilization=0.7).needs
     assert need.group is not None
     assert (need.group.members, need.group.queues) == (4, 6)

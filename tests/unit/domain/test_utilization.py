@@ -11,7 +11,7 @@ import pytest
 from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.history import ClientHistory, Place
-from spark_jobs.domain.status.utilisation import Utilisation, utilisation
+from spark_jobs.domain.status.utilization import Utilization, utilization
 from tests.support.builders import audited_step, replayed
 from tests.support.kernel import group_histories
 from tests.support.samples import measured
@@ -19,7 +19,7 @@ from tests.support.what_if import client_row, status
 
 #: What a client of the tables sets: its pulls of a queue take 200 ms together, which is 160 messages a second.
 SETTINGS = {"pull_interval_ms": 199}
-UNKNOWN = Utilisation()
+UNKNOWN = Utilization()
 
 
 def clients(*lines: str, seconds: tuple[int, ...] = (600, 1200)) -> dict[str, ClientHistory]:
@@ -56,11 +56,11 @@ def step(told: dict[str, ClientHistory], *rows: IntervalProgress) -> AuditedStep
     return replace(found, history=replace(found.history, clients=told))
 
 
-def judged(told: list[str], *lines: str, produced_messages_per_second: float = 10.0) -> Utilisation:
-    return utilisation(step(clients(*told), *map(row, lines)), produced_messages_per_second)
+def judged(told: list[str], *lines: str, produced_messages_per_second: float = 10.0) -> Utilization:
+    return utilization(step(clients(*told), *map(row, lines)), produced_messages_per_second)
 
 
-#: Clients; intervals; messages a second that came; utilisation, of the busiest, who, by what, headroom.
+#: Clients; intervals; messages a second that came; utilization, of the busiest, who, by what, headroom.
 @pytest.mark.parametrize(
     ("told", "lines", "produced_messages_per_second", "expected"),
     [
@@ -119,59 +119,59 @@ def test_what_came_in_is_a_part_of_what_can_be_consumed(
 )
 def test_unknown_is_all_of_it(told: list[str], lines: list[str]) -> None:
     found = step(clients(*told) if told else {}, *map(row, lines))
-    assert utilisation(found, 10.0) == UNKNOWN
+    assert utilization(found, 10.0) == UNKNOWN
 
 
-@pytest.mark.parametrize(("rewound", "utilisation_then"), [(4500, 0.5), (4501, None)])
+@pytest.mark.parametrize(("rewound", "utilization_then"), [(4500, 0.5), (4501, None)])
 def test_messages_that_an_offset_that_went_back_brings_again_are_received_by_nobody_knows_whom(
-    rewound: int, utilisation_then: float | None
+    rewound: int, utilization_then: float | None
 ) -> None:
     of_step = replace(row("0-3600 A 4500"), rewound=np.array([rewound]))
-    assert utilisation(step(clients("A 1 400"), of_step), 1.25).utilisation == utilisation_then
+    assert utilization(step(clients("A 1 400"), of_step), 1.25).utilization == utilization_then
 
 
 def test_without_a_rate_it_is_unknown() -> None:
     for produced_messages_per_second in (None, 0.0):
-        assert utilisation(step(clients("A 1 400"), row("0-3600 A 4500")), produced_messages_per_second) == UNKNOWN
+        assert utilization(step(clients("A 1 400"), row("0-3600 A 4500")), produced_messages_per_second) == UNKNOWN
 
 
 def test_where_brokers_disagree_or_several_pop_nobody_knows_who_received() -> None:
     told = clients("A 1 400")
-    assert utilisation(step(told, row("0-3600 A 4500", view="broker-a")), 1.25) == UNKNOWN
+    assert utilization(step(told, row("0-3600 A 4500", view="broker-a")), 1.25) == UNKNOWN
     popped = row("0-3600 A 4500")
     members = tuple(member.under("POP-AVG+2") for member in popped.interval.members or ())
-    assert utilisation(step(told, replace(popped, interval=replace(popped.interval, members=members))), 1.25) == UNKNOWN
+    assert utilization(step(told, replace(popped, interval=replace(popped.interval, members=members))), 1.25) == UNKNOWN
 
 
 def test_topics_share_the_threads_and_the_time() -> None:
     # 1.25 a second of each topic, and a half of the hour of the second one only.
     rows = row("0-3600 A 4500", "t"), row("0-1800 A 2250", "u")
-    found = utilisation(step(clients("A 2 400"), *rows), 1.875)
+    found = utilization(step(clients("A 2 400"), *rows), 1.875)
     assert found == pytest.approx((0.375, 0.375, "A", "LISTENER", 3.125))
 
 
 def test_a_queue_is_hot_among_those_of_its_topic() -> None:
     rows = row("0-3600 A 288000", "t"), row("0-3600 A 0 A 0 A 0", "u")
-    assert utilisation(step(clients("A 1 0"), *rows), 80.0).busiest_bottleneck == "PULLS"
+    assert utilization(step(clients("A 1 0"), *rows), 80.0).busiest_bottleneck == "PULLS"
 
 
 def test_who_owns_queues_of_which_no_message_is_counted_is_unknown() -> None:
     told = clients("A 1 400", "B 1 400")
     rows = row("0-3600 A 4500 B 4500", "t"), row("0-3600 B unread", "u")
-    assert utilisation(step(told, *rows), 2.5) == pytest.approx((0.5, 0.5, "A", "LISTENER", 2.5))
+    assert utilization(step(told, *rows), 2.5) == pytest.approx((0.5, 0.5, "A", "LISTENER", 2.5))
     both = row("0-3600 A 4500 B 4500", "t"), row("0-3600 A unread B unread", "u")
-    assert utilisation(step(told, *both), 2.5) == UNKNOWN
+    assert utilization(step(told, *both), 2.5) == UNKNOWN
     # Offsets of a retry topic are there once anything was sent to it.
     retry = row("0-3600 A 4500", "t"), row("0-3600 A unread", "%RETRY%g")
-    assert utilisation(step(told, *retry), 1.25).utilisation == 0.5
+    assert utilization(step(told, *retry), 1.25).utilization == 0.5
 
 
 def test_only_what_was_told_in_the_step_counts() -> None:
     before, inside, after = (clients(f"A {threads} 400", seconds=(at,)) for threads, at in ((1, -1), (2, 0), (4, 3600)))
     of_step = row("0-3600 A 4500")
-    assert utilisation(step(before, of_step), 1.25) == UNKNOWN
-    assert utilisation(step(inside, of_step), 1.25).utilisation == 0.25
-    assert utilisation(step(after, of_step), 1.25) == UNKNOWN
+    assert utilization(step(before, of_step), 1.25) == UNKNOWN
+    assert utilization(step(inside, of_step), 1.25).utilization == 0.25
+    assert utilization(step(after, of_step), 1.25) == UNKNOWN
 
 
 def test_the_response_time_is_that_of_the_average_message() -> None:
@@ -181,7 +181,7 @@ def test_the_response_time_is_that_of_the_average_message() -> None:
         for at, minute in ((600, "10/90/1/90"), (660, "110/10/1/10"), (720, "900/0/1/0"))
     ]
     (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
-    found = utilisation(step(dict(history.clients), row("0-3600 A 90000")), 25.0)
+    found = utilization(step(dict(history.clients), row("0-3600 A 90000")), 25.0)
     assert found == pytest.approx((0.5, 0.5, "A", "LISTENER", 25.0))
 
 
@@ -191,4 +191,4 @@ def test_the_settings_are_those_that_were_said_last() -> None:
         for at, threads in ((600, 1), (1200, 2))
     )
     (history,) = group_histories({CLIENT_SNAPSHOTS: [first, last]})
-    assert utilisation(step(dict(history.clients), row("0-3600 A 4500")), 1.25).utilisation == 0.25
+    assert utilization(step(dict(history.clients), row("0-3600 A 4500")), 1.25).utilization == 0.25

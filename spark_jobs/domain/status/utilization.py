@@ -1,4 +1,4 @@
-"""The utilisation of a group: messages received as a part of what its members can consume, and the headroom left."""
+"""The utilization of a group: messages received as a part of what its members can consume, and the headroom left."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Bottleneck(StrEnum):
     HOT_QUEUE = "HOT_QUEUE"
 
 
-class Utilisation(NamedTuple):
+class Utilization(NamedTuple):
     """Messages received as a part of what all members, and the busiest one, could have consumed; None is unknown.
 
     `headroom_messages_per_second`: how many more, spread as these were, before a member falls behind.
     """
 
-    utilisation: float | None = None
-    busiest_utilisation: float | None = None
+    utilization: float | None = None
+    busiest_utilization: float | None = None
     busiest_member: str | None = None
     busiest_bottleneck: str | None = None
     headroom_messages_per_second: float | None = None
@@ -57,18 +57,18 @@ class _Usage(NamedTuple):
 
     received: float
     capacity: float
-    utilisation: float
+    utilization: float
     limit: Bottleneck
 
 
-def utilisation(step: AuditedStep, produced_messages_per_second: float | None) -> Utilisation:
+def utilization(step: AuditedStep, produced_messages_per_second: float | None) -> Utilization:
     """How much of its capacity a group used in a step; `produced_messages_per_second`: over all queues.
 
-    Unknown without messages, and if members with a known utilisation received less than half of them.
+    Unknown without messages, and if members with a known utilization received less than half of them.
     """
     reported = throughputs(step.history.clients, step.window.start, step.window.end)
     if not reported or not produced_messages_per_second:
-        return Utilisation()
+        return Utilization()
     uncounted = _uncounted(step.progress)
     traffic = _Traffic({client_id: reported[client_id] for client_id in reported if client_id not in uncounted})
     for row, start, end in read_rows(step.progress):
@@ -76,10 +76,10 @@ def utilisation(step: AuditedStep, produced_messages_per_second: float | None) -
     usages = {client_id: _usage(reported[client_id], *loads) for client_id, loads in traffic.members().items()}
     received = sum(usage.received for usage in usages.values())
     if not received or 2 * received < traffic.received:
-        return Utilisation()
-    busiest = max(sorted(usages), key=lambda client_id: usages[client_id].utilisation)
-    highest = usages[busiest].utilisation
-    return Utilisation(
+        return Utilization()
+    busiest = max(sorted(usages), key=lambda client_id: usages[client_id].utilization)
+    highest = usages[busiest].utilization
+    return Utilization(
         round(received / sum(usage.capacity for usage in usages.values()), _DIGITS),
         round(highest, _DIGITS),
         busiest,
