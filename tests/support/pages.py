@@ -119,7 +119,7 @@ def incident(start: float, end: float | None, *groups: str, **facts: Any) -> Inc
         "peak_backlog_messages": 1234,
         "unassigned_queue_minutes": 40.0,
         "advice": "Make it unique.",
-        "roots": (root,),
+        "root_causes": (root,),
         "symptoms": (unowned,),
         "costs": tuple(GroupCost(name, 1234 if name == named[0] else None, 40.0) for name in named),
     }
