@@ -200,6 +200,32 @@ def test_paper_has_no_buttons(open_page: Open) -> None:
     assert seen.is_visible(".finding")
 
 
+def test_a_heading_sorts_the_groups_by_what_its_cells_mean_and_unknown_stays_at_the_end(open_page: Open) -> None:
+    rows = (
+        fleet_row("Beta", backlog_end=1200, catches_up=True, catch_up_seconds=90.0, severity="WARN"),
+        fleet_row("alpha", backlog_end=90, catches_up=True, catch_up_seconds=4000.0, severity="ERROR"),
+        fleet_row("gamma", backlog_end=None, severity="INFO"),
+    )
+    seen = open_page(page(content(twins(troubled()), others=rows))).page
+
+    def after(heading: str) -> list[str]:
+        seen.click(f".fleet th:has-text('{heading}') button")
+        names = seen.locator(".fleet tbody td:nth-child(2)").all_inner_texts()
+        return [name.split()[0] for name in names if not name.startswith("twins")]
+
+    assert after("consumer group") == ["alpha", "Beta", "gamma"]
+    assert after("consumer group") == ["gamma", "Beta", "alpha"]
+    assert after("at end") == ["Beta", "alpha", "gamma"]
+    assert after("at end") == ["alpha", "Beta", "gamma"]
+    assert after("caught up in") == ["alpha", "Beta", "gamma"]
+    assert after("severity") == ["alpha", "Beta", "gamma"]
+    assert seen.get_attribute(".fleet th:nth-child(1)", "aria-sort") == "descending"
+    assert seen.locator(".fleet th[aria-sort]").count() == 1
+    seen.focus(".fleet th:nth-child(1) button")
+    seen.keyboard.press("Enter")
+    assert seen.get_attribute(".fleet th:nth-child(1)", "aria-sort") == "ascending"
+
+
 def test_where_one_group_was_asked_for_there_is_no_fleet(open_page: Open) -> None:
     seen = open_page(page(content(twins(troubled()))))
     seen.charts("group-1")

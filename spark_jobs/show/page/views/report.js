@@ -171,6 +171,35 @@
     document.getElementById('shown').textContent = words.length ? count + ' of ' + rows.length + ' groups' : '';
   }
 
+  // A heading of the groups or incidents sorts them: the highest number, worst severity or first name at the top, then
+  // the other way round. Unknown stays at the end.
+  const units = {d: 86400, h: 3600, min: 60, s: 1}, severities = ['fine', 'INFO', 'WARN', 'ERROR'];
+  function sortKey(row, column) {
+    const cell = row.cells[column], text = cell.firstChild?.textContent.trim().toLowerCase() || null;
+    if (cell.querySelector('.severity')) return severities.findIndex((one) => one.toLowerCase() === text);
+    if (cell.className !== 'number') return text;
+    const parts = [...(text || '').matchAll(/([\d,.]+)\s*([a-z]*)/g)];
+    return parts.length ? parts.reduce((sum, [, number, unit]) => sum + Number(number.replaceAll(',', '')) * (units[unit] || 1), 0) : null;
+  }
+
+  function sort(heading) {
+    const body = heading.closest('table').tBodies[0], column = heading.cellIndex;
+    const sorted = [...body.rows].map((row) => [sortKey(row, column), row]);
+    const isText = typeof sorted.find(([key]) => key !== null)?.[0] === 'string';
+    const order = heading.ariaSort ? (heading.ariaSort === 'ascending' ? 'descending' : 'ascending') : isText ? 'ascending' : 'descending';
+    const sign = order === 'ascending' ? 1 : -1;
+    sorted.sort(([a], [b]) => (a === null) - (b === null) || sign * ((a > b) - (a < b)));
+    for (const one of heading.parentNode.cells) one.ariaSort = one === heading ? order : null;
+    body.append(...sorted.map(([, row]) => row));
+  }
+
+  for (const heading of document.querySelectorAll('.fleet th:not([data-unsorted]), .incidents th')) {
+    const button = Object.assign(document.createElement('button'), {type: 'button', className: 'sort'});
+    button.append(...heading.childNodes);
+    heading.append(button);
+    button.addEventListener('click', () => sort(heading));
+  }
+
   const keys = {ArrowLeft: 'left', ArrowRight: 'right', '+': 'in', '-': 'out', '0': 'all'};
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || /INPUT|SELECT/.test(event.target.tagName)) return;
