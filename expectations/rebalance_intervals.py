@@ -16,7 +16,7 @@ from spark_jobs.domain.rocketmq.strategies import StrategySource
 _AS_SHOWN = (UnassignedCause.WAITS_FOR_LOCK, UnassignedCause.ROUTE_OUTDATED)
 
 
-def with_neighbours_and_allocations(intervals: Rows, tables: Tables) -> Rows:
+def with_neighbors_and_allocations(intervals: Rows, tables: Tables) -> Rows:
     """Add where intervals before the row's end: `covered_until`, of its topic; `view_end`, of its view; `common_end`,
     of all brokers' view; and `topic_end`, of the topic's last one. Add numbers of its allocations: `allocated`,
     readable queues; `without` owner; `twice` owned, except by POP; `owned`, owners; `waiting`, with an owner who shows
@@ -133,7 +133,7 @@ def _moves_are_possible(rows: Rows) -> Values:
 
 SUITE = Suite(
     REBALANCE_INTERVALS,
-    prepare=with_neighbours_and_allocations,
+    prepare=with_neighbors_and_allocations,
     expectations=(
         Expectation(
             "intervals_of_a_view_do_not_overlap",

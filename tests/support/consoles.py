@@ -9,7 +9,7 @@ from rich.console import Console
 
 
 def shown(show: Callable[[Console], None], width: int = 80, *, on_terminal: bool = False) -> list[str]:
-    """The lines without colours; on a terminal of that width there are tables."""
+    """The lines without colors; on a terminal of that width there are tables."""
     console = Console(file=io.StringIO(), width=width, force_terminal=on_terminal, color_system=None)
     show(console)
     assert isinstance(console.file, io.StringIO)

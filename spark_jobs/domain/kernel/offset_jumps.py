@@ -40,7 +40,7 @@ class Jump(NamedTuple):
 
 
 def offset_jumps(readings: OffsetReadings, start: int, end: int, settings: AuditSettings) -> Iterator[Jump]:
-    """The jumps by more than `rewind_tolerance` between neighbours in `[start, end)`, of queues that jump seldom."""
+    """The jumps by more than `rewind_tolerance` between neighbors in `[start, end)`, of queues that jump seldom."""
     seen, thresholds = readings.inside(start, end), settings.thresholds
     if seen.stop - seen.start < 2:
         return
@@ -73,7 +73,7 @@ def offset_jumps(readings: OffsetReadings, start: int, end: int, settings: Audit
 
 @cached_with_value
 def _moves(readings: OffsetReadings, max_gap: int) -> tuple[NDArray[np.bool_], Matrix]:
-    """Per pair of neighbours and queue: whether both offsets are known, and how far the offset went forward, else 0."""
+    """Per pair of neighbors and queue: whether both offsets are known, and how far the offset went forward, else 0."""
     offsets, gaps = readings.consumed_to, np.diff(readings.times) > max_gap
     known = (offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN) & ~gaps[:, None]
     return known, np.where(known, np.maximum(offsets[1:] - np.where(known, offsets[:-1], 0), 0), 0)

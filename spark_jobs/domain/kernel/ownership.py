@@ -161,7 +161,7 @@ class _Owners:
 
     @cached_property
     def _positions_of_ids(self) -> dict[int, range]:
-        """By the first position of each client id, the positions of all its connections: they are neighbours."""
+        """By the first position of each client id, the positions of all its connections: they are neighbors."""
         client_ids = [member.client_id for member in self.members]
         counts = Counter(client_ids)
         return {

@@ -90,7 +90,7 @@ class StepTimeline:
         return [interval for topic in self._observation.topics for interval in self._intervals_of(topic)]
 
     def _intervals_of(self, topic: str) -> list[RebalanceInterval]:
-        """The intervals of one topic by start and view, neighbours of one view in one state joined to one."""
+        """The intervals of one topic by start and view, neighbors of one view in one state joined to one."""
         merged: list[RebalanceInterval] = []
         last_of_view: dict[str, int] = {}
         for interval in self._unmerged(topic):

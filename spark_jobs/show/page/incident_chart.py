@@ -1,4 +1,4 @@
-"""The timeline of incidents: lanes of bars, coloured by severity; an end that is open points to the right."""
+"""The timeline of incidents: lanes of bars, colored by severity; an end that is open points to the right."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _FRAME_PIXELS, _LETTER_PIXELS = 1000, 6.3
 #: The part of the time axis behind the interval's end, for the label of an incident that continues.
 _MARGIN = 0.07
 _TIPS = {"incident": "@headline", "what": "@what", "groups": "@groups", "time": "@time", "peak backlog": "@cost"}
-_COLUMNS = ("y", "left", "seen", "right", "colour", "id", *(text.removeprefix("@") for text in _TIPS.values()))
+_COLUMNS = ("y", "left", "seen", "right", "color", "id", *(text.removeprefix("@") for text in _TIPS.values()))
 
 
 def incident_id(incident: Incident) -> str:
@@ -107,7 +107,7 @@ def _bar(incident: Incident, interval: Interval) -> dict[str, Any]:
         "left": left,
         "seen": max(left, min(_ms(incident.last_seen_at), end)),
         "right": end if resolved is None else min(resolved, end),
-        "colour": SEVERITY[incident.severity],
+        "color": SEVERITY[incident.severity],
         "id": incident_id(incident),
         "headline": incident.headline,
         "what": f"{incident.severity} {incident.rule}, {incident.cause}",
@@ -142,8 +142,8 @@ def _lane_label(lane: Lane, several_clusters: bool) -> str:
 def _draw_bars(chart: figure, bars: Sequence[Row]) -> None:
     """A bar is solid while the incident was seen, pale where it is unknown, and never thinner than its border."""
     source = source_of_rows(bars, _COLUMNS)
-    colours = dict.fromkeys(("line_color", "fill_color"), "colour")
-    style: dict[str, Any] = {"y": "y", "left": "left", "height": 0.78, "line_width": 2, **colours}
+    colors = dict.fromkeys(("line_color", "fill_color"), "color")
+    style: dict[str, Any] = {"y": "y", "left": "left", "height": 0.78, "line_width": 2, **colors}
     a_click_only_follows_the_link = {"selection_glyph": None, "nonselection_glyph": None}
     pale = HBar(right="right", fill_alpha=0.35, line_alpha=0.6, **style)
     full_bars = chart.add_glyph(source, pale, name="spans", **a_click_only_follows_the_link)
@@ -161,7 +161,7 @@ def _labels(row: Sequence[Row], start: float, end: float) -> Iterator[Row]:
     for bar, next_left in zip(row, [*(bar["left"] for bar in row[1:]), end], strict=True):
         left, seen, right = bar["left"], bar["seen"], bar["right"]
         places = (
-            {"x": left, "room": seen - left, "ink": ink_on(bar["colour"]), "align": "left"},
+            {"x": left, "room": seen - left, "ink": ink_on(bar["color"]), "align": "left"},
             {"x": seen, "room": right - seen, "ink": INK, "align": "left"},
             {"x": right, "room": next_left - right, "ink": INK, "align": "left"},
             {"x": left, "room": left - free_from, "ink": INK, "align": "right"},
@@ -187,8 +187,8 @@ def _draw_labels(chart: figure, labels: Sequence[Row]) -> None:
 def _draw_ends(chart: figure, bars: Sequence[Row], start: float, end: float) -> None:
     """An arrow and a word behind incidents that continue, and an arrow before those that began earlier."""
     lasting = [{**bar, "x": end} for bar in bars if bar["goes_on"]]
-    source = source_of_rows(lasting, ("x", "y", "colour", "goes_on"))
-    arrow: dict[str, Any] = {"marker": "triangle", "size": 15, "line_color": PAPER, "fill_color": "colour"}
+    source = source_of_rows(lasting, ("x", "y", "color", "goes_on"))
+    arrow: dict[str, Any] = {"marker": "triangle", "size": 15, "line_color": PAPER, "fill_color": "color"}
     chart.add_glyph(source, Scatter(angle=-pi / 2, **arrow), name="open")
     words = Text(
         text="goes_on", text_color=INK, x_offset=12, text_baseline="middle", text_font_size="12px",
@@ -196,6 +196,6 @@ def _draw_ends(chart: figure, bars: Sequence[Row], start: float, end: float) -> 
     )  # fmt: skip
     chart.add_glyph(source, words, name="words")
     earlier = source_of_rows(
-        [{**bar, "x": start + (end - start) * 0.005} for bar in bars if bar["earlier"]], ("x", "y", "colour")
+        [{**bar, "x": start + (end - start) * 0.005} for bar in bars if bar["earlier"]], ("x", "y", "color")
     )
     chart.add_glyph(earlier, Scatter(angle=pi / 2, **arrow), name="earlier")

@@ -24,7 +24,7 @@ from spark_jobs.show.page.style import DIM, INK, LINES, clock, lines_figure, mil
 from spark_jobs.show.page.templates import rendered
 from spark_jobs.show.rows import Row
 
-#: Queues that have a line with a name of its own; the others are grey.
+#: Queues that have a line with a name of its own; the others are gray.
 _NAMED = 4
 _DASHES = ("solid", "dashed", "dotdash", "dotted")
 _queue_of, _time_of = itemgetter("broker_name", "queue_id"), itemgetter("start", "end")
@@ -117,7 +117,7 @@ def _total_text(lags: Sequence[int | None]) -> str:
 
 
 def _draw_lines(chart: figure, lines: Mapping[str, Sequence[tuple[float, float]]], width: float) -> None:
-    """A line per label, each with its own colour and dashes."""
+    """A line per label, each with its own color and dashes."""
     drawn: list[Any] = []
     for place, (label, points) in enumerate(lines.items()):
         source = ColumnDataSource(_coordinates(points) | {"label": [label] * len(points)})
@@ -144,8 +144,8 @@ def _number(value: float | None) -> float:
     return nan if value is None else value
 
 
-def _dots(colour: str) -> Scatter:
-    return Scatter(line_color=colour, fill_color=colour, size=5)
+def _dots(color: str) -> Scatter:
+    return Scatter(line_color=color, fill_color=color, size=5)
 
 
 def _named(chart: figure, lines: GlyphRenderer[Any], label: str) -> GlyphRenderer[Any]:
@@ -178,14 +178,14 @@ def what_if_page(consumer_group: str, interval: Interval, compared: Comparison) 
     )
 
 
-def _draw(chart: figure, compared: Comparison, outcome: CaseOutcome, colour: str, dash: str, width: int) -> None:
+def _draw(chart: figure, compared: Comparison, outcome: CaseOutcome, color: str, dash: str, width: int) -> None:
     """One line; a case of unknown backlog has none."""
     if outcome.curve is None:
         return
     label = f"{outcome.label} (at most)" if outcome.at_most else outcome.label
     times = [moment / MILLISECOND for moment in compared.times]
     source = ColumnDataSource({"x": times, "y": _curve(outcome), "label": [label] * len(times)})
-    line = Line(line_color=colour, line_width=width, line_dash=dash)
+    line = Line(line_color=color, line_width=width, line_dash=dash)
     drawn = _named(chart, chart.add_glyph(source, line), label)
     chart.add_tools(HoverTool(renderers=[drawn], tooltips=[("case", "@label"), ("backlog", "@y{0,0}")]))
 

@@ -1,4 +1,4 @@
-"""Renders HTML pages: a template with style sheet, Bokeh, script and colours; and evidence of findings as lines."""
+"""Renders HTML pages: a template with style sheet, Bokeh, script and colors; and evidence of findings as lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timelines: who was in the group, and who owned each queue, as coloured spans of time."""
+"""Timelines: who was in the group, and who owned each queue, as colored spans of time."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from spark_jobs.show.page.style import (
     clock,
     ink_on,
     milliseconds,
-    owner_colour,
+    owner_color,
     rows_figure,
     shortened,
 )
 from spark_jobs.show.rows import Row
 
-#: (client id, address) → number of the connection: its colour and its label.
+#: (client id, address) → number of the connection: its color and its label.
 Numbers = Mapping[tuple[str, str], int]
 
 #: Rows that a timeline draws, at most: those with something wrong come first.
@@ -100,15 +100,15 @@ def _problems_first(spans: Iterable[Row]) -> Any:
     return lambda key: (key not in with_problems, key)
 
 
-def _span(start: datetime, end: datetime, place: int, colour: str, label: str, several: bool = False) -> dict[str, Any]:
+def _span(start: datetime, end: datetime, place: int, color: str, label: str, several: bool = False) -> dict[str, Any]:
     return {
         "y": place,
         "left": milliseconds(start),
         "right": milliseconds(end),
-        "colour": colour,
+        "color": color,
         "several": several,
         "label": label,
-        "ink": ink_on(colour),
+        "ink": ink_on(color),
         "span": f"{clock(start)} – {clock(end)} UTC",
     }
 
@@ -117,7 +117,7 @@ def _member_span(row: Row, numbers: Numbers) -> dict[str, Any]:
     number = numbers[_key(row)]
     note = "another connection has this client id" if row["shares_id"] else row["strategy"] or ""
     facts = {"client_id": row["client_id"], "address": row["client_addr"], "why": note}
-    return _span(row["start"], row["end"], number, owner_colour(number), str(number), row["shares_id"]) | facts
+    return _span(row["start"], row["end"], number, owner_color(number), str(number), row["shares_id"]) | facts
 
 
 def _queue_span(span: Row, places: Mapping[tuple[str, str, int], int], numbers: Numbers) -> dict[str, Any]:
@@ -127,10 +127,10 @@ def _queue_span(span: Row, places: Mapping[tuple[str, str, int], int], numbers: 
     shared = span["double_owned_cause"] == DoubleOwnedCause.POP_SHARED
     several = "shared by POP" if shared else "several owners: consumed more than once"
     state = ("no owner", "one owner", several)[min(len(owners), 2)]
-    colour = owner_colour(owner_numbers[0]) if owners else NO_OWNER
+    color = owner_color(owner_numbers[0]) if owners else NO_OWNER
     label = "+".join(map(str, owner_numbers)) if owners else "none"
     lag_first, lag_last, lag_max = (number_text(span[name]) for name in ("lag_first", "lag_last", "lag_max"))
-    return _span(span["start"], span["end"], places[_row_key(span)], colour, label, len(owners) > 1 and not shared) | {
+    return _span(span["start"], span["end"], places[_row_key(span)], color, label, len(owners) > 1 and not shared) | {
         "queue": f"{span['broker_name']}:{span['queue_id']}" + ("" if span["readable"] else " (not readable)"),
         "state": state,
         "owner": ", ".join(names),
@@ -140,22 +140,22 @@ def _queue_span(span: Row, places: Mapping[tuple[str, str, int], int], numbers: 
 
 
 def _unreplayed_spans(state: Row, places: Mapping[tuple[str, str, int], int]) -> Iterable[dict[str, Any]]:
-    """Spans of an unobserved (grey) or not replayed (light) state, in all rows of its view; none for other states."""
+    """Spans of an unobserved (gray) or not replayed (light) state, in all rows of its view; none for other states."""
     if state["status"] not in (Status.UNOBSERVED, Status.NOT_REPLAYABLE):
         return
-    colour = UNOBSERVED if state["status"] == Status.UNOBSERVED else NOT_REPLAYED
+    color = UNOBSERVED if state["status"] == Status.UNOBSERVED else NOT_REPLAYED
     name = state["status"].lower().replace("_", " ")
     for key, place in places.items():
         if key[0] == _view(state):
             facts = {"queue": f"{key[1]}:{key[2]}", "state": name, "owner": "", "why": state["reason"], "lag": UNKNOWN}
-            yield _span(state["start"], state["end"], place, colour, "") | facts
+            yield _span(state["start"], state["end"], place, color, "") | facts
 
 
 def _draw_spans(chart: figure, rows: Sequence[Row], interval: Interval, tips: Mapping[str, str]) -> None:
     place = ("y", "left", "right")
     style: dict[str, Any] = {name: name for name in place} | {"height": 0.86, "line_color": PAPER}
-    source = source_of_rows(rows, (*place, "colour", *_fields(tips)))
-    bars = chart.add_glyph(source, HBar(fill_color="colour", **style), name="spans")
+    source = source_of_rows(rows, (*place, "color", *_fields(tips)))
+    bars = chart.add_glyph(source, HBar(fill_color="color", **style), name="spans")
     # Apart from the others: where the pattern is a column, a browser makes one for every span.
     pattern = HBar(
         fill_color=None, hatch_pattern="right_diagonal_line", hatch_color="#000000", hatch_alpha=0.6, hatch_scale=9,
@@ -168,9 +168,9 @@ def _draw_spans(chart: figure, rows: Sequence[Row], interval: Interval, tips: Ma
     labelled = [row for row in rows if row["label"] and row["right"] - row["left"] > _LABELLED * length]
     labels = Text(
         x="left", y="y", text="label", text_color="ink", x_offset=4, text_baseline="middle", text_font_size="11px",
-        text_font_style="bold", background_fill_color="colour",
+        text_font_style="bold", background_fill_color="color",
     )  # fmt: skip
-    chart.add_glyph(source_of_rows(labelled, ("left", "y", "label", "ink", "colour")), labels, name="labels")
+    chart.add_glyph(source_of_rows(labelled, ("left", "y", "label", "ink", "color")), labels, name="labels")
 
 
 def _draw_rebalances(chart: figure, states: Sequence[Row]) -> None:

@@ -101,7 +101,7 @@ class IntervalStart:
 
 
 @dataclass(frozen=True)
-class ObservedNeighbour:
+class ObservedNeighbor:
     """An observed interval next to an unobserved moment: `at` is its nearer end; and its totals."""
 
     at: datetime
@@ -141,8 +141,8 @@ class IntervalExplanation:
     arithmetic: list[str]
     unassigned: list[UnhealthyQueues]
     double_owned: list[UnhealthyQueues]
-    last_known: ObservedNeighbour | None
-    first_known: ObservedNeighbour | None
+    last_known: ObservedNeighbor | None
+    first_known: ObservedNeighbor | None
     proxies: Mapping[str, Sequence[str]] = field(default_factory=dict)
     strategy_alternatives: Sequence[str] | None = None
     settled_at: datetime | None = None

@@ -15,7 +15,7 @@ from spark_jobs.show.text.explanation import (
     IntervalExplanation,
     IntervalStart,
     MemberShare,
-    ObservedNeighbour,
+    ObservedNeighbor,
     UnhealthyQueues,
 )
 from spark_jobs.show.text.phrases import REASONS, positions_text
@@ -173,19 +173,19 @@ def _gap(view: IntervalExplanation) -> Iterator[TextLine]:
     yield TextLine(f"There are no snapshots from {start} to {end}, so at this moment {reason} is known.", 1)
     before, after = view.last_known, view.first_known
     yield TextLine(
-        f"Last known, until {_neighbour_text(before)}" if before else "This step has no known state before that.", 1
+        f"Last known, until {_neighbor_text(before)}" if before else "This step has no known state before that.", 1
     )
     yield TextLine(
-        f"First known again, from {_neighbour_text(after)}" if after else "This step has no known state after that.", 1
+        f"First known again, from {_neighbor_text(after)}" if after else "This step has no known state after that.", 1
     )
 
 
-def _neighbour_text(neighbour: ObservedNeighbour) -> str:
-    at = format_utc(neighbour.at)
-    members, queues = count(neighbour.member_count or 0, "member"), count(neighbour.queue_count or 0, "queue")
-    if neighbour.status != Status.REPLAYED:
-        return f"{at}: {members}, {queues}. {REASONS[neighbour.reason or '']}"
-    by = f" by {neighbour.strategy}" if neighbour.strategy else ""
-    unassigned, double_owned = neighbour.unassigned_queues or 0, neighbour.double_owned_queues or 0
+def _neighbor_text(neighbor: ObservedNeighbor) -> str:
+    at = format_utc(neighbor.at)
+    members, queues = count(neighbor.member_count or 0, "member"), count(neighbor.queue_count or 0, "queue")
+    if neighbor.status != Status.REPLAYED:
+        return f"{at}: {members}, {queues}. {REASONS[neighbor.reason or '']}"
+    by = f" by {neighbor.strategy}" if neighbor.strategy else ""
+    unassigned, double_owned = neighbor.unassigned_queues or 0, neighbor.double_owned_queues or 0
     text = f"{at}: {members}, {queues}{by}; {unassigned:,} without owner, {double_owned:,} with several owners."
-    return f"{text} {backlog_text(neighbour.backlog, owned=False)}" if neighbour.backlog else text
+    return f"{text} {backlog_text(neighbor.backlog, owned=False)}" if neighbor.backlog else text

@@ -19,7 +19,7 @@ from spark_jobs.show.text.explanation import (
     IntervalExplanation,
     IntervalStart,
     MemberShare,
-    ObservedNeighbour,
+    ObservedNeighbor,
     UnhealthyQueues,
     first_after,
     intervals_at,
@@ -57,8 +57,8 @@ def interval_explanation(
         arithmetic=_arithmetic(row, group.settings) if row["status"] == Status.REPLAYED else [],
         unassigned=_unassigned(owned, progress),
         double_owned=_double_owned(row, owned, progress),
-        last_known=_neighbour(group, before, "interval_end"),
-        first_known=_neighbour(group, after, "interval_start"),
+        last_known=_neighbor(group, before, "interval_end"),
+        first_known=_neighbor(group, after, "interval_start"),
         settled_at=max((settled for allocation in owned if (settled := allocation.get("settled_at"))), default=None),
         proxies=group.proxies if row["reason"] == Reason.CONSUMED_THROUGH_PROXY else {},
     )
@@ -189,10 +189,10 @@ def _unhealthy(
     )
 
 
-def _neighbour(group: GroupStep, row: Row | None, nearest: str) -> ObservedNeighbour | None:
+def _neighbor(group: GroupStep, row: Row | None, nearest: str) -> ObservedNeighbor | None:
     if row is None:
         return None
     key = ("topic", "interval_start")
     progress = [reading for reading in group.progress if all(reading[name] == row[name] for name in key)]
     names = ("status", "reason", "strategy", "member_count", "queue_count", "unassigned_queues", "double_owned_queues")
-    return ObservedNeighbour(at=row[nearest], **{name: row[name] for name in names}, backlog=backlog_of(progress))
+    return ObservedNeighbor(at=row[nearest], **{name: row[name] for name in names}, backlog=backlog_of(progress))

@@ -25,7 +25,7 @@ from spark_jobs.store.read.stored import Filter
 SCHEMES = {"": "", "file": "file", "s3": "s3", "s3a": "s3", "gs": "gs", "abfs": "abfs", "abfss": "abfss"}
 
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 #: Characters of what delta-rs says of an error.
 _LONGEST_ERROR = 500
 
@@ -140,8 +140,8 @@ class DeltaTables:
         return f"{name}{scheme}{path}/{table.name}"
 
     def _failed(self, table: Table, error: Exception, done: str = "read") -> WarehouseError:
-        # Causes stand one below the other, in colour: the last one says what to mend.
-        causes = _COLOUR.sub("", str(error)).replace("↳", ":").split() or [type(error).__name__]
+        # Causes stand one below the other, in color: the last one says what to mend.
+        causes = _COLOR.sub("", str(error)).replace("↳", ":").split() or [type(error).__name__]
         reason = " ".join(causes).replace(" :", ":")[:_LONGEST_ERROR]
         return WarehouseError(f"the table {self.location.location}/{table.name} cannot be {done}: {reason}")
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.reliability
 CLUSTER = "<b>=1+1\x1b[2J\u202e'; DROP TABLE findings; --"
 INTERVAL = "2026-03-01T10:00/2026-03-01T11:00"
 _START = 1_772_359_200_000  # 2026-03-01T10:00Z
-#: What rich itself writes to a terminal: colours, and a spinner's line anew. No style is plain red, as hostile names
+#: What rich itself writes to a terminal: colors, and a spinner's line anew. No style is plain red, as hostile names
 #: ask for.
 _STYLE = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[lh]|\r?\x1b\[(?:2K|1A)")
 

@@ -166,10 +166,10 @@ def test_a_missing_warehouse_says_how_to_load_one(spark: SparkSession, tmp_path:
 def test_a_table_of_another_schema_lists_every_difference(spark: SparkSession, warehouse: Warehouse) -> None:
     load(spark, warehouse, healthy_group([], "c1"))
     name = warehouse.identifier(ROUTE_SNAPSHOTS.name)
-    spark.sql(f"ALTER TABLE {name} ADD COLUMNS (colour STRING, size INT)")
+    spark.sql(f"ALTER TABLE {name} ADD COLUMNS (color STRING, size INT)")
     with pytest.raises(SchemaMismatchError) as error:
         run(spark, warehouse, REQUEST, Configuration())
-    assert "column colour (string) is not known; column size (int) is not known" in str(error.value)
+    assert "column color (string) is not known; column size (int) is not known" in str(error.value)
 
 
 def test_steps_that_another_run_holds_are_refused_and_nothing_changes(

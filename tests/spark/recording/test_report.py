@@ -53,7 +53,7 @@ def test_twins_hatch_their_queues_and_leave_four_red_for_ten_minutes(
     seen = open_page(html)
     id = place_of(seen, "payment-service")
     hatched = seen.data("Owners", "several")
-    red = [one for one in seen.data("Owners", "spans") if one["colour"] == "#D7191C"]
+    red = [one for one in seen.data("Owners", "spans") if one["color"] == "#D7191C"]
     assert [one["queue"] for one in hatched] == [f"broker-a:{queue}" for queue in range(4)]
     assert [one["queue"] for one in red] == [f"broker-a:{queue}" for queue in range(4, 8)]
     assert all(is_about(one["left"], 309) and is_about(one["right"], 932) for one in hatched + red)

@@ -18,7 +18,7 @@ class Reading(NamedTuple):
     lag: int | None
 
 
-class ObservedNeighbour(NamedTuple):
+class ObservedNeighbor(NamedTuple):
     """A reading of which everything is known."""
 
     at: int
@@ -76,21 +76,21 @@ def spans(readings: Sequence[Reading], start: int, limits: Limits) -> Spans:
     return Spans(worst[0] if worst else None, stuck)
 
 
-def _runs(readings: Sequence[Reading], max_gap: int) -> Iterator[list[ObservedNeighbour]]:
+def _runs(readings: Sequence[Reading], max_gap: int) -> Iterator[list[ObservedNeighbor]]:
     """The known readings, parted where there is a gap between two."""
-    run: list[ObservedNeighbour] = []
+    run: list[ObservedNeighbor] = []
     for at, consumed_to, lag in readings:
         if consumed_to is None or lag is None:
             continue
         if run and at - run[-1].at > max_gap:
             yield run
             run = []
-        run.append(ObservedNeighbour(at, consumed_to, lag))
+        run.append(ObservedNeighbor(at, consumed_to, lag))
     if run:
         yield run
 
 
-def _judged(runs: Sequence[Sequence[ObservedNeighbour]], start: int, limits: Limits) -> list[Judged]:
+def _judged(runs: Sequence[Sequence[ObservedNeighbor]], start: int, limits: Limits) -> list[Judged]:
     """At every reading that has a whole window; if none has, at the last with all that there is."""
     found = []
     for run in runs:
@@ -103,7 +103,7 @@ def _judged(runs: Sequence[Sequence[ObservedNeighbour]], start: int, limits: Lim
     return found
 
 
-def _begin(run: Sequence[ObservedNeighbour], limits: Limits) -> int | None:
+def _begin(run: Sequence[ObservedNeighbor], limits: Limits) -> int | None:
     """Where the shortest window begins that ends with the run."""
     whole = [
         begin
@@ -113,7 +113,7 @@ def _begin(run: Sequence[ObservedNeighbour], limits: Limits) -> int | None:
     return max(whole, default=None)
 
 
-def _judge(run: Sequence[ObservedNeighbour], window: Sequence[ObservedNeighbour], allowed_lag: int) -> Judged:
+def _judge(run: Sequence[ObservedNeighbor], window: Sequence[ObservedNeighbor], allowed_lag: int) -> Judged:
     """`run`: the window, and what came before it without a gap. Since when: the last reading that showed otherwise."""
     verdict = _verdict(run, window, allowed_lag)
     others = {
@@ -124,7 +124,7 @@ def _judge(run: Sequence[ObservedNeighbour], window: Sequence[ObservedNeighbour]
     return Judged(window[-1].at, verdict, max([run[0].at, *others.get(verdict, [])]))
 
 
-def _verdict(run: Sequence[ObservedNeighbour], window: Sequence[ObservedNeighbour], allowed_lag: int) -> str:
+def _verdict(run: Sequence[ObservedNeighbor], window: Sequence[ObservedNeighbor], allowed_lag: int) -> str:
     last, moves = window[-1], _moves(run)
     lags, offsets = [reading.lag for reading in window], [reading.consumed_to for reading in window]
     if last.lag <= allowed_lag:
@@ -140,12 +140,12 @@ def _verdict(run: Sequence[ObservedNeighbour], window: Sequence[ObservedNeighbou
     return "OK" if _falls(window) else "WARN"
 
 
-def _moves(readings: Sequence[ObservedNeighbour]) -> list[int]:
+def _moves(readings: Sequence[ObservedNeighbor]) -> list[int]:
     """When the consumer offset was another than at the reading before."""
     return [after.at for before, after in pairwise(readings) if after.consumed_to != before.consumed_to]
 
 
-def _falls(readings: Sequence[ObservedNeighbour]) -> list[int]:
+def _falls(readings: Sequence[ObservedNeighbor]) -> list[int]:
     """When less was left than at the reading before."""
     return [after.at for before, after in pairwise(readings) if after.lag < before.lag]
 

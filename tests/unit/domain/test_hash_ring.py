@@ -71,7 +71,7 @@ def test_a_node_that_was_overwritten_shifts_the_numbers_of_a_twin() -> None:
 
 
 def test_a_node_that_its_own_id_overwrites_shifts_them_too() -> None:
-    """Twins are neighbours in a sorted list: `a-1` takes the place of `a-0`, and the twin has the numbers 1 and 2."""
+    """Twins are neighbors in a sorted list: `a-1` takes the place of `a-0`, and the twin has the numbers 1 and 2."""
     places = {"a-0": 10, "a-1": 10, "a-2": 50, "a-3": 57, "b-0": 30, "b-1": 60, "at 35": 35, "at 55": 55, "at 61": 61}
     ring = java_ring(["a", "a", "b"], 2, places.__getitem__)
     assert [ring.owner(text) for text in ("at 35", "at 55", "at 61")] == ["a", "b", "a"]

@@ -83,7 +83,7 @@ def test_a_hostile_name_stays_inert_in_plain_lines(name: str) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_stays_inert_on_a_terminal(name: str) -> None:
-    """Folded at the width, in no other colour than ours."""
+    """Folded at the width, in no other color than ours."""
     seen = SEEN.get(name, HOSTILE[name])
     text = shown(HOSTILE[name], width=60, force_terminal=True, color_system=None)
     assert all(character.isprintable() or character == "\n" for character in text)
@@ -98,7 +98,7 @@ def test_what_is_folded_stays_at_its_depth() -> None:
     assert [line.rstrip() for line in file.getvalue().splitlines()] == ["    one two", "    three", "four"]
 
 
-def test_colours_are_for_terminals() -> None:
+def test_colors_are_for_terminals() -> None:
     file = io.StringIO()
     terminal = Console(file=file, width=80, force_terminal=True, color_system="standard")
     show_explanation(terminal, [TextLine("bad", 1, "ERROR"), TextLine("so", 0)])

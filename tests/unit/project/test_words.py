@@ -16,6 +16,8 @@ from tests.unit.project.test_layers import PACKAGES, ROOT, modules
 
 #: What is said otherwise now, and how.
 BANNED = {
+    r"(colou|neighbou|behaviou|favou)r|\bgrey\b|catalogue": "the American spelling",
+    r"(util|normal|organ|recogn|summar|minim|maxim|optim)is(e|ing|ation)": "the American spelling",
     r"(?-i:\b[Tt]wins?\b)": "consumers that share a client id",
     r"\bnobody's\b": "nobody owns …, … has no owner",
     r"\b(told|tells?|telling) of\b": "reported, known",

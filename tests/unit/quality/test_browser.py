@@ -28,7 +28,7 @@ onload = () => {
     fetched: frames[0].performance.getEntriesByType('resource').map((one) => one.name),
     red: seen('tr').filter((row) => row.querySelector('.text-danger')).map((row) => ({
       text: row.innerText,
-      colour: frames[0].getComputedStyle(row.querySelector('.text-danger')).color,
+      color: frames[0].getComputedStyle(row.querySelector('.text-danger')).color,
       mark: frames[0].getComputedStyle(row.querySelector('.fas'), '::before').content,
     })),
   };
@@ -78,7 +78,7 @@ def test_the_index_lists_the_runs(site: Path, tmp_path: Path) -> None:
     index = opened(site / "index.html", tmp_path)
     table = [line.split("\t")[-2:] for line in index["text"].splitlines() if "membership_snapshots" in line]
     assert table == [["failed", "membership_snapshots"], ["clean", "membership_snapshots"]]
-    assert [row["colour"] for row in index["red"]] == ["rgb(207, 34, 46)"]
+    assert [row["color"] for row in index["red"]] == ["rgb(207, 34, 46)"]
     assert "failed" in index["red"][0]["text"]
     assert (index["active"], index["fetched"], index["handlers"]) == ([], [], 0)
 
@@ -91,7 +91,7 @@ def test_a_failed_expectation_is_red_with_its_numbers_and_hostile_names_are_text
     assert "5 unexpected values found. 62.5% of 8 total rows." in ids["text"]
     assert "few_rows_are_quarantined (critical): No more than 1 %" in share["text"]
     assert "2026-03-01T10:00:00+00:00: 62.5" in share["text"]
-    assert {(one["colour"], one["mark"]) for one in page["red"]} == {("rgb(207, 34, 46)", '"✘"')}
+    assert {(one["color"], one["mark"]) for one in page["red"]} == {("rgb(207, 34, 46)", '"✘"')}
     for name in (
         r"\u003cscript\u003edocument.title = 'owned'\u003c/script\u003e",
         r"\"'\u003e\u003cimg src=x onerror=\"document.title = 'owned'\"\u003e",

@@ -21,7 +21,7 @@ from tests.support.times import HOUR, at
 
 Open = Callable[..., Opened]
 
-#: Of every chart that is drawn: (what, its colour, the colour behind it).
+#: Of every chart that is drawn: (what, its color, the color behind it).
 _DRAWN = """() => Bokeh.documents.flatMap((one) => one.roots()).flatMap((chart) => {
     const ground = chart.background_fill_color, around = chart.border_fill_color, found = [];
     if (chart.title?.text) found.push(['title ' + chart.title.text, chart.title.text_color, around]);
@@ -37,9 +37,9 @@ _DRAWN = """() => Bokeh.documents.flatMap((one) => one.roots()).flatMap((chart) 
     }
     for (const one of chart.renderers.filter((one) => one.glyph && !['hbar', 'lanes'].includes(one.name))) {
         const {type, line_color, text_color} = one.glyph;
-        const colour = (of) => of?.value ?? of;
-        if (['Line', 'MultiLine', 'VSpan', 'HSpan'].includes(type)) found.push([type, colour(line_color), ground]);
-        if (type === 'Text' && !text_color.field) found.push([type, colour(text_color), ground]);
+        const color = (of) => of?.value ?? of;
+        if (['Line', 'MultiLine', 'VSpan', 'HSpan'].includes(type)) found.push([type, color(line_color), ground]);
+        if (type === 'Text' && !text_color.field) found.push([type, color(text_color), ground]);
     }
     return found;
 })"""
@@ -89,19 +89,19 @@ def test_text_and_lines_can_be_told_from_what_is_behind_them(
 
 
 @needs_browser
-def test_a_label_has_its_bars_colour_behind_it_where_the_bar_is_hatched(open_page: Open) -> None:
+def test_a_label_has_its_bars_color_behind_it_where_the_bar_is_hatched(open_page: Open) -> None:
     opened = open_page(page(content(twins(troubled()))), "#group-1")
     opened.charts("group-1")
-    # The colour of the third member, which is the first of the twins.
-    assert [one["colour"] for one in opened.data("Owners", "labels") if one["label"] == "3+4"] == ["#009E73"]
+    # The color of the third member, which is the first of the twins.
+    assert [one["color"] for one in opened.data("Owners", "labels") if one["label"] == "3+4"] == ["#009E73"]
     find = "Bokeh.documents.flatMap((one) => one.roots()).find((one) => one.name === 'Owners')"
     script = f"() => {find}.renderers.find((one) => one.name === 'labels').glyph.background_fill_color.field"
-    assert opened.page.evaluate(script) == "colour"
+    assert opened.page.evaluate(script) == "color"
 
 
-@pytest.mark.parametrize("colour", [*OWNERS, *SEVERITY.values(), NO_OWNER, UNOBSERVED, NOT_REPLAYED])
-def test_a_label_can_be_read_on_its_bar(colour: str) -> None:
-    assert contrast(ink_on(colour), colour) >= 4.5
+@pytest.mark.parametrize("color", [*OWNERS, *SEVERITY.values(), NO_OWNER, UNOBSERVED, NOT_REPLAYED])
+def test_a_label_can_be_read_on_its_bar(color: str) -> None:
+    assert contrast(ink_on(color), color) >= 4.5
 
 
 @pytest.mark.parametrize(("one", "other", "ratio"), [("#000000", "#ffffff", 21), ("#777777", "#ffffff", 4.48)])

@@ -75,7 +75,7 @@ def test_an_open_end_reaches_the_right_edge_and_is_called_open() -> None:
         incident(600, 1800, "over", severity="WARN", last_seen_at=to_micros(at(1500))),
         incident(-600, 7200, "long", severity="INFO"),
     )
-    bars = [(mark["y"], mark["left"], mark["seen"], mark["right"], mark["colour"]) for mark in drawn(*incidents)]
+    bars = [(mark["y"], mark["left"], mark["seen"], mark["right"], mark["color"]) for mark in drawn(*incidents)]
     assert bars == [
         (1, ms(600), ms(1200), ms(3600), "#b3121a"),
         (2, ms(600), ms(1500), ms(1800), "#f0c340"),

@@ -66,7 +66,7 @@ def test_the_filter_keeps_the_groups_that_have_all_its_words(open_page: Open) ->
 def test_twins_are_hatched_no_owner_is_red_and_what_was_not_observed_is_grey(open_page: Open) -> None:
     seen = open_page(HTML, "#group-1")
     seen.charts("group-1")
-    columns = ("queue", "left", "right", "colour")
+    columns = ("queue", "left", "right", "color")
     spans = [tuple(one[name] for name in columns) for one in seen.data("Owners", "spans")]
     blue, orange, green = "#0072B2", "#E69F00", "#009E73"
     assert spans == [

@@ -1,7 +1,7 @@
 'use strict';
 (() => {
   const dark = matchMedia('(prefers-color-scheme: dark)');
-  // By scheme, the colours in the place of those that spark_jobs/show/page/style.py names INK and the like.
+  // By scheme, the colors in the place of those that spark_jobs/show/page/style.py names INK and the like.
   const schemes = JSON.parse(document.currentScript.dataset.schemes);
   const pages = [...document.querySelectorAll('.page')], index = document.getElementById('index');
   // What has charts: the timeline of incidents, a group, or a group on the page of an incident.
@@ -23,7 +23,7 @@
 
   async function drawNow(box, state) {
     let text = await chartsOf(box.dataset.of);
-    for (const [name, colour] of Object.entries(schemes[state.scheme])) text = text.replaceAll(name, colour);
+    for (const [name, color] of Object.entries(schemes[state.scheme])) text = text.replaceAll(name, color);
     const charts = JSON.parse(text);
     if (box.dataset.topics && !box.querySelector('.chart')) places(box);
     charts.item.roots = Object.fromEntries(charts.item.root_ids.map((id) => [id, placeOf(box, id)]));

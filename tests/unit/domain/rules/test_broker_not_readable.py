@@ -54,7 +54,7 @@ def not_readable(route_spans: list[Span[tuple[RouteEntry, ...]]]) -> str:
 
 
 def test_when_a_broker_cannot_be_read() -> None:
-    """Neighbouring spans of one cause are one, unless nobody knows what the route was in between."""
+    """Neighboring spans of one cause are one, unless nobody knows what the route was in between."""
     for line in _ROUTES.strip().splitlines():
         perms, _, expected = line.partition("|")
         assert not_readable(spans(perms)) == expected.strip(), perms
