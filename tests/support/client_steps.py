@@ -49,7 +49,7 @@ def replayed(
 
 
 def client_history(*snapshots: dict[str, Any]) -> ClientHistory:
-    """What client c1 reported, once a second if the snapshots do not say when."""
+    """Reports of client c1, once a second if the snapshots do not say when."""
     key = {"cluster": "c", "consumer_group": "g", "client_id": "c1", "answered": True}
     rows = [{**key, "captured_at": at(n), **snapshot} for n, snapshot in enumerate(snapshots)]
     (history,) = group_histories({CLIENT_SNAPSHOTS: rows})

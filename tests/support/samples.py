@@ -65,7 +65,7 @@ def progress(
     verdicts: Sequence[str | None] | None = None,
     **columns: Sequence[int | None],
 ) -> IntervalProgress:
-    """What is known of each queue of the whole interval, if no time is given. None: unknown, as all that is not named;
+    """Progress of each queue of the whole interval, if no time is given. None: unknown, as all that is not named;
     columns that end in `_at` are seconds.
     """
     count = len(of.measured)

@@ -149,19 +149,20 @@ class StepTimeline:
         without_owners = self._why_without_owners(view, states, moment.start, request) if view else None
         is_subscribed = topic in self._spans.subscribed
         known = _Known(topic, is_subscribed, moment.route, membership, states, without_owners, request)
-        key = (known, self._strategies(known) if self._observation.observed else None)
+        observed = self._strategies(known) if self._observation.observed else None
         replay_of_known: dict[object, _Replay] = self._replays.replay_of_known
-        if key not in replay_of_known:
-            replay_of_known[key] = self._computed(known)
-        return replay_of_known[key]
+        if (known, observed) not in replay_of_known:
+            resolved = self._strategies(known) if observed is None else observed
+            replay_of_known[known, observed] = self._computed(known, resolved)
+        return replay_of_known[known, observed]
 
     def _strategies(self, known: _Known) -> tuple[Resolved, ...]:
         readable = self._replays.queues_of(known.route).readable if known.route is not None else ()
         return self._observation.strategies(known.topic, readable, known.connections, known.states)
 
-    def _computed(self, known: _Known) -> _Replay:
+    def _computed(self, known: _Known, resolved: tuple[Resolved, ...]) -> _Replay:
         topic, _, route, membership, states, without_owners, request = known
-        connections, resolved = known.connections, self._strategies(known)
+        connections = known.connections
         if is_known(request):
             is_pop = self._observation.is_pop
             by_broker = (is_pop or states.is_assigned(connection.client_id) for connection in connections)

@@ -76,7 +76,6 @@ ALLOWED = {
     "mutes:": "the configuration's key",
     "notices.url": "a file's name in examples",
     "rebalance-audit-notices": "a secret's name in examples",
-    'class="key nobody"': "a style of the page",
 }
 #: Names of functions, classes, arguments and variables that do not say what they hold.
 BANNED_NAMES = {

@@ -186,7 +186,7 @@
     const body = heading.closest('table').tBodies[0], column = heading.cellIndex;
     const sorted = [...body.rows].map((row) => [sortKey(row, column), row]);
     const isText = typeof sorted.find(([key]) => key !== null)?.[0] === 'string';
-    const order = heading.ariaSort ? (heading.ariaSort === 'ascending' ? 'descending' : 'ascending') : isText ? 'ascending' : 'descending';
+    const order = heading.ariaSort === 'descending' || (isText && !heading.ariaSort) ? 'ascending' : 'descending';
     const sign = order === 'ascending' ? 1 : -1;
     sorted.sort(([a], [b]) => (a === null) - (b === null) || sign * ((a > b) - (a < b)));
     for (const one of heading.parentNode.cells) one.ariaSort = one === heading ? order : null;
