@@ -168,8 +168,12 @@ def _ends(step: AuditedStep) -> list[_TopicEnd]:
 
 def _connected(ends: Iterable[_TopicEnd]) -> Sequence[str] | None:
     """The client id of each connection of the topic that was replayed last; None: no topic was."""
-    lists = [(end.interval.end, len(end.client_ids), len(set(end.client_ids)), end.client_ids) for end in ends]
-    return max(lists)[-1] if lists else None
+    return _last_listed((end.interval.end, end.client_ids) for end in ends)
+
+
+def _last_listed(lists: Iterable[tuple[int, Sequence[str]]]) -> Sequence[str] | None:
+    """The client ids that were listed last; of several lists the one with the most connections, then ids."""
+    return max(lists, key=lambda each: (each[0], len(each[1]), len(set(each[1])), each[1]), default=(0, None))[1]
 
 
 def _listed_without_owners(step: AuditedStep) -> Sequence[str] | None:
@@ -181,7 +185,7 @@ def _listed_without_owners(step: AuditedStep) -> Sequence[str] | None:
         for interval, _, _ in step.inside()
         if interval.reason is Reason.BROADCASTING
     )
-    return max((*broadcasting, *by_proxy), key=lambda listed: (listed[0], len(listed[1])), default=(0, None))[1]
+    return _last_listed((*broadcasting, *by_proxy))
 
 
 def _ownership(ordinary: Sequence[_TopicEnd], connected: Sequence[str]) -> _Ownership:

@@ -82,14 +82,15 @@ def last_replayed(clipped: Iterable[RebalanceInterval]) -> RebalanceInterval | N
 
 def counts(ends: Sequence[TopicEnd], clipped: Iterable[RebalanceInterval]) -> Counts:
     """Members of the topic that was replayed last; the queues of all topics, retry topics aside. Of a group that was
-    never replayed the members that broadcast last.
+    never replayed the members that broadcast last, by the broker that lists the most connections, then ids.
     """
     if not ends:
         broadcasting = [interval for interval in clipped if interval.reason == "BROADCASTING"]
         if not broadcasting:
             return Counts(*[None] * 7)
         last = max(interval.end for interval in broadcasting)
-        listed = max([one.client_id for one in each.members] for each in broadcasting if each.end == last)
+        lists = [[one.client_id for one in each.members] for each in broadcasting if each.end == last]
+        listed = max(lists, key=lambda ids: (len(ids), len(set(ids)), ids))
         return Counts(len(listed), len(set(listed)), *[None] * 5)
     _, members, distinct, connected = max(
         (topic_end.interval.end, len(topic_end.client_ids), len(set(topic_end.client_ids)), list(topic_end.client_ids))

@@ -76,6 +76,17 @@ def test_who_is_listed_in_a_broadcasting_group_is_known() -> None:
     assert status(replace(broadcasting, reason=Reason.CONSUMED_THROUGH_PROXY)).member_count is None
 
 
+@pytest.mark.parametrize(
+    ("views", "expected"), [("A A|B C", (2, 2)), ("B C|A A", (2, 2)), ("A A A|B C", (3, 1)), ("B C|A A A", (3, 1))]
+)
+def test_of_brokers_that_disagree_on_a_broadcasting_group_the_longest_list_counts(
+    views: str, expected: tuple[int, int]
+) -> None:
+    lists = (replayed(0, 3600, owned((0,)), members) for members in views.split("|"))
+    found = status(*(replace(each, allocation=None, reason=Reason.BROADCASTING) for each in lists))
+    assert (found.member_count, found.distinct_members) == expected
+
+
 def test_queues_are_counted_at_the_end_of_each_topic_members_where_it_is_latest() -> None:
     found = status(
         replayed(-30, 60, owned((0,), (1,), (0,))),
