@@ -23,10 +23,11 @@ def finding(
     queues: Sequence[tuple[str, str, int, str]] = (),
     conflicting_values: Sequence[tuple[str, tuple[str, ...] | None]] | None = None,
     backlog_max: int | None = None,
+    evidence: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Finding:
-    """`queues`: topic, broker, id, role, each for the whole time; `subject`: unless it is about a client; what is not
-    given is unknown.
+    """`queues`: topic, broker, id, role, each for the whole time; `subject`: unless it is about a client; `evidence`:
+    its other fields; what is not given is unknown.
     """
     unknown: dict[str, Any] = dict.fromkeys(Evidence._fields)
     own = {
@@ -37,9 +38,7 @@ def finding(
         else [ConflictingValue(*value) for value in conflicting_values],
         "backlog_max": backlog_max,
     }
-    evidence = Evidence(**{**unknown, **own})
+    known = Evidence(**{**unknown, **own, **(evidence or {})})
     more["client_id"] = client_id
     about = client_id or subject
-    return Finding(
-        finding_id, rule, severity, topic, about, micros(begin), micros(end), cause, evidence, "Do it.", **more
-    )
+    return Finding(finding_id, rule, severity, topic, about, micros(begin), micros(end), cause, known, "Do it.", **more)

@@ -163,9 +163,7 @@ _EXPIRED = ExpiredRows("t", 1, HOUR.start, HOUR.end)
 DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
     "ingest": [vars(IngestReport(span=(HOUR.start, HOUR.end)))],
     "run": [run_document(_RECORD)],
-    "backfill": [
-        backfill._backfill_document(HOUR, {HOUR: _RECORD, NEXT: PublishConflictError("e")}, [HOUR]),
-    ],
+    "backfill": [backfill._backfill_document(HOUR, {HOUR: _RECORD, NEXT: PublishConflictError("e")}, [HOUR])],
     "late": [
         {"interval": HOUR, "late": [late._late_document(HOUR, outcome)]}
         for outcome in (_RECORD, PublishConflictError("e"))

@@ -10,13 +10,7 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.status.attribution import (
-    QueueGrowths,
-    TopicGrowth,
-    attribution,
-    pace_before,
-    topic_growth,
-)
+from spark_jobs.domain.status.attribution import QueueGrowths, TopicGrowth, attribution, pace_before, topic_growth
 from spark_jobs.domain.status.backlog import queue_intervals
 from tests.support.builders import replayed
 from tests.support.kernel import settings

@@ -15,11 +15,7 @@ _NOW = int(DAY.timestamp() * 1000)
 #: By reading, every 20 s: end offset, consumer offset, seconds before or after the start at which its message was
 #: stored (-: never committed) | how far the offset went back at each reading | produced at each
 _CASES = {
-    "a slave": (
-        "5000 5000 0, 2000 0 -, 2000 0 -, 5040 200 -900, 5060 900 -800",
-        "- 5000 - - -",
-        "- - - 40 20",
-    ),
+    "a slave": ("5000 5000 0, 2000 0 -, 2000 0 -, 5040 200 -900, 5060 900 -800", "- 5000 - - -", "- - - 40 20"),
     "a slave that nobody pulls from": ("5000 5000 0, 2000 0 -, 5040 0 -, 5060 0 -", "- 5000 - -", "- - 40 20"),
     "a slave for good": ("5000 5000 0, 4000 3000 -600, 4000 3500 -500", "- 2000 -", "- - 0"),
     "a tail that is lost": ("5000 5000 0, 4900 4800 -200, 4950 4950 30", "- 200 -", "- - 50"),
@@ -32,11 +28,7 @@ _CASES = {
         "- - - - - 10",
         "- - 300 500 100 100",
     ),
-    "a fall while it serves": (
-        "5000 5000 0, 2000 0 -, 1500 0 -, 5040 200 -900",
-        "- 5000 - -",
-        "- - - 40",
-    ),
+    "a fall while it serves": ("5000 5000 0, 2000 0 -, 1500 0 -, 5040 200 -900", "- 5000 - -", "- - - 40"),
 }
 
 

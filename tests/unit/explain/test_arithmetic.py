@@ -168,11 +168,7 @@ def test_how_a_strategy_cuts(strategy: Strategy, of: str, members: str, expected
 @pytest.mark.parametrize(
     ("of", "members", "expected"),
     [
-        (
-            "brokerName:6",
-            "CID-0 CID-1 CID-2",
-            "Of 6 queues, index 0 gets 1, index 1 gets 2, index 2 gets 3.",
-        ),
+        ("brokerName:6", "CID-0 CID-1 CID-2", "Of 6 queues, index 0 gets 1, index 1 gets 2, index 2 gets 3."),
         (
             "brokerName:10",
             "CID-0 CID-1 CID-2 CID-3",
