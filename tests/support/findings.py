@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spark_jobs.domain.model.finding import ConflictingValue, Evidence, Finding, QueueEvidence
+from spark_jobs.domain.model.finding import ConflictingValue, Evidence, Finding, FindingQueue, QueueEvidence, RuleHit
 from tests.support.times import micros
 
 
@@ -42,3 +42,14 @@ def finding(
     more["client_id"] = client_id
     about = client_id or subject
     return Finding(finding_id, rule, severity, topic, about, micros(begin), micros(end), cause, known, "Do it.", **more)
+
+
+def rule_hit(start: float, end: float, cause: str | None = None, queue: str = "", **values: Any) -> RuleHit:
+    """`queue`: topic, broker:id and role, as `t b:0 UNASSIGNED`; `seen_at` in seconds, too."""
+    if queue:
+        topic, place, role = queue.split()
+        broker, _, number = place.rpartition(":")
+        values["queue"] = FindingQueue(topic, broker, int(number), role)
+    if "seen_at" in values:
+        values["seen_at"] = micros(values["seen_at"])
+    return RuleHit(micros(start), micros(end), cause, **values)

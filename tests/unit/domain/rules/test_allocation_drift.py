@@ -10,7 +10,7 @@ import pytest
 
 from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import RebalanceInterval
-from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
@@ -19,6 +19,7 @@ from spark_jobs.domain.rules.allocation_drift import RULE
 from spark_jobs.domain.rules.drifts import ListedQueues, drift
 from tests.support.client_groups import held
 from tests.support.client_steps import replayed, step_with
+from tests.support.findings import rule_hit
 from tests.support.kernel import SETTINGS, group_histories
 from tests.support.snapshots import client
 from tests.support.times import micros, second_of
@@ -80,14 +81,7 @@ def _lines(hits: list[RuleHit]) -> set[tuple[int, int, str | None, int]]:
 
 def test_a_hit_says_which_queue() -> None:
     (hit,) = _hits({0: [0, 2]}, replayed("t", 0, 400, {"c1": [0], "c2": [2]}, 3), other=[2])
-    assert hit == RuleHit(
-        micros(50),
-        micros(400),
-        cause="HOLDS_MORE",
-        queue=FindingQueue("t", "b", 2, "HOLDS_MORE"),
-        implicated="c1",
-        minimum_seconds=0.0,
-    )
+    assert hit == rule_hit(50, 400, "HOLDS_MORE", "t b:2 HOLDS_MORE", implicated="c1", minimum_seconds=0.0)
 
 
 def test_nothing_drifts_from_a_strategy_that_is_only_assumed() -> None:

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS
-from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.client_hung import RULE
 from tests.support.client_groups import audited, held
 from tests.support.client_steps import replayed, step_with
+from tests.support.findings import rule_hit
 from tests.support.kernel import group_histories
 from tests.support.snapshots import client, offsets
 from tests.support.times import micros, second_of
@@ -30,20 +30,11 @@ def test_a_hit_is_an_interval_and_a_queue() -> None:
         replayed("silent", 310, 320, {"c1": [0]}, 2, view="b2"),
         replayed("silent", 320, 660, {"c1": [0]}, 1),
     ]
-    step = step_with(audited("silent").history, intervals)
-
-    def hit(start: int, end: int, queue_id: int) -> RuleHit:
-        return RuleHit(
-            micros(start),
-            micros(end),
-            cause="NO_ANSWER",
-            client_id="c1",
-            queue=FindingQueue("silent", "b", queue_id, "HUNG"),
-            implicated="c1",
-            minimum_seconds=60.0,
-        )
-
-    assert list(RULE.hits(step)) == [hit(100, 200, 0), hit(300, 320, 1), hit(310, 320, 0)]
+    about = {"client_id": "c1", "implicated": "c1", "minimum_seconds": 60.0}
+    assert list(RULE.hits(step_with(audited("silent").history, intervals))) == [
+        rule_hit(start, end, "NO_ANSWER", f"silent b:{queue_id} HUNG", **about)
+        for start, end, queue_id in ((100, 200, 0), (300, 320, 1), (310, 320, 0))
+    ]
 
 
 @pytest.mark.parametrize(("stale", "found"), [((0,), {0}), ((0, 2), {0}), ((2,), set()), ((0, 1, 2), {0, 1})])

@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.clients import DriftCause
-from spark_jobs.domain.model.history import GroupHistory, ServerRoutes
+from spark_jobs.domain.model.history import GroupHistory, Place, ServerRoutes
 from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
@@ -33,17 +33,10 @@ def _explained(
     step = replace(step_with(history, [SIX]), replays=Replays(StrategySettings()))
     if route_before:
         step = replace(step, routes={"t": [Span(0, micros(300), 0, route_before)]})
+    less: dict[DriftCause, frozenset[Place]] = {DriftCause.HOLDS_LESS: frozenset()}
+    times = micros(350), micros(600)
     drifts = [
-        Drift(
-            micros(350),
-            micros(600),
-            client_id,
-            "t",
-            frozenset(("b", queue_id) for queue_id in queue_ids),
-            {DriftCause.HOLDS_LESS: frozenset()},
-            SIX,
-            micros(600),
-        )
+        Drift(*times, client_id, "t", frozenset(("b", queue_id) for queue_id in queue_ids), less, SIX, times[1])
         for client_id, queue_ids in held.items()
     ]
     return explained(step, drifts)

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from schemas import MEMBERSHIP_SNAPSHOTS
-from spark_jobs.domain.model.finding import Condition, ConflictingValue, Counts, Finding, FindingQueue, RuleHit
+from spark_jobs.domain.model.finding import Condition, ConflictingValue, Counts, Finding
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.rules.duplicate_client_id import RULE, instance_name, probable_cause
 from tests.support.builders import allocation, audited_step, broker_said, interval, members
+from tests.support.findings import rule_hit
 from tests.support.kernel import judged
 from tests.support.snapshots import healthy_group
 from tests.support.times import HOUR, micros
@@ -93,43 +94,24 @@ def test_what_stands_is_an_error_whatever_it_cost() -> None:
 def test_one_hit_for_the_id_and_one_per_harmed_queue() -> None:
     """4 queues, AVG: 0 and 1 are the twins' (positions 0, 1), 2 is their further position's, 3 is c2's."""
     listed = members("c1 c1 c2")
-    owned = allocation(
-        listed,
-        "0+1 0+1 - 2",
-        unassigned={2: ("DUPLICATE_CLIENT_ID", "c1")},
-        double_owned={0: "DUPLICATE_CLIENT_ID", 1: "DUPLICATE_CLIENT_ID"},
-    )
-    owned = replace(owned, if_deduplicated=Counts(0, 2), if_unique=Counts(0, 0))
-    found = list(RULE.hits(audited_step(interval(-20, 60, listed, owned, view="b", seen_at=40))))
-    of_id = RuleHit(
-        micros(-20),
-        micros(60),
-        client_id="c1",
-        view="b",
-        seen_at=micros(40),
-        implicated="c1",
-        connections=(Connection("c1", "10.0.0.1:1", "JAVA", 493), Connection("c1", "10.0.0.1:2", "JAVA", 493)),
-        if_deduplicated=Counts(0, 2),
-        if_unique=Counts(0, 0),
-        weight=1.0,
-    )
-    of_queue = RuleHit(micros(-20), micros(60), client_id="c1", view="b", seen_at=micros(40))
-    assert found == [
-        of_id,
-        replace(of_queue, queue=FindingQueue("t", "b", 2, "UNASSIGNED")),
-        replace(of_queue, queue=FindingQueue("t", "b", 0, "DOUBLE_OWNED")),
-        replace(of_queue, queue=FindingQueue("t", "b", 1, "DOUBLE_OWNED")),
+    causes = dict.fromkeys((0, 1), "DUPLICATE_CLIENT_ID")
+    owned = allocation(listed, "0+1 0+1 - 2", unassigned={2: ("DUPLICATE_CLIENT_ID", "c1")}, double_owned=causes)
+    cured: dict[str, Any] = {"if_deduplicated": Counts(0, 2), "if_unique": Counts(0, 0)}
+    owned = replace(owned, **cured)
+    about: dict[str, Any] = {"client_id": "c1", "view": "b", "seen_at": 40}
+    connections = tuple(Connection("c1", f"10.0.0.1:{port}", "JAVA", 493) for port in (1, 2))
+    assert list(RULE.hits(audited_step(interval(-20, 60, listed, owned, view="b", seen_at=40)))) == [
+        rule_hit(-20, 60, **about, implicated="c1", connections=connections, weight=1.0, **cured),
+        rule_hit(-20, 60, queue="t b:2 UNASSIGNED", **about),
+        rule_hit(-20, 60, queue="t b:0 DOUBLE_OWNED", **about),
+        rule_hit(-20, 60, queue="t b:1 DOUBLE_OWNED", **about),
     ]
 
 
 def test_every_repeated_id_is_its_own_and_other_harm_is_not_theirs() -> None:
     listed = members("c1 c1 c2 c3 c3")
-    owned = allocation(
-        listed,
-        "- - 1+2",
-        unassigned={0: ("MEMBER_NOT_SUBSCRIBED", "c2"), 1: ("BROKER_NOT_READABLE", None)},
-        double_owned={2: "CONFIG_OVERLAP"},
-    )
+    unassigned = {0: ("MEMBER_NOT_SUBSCRIBED", "c2"), 1: ("BROKER_NOT_READABLE", None)}
+    owned = allocation(listed, "- - 1+2", unassigned=unassigned, double_owned={2: "CONFIG_OVERLAP"})
     found = list(RULE.hits(audited_step(interval(0, 60, listed, owned))))
     assert [(hit.client_id, len(hit.connections), hit.queue) for hit in found] == [("c1", 2, None), ("c3", 2, None)]
 

@@ -5,29 +5,20 @@ from __future__ import annotations
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS
-from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.rules.flow_controlled import RULE
 from tests.support.client_groups import held, hits_of
 from tests.support.client_steps import step_with
+from tests.support.findings import rule_hit
 from tests.support.kernel import group_histories, settings
 from tests.support.snapshots import client
 from tests.support.times import micros
 
 
 def test_it_is_a_warning_with_what_is_cached() -> None:
-    hits = hits_of(RULE, "full")
-    assert hits[0] == RuleHit(
-        micros(200),
-        micros(280),
-        cause="CACHED_MESSAGES",
-        topic="full",
-        client_id="c1",
-        queue=FindingQueue("full", "b", 0, "THROTTLED"),
-        implicated="c1",
-        severity="WARN",
-        weight=1.001,
-        measures={"cached_count": 1001.0, "cached_mib": 0.0, "cached_span": 0.0, "limit": 1000.0},
-    )
+    measures = {"cached_count": 1001.0, "cached_mib": 0.0, "cached_span": 0.0, "limit": 1000.0}
+    about = {"topic": "full", "client_id": "c1", "implicated": "c1", "severity": "WARN", "weight": 1.001}
+    full = rule_hit(200, 280, "CACHED_MESSAGES", "full b:0 THROTTLED", measures=measures, **about)
+    assert hits_of(RULE, "full")[0] == full
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.rules.ghost_member import RULE
 from tests.support.client_groups import audited, hits_of
 from tests.support.client_steps import replayed, step_with
-from tests.support.times import micros
+from tests.support.findings import rule_hit
 
 
 def test_one_answer_alone_is_never_enough() -> None:
@@ -24,18 +23,9 @@ def test_a_hit_is_an_interval_and_a_queue_of_the_listed_client() -> None:
         replayed("ghost", 300, 660, {"c1": [1], "c2": [0]}, 2, view="b1"),
         replayed("ghost", 320, 660, {"c1": [0]}, 1),
     ]
-
-    def hit(start: int, end: int, queue_id: int) -> RuleHit:
-        return RuleHit(
-            micros(start),
-            micros(end),
-            cause="NOT_IN_GROUP",
-            client_id="c1",
-            queue=FindingQueue("ghost", "b", queue_id, "GHOST"),
-            implicated="c1",
-            connections=(Connection("c1", "10.0.0.1:1", "JAVA", 493),),
-            minimum_seconds=60.0,
-        )
-
-    step = step_with(audited("ghost").history, intervals)
-    assert list(RULE.hits(step)) == [hit(100, 200, 0), hit(300, 320, 1)]
+    connections = (Connection("c1", "10.0.0.1:1", "JAVA", 493),)
+    about = {"client_id": "c1", "implicated": "c1", "connections": connections, "minimum_seconds": 60.0}
+    assert list(RULE.hits(step_with(audited("ghost").history, intervals))) == [
+        rule_hit(100, 200, "NOT_IN_GROUP", "ghost b:0 GHOST", **about),
+        rule_hit(300, 320, "NOT_IN_GROUP", "ghost b:1 GHOST", **about),
+    ]

@@ -9,16 +9,17 @@ import pytest
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
-from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import Variant
 from spark_jobs.domain.rules.load_imbalance import RULE, is_imbalanced, severity, topic_cause, unequal_traffic
 from spark_jobs.domain.rules.member_loads import MemberTraffic, member_traffic
 from tests.support.builders import allocation, audited_step, interval, members
+from tests.support.findings import rule_hit
 from tests.support.kernel import SETTINGS, judged
 from tests.support.samples import progress
 from tests.support.snapshots import client, membership, offsets, route
-from tests.support.times import HOUR, START, micros, second_of
+from tests.support.times import HOUR, second_of
 
 #: queues per member | strategy | uneven | cause | severity if uneven
 _TABLE = """
@@ -57,18 +58,10 @@ def _shared(
 
 def test_one_hit_per_interval_with_uneven_shares() -> None:
     """Connections in allocation order; who does not subscribe does not count."""
-    assert list(RULE.hits(audited_step(_shared("t", "b c a x-", 4, 1, 4, 0, strategy="CONSISTENT_HASH")))) == [
-        RuleHit(
-            START,
-            micros(60),
-            cause="HASH_RING",
-            topic="t",
-            severity="INFO",
-            weight=3,
-            measures={"most_queues": 4, "fewest_queues": 1},
-            conflicting_values=(ConflictingValue("4 queues", ("b", "a")), ConflictingValue("1 queue", ("c",))),
-        )
-    ]
+    (hit,) = RULE.hits(audited_step(_shared("t", "b c a x-", 4, 1, 4, 0, strategy="CONSISTENT_HASH")))
+    values = ConflictingValue("4 queues", ("b", "a")), ConflictingValue("1 queue", ("c",))
+    shares: dict[str, Any] = {"measures": {"most_queues": 4, "fewest_queues": 1}, "conflicting_values": values}
+    assert hit == rule_hit(0, 60, "HASH_RING", topic="t", severity="INFO", weight=3, **shares)
 
 
 def test_by_connections_a_twin_is_two() -> None:
@@ -90,31 +83,22 @@ def test_what_twins_own_is_no_warning() -> None:
 def test_no_hit_where_another_rule_speaks_or_nobody_can_say() -> None:
     mixed = _shared("t", "c1 c2", 4, 0, strategy="CONSISTENT_HASH")
     first, second = mixed.members or ()
-    even = _shared("v", "c1 c2 x-", 2, 1, 0)
     step = audited_step(
         replace(mixed, members=(first, second._replace(strategy="CONFIG"))),
         replace(mixed, topic="w", members=(first, second._replace(variant=Variant.GO))),
         _shared("u", "c1 c2", 4, 0, strategy="CONSISTENT_HASH", view="b"),
         _shared("%RETRY%g", "c1 c2", 4, 0, strategy="CONSISTENT_HASH"),
-        even,
+        _shared("v", "c1 c2 x-", 2, 1, 0),
     )
     assert list(RULE.hits(step)) == []
 
 
 def test_remainders_over_all_topics() -> None:
     """4 queues of each topic for 3 members: 2 + 1 + 1, three times."""
-    topics = [_shared(topic, "c1 c2 c3", 2, 1, 1) for topic in ("t", "u", "v")]
-    assert list(RULE.hits(audited_step(*topics))) == [
-        RuleHit(
-            START,
-            micros(60),
-            cause="REMAINDERS",
-            severity="INFO",
-            weight=3,
-            measures={"most_queues": 6, "fewest_queues": 3},
-            conflicting_values=(ConflictingValue("6 queues", ("c1",)), ConflictingValue("3 queues", ("c2", "c3"))),
-        )
-    ]
+    (hit,) = RULE.hits(audited_step(*(_shared(topic, "c1 c2 c3", 2, 1, 1) for topic in ("t", "u", "v"))))
+    values = ConflictingValue("6 queues", ("c1",)), ConflictingValue("3 queues", ("c2", "c3"))
+    shares: dict[str, Any] = {"measures": {"most_queues": 6, "fewest_queues": 3}, "conflicting_values": values}
+    assert hit == rule_hit(0, 60, "REMAINDERS", severity="INFO", weight=3, **shares)
 
 
 def _busy(second: int, client_id: str, threads: float) -> dict[str, Any]:
@@ -294,19 +278,12 @@ def _progress(
 @pytest.mark.parametrize("group", ["g1", "g2"])
 def test_what_each_member_had(group: str) -> None:
     rows = [_progress(*words) for name, *words in map(str.split, _PROGRESS.strip().splitlines()) if name == group]
-    found = [
-        (
-            member.client_id,
-            member.consumed,
-            member.produced,
-            member.queue_micros / SECOND,
-            second_of(member.start),
-            second_of(member.end),
-        )
-        for member in member_traffic(rows)
+    had = [
+        (one.client_id, one.consumed, one.produced, one.queue_micros / SECOND, second_of(one.start), second_of(one.end))
+        for one in member_traffic(rows)
     ]
     by_hand = [line.split() for line in _MEMBERS.strip().splitlines()]
-    assert found == [(member, *map(_known, numbers)) for name, member, *numbers in by_hand if name == group]
+    assert had == [(member, *map(_known, numbers)) for name, member, *numbers in by_hand if name == group]
 
 
 def test_one_hit_with_the_two_members_over_the_time_of_all() -> None:
@@ -319,13 +296,7 @@ def test_one_hit_with_the_two_members_over_the_time_of_all() -> None:
         progress(before, 0, 1800, consumed=[300, 100], produced=[300, 100]),
         progress(behind, 1800, 3600, consumed=[300, 50, 9999], produced=[300, 50, 9999]),
     ]
-    assert list(RULE.hits(audited_step(progress=measured))) == [
-        RuleHit(
-            START,
-            micros(3600),
-            cause="UNEQUAL_TRAFFIC",
-            severity="INFO",
-            measures={"most_consumed": 600, "least_consumed": 150},
-            conflicting_values=(ConflictingValue("600 messages", ("c1",)), ConflictingValue("150 messages", ("c2",))),
-        )
-    ]
+    (hit,) = RULE.hits(audited_step(progress=measured))
+    values = ConflictingValue("600 messages", ("c1",)), ConflictingValue("150 messages", ("c2",))
+    traffic: dict[str, Any] = {"measures": {"most_consumed": 600, "least_consumed": 150}, "conflicting_values": values}
+    assert hit == rule_hit(0, 3600, "UNEQUAL_TRAFFIC", severity="INFO", **traffic)

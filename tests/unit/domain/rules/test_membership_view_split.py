@@ -11,13 +11,14 @@ import pytest
 from spark_jobs.domain.judge import audited_step as audited_history
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Replays
-from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue
 from spark_jobs.domain.model.history import Connection, GroupHistory, Membership, ServerRoutes
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.membership_view_split import RULE
 from tests.support.builders import allocation, audited_step, interval, members
+from tests.support.findings import rule_hit
 from tests.support.kernel import SETTINGS, series_of
 from tests.support.times import START, micros, second_of
 
@@ -55,28 +56,13 @@ def test_one_hit_per_moment_at_which_views_begin() -> None:
         _view("b", 100, 140, "c1", topic="u"),
     )
     split: dict[str, Any] = {"cause": "BROKERS_DISAGREE", "severity": "ERROR", "minimum_seen_seconds": 50}
-    parties = (ConflictingValue("b", ("c2", "c1")), ConflictingValue("b2", ("c1",)))
-    first, last = micros(100), micros(180)
     assert list(RULE.hits(step)) == [
-        RuleHit(first, last, topic="t", seen_at=micros(140), weight=2, conflicting_values=parties, **split),
-        RuleHit(
-            micros(140),
-            last,
-            topic="t",
-            seen_at=last,
-            weight=1,
-            conflicting_values=(ConflictingValue("b", ("c3",)),),
-            **split,
-        ),
-        RuleHit(
-            first,
-            micros(140),
-            topic="u",
-            seen_at=micros(140),
-            weight=1,
-            conflicting_values=(ConflictingValue("b", ("c1",)),),
-            **split,
-        ),
+        rule_hit(start, end, topic=topic, seen_at=seen, weight=len(lists), conflicting_values=lists, **split)
+        for start, end, topic, seen, lists in (
+            (100, 180, "t", 140, (ConflictingValue("b", ("c2", "c1")), ConflictingValue("b2", ("c1",)))),
+            (140, 180, "t", 180, (ConflictingValue("b", ("c3",)),)),
+            (100, 140, "u", 140, (ConflictingValue("b", ("c1",)),)),
+        )
     ]
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.kernel.audited_step import Disagreement
-from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rules import mixed_strategies
 from spark_jobs.domain.rules.mixed_clients import RULE
 from tests.support.builders import allocation, audited_step, broker_said, interval
-from tests.support.times import START, micros, second_of
+from tests.support.findings import rule_hit
+from tests.support.times import micros, second_of
 
 #: language version strategy of each member (`-` is unknown) | mixed strategies | how the clients differ
 _TABLE = """
@@ -84,21 +86,10 @@ def test_parties_are_languages_with_versions_without_what_is_unknown() -> None:
     texts = (f"{software} CONSISTENT_HASH" for software in ("JAVA 493", "GO -", "- -", "- 400", "JAVA 493"))
     listed = [_member(number, text) for number, text in enumerate(texts, start=1)]
     step = audited_step(interval(0, 60, listed, allocation(listed, "0"), topic="%RETRY%g", view="b"))
-    assert list(RULE.hits(step)) == [
-        RuleHit(
-            START,
-            micros(60),
-            cause="DIFFERENT_RULES",
-            view="b",
-            severity="INFO",
-            conflicting_values=(
-                ConflictingValue("", ("c3",)),
-                ConflictingValue("400", ("c4",)),
-                ConflictingValue("GO", ("c2",)),
-                ConflictingValue("JAVA 493", ("c1", "c5")),
-            ),
-        )
-    ]
+    rules = {"": ("c3",), "400": ("c4",), "GO": ("c2",), "JAVA 493": ("c1", "c5")}
+    values = tuple(ConflictingValue(*each) for each in rules.items())
+    (hit,) = RULE.hits(step)
+    assert hit == rule_hit(0, 60, "DIFFERENT_RULES", view="b", severity="INFO", conflicting_values=values)
 
 
 def test_what_is_not_replayed_says_nothing() -> None:
@@ -109,20 +100,10 @@ def test_what_is_not_replayed_says_nothing() -> None:
 def test_members_of_different_message_models_whether_replayed_or_not() -> None:
     told = (("c1", "CLUSTERING"), ("c2", "BROADCASTING"), ("c3", "CLUSTERING"))
     conflicting = replace(interval(0, 60, None, None), model_conflicts=(Disagreement(micros(10), micros(40), told),))
-    assert list(RULE.hits(audited_step(conflicting))) == [
-        RuleHit(
-            micros(10),
-            micros(40),
-            cause="DIFFERENT_MESSAGE_MODELS",
-            view="*",
-            severity="ERROR",
-            weight=1,
-            conflicting_values=(
-                ConflictingValue("BROADCASTING", ("c2",)),
-                ConflictingValue("CLUSTERING", ("c1", "c3")),
-            ),
-        )
-    ]
+    (hit,) = RULE.hits(audited_step(conflicting))
+    values = ConflictingValue("BROADCASTING", ("c2",)), ConflictingValue("CLUSTERING", ("c1", "c3"))
+    about: dict[str, Any] = {"view": "*", "severity": "ERROR", "weight": 1, "conflicting_values": values}
+    assert hit == rule_hit(10, 40, "DIFFERENT_MESSAGE_MODELS", **about)
 
 
 def test_a_broker_that_says_now_one_message_model_and_now_the_other() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from spark_jobs.domain.kernel.allocations import Member
-from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue
 from spark_jobs.domain.rules.mixed_strategies import RULE
 from tests.support.builders import allocation, audited_step, interval, members
-from tests.support.times import START, micros
+from tests.support.findings import rule_hit
 
 
 def _mixed() -> tuple[Member, ...]:
@@ -19,16 +19,9 @@ def test_one_hit_per_interval_of_any_view_and_topic() -> None:
     listed = _mixed()
     owned = allocation(listed, "0 1 2 3")
     step = audited_step(interval(0, 60, listed, owned, topic="%RETRY%g", view="b"))
-    assert list(RULE.hits(step)) == [
-        RuleHit(
-            START,
-            micros(60),
-            cause="DIFFERENT_STRATEGIES",
-            view="b",
-            severity="ERROR",
-            conflicting_values=(ConflictingValue("AVG", ("c3",)), ConflictingValue("AVG_BY_CIRCLE", ("c2", "c1"))),
-        )
-    ]
+    (hit,) = RULE.hits(step)
+    values = ConflictingValue("AVG", ("c3",)), ConflictingValue("AVG_BY_CIRCLE", ("c2", "c1"))
+    assert hit == rule_hit(0, 60, "DIFFERENT_STRATEGIES", view="b", severity="ERROR", conflicting_values=values)
 
 
 def test_no_hit_if_all_run_one_or_nothing_was_replayed() -> None:

@@ -10,13 +10,13 @@ import pytest
 from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
-from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.rules import consumer_stopped
 from spark_jobs.domain.rules.offset_held_back import RULE, held_back_times
 from tests.support.client_groups import held
 from tests.support.client_steps import replayed, step_with
+from tests.support.findings import rule_hit
 from tests.support.kernel import group_histories
 from tests.support.samples import progress
 from tests.support.snapshots import client, offsets
@@ -42,19 +42,10 @@ def step_of(orderly: bool = False, first_offset: int = 100, until: int = 640, **
 
 def test_one_message_holds_back_the_offset() -> None:
     (hit,) = RULE.hits(step_of())
-    assert hit == RuleHit(
-        micros(100),
-        micros(660),
-        cause="ONE_MESSAGE",
-        topic="t",
-        queue=FindingQueue("t", "b", 0, "HELD_BACK"),
-        implicated="c1",
-        minimum_seconds=300,
-        severity="WARN",
-        weight=519,
-        measures={"consumer_offset": 100, "consumed_again": 519},
-        hint="The message at offset 100 of b:0 is not finished; 519 behind it are consumed again after a restart.",
-    )
+    about = {"implicated": "c1", "minimum_seconds": 300, "severity": "WARN", "weight": 519}
+    measures = {"consumer_offset": 100, "consumed_again": 519}
+    hint = "The message at offset 100 of b:0 is not finished; 519 behind it are consumed again after a restart."
+    assert hit == rule_hit(100, 660, "ONE_MESSAGE", "t b:0 HELD_BACK", topic="t", measures=measures, hint=hint, **about)
 
 
 @pytest.mark.parametrize(

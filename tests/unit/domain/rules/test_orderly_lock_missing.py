@@ -7,27 +7,19 @@ from typing import Any
 import pytest
 
 from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
-from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.rules.orderly_lock_missing import RULE
 from tests.support.client_groups import held, hits_of
 from tests.support.client_steps import replayed, step_with
+from tests.support.findings import rule_hit
 from tests.support.kernel import group_histories
 from tests.support.snapshots import client, offsets, route
 from tests.support.times import micros, second_of
 
 
 def test_a_hit_is_a_span_and_a_queue_and_as_bad_as_the_harm() -> None:
+    about = {"topic": "unlocked", "client_id": "c1", "implicated": "c1"}
     assert hits_of(RULE, "unlocked") == [
-        RuleHit(
-            micros(200),
-            micros(240),
-            cause="NOT_LOCKED",
-            topic="unlocked",
-            client_id="c1",
-            queue=FindingQueue("unlocked", "b", queue_id, "UNLOCKED"),
-            implicated="c1",
-        )
-        for queue_id in (0, 1)
+        rule_hit(200, 240, "NOT_LOCKED", f"unlocked b:{number} UNLOCKED", **about) for number in (0, 1)
     ]
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import Disagreement
-from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue
 from spark_jobs.domain.model.history import Membership, Subscriptions, normal_expression
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rules.conflicting_values import flaps
 from spark_jobs.domain.rules.subscription_mismatch import RULE, mismatch
 from tests.support.builders import audited_step, broker_said, interval
+from tests.support.findings import rule_hit
 from tests.support.times import micros, second_of
 
 #: type (`-` is unknown) | text (`-` is unknown) | normal form
@@ -93,28 +96,15 @@ def test_what_does_not_fit_together(sets: str, cause: str) -> None:
 def test_one_hit_per_mismatch_with_who_said_what() -> None:
     """Also of an interval that was not replayed."""
     both, only_t, nothing = frozenset({("u", "A"), ("t", "*")}), frozenset({("t", "*")}), Subscriptions()
-    told = (("c1", only_t), ("c2", nothing), ("c3", both), ("c0", only_t))
-    first = Disagreement(micros(10), micros(30), told)
+    reports = (("c1", only_t), ("c2", nothing), ("c3", both), ("c0", only_t))
+    first = Disagreement(micros(10), micros(30), reports)
     other = Disagreement(micros(50), micros(60), (("c1", frozenset({("t", "A")})), ("c2", only_t)))
-    step = audited_step(interval(0, 60, None, None, view="b", mismatches=[first, other]))
-    found = list(RULE.hits(step))
-    assert found[0] == RuleHit(
-        micros(10),
-        micros(30),
-        cause="DIFFERENT_TOPICS",
-        view="b",
-        severity="ERROR",
-        weight=1,
-        conflicting_values=(
-            ConflictingValue("nothing", ("c2",)),
-            ConflictingValue("t: *", ("c1", "c0")),
-            ConflictingValue("t: *, u: A", ("c3",)),
-        ),
-    )
-    assert [(second_of(hit.start), hit.cause) for hit in found] == [
-        (10, "DIFFERENT_TOPICS"),
-        (50, "DIFFERENT_EXPRESSIONS"),
-    ]
+    hit, later = RULE.hits(audited_step(interval(0, 60, None, None, view="b", mismatches=[first, other])))
+    named = {"nothing": ("c2",), "t: *": ("c1", "c0"), "t: *, u: A": ("c3",)}
+    values = tuple(ConflictingValue(*each) for each in named.items())
+    about: dict[str, Any] = {"view": "b", "severity": "ERROR", "weight": 1, "conflicting_values": values}
+    assert hit == rule_hit(10, 30, "DIFFERENT_TOPICS", **about)
+    assert (second_of(later.start), later.cause) == (50, "DIFFERENT_EXPRESSIONS")
 
 
 def _spans(text: str) -> list[Span[Membership]]:
@@ -135,24 +125,19 @@ def test_a_change_back_while_all_clients_of_before_stay(line: str) -> None:
     ]
 
 
-def test_a_flap_tells_both_texts_and_not_whose_they_are() -> None:
+def test_a_flap_names_both_texts_and_not_whose_they_are() -> None:
     first, second = frozenset({("t", "B")}), frozenset({("t", "A")})
-    said = [
-        broker_said(0, 20, "c1 c2", first),
-        broker_said(20, 40, "c1 c2", second),
-        broker_said(40, 60, "c1 c2", first),
-    ]
-    assert list(RULE.hits(audited_step(memberships={"b1": said, "b2": said[:2]}))) == [
-        RuleHit(
-            micros(20),
-            micros(60),
-            cause="DIFFERENT_EXPRESSIONS",
-            severity="ERROR",
-            conflicting_values=(ConflictingValue("t: A", None), ConflictingValue("t: B", None)),
-            measures={"changes": 2},
-            hint="Which client has which subscription is not known: record the clients' running info.",
-        )
-    ]
+    lists = [broker_said(20 * n, 20 * n + 20, "c1 c2", of) for n, of in enumerate((first, second, first))]
+    (hit,) = RULE.hits(audited_step(memberships={"b1": lists, "b2": lists[:2]}))
+    values = ConflictingValue("t: A", None), ConflictingValue("t: B", None)
+    hint = "Which client has which subscription is not known: record the clients' running info."
+    about: dict[str, Any] = {
+        "severity": "ERROR",
+        "conflicting_values": values,
+        "measures": {"changes": 2},
+        "hint": hint,
+    }
+    assert hit == rule_hit(20, 60, "DIFFERENT_EXPRESSIONS", **about)
 
 
 def test_a_brief_change_back_counts_though_members_change_meanwhile() -> None:

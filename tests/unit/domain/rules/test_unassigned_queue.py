@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
+from spark_jobs.domain.model.finding import Condition
 from spark_jobs.domain.model.history import GroupHistory, Membership
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.unassigned_queue import RULE, may_be_unassigned
 from tests.support.builders import allocation, audited_step, interval, members
+from tests.support.findings import rule_hit
 from tests.support.kernel import series_of
-from tests.support.times import START, micros, second_of
+from tests.support.times import micros, second_of
 
 
 def test_each_queue_without_owner_with_its_cause_and_whose_share_it_is() -> None:
     """Of queues beyond the read queues another rule tells; a retry topic counts."""
     listed = members("c1 c1 c2")
-    owned = allocation(
-        listed,
-        "0+1 - -",
-        unassigned={1: ("DUPLICATE_CLIENT_ID", "c1"), 2: ("ROOM_FILTER", None)},
-        unreadable=["BEYOND_READ_QUEUES", "BROKER_NOT_READABLE"],
-    )
-    hit = RuleHit(START, micros(60), topic="%RETRY%g", view="*", seen_at=micros(40))
+    unassigned = {1: ("DUPLICATE_CLIENT_ID", "c1"), 2: ("ROOM_FILTER", None)}
+    unreadable = ["BEYOND_READ_QUEUES", "BROKER_NOT_READABLE"]
+    owned = allocation(listed, "0+1 - -", unassigned=unassigned, unreadable=unreadable)
+    about: dict[str, Any] = {"topic": "%RETRY%g", "view": "*", "seen_at": 40}
     assert list(RULE.hits(audited_step(interval(0, 60, listed, owned, topic="%RETRY%g", seen_at=40)))) == [
-        replace(
-            hit, cause="DUPLICATE_CLIENT_ID", implicated="c1", queue=FindingQueue("%RETRY%g", "b", 1, "UNASSIGNED")
-        ),
-        replace(hit, cause="ROOM_FILTER", queue=FindingQueue("%RETRY%g", "b", 2, "UNASSIGNED"), severity="INFO"),
-        replace(hit, cause="BROKER_NOT_READABLE", queue=FindingQueue("%RETRY%g", "b", 4, "UNASSIGNED")),
+        rule_hit(0, 60, "DUPLICATE_CLIENT_ID", "%RETRY%g b:1 UNASSIGNED", implicated="c1", **about),
+        rule_hit(0, 60, "ROOM_FILTER", "%RETRY%g b:2 UNASSIGNED", severity="INFO", **about),
+        rule_hit(0, 60, "BROKER_NOT_READABLE", "%RETRY%g b:4 UNASSIGNED", **about),
     ]
 
 
@@ -66,19 +63,9 @@ def test_by_turns_nobody_takes_what_no_member_has_by_all_lists() -> None:
         interval(100, 140, first, of_b1, view="b1", seen_at=120),
         interval(200, 300, second, of_b2, view="b2"),
     )
-    found = list(RULE.hits(_asked(step, 100, 120)))
-    assert [hit for hit in found if hit.cause != "CONFIG_HOLE"] == [
-        RuleHit(
-            micros(100),
-            micros(180),
-            cause="VIEWS_DISAGREE",
-            topic="t",
-            seen_at=micros(120),
-            minimum_seen_seconds=50,
-            queue=FindingQueue("t", "b", place, "DISPUTED"),
-            severity="WARN",
-        )
-        for place in (0, 2)
+    about: dict[str, Any] = {"topic": "t", "seen_at": 120, "minimum_seen_seconds": 50, "severity": "WARN"}
+    assert [hit for hit in RULE.hits(_asked(step, 100, 120)) if hit.cause != "CONFIG_HOLE"] == [
+        rule_hit(100, 180, "VIEWS_DISAGREE", f"t b:{place} DISPUTED", **about) for place in (0, 2)
     ]
 
 
