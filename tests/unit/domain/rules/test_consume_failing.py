@@ -23,42 +23,33 @@ TIMES = range(0, 620, 20)
 START = to_micros(HOUR.start)
 
 
-def said(
-    second: int,
-    topic: str = "t",
-    *,
-    well: float | None = 9.0,
-    failed: float | None = 0.0,
-    rt: float = 1.0,
-    **settings: Any,
+def reported(
+    second: int, topic: str = "t", *, well: float | None = 9.0, failed: float | None = 0.0, rt: float = 1.0, **more: Any
 ) -> dict[str, Any]:
     """What `c1` measured of one topic over its last minute."""
     status = {"topic": topic, "consume_rt_ms": rt, "consume_ok_tps": well, "consume_failed_tps": failed}
     subscriptions = membership(0, "c1", topics=["t", "%RETRY%g"])["subscriptions"]
-    return client(second, subscriptions=subscriptions, consume_status=[status], **settings)
+    return client(second, subscriptions=subscriptions, consume_status=[status], **more)
 
 
-def found(rows: dict[Table, list[dict[str, Any]]]) -> list[Finding]:
+def findings_of(rows: dict[Table, list[dict[str, Any]]]) -> list[Finding]:
     (step,) = judged(rows, HOUR)
     return [finding for finding in step.findings if finding.rule == "CONSUME_FAILING"]
 
 
 def of_clients(statuses: Iterable[dict[str, Any]]) -> list[Finding]:
-    return found(healthy_group(TIMES, "c1") | {CLIENT_SNAPSHOTS: list(statuses)})
+    return findings_of(healthy_group(TIMES, "c1") | {CLIENT_SNAPSHOTS: list(statuses)})
 
 
 def test_a_listener_that_rejects_a_third_is_a_warning_of_its_topic() -> None:
     """3 of 9 a second, from 200 to 400: what is seen at 400 holds until 420."""
-    statuses = [said(second, well=6.0, failed=3.0 if 200 <= second <= 400 else 0.0) for second in TIMES]
+    statuses = [reported(second, well=6.0, failed=3.0 if 200 <= second <= 400 else 0.0) for second in TIMES]
     (finding,) = of_clients(statuses)
     assert (finding.cause, finding.severity, finding.topic, finding.subject) == ("LISTENER_FAILS", "WARN", "t", "t")
     assert (finding.started_at - START, finding.ended_at - START) == (200 * SECOND, 420 * SECOND)
     assert finding.evidence.client_ids == ["c1"]
-    assert finding.evidence.measures == [
-        ("consumed_per_second", 9.0),
-        ("failed_per_second", 3.0),
-        ("failed_percent", 300 / 9),
-    ]
+    measures = {"consumed_per_second": 9.0, "failed_per_second": 3.0, "failed_percent": 300 / 9}
+    assert finding.evidence.measures == [*measures.items()]
     assert RULE.detail
     assert RULE.detail(finding) == "33 % of the messages of a consumer"
 
@@ -77,48 +68,45 @@ def test_a_listener_that_rejects_a_third_is_a_warning_of_its_topic() -> None:
     ],
 )
 def test_how_much_must_fail(well: float | None, failed: float | None, severity: str | None) -> None:
-    findings = of_clients(said(second, well=well, failed=failed) for second in TIMES)
+    findings = of_clients(reported(second, well=well, failed=failed) for second in TIMES)
     assert [finding.severity for finding in findings] == ([severity] if severity else [])
 
 
 def test_what_fails_for_a_moment_or_again_is_no_finding() -> None:
     """Less than two minutes; the retry topic only brings back what failed before."""
-    assert of_clients(said(second, failed=9.0 if 200 <= second < 300 else 0.0) for second in TIMES) == []
-    assert of_clients(said(second, "%RETRY%g", failed=9.0) for second in TIMES) == []
+    assert of_clients(reported(second, failed=9.0 if 200 <= second < 300 else 0.0) for second in TIMES) == []
+    assert of_clients(reported(second, "%RETRY%g", failed=9.0) for second in TIMES) == []
 
 
 def sent_back(consumed: int, retried: int, *statuses: dict[str, Any]) -> list[Finding]:
     """In an hour in which so many messages were consumed of `t`, and so many came into the retry topic."""
-    last = TIMES[-1]
     counts = {"t": consumed, "%RETRY%g": retried}
+    offset = {(topic, second): 9 + counts[topic] * second // TIMES[-1] for topic in counts for second in TIMES}
     rows: dict[Table, list[dict[str, Any]]] = {
         MEMBERSHIP_SNAPSHOTS: [membership(second, "c1", topics=counts) for second in TIMES],
         ROUTE_SNAPSHOTS: [route(second, 1, topic) for second in TIMES for topic in counts],
-        OFFSET_SNAPSHOTS: [
-            offsets(second, (9 + count * second // last,) * 2 + (1,), topic=topic)
-            for second in TIMES
-            for topic, count in counts.items()
-        ],
+        OFFSET_SNAPSHOTS: [offsets(second, (one, one, 1), topic=topic) for (topic, second), one in offset.items()],
         CLIENT_SNAPSHOTS: list(statuses),
     }
-    return found(rows)
+    return findings_of(rows)
 
 
-def test_where_no_client_tells_the_retry_topic_does() -> None:
+def test_where_no_client_reports_failures_the_retry_topic_shows_them() -> None:
     (finding,) = sent_back(100, 10)
     assert (finding.cause, finding.severity, finding.subject) == ("SENT_BACK", "WARN", "b:0")
     assert finding.evidence.measures == [("consumed", 100.0), ("sent_back", 10.0)]
     assert [(queue.topic, queue.role) for queue in finding.evidence.queues] == [("%RETRY%g", "RETRIED")]
+    # Running info is to be recorded.
+    assert "of the listener. If there are none, a listener may take longer than consumeTimeout" in finding.advice
+    assert finding.advice.endswith("it says which clients fail, how often, and how long they take.")
     assert sent_back(101, 10) == []
     assert sent_back(50, 9) == []
     # Clients that say how much fails are enough.
-    told = [said(second, well=1.0, failed=1.0) for second in TIMES]
-    (finding,) = sent_back(100, 10, *told)
+    (finding,) = sent_back(100, 10, *(reported(second, well=1.0, failed=1.0) for second in TIMES))
     assert finding.cause == "LISTENER_FAILS"
     assert RULE.detail
-    assert (
-        RULE.detail(finding) == "50 % of the messages of a consumer, and 10 messages came back while 100 were consumed"
-    )
+    words = "50 % of the messages of a consumer, and 10 messages came back while 100 were consumed"
+    assert RULE.detail(finding) == words
 
 
 @pytest.mark.parametrize(("retried", "severity"), [(49, "WARN"), (50, "ERROR")])
@@ -142,7 +130,7 @@ def test_half_of_what_is_consumed_sent_back_is_an_error(retried: int, severity: 
 def test_time_is_the_cause_where_no_listener_fails_and_one_takes_longer(
     rt: float, failed: float, settings: dict[str, Any], cause: str, says: str
 ) -> None:
-    statuses = [said(second, well=0.01, failed=failed, rt=rt, **settings) for second in TIMES]
+    statuses = [reported(second, well=0.01, failed=failed, rt=rt, **settings) for second in TIMES]
     (finding,) = sent_back(100, 10, *statuses)
     assert (finding.cause, finding.evidence.client_ids) == (cause, ["c1"] if cause == "TIMED_OUT" else [])
     assert re.search(says, finding.advice)
@@ -152,52 +140,36 @@ def test_time_is_the_cause_where_no_listener_fails_and_one_takes_longer(
 
 def test_it_lasts_until_a_client_looks_for_messages_that_take_longer_again() -> None:
     """After 60 s less than a tenth comes back; in 10 min it looks again."""
-    statuses = [said(second, rt=600_001.0, consume_timeout_minutes=10) for second in TIMES]
+    statuses = [reported(second, rt=600_001.0, consume_timeout_minutes=10) for second in TIMES]
     (finding,) = sent_back(100, 10, *statuses)
     assert (finding.started_at - START, finding.ended_at - START) == (40 * SECOND, 660 * SECOND)
-    assert finding.evidence.measures == [
-        ("consume_rt_ms", 600_001.0),
-        ("consume_timeout_minutes", 10.0),
-        ("consumed", 100.0),
-        ("sent_back", 10.0),
-    ]
-
-
-def test_without_running_info_it_is_to_be_recorded() -> None:
-    (finding,) = sent_back(100, 10)
-    assert "exceptions of the listener. If there are none, a listener may take longer than consumeTimeout" in (
-        finding.advice
-    )
-    assert finding.advice.endswith("it says which clients fail, how often, and how long they take.")
+    measures = {"consume_rt_ms": 600_001.0, "consume_timeout_minutes": 10.0, "consumed": 100.0, "sent_back": 10.0}
+    assert finding.evidence.measures == [*measures.items()]
 
 
 def test_without_any_commit_nobody_can_say_how_much_of_it_fails() -> None:
+    times = [(second, topic) for second in TIMES for topic in ("t", "%RETRY%g")]
     rows: dict[Table, list[dict[str, Any]]] = {
         MEMBERSHIP_SNAPSHOTS: [membership(second, "c1", topics=["t", "%RETRY%g"]) for second in TIMES],
-        ROUTE_SNAPSHOTS: [route(second, 1, topic) for second in TIMES for topic in ("t", "%RETRY%g")],
-        OFFSET_SNAPSHOTS: [
-            offsets(second, (second, 0, 0), topic=topic) for second in TIMES for topic in ("t", "%RETRY%g")
-        ],
+        ROUTE_SNAPSHOTS: [route(second, 1, topic) for second, topic in times],
+        OFFSET_SNAPSHOTS: [offsets(second, (second, 0, 0), topic=topic) for second, topic in times],
     }
-    assert [finding for finding in found(rows) if finding.cause == "SENT_BACK"] == []
+    assert [finding for finding in findings_of(rows) if finding.cause == "SENT_BACK"] == []
 
 
 def dead(second: int, *counts: int) -> dict[str, Any]:
-    queues = [
-        {"broker_name": "b", "queue_id": place, "min_offset": 0, "max_offset": count}
-        for place, count in enumerate(counts)
-    ]
+    names = ("broker_name", "queue_id", "min_offset", "max_offset")
+    queues = [dict(zip(names, ("b", place, 0, count), strict=True)) for place, count in enumerate(counts)]
     return {"cluster": "c", "topic": "%DLQ%g", "captured_at": at(second), "queues": queues}
 
 
 def test_what_is_given_up_is_counted_while_it_grows() -> None:
     """5 letters were there before the hour; 2 more until 120, one until 300; a topic made anew counts from there."""
     letters = [dead(-60, 5, 0), dead(60, 5, 0), dead(120, 6, 1), dead(240, 6, 1), dead(300, 7, 1), dead(360, 0, 0)]
-    (finding,) = found(healthy_group(TIMES, "c1") | {TOPIC_SNAPSHOTS: letters})
+    (finding,) = findings_of(healthy_group(TIMES, "c1") | {TOPIC_SNAPSHOTS: letters})
     assert (finding.cause, finding.severity, finding.subject) == ("GIVEN_UP", "WARN", "g")
     assert (finding.started_at - START, finding.ended_at - START) == (60 * SECOND, 300 * SECOND)
     assert finding.evidence.measures == [("dead_letters", 3.0)]
     quiet = [dead(-60, 1), dead(-20, 5), dead(60, 5), dead(120, 5)]
-    assert found(healthy_group(TIMES, "c1") | {TOPIC_SNAPSHOTS: quiet}) == []
-    other = [letter | {"topic": "%DLQ%other"} for letter in letters]
-    assert found(healthy_group(TIMES, "c1") | {TOPIC_SNAPSHOTS: other}) == []
+    for none in (quiet, [letter | {"topic": "%DLQ%other"} for letter in letters]):
+        assert findings_of(healthy_group(TIMES, "c1") | {TOPIC_SNAPSHOTS: none}) == []

@@ -25,14 +25,8 @@ def severities(
     filtered: bool = True, recorded: bool = True, language: str = "GO", failed: float = 0.0, **queue: Any
 ) -> list[tuple[str | None, str | None]]:
     """What is said of a queue that does not move from 0 s to 660 s, by cause and severity."""
-    rows = [
-        client(
-            second,
-            owned_queues=[held("t", 0, second, dict(queue))],
-            consume_status=[measured("t", 1.0, 0.0, failed, 1.0, 1.0)],
-        )
-        for second in TIMES
-    ]
+    status = measured("t", 1.0, 0.0, failed, 1.0, 1.0)
+    rows = [client(at, owned_queues=[held("t", 0, at, dict(queue))], consume_status=[status]) for at in TIMES]
     read = [offsets(second, (second + 100, 50, 1)) for second in TIMES]
     (history,) = group_histories({OFFSET_SNAPSHOTS: read, CLIENT_SNAPSHOTS: rows if recorded else []})
     own = replayed("t", 0, 660, {"c1": [0]}, 1)

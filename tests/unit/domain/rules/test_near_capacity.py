@@ -24,7 +24,7 @@ from tests.unit.domain.test_utilization import row
 PULLS = {"pull_interval_ms": 199}
 
 
-def said(
+def reports(
     minute: str, seconds: Sequence[int] = range(60, 661, 60), *, usual: str = "1/1/1/1", **settings: Any
 ) -> list[dict[str, Any]]:
     """Client `A`, once a minute: `response time (ms)/consumed/pull time (ms)/pulled` then, and otherwise the usual."""
@@ -34,23 +34,27 @@ def said(
     ]
 
 
-def step(told: Sequence[dict[str, Any]], *rows: IntervalProgress, **thresholds: int) -> AuditedStep:
-    (history,) = group_histories({CLIENT_SNAPSHOTS: list(told)})
+def step(reported: Sequence[dict[str, Any]], *rows: IntervalProgress, **thresholds: int) -> AuditedStep:
+    (history,) = group_histories({CLIENT_SNAPSHOTS: list(reported)})
     intervals = (progress.interval for progress in rows)
-    found = audited_step(*intervals, progress=rows, settings=settings(30, **thresholds))
-    return replace(found, history=replace(found.history, clients=history.clients))
+    audited = audited_step(*intervals, progress=rows, settings=settings(30, **thresholds))
+    return replace(audited, history=replace(audited.history, clients=history.clients))
 
 
-def found(audited: AuditedStep) -> list[Finding]:
-    return findings(audited, [near_capacity.RULE])
+def findings_of(reported: Sequence[dict[str, Any]], *rows: IntervalProgress, **thresholds: int) -> list[Finding]:
+    return findings(step(reported, *rows, **thresholds), [near_capacity.RULE])
 
 
-def told(finding: Finding) -> str:
+def spans_of(reported: Sequence[dict[str, Any]], *rows: IntervalProgress, **thresholds: int) -> list[str]:
     """`cause start-end`, seconds of the hour."""
-    return f"{finding.cause} {second_of(finding.started_at)}-{second_of(finding.ended_at)}"
+    return [
+        f"{finding.cause} {second_of(finding.started_at)}-{second_of(finding.ended_at)}"
+        for finding in findings_of(reported, *rows, **thresholds)
+    ]
 
 
-def measures(finding: Finding) -> dict[str, float | None]:
+def measures_of(reported: Sequence[dict[str, Any]], *rows: IntervalProgress) -> dict[str, float | None]:
+    (finding,) = findings_of(reported, *rows)
     return dict(finding.evidence.measures or [])
 
 
@@ -84,7 +88,7 @@ def measures(finding: Finding) -> dict[str, float | None]:
     ],
 )
 def test_who_consumes_nearly_as_much_as_it_can(minute: str, settings: dict[str, Any], expected: list[str]) -> None:
-    assert [told(finding) for finding in found(step(said(minute, **settings)))] == expected
+    assert spans_of(reports(minute, **settings)) == expected
 
 
 @pytest.mark.parametrize(
@@ -103,155 +107,130 @@ def test_who_consumes_nearly_as_much_as_it_can(minute: str, settings: dict[str, 
         ([*range(60, 241, 60), *range(360, 541, 60)], {}, []),
     ],
 )
-def test_it_lasts(seconds: Sequence[int], thresholds: dict[str, int], expected: list[str]) -> None:
-    assert [told(finding) for finding in found(step(said("400/2/1/2", seconds), **thresholds))] == expected
+def test_high_utilization_must_last(seconds: Sequence[int], thresholds: dict[str, int], expected: list[str]) -> None:
+    assert spans_of(reports("400/2/1/2", seconds), **thresholds) == expected
 
 
 def test_without_an_answer_for_too_long_it_ends() -> None:
-    every = said("400/2/1/2", range(-240, 3600, 60))
+    every = reports("400/2/1/2", range(-240, 3600, 60))
     cut = [snapshot for place, snapshot in enumerate(every) if not 15 <= place < 20]
-    assert [told(finding) for finding in found(step(cut))] == ["LISTENER 0-690", "LISTENER 960-3600"]
+    assert spans_of(cut) == ["LISTENER 0-690", "LISTENER 960-3600"]
 
 
 def test_each_change_leaves_a_utilization_of_its_own() -> None:
-    (finding,) = found(step(said("400/2/1/2"), row("0-3600 A 3600 A 3600 B 0 B 0")))
-    assert measures(finding) == pytest.approx(
-        {
-            "utilization": 0.8,
-            "with_twice_the_threads": 0.4,
-            # 2 of 4 queues, of 2 members: with 2 more each has one.
-            "with_more_members": 0.4,
-            "more_members": 2.0,
-            "with_twice_the_queues": 0.8,
-            "with_half_the_response_time": 0.4,
-            "with_no_pull_interval": 0.8,
-        }
-    )
-    assert finding.advice.endswith(
-        "Of all single changes, twice the consume threads would help most: 40 % instead of 80 %."
-    )
+    (finding,) = findings_of(reports("400/2/1/2"), row("0-3600 A 3600 A 3600 B 0 B 0"))
+    # 2 of 4 queues, of 2 members: with 2 more each has one.
+    members = {"with_more_members": 0.4, "more_members": 2.0}
+    others = {"with_twice_the_queues": 0.8, "with_half_the_response_time": 0.4, "with_no_pull_interval": 0.8}
+    expected = {"utilization": 0.8, "with_twice_the_threads": 0.4} | members | others
+    assert dict(finding.evidence.measures or []) == pytest.approx(expected)
+    best = "Of all single changes, twice the consume threads would help most: 40 % instead of 80 %."
+    assert finding.advice.endswith(best)
     assert (finding.subject, finding.severity, finding.evidence.client_ids) == ("A", "WARN", ["A"])
 
 
 def test_pulls_are_helped_by_what_brings_more_of_each_queue() -> None:
-    (finding,) = found(step(said("0/512/1/512"), row("0-3600 A 460800 A 460800 A 460800 A 460800")))
-    assert measures(finding) == pytest.approx(
-        {
-            "utilization": 0.8,
-            "with_twice_the_threads": 0.8,
-            "with_more_members": 0.8,
-            "more_members": 1.0,
-            "with_twice_the_queues": 0.4,
-            "with_half_the_response_time": 0.8,
-            # 32,000 a second of each queue.
-            "with_no_pull_interval": 0.004,
-        }
-    )
+    (finding,) = findings_of(reports("0/512/1/512"), row("0-3600 A 460800 A 460800 A 460800 A 460800"))
+    same = dict.fromkeys(("utilization", "with_twice_the_threads", "with_more_members"), 0.8)
+    # 32,000 a second of each queue.
+    others = {"with_twice_the_queues": 0.4, "with_half_the_response_time": 0.8, "with_no_pull_interval": 0.004}
+    assert dict(finding.evidence.measures or []) == pytest.approx(same | {"more_members": 1.0} | others)
     assert finding.advice.endswith("Of all single changes, a pull interval of 0 would help most: 0 % instead of 80 %.")
 
 
 def test_an_orderly_consumer_is_not_helped_by_threads() -> None:
-    minute = said("20/160/1/160", consume_orderly=True, consume_threads=20)
-    (finding,) = found(step(minute, row("0-3600 A 144000 A 144000 A 144000 A 144000")))
-    assert measures(finding)["with_twice_the_threads"] == pytest.approx(0.8)
+    minute = reports("20/160/1/160", consume_orderly=True, consume_threads=20)
+    (finding,) = findings_of(minute, row("0-3600 A 144000 A 144000 A 144000 A 144000"))
+    assert dict(finding.evidence.measures or [])["with_twice_the_threads"] == pytest.approx(0.8)
     assert finding.advice.endswith("Of all single changes, twice the queues would help most: 40 % instead of 80 %.")
 
 
 def test_who_owns_one_queue_gets_no_less_with_more_members() -> None:
-    (finding,) = found(step(said("400/2/1/2", queues=1), row("0-3600 A 7200 B 7200")))
-    assert (measures(finding)["with_more_members"], measures(finding)["more_members"]) == (None, None)
+    measures = measures_of(reports("400/2/1/2", queues=1), row("0-3600 A 7200 B 7200"))
+    assert (measures["with_more_members"], measures["more_members"]) == (None, None)
 
 
 def test_where_more_comes_than_it_consumes_that_counts() -> None:
     # 5 a second come, 2 are consumed, 9 were pulled.
-    (finding,) = found(step(said("400/2/1/9"), row("0-3600 A 9000 A 9000")))
-    assert (measures(finding)["utilization"], measures(finding)["with_twice_the_threads"]) == pytest.approx((2.0, 1.0))
+    measures = measures_of(reports("400/2/1/9"), row("0-3600 A 9000 A 9000"))
+    assert (measures["utilization"], measures["with_twice_the_threads"]) == pytest.approx((2.0, 1.0))
     # Of one queue it is not known.
-    (finding,) = found(step(said("400/2/1/9"), row("0-3600 A 9000 A ?")))
-    assert measures(finding)["utilization"] == pytest.approx(1.0)
+    assert measures_of(reports("400/2/1/9"), row("0-3600 A 9000 A ?"))["utilization"] == pytest.approx(1.0)
     # In a short interval it is not known what came.
-    (finding,) = found(step(said("400/2/1/9"), row("0-610 B 0 B 0"), row("610-900 A 750 A 750")))
-    assert measures(finding)["utilization"] == pytest.approx(3.6)
+    short = row("0-610 B 0 B 0"), row("610-900 A 750 A 750")
+    assert measures_of(reports("400/2/1/9"), *short)["utilization"] == pytest.approx(3.6)
 
 
-def test_a_minute_that_ended_before_the_step_tells_of_its_beginning() -> None:
-    minutes = {-30: "400/2.4/1/2.4"}
-    rows = [
-        client_row(second, "A", [status(minutes.get(second, "400/2/1/2"))], **PULLS) for second in range(-210, 600, 60)
-    ]
-    (finding,) = found(step(rows, row("0-3600 A 9000 A 9000")))
-    assert told(finding) == "LISTENER 0-660"
-    assert measures(finding)["utilization"] == pytest.approx(2.0)
+def test_a_minute_that_ended_before_the_step_counts_for_its_beginning() -> None:
+    minutes = [(second, "400/2.4/1/2.4" if second == -30 else "400/2/1/2") for second in range(-210, 600, 60)]
+    rows = [client_row(second, "A", [status(minute)], **PULLS) for second, minute in minutes]
+    came = row("0-3600 A 9000 A 9000")
+    assert spans_of(rows, came) == ["LISTENER 0-660"]
+    assert measures_of(rows, came)["utilization"] == pytest.approx(2.0)
 
 
 def test_a_queue_that_was_dropped_is_not_its_own() -> None:
-    rows = said("0/512/1/512", queues=5)
+    rows = reports("0/512/1/512", queues=5)
     for snapshot in rows:
         snapshot["owned_queues"][0]["dropped"] = True
-    assert [told(finding) for finding in found(step(rows))] == ["PULLS 60-720"]
+    assert spans_of(rows) == ["PULLS 60-720"]
 
 
 def test_who_owns_more_than_an_even_share_needs_one_more_at_least() -> None:
-    (finding,) = found(step(said("400/2/1/2"), row("0-3600 A 2400 A 2400 A 2400 B 0")))
-    assert measures(finding)["more_members"] == 1.0
-    assert measures(finding)["with_more_members"] == pytest.approx(1.6 / 3)
+    measures = measures_of(reports("400/2/1/2"), row("0-3600 A 2400 A 2400 A 2400 B 0"))
+    assert measures["more_members"] == 1.0
+    assert measures["with_more_members"] == pytest.approx(1.6 / 3)
 
 
 def test_where_no_change_helps_the_advice_says_so() -> None:
-    names = ("threads", "queues")
-    same = {f"with_twice_the_{name}": 0.8 for name in names} | {"with_half_the_response_time": 0.8}
-    told = {"utilization": 0.8, "with_more_members": None, "with_no_pull_interval": 0.8, "more_members": None}
-    assert best_change(told | same) == (
-        "No single change of its threads, pulls, listener, queues or members would help."
-    )
-    more = told | same | {"with_more_members": 0.4, "more_members": 2.0}
-    assert best_change(more) == "Of all single changes, 2 more members would help most: 40 % instead of 80 %."
+    changes = ("utilization", "with_twice_the_threads", "with_twice_the_queues", "with_half_the_response_time")
+    same: dict[str, float | None] = dict.fromkeys((*changes, "with_no_pull_interval"), 0.8)
+    none = "No single change of its threads, pulls, listener, queues or members would help."
+    assert best_change(same | {"with_more_members": None, "more_members": None}) == none
+    more = "Of all single changes, 2 more members would help most: 40 % instead of 80 %."
+    assert best_change(same | {"with_more_members": 0.4, "more_members": 2.0}) == more
 
 
-def test_the_worst_minute_of_the_step_tells() -> None:
-    rows = said("400/2/1/2", range(-240, 661, 60))
+def test_the_worst_minute_of_the_step_counts() -> None:
+    rows = reports("400/2/1/2", range(-240, 661, 60))
     rows[2]["consume_status"], rows[6]["consume_status"] = [status("400/2.4/1/2.4")], [status("400/2.2/1/2.2")]
-    (finding,) = found(step(rows))
-    assert measures(finding)["utilization"] == pytest.approx(0.88)
+    assert measures_of(rows)["utilization"] == pytest.approx(0.88)
 
 
 #: Messages that came in an hour into each of three queues, of which A can take 160 a second: 460,800 are 80 %.
 @pytest.mark.parametrize(
-    ("line", "expected"),
+    ("lines", "expected"),
     [
-        ("0-3600 A 460800 A 0 A 0", ["HOT_QUEUE 0-3600"]),
-        ("0-3600 A 460700 A 0 A 0", []),
-        ("0-3600 A 460800 A 460700 A 460700", ["HOT_QUEUE 0-3600"]),
+        (["0-3600 A 460800 A 0 A 0"], ["HOT_QUEUE 0-3600"]),
+        (["0-3600 A 460700 A 0 A 0"], []),
+        (["0-3600 A 460800 A 460700 A 460700"], ["HOT_QUEUE 0-3600"]),
         # All of them together: that is the pulls' limit, which its minutes tell.
-        ("0-3600 A 460800 A 460800 A 460800", []),
-        ("0-300 A 38400 A 0 A 0", ["HOT_QUEUE 0-300"]),
-        ("0-299 A 38400 A 0 A 0", []),
-        ("0-3600 B 460800 A 0 A 0", []),
-        ("0-3600 A ? A 0 A 0", []),
+        (["0-3600 A 460800 A 460800 A 460800"], []),
+        (["0-300 A 38400 A 0 A 0"], ["HOT_QUEUE 0-300"]),
+        (["0-299 A 38400 A 0 A 0"], []),
+        (["0-200 A 25600 A 0 A 0", "200-400 A 25600 A 0 A 0"], []),
+        (["0-3600 B 460800 A 0 A 0"], []),
+        (["0-3600 A ? A 0 A 0"], []),
     ],
 )
-def test_one_queue_receives_nearly_what_its_owner_can_take_of_it(line: str, expected: list[str]) -> None:
-    assert [told(finding) for finding in found(step(said("0/1/1/1", usual="0/1/1/1"), row(line)))] == expected
-
-
-def test_short_intervals_one_after_the_other_do_not_tell_of_a_hot_queue() -> None:
-    rows = row("0-200 A 25600 A 0 A 0"), row("200-400 A 25600 A 0 A 0")
-    assert found(step(said("0/1/1/1", usual="0/1/1/1"), *rows)) == []
+def test_one_queue_receives_nearly_what_its_owner_can_take_of_it(lines: list[str], expected: list[str]) -> None:
+    assert spans_of(reports("0/1/1/1", usual="0/1/1/1"), *map(row, lines)) == expected
 
 
 def test_a_hot_queue_is_named() -> None:
-    (finding,) = found(step(said("0/1/1/1", usual="0/1/1/1"), row("0-3600 A 0 A 518400 A 0")))
+    (finding,) = findings_of(reports("0/1/1/1", usual="0/1/1/1"), row("0-3600 A 0 A 518400 A 0"))
     (queue,) = finding.evidence.queues
     assert (queue[:4], finding.topic, finding.subject) == (FindingQueue("t", "b", 1, "HOT"), "t", "A")
-    assert measures(finding)["utilization"] == pytest.approx(0.9)
-    assert measures(finding)["with_twice_the_queues"] == pytest.approx(0.45)
+    measures = dict(finding.evidence.measures or [])
+    assert (measures["utilization"], measures["with_twice_the_queues"]) == pytest.approx((0.9, 0.45))
 
 
 def test_where_brokers_disagree_nobody_knows_what_came() -> None:
-    assert found(step(said("0/1/1/1", usual="0/1/1/1"), row("0-3600 A 460800 A 0 A 0", view="broker-a"))) == []
+    disputed = row("0-3600 A 460800 A 0 A 0", view="broker-a")
+    assert findings_of(reports("0/1/1/1", usual="0/1/1/1"), disputed) == []
 
 
 def test_busy_threads_of_the_same_client_are_its_root() -> None:
-    audited = step(said("400/2.5/1/2.5", usual="400/0.1/1/0.1"))
+    audited = step(reports("400/2.5/1/2.5", usual="400/0.1/1/0.1"))
     slow, near = findings(audited, [slow_listener.RULE, near_capacity.RULE])
     assert (slow.rule, near.rule, near.root_finding_id) == ("SLOW_LISTENER", "NEAR_CAPACITY", slow.finding_id)

@@ -98,22 +98,13 @@ def test_why_an_offset_went_back() -> None:
         assert [hit.cause for hit in RULE.hits(step)] == [cause.strip()], line
 
 
-def test_when_it_is_found_and_for_how_long() -> None:
+def test_when_and_for_how_long_an_offset_is_rewound() -> None:
     for line in _REWINDS.strip().splitlines():
         time, moment, counts, twins, finding = (cell.strip() for cell in line.split("|"))
         rewinds, rewound, greatest = map(_number, counts.split())
         start, end = map(int, time.split("-"))
-        step = step_with(
-            start,
-            end,
-            "0+1",
-            twins == "yes",
-            rewinds=rewinds,
-            rewound=rewound,
-            rewound_max=greatest,
-            rewound_at=_number(moment),
-        )
-        hits = list(RULE.hits(step))
+        back = {"rewinds": rewinds, "rewound": rewound, "rewound_max": greatest, "rewound_at": _number(moment)}
+        hits = list(RULE.hits(step_with(start, end, "0+1", twins == "yes", **back)))
         assert [f"{span(hit)} {hit.cause}" for hit in hits] == ([finding] if finding else []), line
         # At once, and the queue that went back furthest speaks for all.
         assert {(hit.minimum_seconds, hit.weight, hit.implicated) for hit in hits} <= {(0, 65, "c1")}
@@ -166,14 +157,8 @@ def test_an_offset_that_fell_to_the_oldest_message() -> None:
         step = reset_at_300()
         (hit,) = RULE.hits(replace(step, history=replace(step.history, topics=topics)))
         assert hit.cause == {"yes": "TO_MINIMUM", "no": "RESET"}[is_cause.strip()], line
-    assert hit.measures == {
-        "rewinds": 1,
-        "rewound": 65,
-        "rewound_max": 65,
-        "rewound_in_all": 65,
-        "consumer_offset": 500,
-        "min_offset": 900,
-    }
+    rewound = {"rewinds": 1, "rewound": 65, "rewound_max": 65, "rewound_in_all": 65}
+    assert hit.measures == {**rewound, "consumer_offset": 500, "min_offset": 900}
 
 
 @pytest.mark.parametrize(
@@ -236,7 +221,7 @@ def test_a_reset_that_takes_only_a_young_queue_to_its_oldest_message_is_one() ->
         assert [hit.cause for hit in hits] == [cause, cause]
 
 
-def test_it_tells_how_far_and_names_the_first_owner() -> None:
+def test_a_hit_names_how_far_and_the_first_owner() -> None:
     measured = {"rewinds": 2, "rewound": 120, "rewound_max": 100, "rewound_at": 300}
     (hit,) = RULE.hits(step_with(0, 3600, "2+0", False, **measured))
     assert hit.measures == {"rewinds": 2, "rewound": 120, "rewound_max": 100, "rewound_in_all": 120}

@@ -74,18 +74,12 @@ def test_the_cause_is_what_began_most_of_them() -> None:
 def test_the_client_that_joined_or_left_in_half_of_them_is_named() -> None:
     def client(*moments: str) -> str | None:
         """Per rebalance who left, or joined as `+c`, in one topic or two."""
-        found = [
-            rebalance(
-                10 * place + 1,
-                moment=10 * place,
-                topic=topic,
-                joined=[who[1:]] if who[0] == "+" else [],
-                left=[who] if who[0] != "+" else [],
-            )
-            for place, changed in enumerate(moments)
-            for topic, who in zip("tu", changed.split(), strict=False)
-        ]
-        return only(replace(audited_step(settings=SOON), rebalances=found)).implicated
+        rebalances = []
+        for place, changed in enumerate(moments):
+            for topic, who in zip("tu", changed.split(), strict=False):
+                ids = {"joined": [who[1:]]} if who[0] == "+" else {"left": [who]}
+                rebalances.append(rebalance(10 * place + 1, moment=10 * place, topic=topic, **ids))  # type: ignore[arg-type]
+        return only(replace(audited_step(settings=SOON), rebalances=rebalances)).implicated
 
     assert client("c", "+c", "a") == "c"
     assert client("c", "+c", "a", "b") == "c"

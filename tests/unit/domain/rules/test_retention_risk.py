@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
@@ -37,12 +38,7 @@ _FOUND = """
     33 -     |
 """
 #: Looked at from the start on; what is seen after the reading is not yet known to it.
-LOOKS: dict[float, list[QueueReading | None]] = {
-    0: [(5000, 99_999)],
-    500: [(5900, 99_999)],
-    1000: [(6000, 99_999)],
-    1020: [(9000, 99_999)],
-}
+LOOKS = oldest([("b", 0)], {0: ["5000/99999"], 500: ["5900/99999"], 1000: ["6000/99999"], 1020: ["9000/99999"]})
 LISTED = members("c1")
 
 
@@ -54,18 +50,14 @@ def step_with(
     lag: int | None, consumer_offset: int | None, looks: TopicReadings, at: int = 1000, consumed: int | None = 500
 ) -> AuditedStep:
     """One queue, behind by `lag` at its last reading; 10,800 s (3 h) are left at least."""
+    return behind(looks, lag_last=lag, consumer_offset=consumer_offset, consumed=consumed, last_reading_at=at)
+
+
+def behind(looks: TopicReadings, **measured: int | None) -> AuditedStep:
     of = interval(-100, 1100, LISTED, allocation(LISTED, "0"), view="broker-a")
-    behind = progress(
-        of,
-        0,
-        1100,
-        lag_last=[lag],
-        consumer_offset=[consumer_offset],
-        consumed=[consumed],
-        produced=[2000],
-        last_reading_at=[at],
-    )
-    return with_readings(audited_step(of), topics={"t": looks}, progress=[behind])
+    columns: dict[str, Any] = {name: [value] for name, value in measured.items()}
+    of_queue = progress(of, 0, 1100, produced=[2000], **columns)
+    return with_readings(audited_step(of), topics={"t": looks}, progress=[of_queue])
 
 
 def hits(consumer_offset: int, looks: TopicReadings, *, at: int = 1000, consumed: int | None = 500) -> list[RuleHit]:
@@ -87,21 +79,16 @@ def test_messages_that_wait_for_too_long() -> None:
     for line in _FOUND.strip().splitlines():
         cells, _, finding = line.partition("|")
         lag, consumer_offset = map(_number, cells.split())
-        found = RULE.hits(step_with(lag, consumer_offset, oldest([("b", 0)], LOOKS)))
+        found = RULE.hits(step_with(lag, consumer_offset, LOOKS))
         assert [f"{span(hit)} {hit.cause}" for hit in found] == ([finding.strip()] if finding.strip() else []), line
 
 
 def test_what_a_finding_says() -> None:
-    looks = oldest([("b", 0)], LOOKS)
-    (lost,), (expiring,), (later,) = hits(5999, looks), hits(6000, looks), hits(16_800, looks)
+    (lost,), (expiring,), (later,) = hits(5999, LOOKS), hits(6000, LOOKS), hits(16_800, LOOKS)
     assert (lost.severity, lost.minimum_seconds, lost.weight) == ("ERROR", None, 1)
     assert (expiring.severity, expiring.minimum_seconds, expiring.weight) == ("WARN", 120, 0)
-    assert later.measures == {
-        "consumer_offset": 16_800,
-        "min_offset": 6000,
-        "deleted_per_second": 1,
-        "consumed_per_second": 0.5,
-    }
+    rates = {"deleted_per_second": 1, "consumed_per_second": 0.5}
+    assert later.measures == {"consumer_offset": 16_800, "min_offset": 6000, **rates}
     assert (later.queue, later.topic, later.view) == (FindingQueue("t", "b", 0, "AT_RISK"), "t", "broker-a")
 
 
@@ -124,35 +111,31 @@ def test_the_rate_is_since_the_first_snapshot_of_the_window_that_has_the_queue()
 
 
 def test_what_nobody_looked_at_is_unknown() -> None:
-    assert hits(0, oldest([("b", 0)], {1001: [(6000, 9)]})) == []
-    assert hits(0, oldest([("b", 0)], {-421: [(6000, 9)]})) == []
-    assert hits(0, oldest([("b", 0)], {900: [None]})) == []
-    assert hits(0, oldest([("b", 0)], {900: [(None, 9)]})) == []
-    assert hits(0, oldest([("b", 0)], {0: [(5000, 9)], 900: [(None, 9)]})) == []
+    nobody: list[dict[float, list[str]]] = [{900: ["-"]}, {900: ["?/9"]}, {0: ["5000/9"], 900: ["?/9"]}]
+    for looks in (*nobody, {1001: ["6000/9"]}, {-421: ["6000/9"]}):
+        assert hits(0, oldest([("b", 0)], looks)) == [], looks
     assert hits(0, oldest([("b", 7)], {900: [(6000, 9)]})) == []
-    step = step_with(100, 0, oldest([("b", 0)], LOOKS))
-    assert list(RULE.hits(with_readings(step))) == []
+    assert list(RULE.hits(with_readings(step_with(100, 0, LOOKS)))) == []
 
 
-def test_without_both_rates_nothing_is_said_to_expire() -> None:
-    looks = oldest([("b", 0)], LOOKS)
-    assert hits(6000, looks, consumed=None) == []
-    (lost,) = hits(5999, looks, consumed=None)
+def test_without_both_rates_nothing_expires() -> None:
+    assert hits(6000, LOOKS, consumed=None) == []
+    (lost,) = hits(5999, LOOKS, consumed=None)
     assert (lost.measures or {})["consumed_per_second"] is None
     # An interval's first moment has no rate.
-    assert hits(5000, looks, at=0) == []
+    assert hits(5000, LOOKS, at=0) == []
     # A queue that is consumed as fast as it is deleted.
-    assert hits(6000, looks, consumed=1000) == []
+    assert hits(6000, LOOKS, consumed=1000) == []
 
 
 def test_the_rate_of_consumption_is_since_the_interval_began() -> None:
-    step = step_with(100, 5999, oldest([("b", 0)], LOOKS))
+    step = step_with(100, 5999, LOOKS)
     (hit,) = RULE.hits(replace(step, progress=[replace(part, start=micros(500)) for part in step.progress]))
     assert (span(hit), (hit.measures or {})["consumed_per_second"]) == ("500-1100", 1)
 
 
 def test_one_look_serves_all_intervals_of_a_topic() -> None:
-    step = step_with(100, 5999, oldest([("b", 0)], LOOKS))
+    step = step_with(100, 5999, LOOKS)
     twice = replace(step, progress=[*step.progress, *step.progress])
     assert [span(hit) for hit in RULE.hits(twice)] == ["0-1100", "0-1100"]
 
@@ -172,20 +155,9 @@ _AGED = """
 
 
 def aged(hours: float | None, first: int | None, last: int, consumer_offset: int | None = None) -> AuditedStep:
-    of = interval(-100, 1100, LISTED, allocation(LISTED, "0"), view="broker-a")
     age = None if hours is None else int(hours * 3_600_000)
-    behind = progress(
-        of,
-        0,
-        1100,
-        lag_first=[first],
-        lag_last=[last],
-        age_ms=[age],
-        consumer_offset=[consumer_offset],
-        last_reading_at=[1000],
-        produced=[2000],
-    )
-    return with_readings(audited_step(of), topics={"t": oldest([("b", 0)], LOOKS)}, progress=[behind])
+    known = {"lag_first": first, "lag_last": last, "consumer_offset": consumer_offset, "last_reading_at": 1000}
+    return behind(LOOKS, age_ms=age, **known)
 
 
 def test_messages_that_are_nearly_as_old_as_the_broker_keeps_them() -> None:
