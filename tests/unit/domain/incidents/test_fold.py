@@ -515,7 +515,7 @@ def test_an_incident_lasts_while_its_consequences_about_the_same_queues_do() -> 
         queues: Sequence[tuple[str, str, int, str]], severity: str = "ERROR", end: str = "04:20", until: int = 6
     ) -> str:
         root = published("02:10-02:20", "CLIENT_HUNG", "NO_PULL", subject="c1", queues=same)
-        about = {"topic": "t", "queues": queues, "severity": severity}
+        about: dict[str, Any] = {"topic": "t", "queues": queues, "severity": severity}
         stalled = published(f"02:12-{end}", "CONSUMER_STALLED", "NO_PROGRESS", **about)
         (incident,) = folded(root, following(root, stalled), until=until)
         return f"{clock(incident.opened_at)}-{clock(incident.resolved_at)} {clock(incident.last_seen_at)}"

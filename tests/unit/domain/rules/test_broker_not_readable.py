@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.history import Membership
+from spark_jobs.domain.model.history import Membership, Place
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rules.broker_not_readable import RULE, not_readable_spans
 from tests.support.builders import audited_step, route, span, with_readings
 from tests.support.kernel import series_of
-from tests.support.samples import QueueReading, offsets
+from tests.support.samples import offsets
 from tests.support.times import micros, second_of
 
 #: Permission of broker `b` in route spans of 10 s (`-`: not in the route) | when it cannot be read, and why
@@ -36,21 +37,16 @@ QUEUES = [("a", 0), ("b", 0), ("b", 1), ("b", 2)]
 
 def spans(perms: str, length: int = 10) -> list[Span[tuple[RouteEntry, ...]]]:
     """Broker `a` is always there."""
-    found = []
-    for place, perm in enumerate(perms.split()):
-        brokers = {"a": 6} | ({} if perm == "-" else {"b": int(perm)})
-        found.append(route(length * place, length * (place + 1), **brokers))
-    return found
+    brokers = [{"a": 6} | ({} if perm == "-" else {"b": int(perm)}) for perm in perms.split()]
+    return [route(length * place, length * (place + 1), **perms) for place, perms in enumerate(brokers)]
 
 
 def not_readable(route_spans: list[Span[tuple[RouteEntry, ...]]]) -> str:
     """When any broker cannot be read, and why."""
     spans_of_broker = not_readable_spans(route_spans)
     assert spans_of_broker.get("a", []) == []
-    spans_of_b = spans_of_broker.get("b", ())
-    return ", ".join(
-        f"{second_of(unreadable.start)}-{second_of(unreadable.end)} {unreadable.cause}" for unreadable in spans_of_b
-    )
+    of_b = spans_of_broker.get("b", ())
+    return ", ".join(f"{second_of(each.start)}-{second_of(each.end)} {each.cause}" for each in of_b)
 
 
 def test_when_a_broker_cannot_be_read() -> None:
@@ -62,10 +58,16 @@ def test_when_a_broker_cannot_be_read() -> None:
     assert not_readable(apart) == "0-10 NO_READ_PERMISSION, 11-20 NO_READ_PERMISSION"
 
 
-def step_with(perms: str, readings: dict[float, list[QueueReading | None]], length: int = 100) -> AuditedStep:
-    """Per reading, and queue of `a`, then of `b`: end offset, consumer offset."""
-    said = {at: [reading and (*reading, reading[1], 5) for reading in row] for at, row in readings.items()}
-    return with_readings(audited_step(), {"t": offsets(QUEUES, said)}, routes={"t": spans(perms, length)})
+def step_of(
+    routes: list[Span[tuple[RouteEntry, ...]]], readings: Mapping[int, str], queues: Sequence[Place] = QUEUES
+) -> AuditedStep:
+    """Per reading, and queue: `end offset/consumer offset`."""
+    read = offsets(queues, {at: row.split() for at, row in readings.items()})
+    return with_readings(audited_step(), {"t": read}, routes={"t": routes})
+
+
+def step_with(perms: str, readings: Mapping[int, str]) -> AuditedStep:
+    return step_of(spans(perms, 100), readings)
 
 
 def hits(step: AuditedStep) -> list[tuple[str, str | None, int, float]]:
@@ -83,44 +85,34 @@ def hits(step: AuditedStep) -> list[tuple[str, str | None, int, float]]:
 @pytest.mark.parametrize(("leaves", "expected"), [(3580, ["3580-3600"]), (3581, [])])
 def test_the_next_step_decides_on_a_broker_that_leaves_in_the_last_round(leaves: int, expected: list[str]) -> None:
     """Other snapshots of that round may show that it is up."""
-    said: dict[float, list[QueueReading | None]] = {3570: [None, (10, 3, 3, 5), None, None]}
     both, alone = route(0, leaves, a=6, b=6), route(leaves, 3600, a=6)
-    step = with_readings(audited_step(), {"t": offsets(QUEUES, said)}, routes={"t": [both, alone]})
-    assert [span(hit) for hit in RULE.hits(step)] == expected
+    assert [span(hit) for hit in RULE.hits(step_of([both, alone], {3570: "- 10/3 - -"}))] == expected
 
 
-def test_its_queues_with_a_backlog_are_found_with_what_all_of_them_hold() -> None:
-    step = step_with("6 - 6", {90: [(9, 0), (10, 7), (4, 4), (20, 15)]})
+def test_queues_with_a_backlog_are_named_with_what_all_of_the_broker_hold() -> None:
+    step = step_with("6 - 6", {90: "9/0 10/7 4/4 20/15"})
     assert hits(step) == [("100-200", "LEFT_ROUTE", 0, 8), ("100-200", "LEFT_ROUTE", 2, 8)]
 
 
 def test_readings_count_from_one_gap_and_130_seconds_before_to_the_end() -> None:
     """A host that loses its network answers nobody, and the name servers drop it 130 s later at most."""
-    reading: list[QueueReading | None] = [None, (10, 7), None, None]
-    assert hits(step_with("6 - 6", {-91: reading})) == []
-    assert hits(step_with("6 - 6", {-90: reading})) == [("100-200", "LEFT_ROUTE", 0, 3)]
-    assert hits(step_with("6 - 6", {199: reading})) == [("100-200", "LEFT_ROUTE", 0, 3)]
-    assert hits(step_with("6 - 6", {200: reading})) == []
+    for at, is_known in ((-91, False), (-90, True), (199, True), (200, False)):
+        assert hits(step_with("6 - 6", {at: "- 10/7 - -"})) == [("100-200", "LEFT_ROUTE", 0, 3)] * is_known, at
 
 
 def test_the_last_backlog_that_is_known_counts() -> None:
-    unknown: list[QueueReading | None] = [(9, 9), (10, None), (None, 3), None]
-    step = step_with("6 - 6", {60: [(9, 9), (10, 7), (9, 9), (5, 4)], 80: unknown, 120: [(9, 0), None, None, None]})
+    unknown = "9/9 10/? ?/3 -"
+    step = step_with("6 - 6", {60: "9/9 10/7 9/9 5/4", 80: unknown, 120: "9/0 - - -"})
     assert hits(step) == [("100-200", "LEFT_ROUTE", 0, 4), ("100-200", "LEFT_ROUTE", 2, 4)]
-    assert hits(step_with("6 - 6", {60: [None, (10, 7), None, None], 80: [None, (10, 10), None, None]})) == []
+    assert hits(step_with("6 - 6", {60: "- 10/7 - -", 80: "- 10/10 - -"})) == []
     assert hits(step_with("6 - 6", {80: unknown})) == []
 
 
 def test_a_reading_counts_for_the_last_span_that_it_may_count_for() -> None:
     """The second span begins 50 s behind the first one's end: its readings begin 10 s before that end."""
     routes = [route(0, 100, b=6), route(100, 200, a=6), route(200, 250, b=6), route(250, 300, a=6)]
-    early, late = [None, (10, 7), None, None], [None, (10, 5), None, None]
-    readings = offsets(QUEUES, {180: [(*reading, 0, 5) if reading else None for reading in early]})
-    later = offsets(QUEUES, {190: [(*reading, 0, 5) if reading else None for reading in late]})
-    assert hits(with_readings(audited_step(), {"t": readings}, routes={"t": routes})) == [
-        ("100-200", "LEFT_ROUTE", 0, 3)
-    ]
-    assert hits(with_readings(audited_step(), {"t": later}, routes={"t": routes})) == [("250-300", "LEFT_ROUTE", 0, 5)]
+    assert hits(step_of(routes, {180: "- 10/7 - -"})) == [("100-200", "LEFT_ROUTE", 0, 3)]
+    assert hits(step_of(routes, {190: "- 10/5 - -"})) == [("250-300", "LEFT_ROUTE", 0, 5)]
 
 
 @pytest.mark.parametrize(
@@ -134,21 +126,18 @@ def test_a_reading_counts_for_the_last_span_that_it_may_count_for() -> None:
     ],
 )
 def test_a_broker_that_is_up_lacks_the_topic(perms: str, other: str, expected: list[tuple[str, str, str]]) -> None:
-    step = step_with(perms, {90: [None, (10, 7), None, None]})
+    step = step_with(perms, {90: "- 10/7 - -"})
     step = replace(step, routes={**step.routes, "other": spans(other, 100)})
     assert [(span(hit), hit.cause, hit.severity) for hit in RULE.hits(step)] == expected
 
 
 def test_two_causes_are_two_conditions() -> None:
-    readings: dict[float, list[QueueReading | None]] = {at: [None, (10, 7), None, None] for at in range(0, 300, 20)}
-    assert hits(step_with("2 - 6", readings)) == [
-        ("0-100", "NO_READ_PERMISSION", 0, 3),
-        ("100-200", "LEFT_ROUTE", 0, 3),
-    ]
+    both = hits(step_with("2 - 6", dict.fromkeys(range(0, 300, 20), "- 10/7 - -")))
+    assert both == [("0-100", "NO_READ_PERMISSION", 0, 3), ("100-200", "LEFT_ROUTE", 0, 3)]
 
 
 def test_a_topic_without_offsets_and_a_broker_that_can_be_read_are_left_alone() -> None:
-    readings: dict[float, list[QueueReading | None]] = {90: [(9, 0), (10, 7), None, None]}
+    readings = {90: "9/0 10/7 - -"}
     assert hits(step_with("6", readings)) == []
     assert hits(step_with("6 4 6", readings)) == []
     assert hits(with_readings(audited_step(), {}, routes={"t": spans("6 -")})) == []
@@ -159,24 +148,23 @@ def test_a_topic_without_offsets_and_a_broker_that_can_be_read_are_left_alone() 
     ("after", "cause"),
     [
         # All ends of `b` begin with 0 again, and that of `a` goes on.
-        ([(130, 130), (2, 0), (5, 1), (0, 0)], "STORE_LOST"),
-        ([(130, 130), (2, 0), None, None], "STORE_LOST"),
+        ("130/130 2/0 5/1 0/0", "STORE_LOST"),
+        ("130/130 2/0 - -", "STORE_LOST"),
         # A slave that serves is a little behind; one queue goes on; the topic was created again; nothing is known.
-        ([(130, 130), (90, 0), (90, 1), (51, 0)], "LEFT_ROUTE"),
-        ([(130, 130), (2, 0), (100, 1), (0, 0)], "LEFT_ROUTE"),
-        ([(3, 3), (2, 0), (5, 1), (0, 0)], "LEFT_ROUTE"),
-        ([None, (2, 0), (5, 1), (0, 0)], "LEFT_ROUTE"),
-        ([(130, 130), None, None, None], "LEFT_ROUTE"),
+        ("130/130 90/0 90/1 51/0", "LEFT_ROUTE"),
+        ("130/130 2/0 100/1 0/0", "LEFT_ROUTE"),
+        ("3/3 2/0 5/1 0/0", "LEFT_ROUTE"),
+        ("- 2/0 5/1 0/0", "LEFT_ROUTE"),
+        ("130/130 - - -", "LEFT_ROUTE"),
     ],
 )
-def test_a_broker_that_comes_back_with_an_empty_store_has_lost_it(after: list[QueueReading | None], cause: str) -> None:
-    before: list[QueueReading | None] = [(100, 100), (100, 97), (100, 100), (100, 100)]
-    assert hits(step_with("6 - 6", {90: before, 205: after})) == [("100-200", cause, 0, 3)]
+def test_a_broker_that_comes_back_with_an_empty_store_has_lost_it(after: str, cause: str) -> None:
+    assert hits(step_with("6 - 6", {90: "100/100 100/97 100/100 100/100", 205: after})) == [("100-200", cause, 0, 3)]
 
 
 @pytest.mark.parametrize(("answers_at", "says"), [((90, 115), "No answer of b"), ((90, 160), "b has answered since")])
 def test_who_has_answered_since_it_left_the_route_is_not_down(answers_at: tuple[int, ...], says: str) -> None:
-    step = step_with("6 -", {90: [(9, 9), (10, 7), None, None]})
+    step = step_with("6 -", {90: "9/9 10/7 - -"})
     answers = series_of([(micros(at), Membership((), frozenset(), frozenset(), None)) for at in answers_at])
     (hit,) = RULE.hits(replace(step, history=replace(step.history, memberships={"b": answers})))
     assert (hit.explanation or "").startswith(says)
@@ -206,12 +194,8 @@ def read_queues(counts: str, length: int = 100) -> list[Span[tuple[RouteEntry, .
     ],
 )
 def test_queues_that_are_removed_keep_their_messages(counts: str, expected: list[tuple[str, int, int]]) -> None:
-    queues = [("b", 0), ("b", 1), ("b", 2)]
-    said: dict[float, list[QueueReading | None]] = {
-        60: [(9, 0, 0, 5), (10, 4, 4, 5), (10, 2, 2, 5)],
-        80: [(9, 0, 0, 5), (10, 5, 5, 5), (10, 3, 3, 5)],
-    }
-    step = with_readings(audited_step(), {"t": offsets(queues, said)}, routes={"t": read_queues(counts)})
+    readings = {60: "9/0 10/4 10/2", 80: "9/0 10/5 10/3"}
+    step = step_of(read_queues(counts), readings, QUEUES[1:])
     if "x" in counts:
         step = replace(step, gone_topics={"t": [(micros(100), micros(200))]})
     removed = [hit for hit in RULE.hits(step) if hit.cause == "QUEUES_REMOVED"]
@@ -223,21 +207,15 @@ def test_queues_that_are_removed_keep_their_messages(counts: str, expected: list
     ("consumed", "expected"),
     [
         # It consumes 4 in 20 s, so that 4 may be gone before the route changes, and 5 are not.
-        ((1, 5), [5]),
-        ((2, 6), []),
-        ((10, 10), []),
-        ((None, None), []),
-        ((None, 3), [7]),
+        ("10/1 10/5", [5]),
+        ("10/2 10/6", []),
+        ("10/10 10/10", []),
+        ("10/? 10/?", []),
+        ("10/? 10/3", [7]),
     ],
 )
-def test_queues_that_were_drained_are_removed_in_silence(
-    consumed: tuple[int | None, int | None], expected: list[int]
-) -> None:
-    said: dict[float, list[QueueReading | None]] = {
-        at: [(10, to, to, 5)] for at, to in zip((60, 80), consumed, strict=True)
-    }
-    readings = offsets([("b", 0)], said)
-    step = with_readings(audited_step(), {"t": readings}, routes={"t": read_queues("1 0")})
+def test_queues_that_were_drained_are_removed_in_silence(consumed: str, expected: list[int]) -> None:
+    step = step_of(read_queues("1 0"), dict(zip((60, 80), consumed.split(), strict=True)), [("b", 0)])
     assert [hit.weight for hit in RULE.hits(step)] == expected
 
 
@@ -256,20 +234,11 @@ def test_a_queue_may_be_drained_until_a_snapshot_shows_the_topic_without_it(
     following: int, end: int, expected: list[int]
 ) -> None:
     """The route shows it at 100 s."""
-    said: dict[float, list[QueueReading | None]] = {
-        40: [(10, 10, 10, 5), (10, 1, 1, 5)],
-        60: [(10, 10, 10, 5), (10, 5, 5, 5)],
-        following: [(end, end, end, 5), None],
-    }
-    readings = offsets([("b", 0), ("b", 1)], said)
-    step = with_readings(audited_step(), {"t": readings}, routes={"t": read_queues("2 1")})
+    readings = {40: "10/10 10/1", 60: "10/10 10/5", following: f"{end}/{end} -"}
+    step = step_of(read_queues("2 1"), readings, QUEUES[1:3])
     assert [hit.weight for hit in RULE.hits(step)] == expected
 
 
 def test_what_was_read_before_the_step_counts_too() -> None:
-    step = with_readings(
-        audited_step(),
-        {"t": offsets([("b", 0)], {-30: [(10, 7, 7, 5)]})},
-        routes={"t": [route(-210, -20, b=6, a=6), route(-20, 40, a=6)]},
-    )
+    step = step_of([route(-210, -20, b=6, a=6), route(-20, 40, a=6)], {-30: "10/7"}, [("b", 0)])
     assert hits(step) == [("-20-40", "LEFT_ROUTE", 0, 3)]

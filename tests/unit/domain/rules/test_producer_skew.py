@@ -40,8 +40,8 @@ def test_how_skewed_production_is() -> None:
         *queues, least_mean = cells.split()
         pairs = [queue.split(":") for queue in queues]
         produced = np.array([UNKNOWN if messages == "?" else int(messages) for _, messages in pairs])
-        found = skew([broker for broker, _ in pairs], produced, int(least_mean))
-        assert ("-" if found is None else str(round(found.ratio, 3))) == expected.strip(), line
+        measured = skew([broker for broker, _ in pairs], produced, int(least_mean))
+        assert ("-" if measured is None else str(round(measured.ratio, 3))) == expected.strip(), line
 
 
 def produced(start: int, *messages: int | None, end: int = 3600, topic: str = "t") -> IntervalProgress:
@@ -55,9 +55,9 @@ def step_with(*parts: IntervalProgress) -> AuditedStep:
 
 
 def hot(*parts: IntervalProgress) -> list[tuple[int, str, float | None]]:
-    found = list(RULE.hits(step_with(*parts)))
-    assert {(hit.cause, hit.severity) for hit in found} <= {("HOT_QUEUES", "WARN")}
-    return [(hit.queue.queue_id, span(hit), hit.weight) for hit in found if hit.queue]
+    hits = list(RULE.hits(step_with(*parts)))
+    assert {(hit.cause, hit.severity) for hit in hits} <= {("HOT_QUEUES", "WARN")}
+    return [(hit.queue.queue_id, span(hit), hit.weight) for hit in hits if hit.queue]
 
 
 def test_queues_that_were_added_late_make_the_others_no_hot_ones() -> None:
@@ -105,11 +105,12 @@ B, Z = ("b", 6, 2, 2), ("z", 6, 2, 2)
 TWO_BROKERS = [("b", 0), ("b", 1), ("z", 0), ("z", 1)]
 
 
-def of_brokers(*messages: int | None, start: int = 0, end: int = 3600) -> IntervalProgress:
-    """Of two queues each of the brokers `b` and `z`."""
+def of_brokers(
+    *messages: int | None, start: int = 0, end: int = 3600, queues: list[Place] = TWO_BROKERS
+) -> IntervalProgress:
     part = produced(start, *messages, end=end)
     assert part.interval.allocation
-    owned = replace(part.interval.allocation, queues=TWO_BROKERS)
+    owned = replace(part.interval.allocation, queues=queues)
     return replace(part, interval=replace(part.interval, allocation=owned))
 
 
@@ -119,16 +120,15 @@ def unwritten(parts: Sequence[IntervalProgress], routes: Mapping[tuple[int, int]
         Span(micros(start), micros(end), micros(end), tuple(RouteEntry(*entry) for entry in said))
         for (start, end), said in routes.items()
     ]
-    found = list(RULE.hits(replace(step_with(*parts), routes={"t": spans})))
-    assert {(hit.cause, hit.severity) for hit in found} <= {("BROKER_WITHOUT_MESSAGES", "WARN")}
-    assert {hit.queue.role for hit in found if hit.queue} <= {"WITHOUT_MESSAGES"}
-    return [(hit.queue.broker_name, hit.queue.queue_id) for hit in found if hit.queue]
+    hits = list(RULE.hits(replace(step_with(*parts), routes={"t": spans})))
+    assert {(hit.cause, hit.severity) for hit in hits} <= {("BROKER_WITHOUT_MESSAGES", "WARN")}
+    assert {hit.queue.role for hit in hits if hit.queue} <= {"WITHOUT_MESSAGES"}
+    return [(hit.queue.broker_name, hit.queue.queue_id) for hit in hits if hit.queue]
 
 
 def test_a_broker_that_got_nothing_does_not_make_the_others_hot() -> None:
     """Two queues of broker `b` share 300 and 100; broker `z` got nothing: 300 is 1.5 times the mean, not 3 times."""
-    part = of_brokers(300, 100, 0, 0)
-    assert hot(part) == []
+    assert hot(of_brokers(300, 100, 0, 0)) == []
     assert hot(produced(0, 300, 100, 0, 0)) == [(0, "0-3600", 300)]
 
 
@@ -167,12 +167,10 @@ def test_a_broker_must_be_known_to_get_nothing_whenever_the_others_are_known() -
         assert unwritten([first, of_brokers(*rest, start=60)], {(0, 3600): (B, Z)}) == expected
 
 
-def test_a_broker_that_got_nothing_is_found_also_where_no_queue_is_hot() -> None:
+def test_a_broker_that_got_nothing_is_named_also_where_no_queue_is_hot() -> None:
     """150 in each of the four queues of `b`: no more than 1.5 times the mean of all six."""
-    part = produced(0, 150, 150, 150, 150, 0, 0)
-    assert part.interval.allocation
-    owned = replace(part.interval.allocation, queues=[*(("b", place) for place in range(4)), ("z", 0), ("z", 1)])
-    part = replace(part, interval=replace(part.interval, allocation=owned))
+    queues = [*(("b", place) for place in range(4)), ("z", 0), ("z", 1)]
+    part = of_brokers(150, 150, 150, 150, 0, 0, queues=queues)
     assert unwritten([part], {(0, 3600): (("b", 6, 4, 4), Z)}) == [("z", 0), ("z", 1)]
 
 

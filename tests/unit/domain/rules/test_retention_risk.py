@@ -111,8 +111,8 @@ def test_the_rate_is_since_the_first_snapshot_of_the_window_that_has_the_queue()
 
 
 def test_what_nobody_looked_at_is_unknown() -> None:
-    nobody: list[dict[float, list[str]]] = [{900: ["-"]}, {900: ["?/9"]}, {0: ["5000/9"], 900: ["?/9"]}]
-    for looks in (*nobody, {1001: ["6000/9"]}, {-421: ["6000/9"]}):
+    late, early, gone = {1001: ["6000/9"]}, {-421: ["6000/9"]}, {0: ["5000/9"], 900: ["?/9"]}
+    for looks in (late, early, gone, {900: ["-"]}, {900: ["?/9"]}):
         assert hits(0, oldest([("b", 0)], looks)) == [], looks
     assert hits(0, oldest([("b", 7)], {900: [(6000, 9)]})) == []
     assert list(RULE.hits(with_readings(step_with(100, 0, LOOKS)))) == []

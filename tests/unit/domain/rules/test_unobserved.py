@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.finding import ConflictingValue
 from spark_jobs.domain.model.history import OffsetReadings, Subscriptions
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
@@ -15,7 +14,7 @@ from spark_jobs.domain.rules.snapshot_gaps import gaps, gaps_behind, gaps_where_
 from spark_jobs.domain.rules.unobserved import RULE
 from tests.support.builders import audited_step, broker_said, interval, route, span, with_readings
 from tests.support.kernel import series_of
-from tests.support.samples import QueueReading, offsets
+from tests.support.samples import offsets
 from tests.support.times import micros
 
 #: Seconds in which the state is known | seconds in which it is not, up to the end of the step.
@@ -62,8 +61,8 @@ def test_gaps_between_spans() -> None:
 def test_gaps_behind_readings() -> None:
     for line in TIMES.strip("\n").splitlines():
         times, _, missing = line.partition("|")
-        found = gaps_behind(np.array([int(second) for second in times.split()], dtype=np.int64), 180, 60)
-        assert found == _spans(missing), line
+        seconds = np.array([int(second) for second in times.split()], dtype=np.int64)
+        assert gaps_behind(seconds, 180, 60) == _spans(missing), line
 
 
 #: Seconds of a broker's readings, each of which holds 60 s | when the route names it | gaps.
@@ -82,8 +81,8 @@ NAMED = """
 def test_gaps_of_one_broker_are_those_in_which_the_route_names_it() -> None:
     for line in NAMED.strip("\n").splitlines():
         times, named, missing = line.split("|")
-        told = np.array([int(second) for second in times.split()], dtype=np.int64)
-        assert list(gaps_where_named(told, _spans(named), 60)) == _spans(missing), line
+        seconds = np.array([int(second) for second in times.split()], dtype=np.int64)
+        assert list(gaps_where_named(seconds, _spans(named), 60)) == _spans(missing), line
 
 
 def test_gaps_of_one_time_are_one() -> None:
@@ -96,14 +95,14 @@ def test_gaps_of_one_time_are_one() -> None:
     step = audited_step(*topics, memberships={"b": answers})
     step = with_readings(step, {"u": read(*offset_times)}, routes={"t": routes})
     members, of_t, of_u = "membership_snapshots", "route_snapshots: t", "offset_snapshots: u"
-    assert found(step) == [
+    assert missing_in(step) == [
         ("100-400", "WARN", [members, of_u, of_t]),
         ("500-600", "WARN", [members]),
         ("700-900", "WARN", [members, of_t]),
     ]
 
 
-def found(step: AuditedStep) -> list[tuple[str, str | None, list[str]]]:
+def missing_in(step: AuditedStep) -> list[tuple[str, str | None, list[str]]]:
     """Span, severity, and the sources without snapshots."""
     hits = list(RULE.hits(step))
     for hit in hits:
@@ -121,14 +120,14 @@ def read(*times: float) -> OffsetReadings:
 
 def test_members_are_unobserved_only_if_no_broker_answered() -> None:
     answers = {"x": [broker_said(0, 1000, "c1", NOTHING)], "y": [broker_said(900, 3600, "", NOTHING)]}
-    assert found(audited_step(memberships=answers)) == []
+    assert missing_in(audited_step(memberships=answers)) == []
     answers["y"] = [broker_said(1100, 3600, "", NOTHING)]
-    assert found(audited_step(memberships=answers)) == [("1000-1100", "WARN", ["membership_snapshots"])]
+    assert missing_in(audited_step(memberships=answers)) == [("1000-1100", "WARN", ["membership_snapshots"])]
 
 
 def test_what_is_missing_to_the_end_of_the_step_may_have_ended() -> None:
     answers = {"x": [broker_said(0, 1000, "c1", NOTHING)]}
-    assert found(audited_step(memberships=answers)) == [("1000-3600", "INFO", ["membership_snapshots"])]
+    assert missing_in(audited_step(memberships=answers)) == [("1000-3600", "INFO", ["membership_snapshots"])]
 
 
 def test_routes_and_offsets_are_those_of_the_ordinary_topics_of_the_group() -> None:
@@ -137,69 +136,61 @@ def test_routes_and_offsets_are_those_of_the_ordinary_topics_of_the_group() -> N
     every = range(-60, 3600, 60)
     times = {"u": read(*(at for at in every if not 120 < at <= 240)), "%RETRY%g": read(0), "other": read(0)}
     step = with_readings(audited_step(*topics), times, routes=routes)
-    assert found(step) == [("100-300", "WARN", ["offset_snapshots: u", "route_snapshots: t"])]
-    (hit,) = RULE.hits(step)
-    assert hit.conflicting_values == (
-        ConflictingValue("offset_snapshots: u", None),
-        ConflictingValue("route_snapshots: t", None),
-    )
+    assert missing_in(step) == [("100-300", "WARN", ["offset_snapshots: u", "route_snapshots: t"])]
 
 
 def test_a_topic_with_several_intervals_is_looked_at_once() -> None:
     topics = [interval(0, 100, None), interval(100, 3600, None)]
     step = with_readings(audited_step(*topics), {"t": read(0, 3599)})
-    assert found(step) == [("60-3599", "WARN", ["offset_snapshots: t"])]
+    assert missing_in(step) == [("60-3599", "WARN", ["offset_snapshots: t"])]
 
 
 def test_readings_outside_the_window_are_not_known_to_the_step() -> None:
     """The window begins 420 s before the step."""
     step = audited_step(interval(-360, 3600, None))
-    assert found(with_readings(step, {"t": read(-421, *range(0, 3600, 60), 3700)})) == []
-    early = found(with_readings(step, {"t": read(-420, *range(0, 3600, 60))}))
+    assert missing_in(with_readings(step, {"t": read(-421, *range(0, 3600, 60), 3700)})) == []
+    early = missing_in(with_readings(step, {"t": read(-420, *range(0, 3600, 60))}))
     assert early == [("-360-0", "WARN", ["offset_snapshots: t"])]
-    assert found(with_readings(step, {"t": read(-421, 3600)})) == []
+    assert missing_in(with_readings(step, {"t": read(-421, 3600)})) == []
 
 
 def test_one_broker_that_is_silent_is_named() -> None:
     def step(silent: range, route_of: list[Span[tuple[RouteEntry, ...]]], ends: int = 3600) -> AuditedStep:
-        said: dict[float, list[QueueReading | None]] = {
-            at: [(1, 1, 1, 5), None if at in silent else (1, 1, 1, 5)] for at in range(-60, ends, 60)
-        }
-        both = offsets([("a", 0), ("b", 0)], said)
+        rows = {at: ["1/1", "-" if at in silent else "1/1"] for at in range(-60, ends, 60)}
+        both = offsets([("a", 0), ("b", 0)], rows)
         return with_readings(audited_step(interval(-210, 3600, None)), {"t": both}, routes={"t": route_of})
 
+    def silence(span: str) -> list[tuple[str, str, list[str]]]:
+        return [(span, "WARN", ["offset_snapshots: t (b)"])]
+
     always = [route(-210, 3600, a=6, b=6)]
-    assert found(step(range(0), always)) == []
-    assert found(step(range(120, 300), always)) == [("120-300", "WARN", ["offset_snapshots: t (b)"])]
+    assert missing_in(step(range(0), always)) == []
+    assert missing_in(step(range(120, 300), always)) == silence("120-300")
     # Who lists members has answered.
     silent = step(range(120, 300), always)
     listed = series_of([(micros(at), broker_said(0, 1, "", NOTHING).state) for at in range(0, 300, 40)])
-    assert found(replace(silent, history=replace(silent.history, memberships={"a": listed}))) == found(silent)
-    assert found(replace(silent, history=replace(silent.history, memberships={"b": listed}))) == []
+    for broker, missing in (("a", silence("120-300")), ("b", [])):
+        history = replace(silent.history, memberships={broker: listed})
+        assert missing_in(replace(silent, history=history)) == missing
     # A route that names it no longer says why.
     left = [route(-210, 130, a=6, b=6), route(130, 290, a=6), route(290, 3600, a=6, b=6)]
-    assert found(step(range(120, 300), left)) == [("120-130", "WARN", ["offset_snapshots: t (b)"])]
+    assert missing_in(step(range(120, 300), left)) == silence("120-130")
     # Another route of the same broker is no sign of it.
     other = [route(-210, 130, a=6, b=6), route(130, 3600, a=4, b=6)]
-    assert found(step(range(120, 300), other)) == [("120-300", "WARN", ["offset_snapshots: t (b)"])]
+    assert missing_in(step(range(120, 300), other)) == silence("120-300")
     # It is silent to the end, and the recording goes on.
-    assert found(step(range(120, 3600), always)) == [("120-3600", "WARN", ["offset_snapshots: t (b)"])]
+    assert missing_in(step(range(120, 3600), always)) == silence("120-3600")
     # Where nobody is heard the topic is named, not each of its brokers.
-    ended = found(step(range(0), always, ends=1000))
-    assert ended == [("1020-3600", "INFO", ["offset_snapshots: t"])]
+    assert missing_in(step(range(0), always, ends=1000)) == [("1020-3600", "INFO", ["offset_snapshots: t"])]
 
 
 def test_queues_that_only_snapshots_outside_the_window_show_are_not_known_to_the_step() -> None:
     """`b` has a second queue before the window, which begins 420 s before the step, and `c` is read only then."""
     queues = [("a", 0), ("b", 0), ("b", 1), ("c", 0)]
-    said: dict[float, list[QueueReading | None]] = {
-        at: [(1, 1, 1, 5), None if 120 <= at < 300 else (1, 1, 1, 5), None, None] for at in range(-420, 3600, 60)
-    }
-    read_then: dict[float, list[QueueReading | None]] = {-600: [(1, 1, 1, 5)] * 4}
-    step = audited_step(interval(-210, 3600, None))
-    step = with_readings(
-        step, {"t": offsets(queues, read_then | said)}, routes={"t": [route(-210, 3600, a=6, b=6, c=6)]}
-    )
+    rows = {at: ["1/1", "-" if 120 <= at < 300 else "1/1", "-", "-"] for at in range(-420, 3600, 60)}
+    read = {"t": offsets(queues, {-600: ["1/1"] * 4} | rows)}
+    routes = {"t": [route(-210, 3600, a=6, b=6, c=6)]}
+    step = with_readings(audited_step(interval(-210, 3600, None)), read, routes=routes)
     listed = series_of([(micros(at), broker_said(0, 1, "", NOTHING).state) for at in (0, 60)])
     hits = RULE.hits(replace(step, history=replace(step.history, memberships={"c": listed})))
     assert [(span(hit), hit.queue and hit.queue[1:3]) for hit in hits] == [("120-300", ("b", 0))]
@@ -243,22 +234,20 @@ def test_one_late_answer_is_no_gap() -> None:
     """A snapshot holds 60 s."""
     answers = {"x": [broker_said(1260, 3600, "c1", NOTHING)]}
     assert silences(called(audited_step(memberships=answers), x=[1200, 1220])) == []
-    assert silences(called(audited_step(memberships=answers), x=[1180, 1220])) == [
-        ("1180-1260", "ERROR", "NOT_ANSWERED")
-    ]
-    step = answered(called(audited_step(memberships=answers), x=[1180, 1220]), 1260)
-    assert silences(step) == [("1180-1260", "WARN", "NOT_ANSWERED")]
+    step = called(audited_step(memberships=answers), x=[1180, 1220])
+    assert silences(step) == [("1180-1260", "ERROR", "NOT_ANSWERED")]
+    assert silences(answered(step, 1260)) == [("1180-1260", "WARN", "NOT_ANSWERED")]
 
 
 def test_calls_while_members_are_known_are_no_gap_and_give_a_later_gap_its_cause() -> None:
     answers = {"x": [broker_said(0, 1000, "c1", NOTHING), broker_said(2000, 3600, "c1", NOTHING)]}
     step = answered(audited_step(memberships=answers), 0, 940, 2000)
     assert silences(called(step, y=[200, 400])) == [("1000-2000", "WARN", "NO_SNAPSHOTS")]
-    assert silences(called(step, y=[200], x=[960, 1980])) == [("1000-2000", "WARN", "NOT_ANSWERED")]
-    (hit,) = RULE.hits(called(step, y=[200], x=[960, 1980]))
-    assert (hit.hint or "").startswith(
-        "x did not answer the request for the group's connections from 2026-03-01T10:16Z"
-    )
+    called_at_last = called(step, y=[200], x=[960, 1980])
+    assert silences(called_at_last) == [("1000-2000", "WARN", "NOT_ANSWERED")]
+    (hit,) = RULE.hits(called_at_last)
+    hint = "x did not answer the request for the group's connections from 2026-03-01T10:16Z"
+    assert (hit.hint or "").startswith(hint)
 
 
 def test_calls_that_are_not_answered_to_the_end_show_that_the_recording_has_not_ended() -> None:
