@@ -18,11 +18,8 @@ def rows(*groups: Judged) -> list[str]:
 
 def test_steps_cut_a_finding_and_topics_share_it() -> None:
     found = [Alarm("A", Time(*each)) for each in ((3600, 4000), (600, 3600), (700, 900), (4001, 4100))]
-    assert list(_joined([*found, Alarm("B", Time(0, 5))])) == [
-        Alarm("A", Time(600, 4000)),
-        Alarm("A", Time(4001, 4100)),
-        Alarm("B", Time(0, 5)),
-    ]
+    other = Alarm("B", Time(0, 5))
+    assert list(_joined([*found, other])) == [Alarm("A", Time(600, 4000)), Alarm("A", Time(4001, 4100)), other]
 
 
 def test_a_fault_that_is_found_in_time_late_twice_and_not_at_all() -> None:

@@ -17,6 +17,7 @@ from spark_jobs.domain.model.window import from_micros
 from spark_jobs.pipeline.gather.rows import tables
 from tests.support.agreement import SPLIT, Holder, agreement, held, owned
 from tests.support.kernel import judged, recorded_rows, settings
+from tests.support.tables import cells
 from tests.unit.project.test_layers import ROOT
 
 FOLDER = ROOT / "tests" / "data" / "live2"
@@ -112,9 +113,8 @@ def test_incidents_and_no_others(steps: Mapping[str, JudgedStep]) -> None:
         for finding in step.findings
         if finding.severity != "INFO" and finding.root_finding_id is None and group not in BEHIND_A_PROXY
     }
-    expected = [[cell.strip() for cell in line.split("|")] for line in INCIDENTS.strip().splitlines()]
-    assert found.keys() == {(rule, group) for rule, group, *_ in expected}
-    for rule, group, client_ids, queues, begin, end in expected:
+    assert found.keys() == {line[:2] for line in cells(INCIDENTS)}
+    for rule, group, client_ids, queues, begin, end in cells(INCIDENTS):
         finding = found[rule, group]
         assert client_ids in ("", *finding.evidence.client_ids), rule
         assert queues in ("", _queues(finding.evidence.queues)), rule

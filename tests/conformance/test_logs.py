@@ -20,6 +20,7 @@ from spark_jobs.ingest.logs.recorded import recording_of_logs, write_recording
 from spark_jobs.ingest.logs.sources import LogFolder
 from tests.conformance.test_live2 import FOLDER, HOUR, REPORTING, compared
 from tests.support.kernel import judged, recorded_rows
+from tests.support.tables import cells
 from tests.unit.project.test_layers import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"
@@ -129,15 +130,14 @@ def test_incidents_and_no_others(steps: Mapping[str, JudgedStep]) -> None:
         for finding in step.findings
         if finding.severity != "INFO" and finding.root_finding_id is None
     }
-    assert found == {tuple(cell.strip() for cell in line.split("|")) for line in INCIDENTS.strip().splitlines()}
+    assert found == set(cells(INCIDENTS))
 
 
 @pytest.mark.parametrize("version", ["4.3.0", "4.7.1", "4.9.4", "5.1.4"])
 def test_members_of_old_brokers_are_known_to_the_second(version: str, tmp_path: Path) -> None:
     """The recordings of 4.3.0 and 4.7.1 lack the group whose consumers share an id."""
     of_logs = memberships(recorded(LOGS / f"{version}.tar.gz", tmp_path))
-    for line in MEMBERS.strip().splitlines():
-        of_version, group, changes = (cell.strip() for cell in line.split("|"))
+    for of_version, group, changes in cells(MEMBERS):
         if of_version == version:
             assert list(_changes(of_logs[group, "broker-a"])) == changes.split(", ")
 

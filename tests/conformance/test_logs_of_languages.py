@@ -4,7 +4,7 @@ nothing else. `tests/data/logs/README.md` says whose logs they are. No configura
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from schemas import FINDINGS, REBALANCE_INTERVALS, Table
 from spark_jobs.domain.model.intervals import Interval
 from tests.conformance.test_logs import LOGS, recorded
 from tests.support.kernel import published, recorded_rows
+from tests.support.tables import cells
 
 Published = dict[Table, list[dict[str, Any]]]
 #: When all consumers that begin had begun; the logs end at 11:40:23.
@@ -74,7 +75,8 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Published:
 
 
 def test_every_change_of_members_and_brokers_has_its_trigger(audited: Published) -> None:
-    found, expected = sorted(_changes(audited)), sorted(_expected())
+    found = sorted(_changes(audited))
+    expected = sorted(Change(group, _seconds(at), trigger, of) for at, _, group, trigger, of in cells(CHANGES))
     assert [change._replace(at=0) for change in found] == [change._replace(at=0) for change in expected]
     late = [now.at - done.at for now, done in zip(found, expected, strict=True)]
     assert all(0 <= seconds <= TOLERANCE for seconds in late)
@@ -95,18 +97,13 @@ def _short(subject: str) -> str:
     return ", ".join([*members[:2], *(["…"] if len(members) > 2 else [])])
 
 
-def _expected() -> Iterator[Change]:
-    for at, _, group, trigger, subject in _cells(CHANGES):
-        yield Change(group, _seconds(at), trigger, subject)
-
-
 def test_incidents_and_no_others(audited: Published) -> None:
     found = {
         (row["rule"], row["cause"], row["consumer_group"]): (row["started_at"], row["ended_at"])
         for row in audited[FINDINGS]
         if row["severity"] != "INFO" and row["root_finding_id"] is None and _second(row["ended_at"]) > _seconds(BEGIN)
     }
-    expected = {(rule, cause, group): times for rule, cause, group, *times in _cells(INCIDENTS)}
+    expected = {(rule, cause, group): times for rule, cause, group, *times in cells(INCIDENTS)}
     assert found.keys() == expected.keys()
     wrong = {key: found[key] for key, times in expected.items() if not all(map(_is_at, found[key], times, (0, 1)))}
     assert wrong == {}
@@ -116,11 +113,6 @@ def _is_at(found: datetime, expected: str, place: int) -> bool:
     if expected == "…":
         return _second(found) > _seconds("11:40:00") if place else _second(found) < _seconds(BEGIN)
     return 0 <= _second(found) - _seconds(expected) <= TOLERANCE
-
-
-def _cells(table: str) -> Iterator[Sequence[str]]:
-    for line in table.strip().splitlines():
-        yield [cell.strip() for cell in line.split("|")]
 
 
 def _second(moment: datetime) -> int:

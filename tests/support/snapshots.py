@@ -79,6 +79,13 @@ def client(seconds: float, client_id: str = "c1", *, group: str = "g", **reporte
     return key | {"answered": True} | reported
 
 
+def by_table(snapshots: Iterable[tuple[Table, dict[str, Any]]]) -> dict[Table, list[dict[str, Any]]]:
+    rows: dict[Table, list[dict[str, Any]]] = {}
+    for table, row in snapshots:
+        rows.setdefault(table, []).append(row)
+    return rows
+
+
 def load(spark: SparkSession, warehouse: Warehouse, rows: dict[Table, list[dict[str, Any]]]) -> None:
     """Append the rows to the warehouse's source tables, making those that are missing."""
     if warehouse.local_path:

@@ -16,6 +16,11 @@ def at(seconds: float) -> datetime:
     return DAY + timedelta(seconds=seconds)
 
 
+def naive(seconds: float) -> datetime:
+    """The time as published tables have it: UTC without a zone."""
+    return at(seconds).replace(tzinfo=None)
+
+
 def micros(seconds: float) -> int:
     return START + round(seconds * SECOND)
 

@@ -14,7 +14,7 @@ import pytest
 
 from schemas import CLIENT_SNAPSHOTS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from tests.support.kernel import published
-from tests.support.snapshots import client, membership, offsets, route
+from tests.support.snapshots import by_table, client, membership, offsets, route
 from tests.support.times import HOUR
 
 TIMES = range(0, 620, 20)
@@ -159,10 +159,7 @@ def snapshots(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]
 @pytest.fixture(scope="module")
 def status() -> dict[str, dict[str, Any]]:
     """By group."""
-    rows: dict[Table, list[dict[str, Any]]] = {}
-    for name, (group, _, _) in GROUPS.items():
-        for table, row in snapshots(name, group):
-            rows.setdefault(table, []).append(row)
+    rows = by_table(row for name, (group, _, _) in GROUPS.items() for row in snapshots(name, group))
     return {row["consumer_group"]: row for row in published(rows, HOUR)[GROUP_STATUS]}
 
 
@@ -174,11 +171,6 @@ def test_what_limited_the_group_while_its_backlog_grew(status: dict[str, dict[st
 
 def test_whether_more_members_help_is_null_only_where_it_is_unknown(status: dict[str, dict[str, Any]]) -> None:
     told = {name: status[name]["more_members_help"] for name in GROUPS}
-    expected = {
-        "UNKNOWN_BACKLOG": None,
-        "UNKNOWN_MEMBERS": None,
-        "NOBODY_ONLINE": True,
-        "MEMBERS": True,
-        "LISTENER": True,
-    }
+    helps = dict.fromkeys(("NOBODY_ONLINE", "MEMBERS", "LISTENER"), True)
+    expected = helps | dict.fromkeys(("UNKNOWN_BACKLOG", "UNKNOWN_MEMBERS"))
     assert told == {name: expected.get(limit, False) for name, (_, limit, _) in GROUPS.items()}

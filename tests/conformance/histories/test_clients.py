@@ -8,13 +8,13 @@ from typing import Any
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.domain.rules import catalog
 from spark_jobs.domain.rules.rule import severity_by_harm
-from tests.conformance.histories.audited import Audited, seconds
+from tests.conformance.histories.audited import Audited
 from tests.support.client_groups import GROUPS, TIMES, Group, client_snapshots
 from tests.support.snapshots import membership, offsets, route
+from tests.support.tables import measures, seconds
 
 CLUSTER = "clients"
 RULES = {"GHOST_MEMBER", "CLIENT_HUNG", "ALLOCATION_DRIFT", "FLOW_CONTROLLED", "ORDERLY_LOCK_MISSING", "SLOW_LISTENER"}
-SLOWER = {"consume_rt_ms": 200, "pull_rt_ms": 50, "usual_consume_rt_ms": 20, "usual_pull_rt_ms": 50}
 
 #: What must be found, all of it: group, rule, cause, first and last second, queues.
 EXPECTED = """
@@ -51,8 +51,7 @@ def _of_group(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]
             consumed = 100 + (min(second, 180) if name == "no-pull" else second)
             readings = [(100 + second, consumed, 1)] * group.queues(second)
             yield OFFSET_SNAPSHOTS, offsets(second + 1, *readings, topic=name, group=name)
-    for said in client_snapshots(name, group):
-        yield CLIENT_SNAPSHOTS, said
+    yield from ((CLIENT_SNAPSHOTS, said) for said in client_snapshots(name, group))
 
 
 def test_each_rule_fires_where_it_must_and_nowhere_else(audited: Audited) -> None:
@@ -77,26 +76,16 @@ def test_they_need_client_snapshots_and_most_are_as_bad_as_the_harm() -> None:
 
 def test_messages_make_it_an_error_and_throttling_is_a_warning(audited: Audited) -> None:
     severities = {row["rule"]: row["severity"] for row in audited.findings[CLUSTER] if row["rule"] in RULES}
-    assert severities == {
-        "GHOST_MEMBER": "ERROR",
-        "CLIENT_HUNG": "ERROR",
-        "ALLOCATION_DRIFT": "ERROR",
-        "ORDERLY_LOCK_MISSING": "ERROR",
-        "FLOW_CONTROLLED": "WARN",
-        "SLOW_LISTENER": "WARN",
-    }
+    assert severities == dict.fromkeys(RULES, "ERROR") | dict.fromkeys(("FLOW_CONTROLLED", "SLOW_LISTENER"), "WARN")
 
 
 def test_the_measures_are_those_of_the_worst_moment(audited: Audited) -> None:
-    measures = {
-        row["consumer_group"]: {measure["name"]: measure["value"] for measure in row["evidence"]["measures"]}
+    found = {
+        row["consumer_group"]: measures(row["evidence"])
         for row in audited.findings[CLUSTER]
         if row["rule"] in ("FLOW_CONTROLLED", "SLOW_LISTENER")
     }
-    assert measures == {
-        "full": {"cached_count": 1001, "cached_mib": 0, "cached_span": 0, "limit": 1000},
-        "full-unlisted": {"cached_count": 1001, "cached_mib": 0, "cached_span": 0, "limit": 1000},
-        "busy": {"busy_threads": 1, "consume_threads": 1, "consume_rt_ms": 400, "pull_rt_ms": 1},
-        "slower": SLOWER,
-        "slower-since": SLOWER,
-    }
+    full = {"cached_count": 1001, "cached_mib": 0, "cached_span": 0, "limit": 1000}
+    slower = {"consume_rt_ms": 200, "pull_rt_ms": 50, "usual_consume_rt_ms": 20, "usual_pull_rt_ms": 50}
+    busy = {"busy_threads": 1, "consume_threads": 1, "consume_rt_ms": 400, "pull_rt_ms": 1}
+    assert found == {"full": full, "full-unlisted": full, "busy": busy, "slower": slower, "slower-since": slower}

@@ -6,19 +6,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
-from tests.conformance.histories.audited import Audited, cells, line
+from tests.conformance.histories.audited import Audited
 from tests.support.snapshots import membership, offsets, route
+from tests.support.tables import cells, line, measures
 
 CLUSTER = "conditions"
 TIMES = range(0, 600, 20)
 RULES = {
-    "GROUP_OFFLINE",
-    "SUBSCRIPTION_MISMATCH",
-    "MEMBERSHIP_VIEW_SPLIT",
-    "MIXED_CLIENTS",
-    "BROKER_NOT_READABLE",
-    "LOAD_IMBALANCE",
-    "UNOBSERVED",
+    *("GROUP_OFFLINE", "SUBSCRIPTION_MISMATCH", "MEMBERSHIP_VIEW_SPLIT", "MIXED_CLIENTS"),
+    *("BROKER_NOT_READABLE", "LOAD_IMBALANCE", "UNOBSERVED"),
 }
 Rows = Iterator[tuple[Table, dict[str, Any]]]
 
@@ -259,13 +255,13 @@ def test_each_fires_where_it_must_and_nowhere_else(audited: Audited) -> None:
     ]
     # 580 s of (2 × 1 + 4) and 2 × 1 a second; in each queue 2 and 1.
     assert _parties(evidence["hot topic"]) == {"3,480 messages": ["c2"], "1,160 messages": ["c3"]}
-    assert _measures(evidence["hot topic"]) == {"most_consumed": 3480, "least_consumed": 1160}
+    assert measures(evidence["hot topic"]) == {"most_consumed": 3480, "least_consumed": 1160}
     # Read at 200, 220 … 380 s; what was never committed is an unknown backlog.
-    assert _measures(evidence["offline, produced"]) == {"produced": 180, "backlog_end": None}
-    assert _measures(evidence["offline, two topics"]) == {"produced": 2 * 180, "backlog_end": None}
-    assert _measures(evidence["offline, backlog"]) == {"produced": 0, "backlog_end": 10}
-    assert _measures(evidence["offline, backlog set"]) == {"produced": 0, "backlog_end": 0}
-    assert _measures(evidence["gone, backlog"]) == {"last_known_backlog": 10}
+    assert measures(evidence["offline, produced"]) == {"produced": 180, "backlog_end": None}
+    assert measures(evidence["offline, two topics"]) == {"produced": 2 * 180, "backlog_end": None}
+    assert measures(evidence["offline, backlog"]) == {"produced": 0, "backlog_end": 10}
+    assert measures(evidence["offline, backlog set"]) == {"produced": 0, "backlog_end": 0}
+    assert measures(evidence["gone, backlog"]) == {"last_known_backlog": 10}
 
 
 def _is_meant(finding: dict[str, Any]) -> bool:
@@ -276,7 +272,3 @@ def _is_meant(finding: dict[str, Any]) -> bool:
 
 def _parties(evidence: dict[str, Any]) -> dict[str, list[str] | None]:
     return {party["name"]: party["client_ids"] for party in evidence["conflicting_values"]}
-
-
-def _measures(evidence: dict[str, Any]) -> dict[str, float | None]:
-    return {measure["name"]: measure["value"] for measure in evidence["measures"]}

@@ -13,10 +13,12 @@ import pytest
 
 from schemas import FINDINGS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.window import HOUR, from_micros, to_micros
 from spark_jobs.pipeline.gather.rows import tables
 from tests.support.kernel import SETTINGS, judged
-from tests.support.snapshots import membership
+from tests.support.snapshots import membership, offsets, route
+from tests.support.tables import measures
 from tests.support.times import at
 
 Rows = dict[Table, list[dict[str, Any]]]
@@ -38,30 +40,16 @@ def snapshots(
     messages wait.
     """
     numbers = {name: queues if name == "b" else 1 for name in brokers.split()}
-    entries = [
-        {"broker_name": name, "perm": perm if name == "b" else 6, "read_queue_nums": number, "write_queue_nums": number}
+    entries = [RouteEntry(name, perm if name == "b" else 6, n, n)._asdict() for name, n in numbers.items()]
+    committed = [
+        _queue(name, place, lag if (name, place) == ("b", queues - 1) else 0)
         for name, number in numbers.items()
+        for place in range(number)
     ]
     return {
         MEMBERSHIP_SNAPSHOTS: [membership(second, "c1", broker="a") for second in times if group],
-        ROUTE_SNAPSHOTS: [
-            {"cluster": "c", "topic": "t", "captured_at": at(second), "queues": entries} for second in times
-        ],
-        OFFSET_SNAPSHOTS: [
-            {
-                "cluster": "c",
-                "consumer_group": "g",
-                "topic": "t",
-                "captured_at": at(second),
-                "offsets": [
-                    _queue(name, place, lag if (name, place) == ("b", queues - 1) else 0)
-                    for name, number in numbers.items()
-                    for place in range(number)
-                ],
-            }
-            for second in times
-            if group
-        ],
+        ROUTE_SNAPSHOTS: [route(second, 1) | {"queues": entries} for second in times],
+        OFFSET_SNAPSHOTS: [offsets(second) | {"offsets": committed} for second in times if group],
     }
 
 
@@ -162,9 +150,7 @@ def test_a_broker_that_is_gone_for_hours_cannot_be_read_as_long_as_it_holds_mess
     step = steps(rows, hour(3))[at(3 * HOURS)][FINDINGS.name]
     (told,) = (finding for finding in step if finding["rule"] == "BROKER_NOT_READABLE")
     assert (told["cause"], told["topic"]) == ("LEFT_ROUTE", "t")
-    assert {measure["name"]: measure["value"] for measure in told["evidence"]["measures"]} == {
-        "last_known_backlog": 7.0
-    }
+    assert measures(told["evidence"]) == {"last_known_backlog": 7.0}
 
 
 def test_a_broker_that_was_drained_may_go() -> None:
@@ -208,15 +194,14 @@ def test_queues_that_were_removed_cannot_be_read_as_long_as_they_hold_messages()
         assert found(rows, hour(number), "BROKER_NOT_READABLE") == expected, number
     (told,) = steps(rows, hour(3))[at(3 * HOURS)][FINDINGS.name]
     assert (told["cause"], told["topic"]) == ("QUEUES_REMOVED", "t")
-    assert {measure["name"]: measure["value"] for measure in told["evidence"]["measures"]} == {
-        "last_known_backlog": 7.0
-    }
+    assert measures(told["evidence"]) == {"last_known_backlog": 7.0}
     whole = Interval(at(0), at(4 * HOURS))
     assert found(rows, whole, "BROKER_NOT_READABLE", hours=4) == [(at(1800), at(4 * HOURS), "ERROR", "b:1")]
     # Beyond the bound they are forgotten, as a broker is.
     assert found(rows, hour(3), "BROKER_NOT_READABLE", days=1.6 / 24) == []
 
 
+AGAIN, SINCE_THEN = between(HOURS + 1200, HOURS + 2400), between(HOURS + 2400, 4 * HOURS)
 READ_AGAIN, BEFORE_THAT = 2 * HOURS + 1200, (at(2 * HOURS), at(2 * HOURS + 1200), "ERROR", "b:1")
 
 
@@ -229,29 +214,13 @@ READ_AGAIN, BEFORE_THAT = 2 * HOURS + 1200, (at(2 * HOURS), at(2 * HOURS + 1200)
         (removed(7, snapshots(between(READ_AGAIN, 4 * HOURS), queues=2)), [BEFORE_THAT]),
         (removed(7, snapshots(between(READ_AGAIN, 4 * HOURS), lag=7, queues=2)), [BEFORE_THAT]),
         # Readable again from 11:20 to 11:40 and consumed, or not consumed.
+        (removed(7, snapshots(AGAIN, queues=2), snapshots(SINCE_THEN)), []),
         (
-            removed(
-                7, snapshots(between(HOURS + 1200, HOURS + 2400), queues=2), snapshots(between(HOURS + 2400, 4 * HOURS))
-            ),
-            [],
-        ),
-        (
-            removed(
-                7,
-                snapshots(between(HOURS + 1200, HOURS + 2400), lag=5, queues=2),
-                snapshots(between(HOURS + 2400, 4 * HOURS)),
-            ),
+            removed(7, snapshots(AGAIN, lag=5, queues=2), snapshots(SINCE_THEN)),
             [(at(2 * HOURS), at(3 * HOURS), "ERROR", "b:1"), (at(3 * HOURS), at(4 * HOURS), "ERROR", "b:1")],
         ),
         # The topic is deleted at 11:20 and created again, with a queue on each broker.
-        (
-            removed(
-                7,
-                snapshots(between(HOURS + 1200, HOURS + 1300), brokers=""),
-                snapshots(between(HOURS + 1300, 4 * HOURS)),
-            ),
-            [],
-        ),
+        (removed(7, snapshots(AGAIN[:5], brokers=""), snapshots(between(HOURS + 1300, 4 * HOURS))), []),
     ],
 )
 def test_removed_queues_that_somebody_could_read_since_are_forgotten(rows: Rows, expected: list[Any]) -> None:

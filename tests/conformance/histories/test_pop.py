@@ -23,8 +23,8 @@ from schemas import (
     Table,
 )
 from tests.support.kernel import published
-from tests.support.snapshots import client, membership, offsets, route
-from tests.support.times import HOUR, at
+from tests.support.snapshots import by_table, client, membership, offsets, route
+from tests.support.times import HOUR, naive
 
 TIMES = range(0, 620, 20)
 CLASS = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueue"
@@ -54,6 +54,10 @@ class Group:
     queues: int = 4
 
 
+def all_say(**reported: Any) -> dict[str, dict[str, Any]]:
+    return dict.fromkeys(("c1", "c2", "c3"), reported)
+
+
 POP_1 = "POP-AVG+1: c1+c3 c1+c3 c1+c2 c2+c3"
 GROUPS: dict[str, tuple[Group, str]] = {
     "share-1": (Group("c1 c2 c3", 1), POP_1),
@@ -67,7 +71,7 @@ GROUPS: dict[str, tuple[Group, str]] = {
     "uneven": (Group("c1 c2 c3 c4", 1, queues=6), "POP-AVG+1: c1+c4 c1+c4 c1+c2 c1+c2 c2+c3 c3+c4"),
     # By circle 0 and 3 are c1's, 1 is c2's, 2 is c3's.
     "circle": (
-        Group("c1 c2 c3", 1, said={f"c{n}": {"strategy_class": CLASS + "AveragelyByCircle"} for n in (1, 2, 3)}),
+        Group("c1 c2 c3", 1, said=all_say(strategy_class=CLASS + "AveragelyByCircle")),
         "POP-AVG_BY_CIRCLE+1: c1+c3 c1+c2 c2+c3 c1+c3",
     ),
     # Position i has queue i % 4.
@@ -84,13 +88,10 @@ GROUPS: dict[str, tuple[Group, str]] = {
     # Nothing was set for its topic: PULL is the broker's default.
     "default-mode": (Group("c1 c2 c3", (("x", "POP", 1),)), "AVG: c1 c1 c2 c3"),
     "one-is-silent": (Group("c1 c2 c3", 1, silent="c2"), POP_1),
-    "in-order": (
-        Group("c1 c2 c3", 1, said={f"c{n}": {"consume_orderly": True} for n in (1, 2, 3)}),
-        "AVG: c1 c1 c2 c3",
-    ),
+    "in-order": (Group("c1 c2 c3", 1, said=all_say(consume_orderly=True)), "AVG: c1 c1 c2 c3"),
     # They list no queue, and consume: nothing is known of what they hold.
     "in-order-unlisted": (
-        Group("c1 c2 c3", 1, said={f"c{n}": {"consume_orderly": True, "owned_queues": []} for n in (1, 2, 3)}),
+        Group("c1 c2 c3", 1, said=all_say(consume_orderly=True, owned_queues=[])),
         "AVG: c1 c1 c2 c3",
     ),
     # c2 pulls its share, 2, which c1 pops.
@@ -115,9 +116,7 @@ def of_group(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]:
                 connection["version"] = group.version
             yield MEMBERSHIP_SNAPSHOTS, row | {"request_modes": modes(name, given, number % group.recorded_every)}
         for topic in topics:
-            hosts = [
-                route(second, queues, topic, broker)["queues"][0] for broker, queues in (("b", group.queues), ("b2", 0))
-            ]
+            hosts = [route(second, *of_broker)["queues"][0] for of_broker in ((group.queues, topic), (0, topic, "b2"))]
             yield ROUTE_SNAPSHOTS, {**route(second, 4, topic), "queues": hosts}
             yield OFFSET_SNAPSHOTS, offsets(second, *readings(group, topic, second), topic=topic, group=name)
         for client_id in dict.fromkeys(ids):
@@ -153,11 +152,8 @@ def modes(name: str, given: int | Sequence[Mode] | None, place: int) -> list[Mod
 
 @pytest.fixture(scope="module")
 def found() -> Published:
-    rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
-    for name, group in {**{name: group for name, (group, _) in GROUPS.items()}, **VERSIONS}.items():
-        for table, row in of_group(name, group):
-            rows[table].append(row)
-    return published(rows, HOUR)
+    groups = {name: group for name, (group, _) in GROUPS.items()} | VERSIONS
+    return published(by_table(row for name, group in groups.items() for row in of_group(name, group)), HOUR)
 
 
 def replayed(found: Published, topic: str) -> str:
@@ -210,12 +206,11 @@ def test_shared_queues_count_as_owned_once(found: Published) -> None:
     totals = {
         row["consumer_group"]: (row["unassigned_queues"], row["double_owned_queues"], row["idle_members"])
         for row in found[REBALANCE_INTERVALS]
-        if row["interval_start"] == at(0).replace(tzinfo=None)
+        if row["interval_start"] == naive(0)
     }
     names = ("share-1", "more-clients", "twins", "one-pulls", "share-0")
     assert {name: totals[name] for name in names} == {
-        "share-1": (0, 0, 0),
-        "more-clients": (0, 0, 0),
+        **dict.fromkeys(("share-1", "more-clients"), (0, 0, 0)),
         "twins": (1, 0, 0),
         "one-pulls": (0, 1, 0),
         "share-0": (None, None, None),

@@ -9,7 +9,7 @@ import pytest
 from schemas import FINDINGS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from tests.support.kernel import published
 from tests.support.snapshots import membership, offsets, route
-from tests.support.times import HOUR, at
+from tests.support.times import HOUR, naive
 
 TIMES = range(0, 600, 20)
 ANYWHERE = 6
@@ -41,5 +41,5 @@ def test_a_broker_that_can_be_written_to_and_gets_nothing_while_the_other_does(
         [("WARN", "BROKER_WITHOUT_MESSAGES", "t", "z:0-1")] if found else []
     )
     for row in told:
-        assert (row["started_at"], row["ended_at"]) == (at(0).replace(tzinfo=None), at(640).replace(tzinfo=None))
+        assert (row["started_at"], row["ended_at"]) == (naive(0), naive(640))
         assert row["evidence"]["measures"] == [{"name": "mean", "value": 580.0}]

@@ -19,9 +19,9 @@ from schemas import (
     ROUTE_SNAPSHOTS,
     Table,
 )
-from tests.conformance.histories.audited import cells, line, seconds
 from tests.support.kernel import published
 from tests.support.snapshots import membership, offsets, route
+from tests.support.tables import cells, line, seconds
 from tests.support.times import HOUR
 
 #: Snapshots every 20 s; the last one holds until 640 s.
@@ -103,8 +103,7 @@ def test_what_a_group_has_to_do_is_known_and_by_whom_it_is_done_is_not(found: Pu
     (status,) = (row for row in found[GROUP_STATUS] if row["consumer_group"] == "remoting")
     names = ("worst_severity", "member_count", "queue_count", "backlog_end", "bottleneck", "more_members_help")
     assert [status[name] for name in names] == ["INFO", None, None, 10, "NO_BACKLOG", False]
-    told = "No: the members kept up, though the owners of the queues are not known."
-    assert status["advice"] == told
+    assert status["advice"] == "No: the members kept up, though the owners of the queues are not known."
     (growth,) = status["attribution"]
     assert (growth["growth"], growth["unassigned"]) == (0, 0)
 

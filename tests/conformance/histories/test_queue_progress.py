@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, QUEUE_PROGRESS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
-from tests.conformance.histories.audited import Audited, cells, line, seconds
+from tests.conformance.histories.audited import Audited
 from tests.support.snapshots import membership, offsets, route
+from tests.support.tables import cells, line, measures, seconds
 from tests.support.times import at
 
 CLUSTER = "progress"
@@ -149,7 +150,7 @@ def test_another_process_that_serves_a_broker_begins_no_interval(audited: Audite
 
 def test_findings_say_by_how_much(audited: Audited) -> None:
     measured = {
-        (row["consumer_group"], row["rule"]): {each["name"]: each["value"] for each in row["evidence"]["measures"]}
+        (row["consumer_group"], row["rule"]): measures(row["evidence"])
         for row in audited.findings[CLUSTER]
         if row["rule"] in RULES
     }
@@ -171,13 +172,9 @@ def test_what_comes_between_two_readings_belongs_to_the_later_ones_interval(audi
         for row in audited.progress[CLUSTER]
     }
     first, second = rows["rejoined", 1, 0], rows["rejoined", 1, 300]
-    assert (seconds(first["interval_end"]), first["readings"], first["produced"], first["consumed"]) == (
-        300,
-        15,
-        280,
-        280,
-    )
-    assert (seconds(second["interval_end"]), second["readings"], second["produced"]) == (END, 15, LAST - 280)
+    names = ("interval_end", "readings", "produced", "consumed")
+    assert line(first, *names) == ("300", 15, 280, 280)
+    assert line(second, *names[:3]) == (str(END), 15, LAST - 280)
 
 
 def test_rows_say_what_is_known(audited: Audited) -> None:
@@ -219,8 +216,5 @@ def test_without_a_reading_nothing_is_known(audited: Audited) -> None:
         if (row["consumer_group"], row["queue_id"], seconds(row["interval_start"])) == ("unread", 0, 300)
     )
     assert (row["readings"], row["lag_quality"]) == (0, "NO_READING")
-    assert {name for name, value in row.items() if value is not None} == {*QUEUE_PROGRESS.key, "membership_view"} | {
-        "interval_end",
-        "readings",
-        "lag_quality",
-    }
+    known = {"membership_view", "interval_end", "readings", "lag_quality"}
+    assert {name for name, value in row.items() if value is not None} == {*QUEUE_PROGRESS.key} | known

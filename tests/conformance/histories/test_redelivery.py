@@ -16,7 +16,7 @@ from schemas import (
 )
 from tests.support.kernel import published
 from tests.support.snapshots import client, healthy_group, offsets
-from tests.support.times import HOUR, at
+from tests.support.times import HOUR, naive
 
 TIMES = range(0, 3600, 20)
 REVIVE, BROKERS = "rmq_sys_REVIVE_LOG_Main", "CID_RMQ_SYS_REVIVE_GROUP"
@@ -40,10 +40,8 @@ def popping(per_reading: int) -> Rows:
     """A healthy group that consumes 100 messages every 20 s, so many of them for a second time."""
     rows = healthy_group(TIMES, "c1", queues=1)
     consumed = [offsets(second, (100 + 5 * second, 100 + 5 * second, 1)) for second in TIMES]
-    again = [
-        offsets(second, (7 + per_reading * second // 20, 7 + per_reading * second // 20, 1), topic=RETRY)
-        for second in TIMES
-    ]
+    came = {second: 7 + per_reading * second // 20 for second in TIMES}
+    again = [offsets(second, (count, count, 1), topic=RETRY) for second, count in came.items()]
     return rows | {OFFSET_SNAPSHOTS: consumed + again}
 
 
@@ -65,10 +63,7 @@ def test_of_a_broker_that_revives_nothing_more_only_that_is_said() -> None:
         names = ("consumer_group", "rule", "severity", "topic", "subject", "cause")
         said = (BROKERS, "POP_REVIVE_STUCK", "ERROR", REVIVE, "b:0", "REVIVE_STANDS")
         assert tuple(finding[name] for name in names) == said
-        assert (finding["started_at"], finding["ended_at"]) == (
-            at(start).replace(tzinfo=None),
-            at(end).replace(tzinfo=None),
-        )
+        assert (finding["started_at"], finding["ended_at"]) == (naive(start), naive(end))
     assert first["evidence"]["backlog_end"] == 2906  # the last reading counts no more: 88 × 33 + 2 at 2960 s
 
 

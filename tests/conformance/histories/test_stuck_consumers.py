@@ -17,9 +17,9 @@ from schemas import (
     Table,
 )
 from spark_jobs.domain.model.intervals import Interval
-from tests.conformance.histories.audited import cells, line, seconds
 from tests.support.kernel import published
-from tests.support.snapshots import membership, offsets, route
+from tests.support.snapshots import by_table, membership, offsets, route
+from tests.support.tables import cells, line, seconds
 from tests.support.times import at
 
 TWO_HOURS = Interval(at(0), at(7200))
@@ -69,10 +69,7 @@ def snapshots() -> Iterator[tuple[Table, dict[str, Any]]]:
 
 @pytest.fixture(scope="module")
 def tables() -> dict[Table, list[dict[str, Any]]]:
-    rows: dict[Table, list[dict[str, Any]]] = {}
-    for table, row in snapshots():
-        rows.setdefault(table, []).append(row)
-    return published(rows, TWO_HOURS)
+    return published(by_table(snapshots()), TWO_HOURS)
 
 
 def test_each_is_found_since_it_began(tables: dict[Table, list[dict[str, Any]]]) -> None:
@@ -110,12 +107,9 @@ def test_an_interval_has_the_verdict_of_its_worst_window(tables: dict[Table, lis
 
 def test_a_stuck_owner_has_what_grew_while_it_was_stuck(tables: dict[Table, list[dict[str, Any]]]) -> None:
     """Between readings inside the step; what was caught up afterwards is left, and not the owner's."""
+    names = ("growth", "stuck_owner", "residual")
     grown = {
-        (row["consumer_group"], seconds(row["step_start"])): (
-            growth["growth"],
-            growth["stuck_owner"],
-            growth["residual"],
-        )
+        (row["consumer_group"], seconds(row["step_start"])): tuple(growth[name] for name in names)
         for row in tables[GROUP_STATUS]
         for growth in row["attribution"]
     }

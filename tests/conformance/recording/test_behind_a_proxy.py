@@ -30,6 +30,7 @@ import pytest
 
 from schemas import FINDINGS, GROUP_STATUS, OFFSET_SNAPSHOTS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
 from tests.support.kernel import published_hour, recorded_rows
+from tests.support.tables import cells, measures
 
 RECORDING = Path(__file__).parents[2] / "data" / "proxies.jsonl.gz"
 T0 = datetime(2026, 11, 22, 14, 20, 39, 10_000)
@@ -75,10 +76,6 @@ CID_DefaultHeartBeatSyncerTopic |      | None  | UNKNOWN_BACKLOG
 Rows = dict[Table, list[dict[str, Any]]]
 
 
-def lines(table: str) -> list[list[str]]:
-    return [[cell.strip() for cell in line.split("|")] for line in table.strip().splitlines()]
-
-
 def second(text: str, end: int) -> int:
     return end if text == "…" else int(text)
 
@@ -100,8 +97,8 @@ def identity(finding: dict[str, Any]) -> tuple[str, ...]:
 def test_who_is_offline_when_who_never_and_who_fails(audited: Rows) -> None:
     found = {identity(one): (seconds(one["started_at"]), seconds(one["ended_at"])) for one in audited[FINDINGS]}
     assert len(found) == len(audited[FINDINGS])
-    assert sorted(found) == sorted(tuple(line[:6]) for line in lines(FOUND))
-    for *key, start, end in lines(FOUND):
+    assert sorted(found) == sorted(line[:6] for line in cells(FOUND))
+    for *key, start, end in cells(FOUND):
         begins, ends = found[tuple(key)]
         assert 0 <= begins - second(start, BEGIN) <= TOLERANCE, key
         assert abs(ends - second(end, END)) <= TOLERANCE, key
@@ -120,7 +117,7 @@ def test_who_is_behind_the_proxy_and_who_owns_queues(audited: Rows) -> None:
     ]
     names = ("consumer_group", "topic", "status", "reason", "member_count", "queue_count")
     found = {tuple("" if row[name] is None else str(row[name]) for name in names): row for row in rows}
-    expected = {tuple(line[:6]): (line[6], line[7]) for line in lines(MEMBERS)}
+    expected = {line[:6]: line[6:] for line in cells(MEMBERS)}
     assert len(found) == len(rows)
     assert sorted(found) == sorted(expected)
     for key, (start, end) in expected.items():
@@ -130,8 +127,8 @@ def test_who_is_behind_the_proxy_and_who_owns_queues(audited: Rows) -> None:
 
 def test_what_waits_for_a_group_is_known_or_said_to_be_unknown(audited: Rows) -> None:
     found = {row["consumer_group"]: row for row in audited[GROUP_STATUS]}
-    assert len(found) == len(lines(STATUS))
-    for group, backlog, helps, limit in lines(STATUS):
+    assert len(found) == len(cells(STATUS))
+    for group, backlog, helps, limit in cells(STATUS):
         row = found[group]
         assert (str(row["more_members_help"]), row["bottleneck"]) == (helps, limit), group
         if backlog == "few":
@@ -163,9 +160,9 @@ def test_the_offsets_of_both_pop_groups_say_nothing(audited: Rows) -> None:
 def test_the_listener_rejects_sixty_percent(audited: Rows) -> None:
     """The measures are those of the worst minute: of about 4 messages a second that one member gets."""
     (found,) = (row for row in audited[FINDINGS] if row["rule"] == "CONSUME_FAILING")
-    measures = {one["name"]: one["value"] for one in found["evidence"]["measures"]}
-    assert 60 <= measures["failed_percent"] < 75
-    assert 3 < measures["consumed_per_second"] < 5
+    measured = measures(found["evidence"])
+    assert 60 <= measured["failed_percent"] < 75
+    assert 3 < measured["consumed_per_second"] < 5
     # Both, by the `connection` lines.
     hosts = {client_id.partition("@")[0] for client_id in found["evidence"]["client_ids"]}
     assert hosts == {"10.31.77.1", "10.31.77.2"}

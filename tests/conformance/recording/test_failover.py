@@ -19,6 +19,7 @@ from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import outcomes
 from tests.conformance.recording.test_live_bodies import DATA
 from tests.support.kernel import published_hour, recorded_rows
+from tests.support.tables import measures
 
 BEGIN_MS = 1795400545_000
 MASTER, SLAVE = "127.0.0.1:40019", "127.0.0.1:40020"
@@ -53,9 +54,8 @@ def test_offsets_that_go_back_when_a_master_returns_are_no_reset(tmp_path: Path,
     (found,) = (row for row in tables[FINDINGS] if row["rule"] != "UNOBSERVED")
     assert (found["rule"], found["cause"], found["subject"]) == ("OFFSET_REWOUND", cause, "broker-b:0-3")
     assert found["started_at"].isoformat() == "2026-11-23T02:22:55.151000"
-    measures = {one["name"]: one["value"] for one in found["evidence"]["measures"]}
     # 28, 29, 30 and 30.
-    assert measures == {"rewinds": 1, "rewound": 30, "rewound_max": 30, "rewound_in_all": 117}
+    assert measures(found["evidence"]) == {"rewinds": 1, "rewound": 30, "rewound_max": 30, "rewound_in_all": 117}
     says = (
         "broker-b was asked at 127.0.0.1:40020 until 2026-11-23T02:22:51.017Z, "
         "and was asked at 127.0.0.1:40019 from 2026-11-23T02:22:56.070Z on."
@@ -76,12 +76,10 @@ def test_a_real_master_that_stops_and_returns(tmp_path: Path) -> None:
     """
     findings = tables_of(DATA / "failover.jsonl.gz", cadence_seconds=2)[FINDINGS]
     found = [row for row in findings if row["rule"] == "OFFSET_REWOUND"]
-    measures = [{one["name"]: one["value"] for one in row["evidence"]["measures"]} for row in found]
-    told = [
-        (row["subject"], row["cause"], f"{row['started_at']:%H:%M:%S.%f}", most["rewound_max"])
-        for row, most in zip(found, measures, strict=True)
-    ]
-    assert told == [
+    assert [
+        (row["subject"], row["cause"], f"{row['started_at']:%H:%M:%S.%f}", measures(row["evidence"])["rewound_max"])
+        for row in found
+    ] == [
         ("broker-a:0-3", "BROKER_SWITCHED", "00:15:27.126000", 1915),
         ("broker-a:0-3", "BROKER_SWITCHED", "00:16:31.727000", 1448),
     ]

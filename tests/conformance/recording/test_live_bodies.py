@@ -31,6 +31,7 @@ from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import NoObservation, Row, outcomes
 from tests.spark.recording.test_truth import answers
 from tests.support.kernel import published_hour, recorded_rows
+from tests.support.tables import cells
 
 DATA = Path(__file__).parents[2] / "data"
 POPS, ACL, CURRENT, GHOST = "pops", "acl", "current", "ghost"
@@ -83,8 +84,7 @@ Rows = dict[Table, list[dict[str, Any]]]
 
 
 def of(table: str, recording: str) -> list[tuple[str, ...]]:
-    lines = (tuple(cell.strip() for cell in line.split("|")) for line in table.strip().splitlines())
-    return [line[1:] for line in lines if line[0] == recording]
+    return [line[1:] for line in cells(table) if line[0] == recording]
 
 
 def file_of(recording: str) -> Path:
@@ -145,8 +145,8 @@ def test_members_own_what_they_say_that_they_own(recording: str, topic: str, fir
             (owner,) = row["owners"]
             owned[owner["client_id"]].add((row["broker_name"], row["queue_id"]))
     assert owned == {
-        first: {("broker-a", 0), ("broker-a", 1), ("broker-a", 2), ("broker-a", 3)},
-        second: {("broker-b", 0), ("broker-b", 1), ("broker-b", 2), ("broker-b", 3)},
+        client_id: {(broker, number) for number in range(4)}
+        for client_id, broker in ((first, "broker-a"), (second, "broker-b"))
     }
     said = [one for one in answers(recorded(recording)[CLIENT_SNAPSHOTS]) if one.topic == topic]
     assert len(said) > 4

@@ -19,6 +19,7 @@ from schemas import FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS,
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Meta, Row, outcomes
 from tests.support.kernel import published_hour, recorded_rows
+from tests.support.tables import cells
 
 FILE = Path(__file__).parents[2] / "data" / "topic_types.jsonl.gz"
 #: Topic | message type | status | reason.
@@ -41,10 +42,9 @@ def test_every_route_tells_the_type_of_its_topic_from_the_first_on() -> None:
         (row["topic"], row["message_type"]) for row in recorded_rows(FILE)[ROUTE_SNAPSHOTS] if row["topic"][0] != "%"
     }
     rows = [row for row in audited()[REBALANCE_INTERVALS] if row["topic"][0] != "%" and row["status"] != "UNOBSERVED"]
-    lines = [[cell.strip() for cell in line.split("|")] for line in TOPICS.strip().splitlines()]
-    assert told == {(topic, message_type) for topic, message_type, *_ in lines}
+    assert told == {line[:2] for line in cells(TOPICS)}
     assert {(row["topic"], row["status"], row["reason"] or "") for row in rows} == {
-        (topic, status, reason) for topic, _, status, reason in lines
+        (topic, status, reason) for topic, _, status, reason in cells(TOPICS)
     }
 
 

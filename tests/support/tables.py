@@ -1,0 +1,30 @@
+"""Tables written as text, and published rows in the form of their lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.support.times import DAY
+
+
+def cells(table: str) -> list[tuple[str, ...]]:
+    """The cells of each line, between `|`."""
+    return [tuple(cell.strip() for cell in line.split("|")) for line in table.strip().splitlines()]
+
+
+def line(row: Mapping[str, Any], *columns: str) -> tuple[str, ...]:
+    """These columns of a published row as `cells` has them: times as seconds, null as nothing."""
+    values = (row[name] for name in columns)
+    return tuple(str(seconds(value)) if isinstance(value, datetime) else value or "" for value in values)
+
+
+def seconds(moment: datetime) -> int:
+    """A published time, UTC without a zone, as seconds after 10:00."""
+    return int((moment.replace(tzinfo=UTC) - DAY).total_seconds())
+
+
+def measures(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """The measures of a finding's evidence, by name."""
+    return {measure["name"]: measure["value"] for measure in evidence["measures"]}
