@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -133,14 +134,11 @@ def test_wherever_the_steps_begin_incidents_have_the_same_times(recording: Path,
     """But those of PRODUCER_SKEW, which measures whole steps; and OFFSET_REWOUND is shown to the end of its step."""
     hour = hour_of(recording)
     shifted = Interval(hour.start - timedelta(seconds=seconds), hour.end + timedelta(seconds=300 - seconds))
+    same = attrgetter("rule", "consumer_groups", "causes", "severity")
     of_hour = sorted_incidents(audited(3600, [hour], recording=recording), 3600)
     of_steps = sorted_incidents(audited(300, [shifted], recording=recording), 300)
     for one, other in zip(of_hour, of_steps, strict=True):
-        assert (*what(one)[:2], one.consumer_groups, one.causes) == (
-            *what(other)[:2],
-            other.consumer_groups,
-            other.causes,
-        )
+        assert same(one) == same(other)
         if one.rule == "OFFSET_REWOUND":
             assert one.opened_at == other.opened_at
             assert 0 <= one.last_seen_at - other.last_seen_at < 10 * SECOND
