@@ -362,18 +362,12 @@ def test_a_backfill_is_a_table_on_a_terminal() -> None:
 
 def finding(**values: Any) -> dict[str, Any]:
     start = datetime(2026, 11, 21, 2, 7, 1, tzinfo=UTC)
-    unassigned = {
-        "rule": "UNASSIGNED_QUEUE",
-        "consumer_group": "payment-service",
-        "topic": "payments",
-        "subject": "broker-a:4-7",
-        "started_at": start,
-        "ended_at": start + timedelta(seconds=623),
-        "cause": "DUPLICATE_CLIENT_ID",
-        "evidence": {"backlog_max": 12345},
-        "advice": "Give every client its own name.",
-        "team": None,
-    }
+    unassigned = (
+        {"rule": "UNASSIGNED_QUEUE", "consumer_group": "payment-service", "topic": "payments"}
+        | {"subject": "broker-a:4-7", "started_at": start, "ended_at": start + timedelta(seconds=623)}
+        | {"cause": "DUPLICATE_CLIENT_ID", "evidence": {"backlog_max": 12345}}
+        | {"advice": "Give every client its own name.", "team": None}
+    )
     return published_finding(**unassigned | values)
 
 
@@ -407,17 +401,12 @@ def test_findings_are_a_table_on_a_terminal() -> None:
 
 
 def failure(**values: Any) -> dict[str, Any]:
-    return {
-        "severity": "warning",
-        "table_name": "membership_snapshots",
-        "expectation": "client_ids_are_names",
-        "column_name": None,
-        "step_start": datetime(2026, 11, 21, 2, tzinfo=UTC),
-        "observed_value": 3.0,
-        "unexpected_count": 3,
-        "unexpected_percent": 37.5,
-        "examples": ['{"consumer_group":"[red]x\x9b\u202e"}', "{}"],
-    } | values
+    return (
+        {"severity": "warning", "table_name": "membership_snapshots", "expectation": "client_ids_are_names"}
+        | {"column_name": None, "step_start": datetime(2026, 11, 21, 2, tzinfo=UTC), "observed_value": 3.0}
+        | {"unexpected_count": 3, "unexpected_percent": 37.5}
+        | {"examples": ['{"consumer_group":"[red]x\x9b\u202e"}', "{}"]}
+    ) | values
 
 
 FAILURES = [

@@ -114,16 +114,12 @@ def test_findings(database: duckdb.DuckDBPyConnection, example_warehouse: str) -
 def test_group_status(
     database: duckdb.DuckDBPyConnection, example_warehouse: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    renamed = {
-        "member_count": "member_count",
-        "unassigned_queues": "unassigned_queues",
-        "double_owned_queues": "double_owned_queues",
-        "backlog_end_messages": "backlog_end",
-        "consumed_messages_per_second": "consumed_messages_per_second",
-        "bottleneck": "bottleneck",
-        "worst_severity": "worst_severity",
-        "more_members_help": "more_members_help",
-    }
+    renamed = (
+        {"member_count": "member_count", "unassigned_queues": "unassigned_queues"}
+        | {"double_owned_queues": "double_owned_queues", "backlog_end_messages": "backlog_end"}
+        | {"consumed_messages_per_second": "consumed_messages_per_second", "bottleneck": "bottleneck"}
+        | {"worst_severity": "worst_severity", "more_members_help": "more_members_help"}
+    )
     found = {row["consumer_group"]: row for row in rows(database, "SELECT * FROM audit.bi_group_status")}
     shown = answer(example_warehouse, capsys, "status")["groups"]
     assert len(shown) == len(found) == 17

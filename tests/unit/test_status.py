@@ -29,40 +29,18 @@ NEW, OLD = datetime(2026, 11, 21, 2, tzinfo=UTC), datetime(2026, 11, 20, 2, tzin
 
 
 def group(name: str, severity: str | None = None, backlog: int | None = 0, **values: Any) -> dict[str, Any]:
-    return {
-        "cluster": "eu",
-        "consumer_group": name,
-        "step_start": NEW,
-        "worst_severity": severity,
-        "finding_count": 1234,
-        "member_count": 3,
-        "idle_members": 1,
-        "queue_count": 1016,
-        "queues_with_one_owner": 1010,
-        "double_owned_queues": 4,
-        "unassigned_queues": 2,
-        "backlog_start": 12,
-        "backlog_end": backlog,
-        "lag_quality": "MEASURED",
-        "unknown_queues": 0,
-        "oldest_message_ms": None,
-        "produced_messages_per_second": 1234.5678,
-        "consumed_messages_per_second": 0.04,
-        "utilization": 0.154,
-        "busiest_utilization": 1.566,
-        "busiest_bottleneck": "LISTENER",
-        "headroom_messages_per_second": 12.34,
-        "catches_up": True,
-        "catch_up_seconds": 0.0,
-        "retention_left_seconds": None,
-        "bottleneck": "NO_BACKLOG",
-        "advice": "Nothing to help.",
-        "rules": [{"rule": "GROUP_OFFLINE", "findings": 2}, {"rule": "UNOBSERVED", "findings": 1}],
-        "stranded": None,
-        "worst": None,
-        "deleted_at": None,
-        "deleted_topics": None,
-    } | values
+    return (
+        {"cluster": "eu", "consumer_group": name, "step_start": NEW, "worst_severity": severity}
+        | {"finding_count": 1234, "member_count": 3, "idle_members": 1, "queue_count": 1016}
+        | {"queues_with_one_owner": 1010, "double_owned_queues": 4, "unassigned_queues": 2, "backlog_start": 12}
+        | {"backlog_end": backlog, "lag_quality": "MEASURED", "unknown_queues": 0, "oldest_message_ms": None}
+        | {"produced_messages_per_second": 1234.5678, "consumed_messages_per_second": 0.04, "utilization": 0.154}
+        | {"busiest_utilization": 1.566, "busiest_bottleneck": "LISTENER", "headroom_messages_per_second": 12.34}
+        | {"catches_up": True, "catch_up_seconds": 0.0, "retention_left_seconds": None}
+        | {"bottleneck": "NO_BACKLOG", "advice": "Nothing to help."}
+        | {"rules": [{"rule": "GROUP_OFFLINE", "findings": 2}, {"rule": "UNOBSERVED", "findings": 1}]}
+        | {"stranded": None, "worst": None, "deleted_at": None, "deleted_topics": None}
+    ) | values
 
 
 UNKNOWN = dict.fromkeys(

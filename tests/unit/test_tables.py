@@ -89,17 +89,12 @@ _IDS = {
     "code_version": "1.0.0+g0123456789ab",
     "configuration_hash": "f" * 64,
 }
-_FAILURE = {
-    "severity": "critical",
-    "table_name": "membership_snapshots",
-    "expectation": "strategy_comparison_adds_up_to_queues",
-    "column_name": "consumer_group",
-    "step_start": at(0),
-    "observed_value": 3.0,
-    "unexpected_count": 3000,
-    "unexpected_percent": 37.5,
-    "examples": [f'{{"consumer_group":"{_LONG}","captured_at":"2026-03-01T10:00Z"}}'],
-}
+_FAILURE = (
+    {"severity": "critical", "table_name": "membership_snapshots"}
+    | {"expectation": "strategy_comparison_adds_up_to_queues", "column_name": "consumer_group"}
+    | {"step_start": at(0), "observed_value": 3.0, "unexpected_count": 3000, "unexpected_percent": 37.5}
+    | {"examples": [f'{{"consumer_group":"{_LONG}","captured_at":"2026-03-01T10:00Z"}}']}
+)
 _FOUND: dict[str, Any] = {"consumer_group": _LONG, "topic": "orders", "subject": "broker-a:0-127", "team": "core"}
 SHOWN: dict[str, Callable[[Console], None]] = {
     "runs": lambda console: show_runs(console, [audit_run(STEP, {}, **_IDS, consumer_group=_LONG)]),

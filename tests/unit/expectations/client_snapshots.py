@@ -27,26 +27,14 @@ def rates(**changes: Any) -> Row:
     return {"topic": "t", "pull_rt_ms": 0.5, "pull_tps": 2.0} | consumed | changes
 
 
-ANSWER: Row = {
-    "answered": True,
-    "in_group": True,
-    "strategy_class": "AllocateMessageQueueAveragely",
-    "message_model": "CLUSTERING",
-    "consume_orderly": False,
-    "client_rebalance": True,
-    "started_at": at(-600),
-    "consume_threads": 20,
-    "consume_batch_size": 1,
-    "pull_batch_size": 32,
-    "pull_interval_ms": 200,
-    "pull_threshold_for_queue": 200,
-    "pull_threshold_size_for_queue": 100,
-    "consume_max_span": 2000,
-    "consume_timeout_minutes": 15,
-    "subscriptions": [SUBSCRIPTION],
-    "owned_queues": [queue()],
-    "consume_status": [rates()],
-}
+ANSWER: Row = (
+    {"answered": True, "in_group": True, "strategy_class": "AllocateMessageQueueAveragely"}
+    | {"message_model": "CLUSTERING", "consume_orderly": False, "client_rebalance": True}
+    | {"started_at": at(-600), "consume_threads": 20, "consume_batch_size": 1, "pull_batch_size": 32}
+    | {"pull_interval_ms": 200, "pull_threshold_for_queue": 200, "pull_threshold_size_for_queue": 100}
+    | {"consume_max_span": 2000, "consume_timeout_minutes": 15, "subscriptions": [SUBSCRIPTION]}
+    | {"owned_queues": [queue()], "consume_status": [rates()]}
+)
 FROM_1 = (
     "consume_batch_size",
     "pull_batch_size",

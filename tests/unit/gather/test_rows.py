@@ -182,43 +182,29 @@ STEP = {"step_start": at(0), "cluster": "c", "consumer_group": GROUP}
 
 def test_a_replayed_interval() -> None:
     row, _ = tables(JUDGED)["rebalance_intervals"].to_pylist()
-    assert row == STEP | {
-        "topic": "t",
-        "membership_view": "*",
-        "interval_start": at(0),
-        "interval_end": at(10),
-        "status": "REPLAYED",
-        "reason": None,
-        "strategy": "MIXED",
-        "strategy_source": "CLIENT",
-        "members": [
-            dict(zip(_MEMBER, ("c1", "10.0.0.1:1", "JAVA", 493, "AVG", True), strict=True)),
-            dict(zip(_MEMBER, ("c1", None, None, None, "AVG", True), strict=True)),
-            dict(zip(_MEMBER, ("c2", "10.0.0.2:1", "GO", 1, "AVG_BY_CIRCLE", False), strict=True)),
-        ],
-        "queues": [{"broker_name": "b", "queue_id": 0}, {"broker_name": "b", "queue_id": 1}],
-        "members_seen_at": at(1),
-        "member_count": 3,
-        "distinct_members": 2,
-        "queue_count": 2,
-        "unassigned_queues": 1,
-        "double_owned_queues": 1,
-        "idle_members": 1,
-        "min_queues_per_member": 0,
-        "max_queues_per_member": 1,
-        "trigger_type": "MEMBER_LEFT",
-        "trigger_subject": "c3",
-        "triggers": [
-            {"trigger_type": "MEMBER_LEFT", "subject": "c3"},
-            {"trigger_type": "MEMBER_JOINED", "subject": "c2"},
-        ],
-        "queues_moved": 1,
-        "queues_preserved": 1,
-        "minimum_moves": 0,
-        "strategy_alternatives": None,
-        "observed_virtual_nodes": None,
-        "observed_rooms": None,
-    }
+    assert row == STEP | (
+        {"topic": "t", "membership_view": "*", "interval_start": at(0), "interval_end": at(10)}
+        | {"status": "REPLAYED", "reason": None, "strategy": "MIXED", "strategy_source": "CLIENT"}
+        | {
+            "members": [
+                dict(zip(_MEMBER, ("c1", "10.0.0.1:1", "JAVA", 493, "AVG", True), strict=True)),
+                dict(zip(_MEMBER, ("c1", None, None, None, "AVG", True), strict=True)),
+                dict(zip(_MEMBER, ("c2", "10.0.0.2:1", "GO", 1, "AVG_BY_CIRCLE", False), strict=True)),
+            ],
+        }
+        | {"queues": [{"broker_name": "b", "queue_id": 0}, {"broker_name": "b", "queue_id": 1}]}
+        | {"members_seen_at": at(1), "member_count": 3, "distinct_members": 2, "queue_count": 2}
+        | {"unassigned_queues": 1, "double_owned_queues": 1, "idle_members": 1, "min_queues_per_member": 0}
+        | {"max_queues_per_member": 1, "trigger_type": "MEMBER_LEFT", "trigger_subject": "c3"}
+        | {
+            "triggers": [
+                {"trigger_type": "MEMBER_LEFT", "subject": "c3"},
+                {"trigger_type": "MEMBER_JOINED", "subject": "c2"},
+            ],
+        }
+        | {"queues_moved": 1, "queues_preserved": 1, "minimum_moves": 0, "strategy_alternatives": None}
+        | {"observed_virtual_nodes": None, "observed_rooms": None}
+    )
 
 
 _MEMBER = ("client_id", "client_addr", "language", "version", "strategy", "subscribes")
@@ -226,14 +212,10 @@ _MEMBER = ("client_id", "client_addr", "language", "version", "strategy", "subsc
 
 def test_an_unobserved_interval_says_when_and_why_and_nothing_else() -> None:
     _, row = tables(JUDGED)["rebalance_intervals"].to_pylist()
-    assert {name: value for name, value in row.items() if value is not None} == STEP | {
-        "topic": "u",
-        "membership_view": "*",
-        "interval_start": at(10),
-        "interval_end": at(20),
-        "status": "UNOBSERVED",
-        "reason": "NO_ROUTE_SNAPSHOT",
-    }
+    assert {name: value for name, value in row.items() if value is not None} == STEP | (
+        {"topic": "u", "membership_view": "*", "interval_start": at(10), "interval_end": at(20)}
+        | {"status": "UNOBSERVED", "reason": "NO_ROUTE_SNAPSHOT"}
+    )
 
 
 def test_an_interval_without_members_shares_nothing() -> None:
@@ -276,26 +258,12 @@ def test_the_progress_of_a_queue_is_unknown_where_nothing_was_read() -> None:
     measured, uncommitted, unread = tables(JUDGED)["queue_progress"].to_pylist()
     key = STEP | {"topic": "t", "membership_view": "*", "interval_start": at(0), "interval_end": at(9)}
     unknown = dict.fromkeys(set(measured) - set(key) - {"broker_name", "queue_id", "readings", "lag_quality"})
-    assert measured == key | {
-        "broker_name": "b",
-        "queue_id": 0,
-        "readings": 3,
-        "lag_quality": "MEASURED",
-        "last_reading_at": at(8),
-        "consumer_offset": 7,
-        "produced": 10,
-        "consumed": 5,
-        "rewinds": 1,
-        "rewound": 4,
-        "rewound_max": 3,
-        "rewound_at": at(7),
-        "moved_at": at(6),
-        "lag_first": 2,
-        "lag_last": 0,
-        "lag_max": 9,
-        "age_ms": None,
-        "verdict": "OK",
-    }
+    assert measured == key | (
+        {"broker_name": "b", "queue_id": 0, "readings": 3, "lag_quality": "MEASURED", "last_reading_at": at(8)}
+        | {"consumer_offset": 7, "produced": 10, "consumed": 5, "rewinds": 1, "rewound": 4, "rewound_max": 3}
+        | {"rewound_at": at(7), "moved_at": at(6), "lag_first": 2, "lag_last": 0, "lag_max": 9, "age_ms": None}
+        | {"verdict": "OK"}
+    )
     never = {"broker_name": "b", "queue_id": 1, "readings": 2, "lag_quality": "NEVER_COMMITTED", "produced": 0}
     assert uncommitted == key | unknown | never
     assert unread == key | unknown | {"broker_name": "b", "queue_id": 2, "readings": 0, "lag_quality": "NO_READING"}
@@ -305,43 +273,23 @@ def test_a_finding_with_all_its_evidence() -> None:
     row, *others = tables(JUDGED)["findings"].to_pylist()
     assert [(one["finding_id"], one["step_start"]) for one in others] == [("f1", at(3600)), ("f2", at(3600))]
     evidence = row.pop("evidence")
-    assert row == STEP | {
-        "finding_id": "f1",
-        "rule": "DUPLICATE_CLIENT_ID",
-        "severity": "ERROR",
-        "topic": "t",
-        "subject": "c1",
-        "started_at": at(0),
-        "ended_at": at(10),
-        "cause": "SHARED_INSTANCE",
-        "advice": "do",
-        "silenced_because": None,
-        "root_finding_id": None,
-        "active_since": at(-5),
-        "client_id": "c1",
-    }
-    queue = {
-        "topic": "t",
-        "broker_name": "b",
-        "queue_id": 1,
-        "role": "UNASSIGNED",
-        "started_at": at(0),
-        "ended_at": at(1),
+    assert row == STEP | (
+        {"finding_id": "f1", "rule": "DUPLICATE_CLIENT_ID", "severity": "ERROR", "topic": "t", "subject": "c1"}
+        | {"started_at": at(0), "ended_at": at(10), "cause": "SHARED_INSTANCE", "advice": "do"}
+        | {"silenced_because": None, "root_finding_id": None, "active_since": at(-5), "client_id": "c1"}
+    )
+    queue = {"topic": "t", "broker_name": "b", "queue_id": 1, "role": "UNASSIGNED", "started_at": at(0)} | {
+        "ended_at": at(1)
     }
     known = {"backlog_start": 1, "backlog_end": None, "backlog_max": 2, "produced": 3, "consumed": None}
-    assert evidence == known | {
-        "persistence": "PERSISTENT",
-        "connections": [{"client_id": "c1", "client_addr": None, "language": "JAVA", "version": 493}],
-        "client_ids": ["c1"],
-        "member_count": 3,
-        "queue_count": 2,
-        "queues": [queue | known],
-        "unknown_queues": 1,
-        "if_deduplicated": {"unassigned_queues": 0, "double_owned_queues": 1},
-        "if_unique": None,
-        "measures": [{"name": "lag", "value": 1.5}, {"name": "age", "value": None}],
-        "conflicting_values": [{"name": "b", "client_ids": ["c1", "c2"]}, {"name": "?", "client_ids": None}],
-    }
+    assert evidence == known | (
+        {"persistence": "PERSISTENT"}
+        | {"connections": [{"client_id": "c1", "client_addr": None, "language": "JAVA", "version": 493}]}
+        | {"client_ids": ["c1"], "member_count": 3, "queue_count": 2, "queues": [queue | known]}
+        | {"unknown_queues": 1, "if_deduplicated": {"unassigned_queues": 0, "double_owned_queues": 1}}
+        | {"if_unique": None, "measures": [{"name": "lag", "value": 1.5}, {"name": "age", "value": None}]}
+        | {"conflicting_values": [{"name": "b", "client_ids": ["c1", "c2"]}, {"name": "?", "client_ids": None}]}
+    )
 
 
 def test_the_status_of_a_group() -> None:

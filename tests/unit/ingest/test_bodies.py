@@ -151,58 +151,37 @@ def test_topic_stats_are_rows_of_four() -> None:
 def test_running_info() -> None:
     cache = ("cached_count", "cached_mib", "cached_min_offset", "cached_max_offset")
     unknown = (*cache, "commit_offset", "last_pull", "last_consume", "last_lock")
-    assert row(line("running")) == {
-        "cluster": "demo",
-        "consumer_group": "pay",
-        "client_id": "172.17.0.1@1",
-        "captured_at": CAPTURED_AT,
-        "answered": True,
-        "in_group": True,
-        "strategy_class": "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely",
-        "message_model": "CLUSTERING",
-        "consume_orderly": False,
-        "client_rebalance": True,
-        "started_at": datetime(2026, 11, 21, 2, 1, 55, 156000, UTC),
-        "consume_threads": 20,
-        "consume_batch_size": 16,
-        "pull_batch_size": 32,
-        "pull_interval_ms": 250,
-        "pull_threshold_for_queue": 1000,
-        "pull_threshold_size_for_queue": 100,
-        "consume_max_span": 2000,
-        "consume_timeout_minutes": 15,
-        "subscriptions": [{"topic": "orders", "expression_type": "TAG", "sub_string": "*", "sub_version": 5}],
-        "owned_queues": [
-            {"topic": "orders", "broker_name": "broker-a", "queue_id": 0, "locked": None, "dropped": True}
-            | dict.fromkeys(unknown),
-            {
-                "topic": "orders",
-                "broker_name": "broker-a",
-                "queue_id": 1,
-                "locked": True,
-                "dropped": False,
-                "cached_count": 3,
-                "cached_mib": 1,
-                "cached_min_offset": 10,
-                "cached_max_offset": 12,
-                "commit_offset": 10,
-                "last_pull": 1795226547848,
-                "last_consume": 1795226547647,
-                "last_lock": 1,
-            },
-        ],
-        "lock_refused": None,
-        "consume_status": [
-            {
-                "topic": "orders",
-                "consume_rt_ms": 4.0,
-                "consume_ok_tps": 16.25,
-                "consume_failed_tps": 0.0,
-                "pull_rt_ms": 195.5,
-                "pull_tps": 16.5,
-            }
-        ],
-    }
+    assert row(line("running")) == (
+        {"cluster": "demo", "consumer_group": "pay", "client_id": "172.17.0.1@1", "captured_at": CAPTURED_AT}
+        | {"answered": True, "in_group": True}
+        | {"strategy_class": "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely"}
+        | {"message_model": "CLUSTERING", "consume_orderly": False, "client_rebalance": True}
+        | {"started_at": datetime(2026, 11, 21, 2, 1, 55, 156000, UTC), "consume_threads": 20}
+        | {"consume_batch_size": 16, "pull_batch_size": 32, "pull_interval_ms": 250}
+        | {"pull_threshold_for_queue": 1000, "pull_threshold_size_for_queue": 100, "consume_max_span": 2000}
+        | {"consume_timeout_minutes": 15}
+        | {"subscriptions": [{"topic": "orders", "expression_type": "TAG", "sub_string": "*", "sub_version": 5}]}
+        | {
+            "owned_queues": [
+                {"topic": "orders", "broker_name": "broker-a", "queue_id": 0, "locked": None, "dropped": True}
+                | dict.fromkeys(unknown),
+                (
+                    {"topic": "orders", "broker_name": "broker-a", "queue_id": 1, "locked": True, "dropped": False}
+                    | {"cached_count": 3, "cached_mib": 1, "cached_min_offset": 10, "cached_max_offset": 12}
+                    | {"commit_offset": 10, "last_pull": 1795226547848, "last_consume": 1795226547647, "last_lock": 1}
+                ),
+            ],
+        }
+        | {"lock_refused": None}
+        | {
+            "consume_status": [
+                (
+                    {"topic": "orders", "consume_rt_ms": 4.0, "consume_ok_tps": 16.25, "consume_failed_tps": 0.0}
+                    | {"pull_rt_ms": 195.5, "pull_tps": 16.5}
+                )
+            ],
+        }
+    )
 
 
 def test_what_a_client_does_not_say_is_null_not_empty() -> None:
@@ -244,11 +223,7 @@ def test_committed_offsets_are_all_that_logs_know_of_a_queue() -> None:
     ]
 
 
-BODIES = {
-    "connection": CONNECTIONS,
-    "route": ROUTE,
-    "stats": STATS,
-    "committed": COMMITTED,
+BODIES = {"connection": CONNECTIONS, "route": ROUTE, "stats": STATS, "committed": COMMITTED} | {
     "topicstats": TOPIC_STATS,
     "running": RUNNING,
 }
@@ -352,16 +327,11 @@ def test_every_truncated_body_is_rejected(kind: str) -> None:
 
 
 def test_a_call_has_its_fate() -> None:
-    assert row(line("call")) == {
-        "cluster": "demo",
-        "called": "broker-a",
-        "request": "stats",
-        "subject": "pay orders",
-        "captured_at": CAPTURED_AT,
-        "outcome": "TIMED_OUT",
-        "took_ms": 3004,
-        "error": "RemotingTimeoutException wait response on the channel",
-    }
+    assert row(line("call")) == (
+        {"cluster": "demo", "called": "broker-a", "request": "stats", "subject": "pay orders"}
+        | {"captured_at": CAPTURED_AT, "outcome": "TIMED_OUT", "took_ms": 3004}
+        | {"error": "RemotingTimeoutException wait response on the channel"}
+    )
     not_made = row(line("call", body='{"fate":"NOT_ASKED"}'))
     assert (not_made["outcome"], not_made["took_ms"], not_made["error"]) == ("NOT_ASKED", None, None)
     assert rejection(line("call", body='{"tookMs":1}'))[0] == "MISSING_FIELD"

@@ -19,24 +19,15 @@ from tests.support.times import at
 
 HOUR, DAY = 3600, 24
 HOSTILE = 'a"b\\c\nd{e="f"} 1\u202e\x1b[2J,#'
-KNOWN = {
-    "member_count": 3,
-    "queue_count": 8,
-    "queues_with_one_owner": 4,
-    "double_owned_queues": 1,
+KNOWN = {"member_count": 3, "queue_count": 8, "queues_with_one_owner": 4, "double_owned_queues": 1} | {
     "unassigned_queues": 3,
     "backlog_end": 0,
 }
-BUSY = {
-    "utilization": 0.25,
-    "busiest_utilization": 0.5,
-    "busiest_member": "c1",
-    "busiest_bottleneck": "PULLS",
-    "headroom_messages_per_second": 0.0,
-    "catches_up": True,
-    "catch_up_seconds": 90.5,
-    "retention_left_seconds": 3600.0,
-}
+BUSY = (
+    {"utilization": 0.25, "busiest_utilization": 0.5, "busiest_member": "c1", "busiest_bottleneck": "PULLS"}
+    | {"headroom_messages_per_second": 0.0, "catches_up": True, "catch_up_seconds": 90.5}
+    | {"retention_left_seconds": 3600.0}
+)
 OFFLINE_STATUS = {
     "member_count": 0,
     "unassigned_queues": 8,

@@ -21,12 +21,7 @@ GAP = Interval(at(100), at(2000))
 
 def call(second: float, called: str, fate: str, request: str = "connection", cluster: str = "c") -> dict[str, Any]:
     moment: datetime = at(second)
-    return {
-        "cluster": cluster,
-        "called": called,
-        "request": request,
-        "subject": "g",
-        "captured_at": moment,
+    return {"cluster": cluster, "called": called, "request": request, "subject": "g", "captured_at": moment} | {
         "captured_date": moment.date(),
         "outcome": fate,
         "took_ms": None,

@@ -34,20 +34,12 @@ def seen(
 ) -> list[dict[str, Any]]:
     """The values of 1, 2, … days before the step."""
     return [
-        {
-            "run_id": "r",
-            "checked_at": at(checked),
-            "step_start": step - timedelta(days=day),
-            "table_name": table,
-            "expectation": "null_percent_is_usual" if column else "row_count_is_usual",
-            "column_name": column,
-            "severity": "warning",
-            "success": True,
-            "observed_value": float(value),
-            "unexpected_count": None,
-            "unexpected_percent": None,
-            "examples": [],
-        }
+        (
+            {"run_id": "r", "checked_at": at(checked), "step_start": step - timedelta(days=day)}
+            | {"table_name": table, "expectation": "null_percent_is_usual" if column else "row_count_is_usual"}
+            | {"column_name": column, "severity": "warning", "success": True, "observed_value": float(value)}
+            | {"unexpected_count": None, "unexpected_percent": None, "examples": []}
+        )
         for day, value in enumerate(values, start=1)
     ]
 
