@@ -126,13 +126,11 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize(("text", "seconds"), [("1w", 604800), ("2d", 172800), ("1.5h", 5400), ("90", 90)])
 def test_a_length_of_time_has_a_unit(text: str, seconds: float) -> None:
-    arguments = build_parser().parse_args(["incidents", "--warehouse", "w", "--last", text])
-    assert arguments.last == seconds
+    assert build_parser().parse_args(["incidents", "--warehouse", "w", "--last", text]).last == seconds
 
 
 def test_quiet_leaves_only_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["examples", "--to", str(tmp_path), "--quiet"]
-    assert main(arguments) == 0
+    assert main(["examples", "--to", str(tmp_path), "--quiet"]) == 0
     assert capsys.readouterr().err == ""
 
     def speak() -> None:

@@ -150,8 +150,7 @@ def test_incidents_by_what_they_are_about(options: str, expected: list[str], ask
     [("", ["G", "H"]), ("--all", ["G", "H"]), ("--all --sort backlog", ["H", "G"]), ("--group H", ["H"])],
 )
 def test_groups_that_are_asked_for(options: str, expected: list[str], ask: Ask) -> None:
-    lines = ask(f"status {options}")
-    assert re.findall(r"^\S+ .*?(?:group=)?([GH]) ", "\n".join(lines), re.MULTILINE) == expected
+    assert re.findall(r"^\S+ .*?(?:group=)?([GH]) ", "\n".join(ask(f"status {options}")), re.MULTILINE) == expected
     rows = ask("status --sort backlog --format logfmt")
     assert [line.split()[2] for line in rows] == ["consumer_group=H", "consumer_group=G"]
 

@@ -75,8 +75,7 @@ def test_every_member_of_a_plan_has_a_line_on_a_terminal() -> None:
     """Hostile names stay escaped; the line breaks are ours."""
     members = [PlannedMember(name, 1, 2.0, 3.0, True, True) for name in ("c1", "c\n\x1b[2J")]
     terminal = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
-    found = GroupSteps("c", "g", HOUR, [], StrategySettings())
-    show_plan(terminal, found, Plan(0, [PlannedSize(0, members, 0, 0)]))
+    show_plan(terminal, GroupSteps("c", "g", HOUR, [], StrategySettings()), Plan(0, [PlannedSize(0, members, 0, 0)]))
     assert isinstance(terminal.file, io.StringIO)
     lines = [line.strip() for line in terminal.file.getvalue().splitlines()]
     assert any(line.endswith(" c1: 1 queue, 2.0 of 3.0") for line in lines)

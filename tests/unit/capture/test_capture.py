@@ -97,8 +97,7 @@ def test_one_round_asks_everything_once(tmp_path: Path) -> None:
 
 def test_rounds_keep_the_cadence(tmp_path: Path) -> None:
     fake = admin(groups=4)
-    said = captured(fake, tmp_path, cadence=0.6, duration=1.5, rate=5000)
-    assert len(said) == 3
+    assert len(captured(fake, tmp_path, cadence=0.6, duration=1.5, rate=5000)) == 3
     discovered = max(at for at, call in fake.asked if call.request == "request_modes")
     # Nothing is asked before its time: the groups of a round, and how far what was popped is revived, come evenly over
     # 0.9 × 0.6 of the cadence.

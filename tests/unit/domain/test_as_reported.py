@@ -51,8 +51,7 @@ def test_who_holds_a_queue_owns_it(
     rule: Rule, strategy_class: str | None, strategy: str | None, causes: set[str]
 ) -> None:
     language = "GO" if strategy_class is None else "JAVA"
-    made = history(COURSE, by_rule(COURSE, rule), language=language, strategy_class=strategy_class)
-    step = step_of(made)
+    step = step_of(history(COURSE, by_rule(COURSE, rule), language=language, strategy_class=strategy_class))
     for interval, (_, ids, queues) in zip(step.step.replayed, COURSE, strict=True):
         held = by_rule(((0, ids, queues),), rule)
         assert owned(interval) == {client_id: {*held(client_id, 0)} for client_id in ids.split()}

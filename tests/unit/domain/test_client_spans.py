@@ -83,8 +83,7 @@ def said_of(row: dict[str, str | None]) -> dict[str, Any]:
         cached_max_offset=None if span is None else 7 + span,
         last_pull=None if age is None else 0 if age == "never" else SEEN_AT_MS - int(age),
     )
-    said = {"consume_orderly": flag(row["orderly"]), "message_model": row["model"]}
-    return said | {"owned_queues": [held]}
+    return {"consume_orderly": flag(row["orderly"]), "message_model": row["model"]} | {"owned_queues": [held]}
 
 
 @pytest.mark.parametrize("row", rows(_QUEUES), ids=lambda row: " ".join(str(cell) for cell in row.values()))

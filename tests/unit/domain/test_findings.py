@@ -23,19 +23,15 @@ from spark_jobs.domain.model.finding import (
 )
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.silences import Silence
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.rule import Cause, Rule
 from tests.support.builders import audited_step
 from tests.support.samples import offsets, oldest
-from tests.support.times import micros
+from tests.support.times import START, micros
 
-RULE = Rule(
-    name="HARM",
-    meaning="",
-    decided_by="",
-    causes={"BROKEN": Cause("", "Mend it."), "WORN": Cause("", "Replace it.")},
-    evaluate=lambda _: (),
-)
+CAUSES = {"BROKEN": Cause("", "Mend it."), "WORN": Cause("", "Replace it.")}
+RULE = Rule(name="HARM", meaning="", decided_by="", causes=CAUSES, evaluate=lambda _: ())
 
 
 def hit(begin: float, end: float, **values: Any) -> RuleHit:
@@ -46,23 +42,26 @@ def queue(queue_id: int, broker: str = "b", role: str = "UNASSIGNED", topic: str
     return FindingQueue(topic, broker, queue_id, role)
 
 
-def found(*hits: RuleHit, rule: Rule = RULE, rows: Mapping[int, list[str]] | None = None) -> list[Finding]:
-    """What the rule finds; `rows`: readings of queues 0 and 1 of topic t."""
+def findings_of(*hits: RuleHit, rule: Rule = RULE, rows: Mapping[int, list[str]] | None = None) -> list[Finding]:
+    """Findings of the rule; `rows`: samples of queues 0 and 1 of topic t."""
     read = {"t": offsets([("b", 0), ("b", 1)], rows)} if rows else None
     return findings(audited_step(offsets=read), [replace(rule, evaluate=lambda _: iter(hits))])
 
 
-def spans(*hits: RuleHit) -> list[tuple[int, int]]:
-    return sorted((finding.started_at, finding.ended_at) for finding in found(*hits))
+def spans(*hits: RuleHit, rows: Mapping[int, list[str]] | None = None) -> list[tuple[float, float]]:
+    """Seconds of the step."""
+    found = findings_of(*hits, rows=rows)
+    times = [(finding.started_at - START, finding.ended_at - START) for finding in found]
+    return sorted((start / SECOND, end / SECOND) for start, end in times)
 
 
 def finding_of(*hits: RuleHit, **more: Any) -> Finding:
-    (finding,) = found(*hits, **more)
+    (finding,) = findings_of(*hits, **more)
     return finding
 
 
-def test_nothing_was_hit() -> None:
-    assert found() == []
+def test_no_hit_is_no_finding() -> None:
+    assert findings_of() == []
 
 
 def test_fields_are_those_of_the_table() -> None:
@@ -74,22 +73,20 @@ def test_fields_are_those_of_the_table() -> None:
 
 
 def test_hits_without_a_gap_are_one_condition() -> None:
-    assert spans(hit(300, 400), hit(0, 100), hit(100, 200)) == [(micros(0), micros(200)), (micros(300), micros(400))]
-
-
-def test_a_long_hit_covers_the_gap_between_short_ones() -> None:
-    assert spans(hit(0, 1000), hit(10, 20), hit(500, 1200)) == [(micros(0), micros(1200))]
+    assert spans(hit(300, 400), hit(0, 100), hit(100, 200)) == [(0, 200), (300, 400)]
+    # A long one covers the gap between short ones.
+    assert spans(hit(0, 1000), hit(10, 20), hit(500, 1200)) == [(0, 1200)]
 
 
 @pytest.mark.parametrize("name", ["topic", "client_id", "cause"])
 def test_another_identity_is_another_condition(name: str) -> None:
     other = "WORN" if name == "cause" else "x"
-    assert spans(hit(0, 100), hit(100, 200, **{name: other})) == [(micros(0), micros(100)), (micros(100), micros(200))]
+    assert spans(hit(0, 100), hit(100, 200, **{name: other})) == [(0, 100), (100, 200)]
 
 
 def test_what_was_over_when_the_step_began_is_left_out() -> None:
     assert spans(hit(-100, 0)) == []
-    assert spans(hit(-100, 0), hit(0, 1)) == [(micros(0), micros(1))]
+    assert spans(hit(-100, 0), hit(0, 1)) == [(0, 1)]
 
 
 @pytest.mark.parametrize(
@@ -110,11 +107,11 @@ def test_what_was_over_when_the_step_began_is_left_out() -> None:
 def test_a_condition_must_stand(views: str, minimum: float | None, seconds: float, counts: bool) -> None:
     """20 s, or 30 s more where only split views show it, unless the rule says how long."""
     hits = [hit(0, seconds, view=view or None, minimum_seconds=minimum) for view in views.split(" ")]
-    assert bool(found(*hits)) is counts
+    assert bool(findings_of(*hits)) is counts
 
 
 def test_the_longest_minimum_counts() -> None:
-    assert found(hit(0, 50, minimum_seconds=10), hit(0, 50), hit(50, 59, minimum_seconds=60)) == []
+    assert findings_of(hit(0, 50, minimum_seconds=10), hit(0, 50), hit(50, 59, minimum_seconds=60)) == []
 
 
 def test_how_long_it_stood_is_measured_from_before_the_step() -> None:
@@ -189,7 +186,7 @@ def test_a_queue_is_unknown_by_the_last_of_its_times() -> None:
     assert finding_of(*hits, rows=rows | {90: ["9/?", "-"]}).evidence.unknown_queues == 1
 
 
-def test_of_very_many_times_the_first_and_the_last_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_very_many_times_the_first_and_the_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spark_jobs.domain.rules.conditions.MOST_SPANS", 3)
     often = [hit(begin, begin + 5, queue=queue(0)) for begin in (0, 10, 20)]
     whole = hit(0, 100)
@@ -207,7 +204,7 @@ def test_what_it_cost() -> None:
     assert [(q.backlog_start, q.backlog_end) for q in evidence.queues] == [(10, 25), (None, None)]
 
 
-def test_its_cause_says_which_readings_tell_what_it_cost() -> None:
+def test_the_cause_decides_which_samples_show_the_cost() -> None:
     held = oldest([("b", 0)], {0: ["10/30"], 60: ["15/70"]})
     rule = replace(RULE, causes={"BEYOND_READ_QUEUES": Cause("", "Read it.")})
     hits = [hit(0, 90, cause="BEYOND_READ_QUEUES", queue=queue(0))]
@@ -293,38 +290,31 @@ def test_measures_are_those_of_the_heaviest_hit() -> None:
 def test_of_equal_hits_the_greatest_measures_count_unknown_last() -> None:
     assert _measures(hit(0, 50, measures={"a": 1}), hit(0, 50, measures={"a": 2})) == [("a", 2.0)]
     assert _measures(hit(0, 50, measures={"a": None}), hit(0, 50, measures={"a": -1})) == [("a", -1.0)]
-    assert _measures(hit(0, 50, measures={"a": 5}), hit(0, 50)) == [("a", 5.0)]
-    assert _measures(hit(0, 50, measures={"a": 5}), hit(0, 50, measures={"a": 5, "b": None})) == [
-        ("a", 5.0),
-        ("b", None),
-    ]
+    five = hit(0, 50, measures={"a": 5})
+    assert _measures(five, hit(0, 50)) == [("a", 5.0)]
+    assert _measures(five, hit(0, 50, measures={"a": 5, "b": None})) == [("a", 5.0), ("b", None)]
 
 
-def test_then_the_greatest_parties() -> None:
-    one_said, other_said, whose = (
-        ConflictingValue("x", ("A",)),
-        ConflictingValue("x", ("B",)),
-        ConflictingValue("x", None),
-    )
-    hits = [hit(0, 50, conflicting_values=parties) for parties in ((one_said,), (other_said,), (whose,), None)]
-    assert finding_of(*hits).evidence.conflicting_values == [other_said]
-    assert finding_of(*hits[2:]).evidence.conflicting_values == [whose]
+def test_then_the_greatest_conflicting_values_count() -> None:
+    a, b, unknown = (ConflictingValue("x", client_ids) for client_ids in (("A",), ("B",), None))
+    hits = [hit(0, 50, conflicting_values=values) for values in ((a,), (b,), (unknown,), None)]
+    assert finding_of(*hits).evidence.conflicting_values == [b]
+    assert finding_of(*hits[2:]).evidence.conflicting_values == [unknown]
     assert finding_of(hits[3]).evidence.conflicting_values is None
 
 
-def test_a_rule_that_does_not_explain_its_cause_is_an_error() -> None:
-    with pytest.raises(KeyError, match="HARM gave no cause"):
-        found(hit(0, 100, cause=None))
-    with pytest.raises(KeyError, match="UNHEARD_OF"):
-        found(hit(0, 100, cause="UNHEARD_OF"))
+@pytest.mark.parametrize(("cause", "message"), [(None, "HARM gave no cause"), ("UNHEARD_OF", "UNHEARD_OF")])
+def test_a_rule_that_does_not_explain_its_cause_is_an_error(cause: str | None, message: str) -> None:
+    with pytest.raises(KeyError, match=message):
+        findings_of(hit(0, 100, cause=cause))
 
 
-def test_what_is_muted_is_found_all_the_same_and_says_why() -> None:
+def test_a_silenced_finding_stays_and_names_the_reason() -> None:
     step = audited_step()
     silences = (Silence("OTHER", None, "no"), Silence("HARM", micros(60), "known"))
     step = replace(step, settings=replace(step.settings, silences=silences))
     rule = replace(RULE, evaluate=lambda _: iter([hit(0, 50, topic="a"), hit(60, 600, topic="b")]))
-    assert [(found.topic, found.silenced_because) for found in findings(step, [rule])] == [("a", "known"), ("b", None)]
+    assert [(one.topic, one.silenced_because) for one in findings(step, [rule])] == [("a", "known"), ("b", None)]
 
 
 @pytest.mark.parametrize(
@@ -342,9 +332,6 @@ def test_what_flickers_while_nothing_moves_is_one_condition(
 ) -> None:
     seen = [hit(begin, end, client_id="c1", queue=queue(0), minimum_seconds=0) for begin, end in ((0, 20), (140, 160))]
     read = {second: [*cells, "0/0"] for second, cells in rows.items()}
-    assert [(one.started_at, one.ended_at) for one in found(*seen, rows=read)] == [
-        (micros(a), micros(b)) for a, b in expected
-    ]
+    assert spans(*seen, rows=read) == expected
     # A queue's owner may change: only what is about one client is bridged.
-    of_topic = [replace(one, client_id=None, topic="t") for one in seen]
-    assert len(found(*of_topic, rows=read)) == 2
+    assert len(spans(*(replace(one, client_id=None, topic="t") for one in seen), rows=read)) == 2

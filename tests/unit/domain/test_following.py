@@ -23,8 +23,7 @@ COURSE: Course = (
 
 def test_clients_must_have_followed_a_route_after_poll_and_rebalance() -> None:
     """30 s and 20 s. Members that come meanwhile change nothing of that, and of members clients hear at once."""
-    made = history(COURSE, lambda client_id, at: None)
-    step = step_of(made)
+    step = step_of(history(COURSE, lambda client_id, at: None))
     assert [interval.settled_at for interval in step.step.replayed] == [None, micros(350), micros(350), None]
     rows = tables([step])["allocations"].to_pylist()
     assert {row["settled_at"] for row in rows if row["interval_start"] == at(320)} == {at(350)}

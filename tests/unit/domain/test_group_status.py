@@ -119,8 +119,7 @@ def test_of_views_that_end_together_the_one_with_most_client_ids_counts(
     views: tuple[str, str], ids_of_a: str, ids_of_b: str, count: int
 ) -> None:
     members = {"a": ids_of_a, "b": ids_of_b}
-    found = status(*(replayed(0, 60, owned((0,)), members[view], view=view) for view in views))
-    assert found.member_count == count
+    assert status(*(replayed(0, 60, owned((0,)), members[view], view=view) for view in views)).member_count == count
 
 
 def test_queues_of_retry_topics_are_left_out() -> None:

@@ -178,8 +178,7 @@ def test_an_offset_that_goes_back_does_not_stand() -> None:
 
 
 def test_who_never_committed_has_what_came_in_waiting() -> None:
-    read = {-30: "100/?", 0: "120/?", 60: "?/?", 100: "200/?", 200: "50/?", 300: "60/?"}
-    found = one_queue(read, produced=110)
+    found = one_queue({-30: "100/?", 0: "120/?", 60: "?/?", 100: "200/?", 200: "50/?", 300: "60/?"}, produced=110)
     # 100 until 100 s; the topic was made anew before 200 s, of which nothing is known; 10 more.
     assert [queue.messages for queue in found] == [110]
     # 20 wait for 100 s, and 100 for 200 s.
@@ -187,20 +186,17 @@ def test_who_never_committed_has_what_came_in_waiting() -> None:
 
 
 def test_what_was_committed_before_the_step_only_is_unknown_in_it() -> None:
-    read = {-30: "100/90", 0: "120/?", 60: "200/?"}
-    assert [queue.messages for queue in one_queue(read, produced=100)] == [100]
+    assert [queue.messages for queue in one_queue({-30: "100/90", 0: "120/?", 60: "200/?"}, produced=100)] == [100]
 
 
 def test_the_last_reading_before_the_step_counts_no_older_one() -> None:
-    read = {-60: "0/0", -30: "10/10", 0: "100/10"}
-    assert grown(one_queue(read, lag_max=90)) == [(0, 90)]
+    assert grown(one_queue({-60: "0/0", -30: "10/10", 0: "100/10"}, lag_max=90)) == [(0, 90)]
     assert grown(one_queue({-91: "10/10", 0: "100/10"}, lag_max=90)) == [(0, 0)]
 
 
 def test_growth_in_a_time_that_was_not_replayed_goes_to_the_last_interval() -> None:
     read = offsets([QUEUE], {0: ["10/10"], 100: ["910/10"], 200: ["920/20"]})
-    found = found_in([measured(replayed(150, 300, OWNED), lag_max=[900])], read)
-    assert grown(found) == [(150, 0)]
+    assert grown(found_in([measured(replayed(150, 300, OWNED), lag_max=[900])], read)) == [(150, 0)]
 
 
 def test_nothing_was_replayed() -> None:

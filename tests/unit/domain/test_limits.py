@@ -203,13 +203,11 @@ def test_of_equal_growth_the_first_limit_counts() -> None:
     ],
 )
 def test_more_members_are_the_answer_only_to_what_they_could_not_consume(cells: str, limit: str) -> None:
-    read = {60 * place: [cell, "10/10"] for place, cell in enumerate(cells.split())}
-    assert list(held(read=read)) == [limit]
+    assert list(held(read={60 * place: [cell, "10/10"] for place, cell in enumerate(cells.split())})) == [limit]
 
 
 def test_slow_members_are_owners_of_the_queue() -> None:
-    found = held(finding("FLOW_CONTROLLED", queue=0, client_ids="A B"))
-    assert found[Limit.LISTENER_AND_QUEUES].slow_members == 1
+    assert held(finding("FLOW_CONTROLLED", queue=0, client_ids="A B"))[Limit.LISTENER_AND_QUEUES].slow_members == 1
 
 
 def test_queues_of_limits_are_added_up() -> None:

@@ -59,8 +59,7 @@ def test_strategies_that_need_settings_are_compared_where_they_are_configured() 
 
 def test_without_a_room_nothing_is_said() -> None:
     nearby = StrategySettings("MACHINE_ROOM_NEARBY-AVG", broker_room="(b)", client_room="^(other)")
-    names = [comparison.strategy for comparison in compared(nearby)]
-    assert "MACHINE_ROOM_NEARBY-AVG" not in names
+    assert "MACHINE_ROOM_NEARBY-AVG" not in [comparison.strategy for comparison in compared(nearby)]
 
 
 def test_the_strategy_that_runs_is_compared_as_it_was_replayed() -> None:

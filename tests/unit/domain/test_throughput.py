@@ -81,8 +81,7 @@ def test_who_never_consumed_is_unknown(minute: str) -> None:
 
 
 def test_topics_share_the_threads_by_how_many_messages_each_has() -> None:
-    row = client_row(0, "c1", [status("10/90/1/90"), status("110/10/1/10", topic="u")])
-    found = throughput(client_history(row))
+    found = throughput(client_history(client_row(0, "c1", [status("10/90/1/90"), status("110/10/1/10", topic="u")])))
     assert found is not None
     # (90 × 10 + 10 × 110) ÷ 100 = 20 ms.
     assert found.rates(np.array([START])).listener.tolist() == [50]

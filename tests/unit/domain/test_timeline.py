@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -45,24 +45,61 @@ ASKED = CALM.memberships
 ROOMS = StrategySettings("MACHINE_ROOM_NEARBY-AVG", broker_room="^(.)$", client_room="^(c)")
 
 
-def test_members_run_what_their_clients_say() -> None:
-    history = calm(clients=(client("c1", 0, AVERAGELY), client("c2", 0, CIRCLE)))
-    assert rows(history) == ["0-300 * CLIENT c1 c2/AVG_BY_CIRCLE"]
+#: What clients report, and the intervals of that.
+REPORTED = {
+    "members run what their clients report": (
+        [client("c1", 0, AVERAGELY), client("c2", 0, CIRCLE)],
+        ["0-300 * CLIENT c1 c2/AVG_BY_CIRCLE"],
+    ),
+    "a client that comes back with another strategy cuts": (
+        [client("c1", 0, AVERAGELY), client("c2", 0, AVERAGELY), client("c2", 100, CIRCLE)],
+        ["0-100 * CLIENT c1 c2", "100-300 * CLIENT c1 c2/AVG_BY_CIRCLE"],
+    ),
+    "an answer that changes nothing does not cut": (
+        [client("c1", second, AVERAGELY) for second in range(0, 300, 20)],
+        ["0-300 * CLIENT c1 c2"],
+    ),
+    "learning what was assumed does not cut": (
+        [client("c1", 0), client("c1", 100, AVERAGELY)],
+        ["0-300 * DEFAULT c1 c2"],
+    ),
+    "subscriptions are those of each client": (
+        [client("c1", 0, AVERAGELY, topics=["T", "S"]), client("c2", 0, AVERAGELY, topics=["S"])],
+        ["0-300 * CLIENT c1 c2!"],
+    ),
+    "as far as they are known": ([client("c2", 0, AVERAGELY, topics=["S"])], ["0-300 * CLIENT c1 c2!"]),
+    "who subscribes later is another interval": (
+        [client("c2", 0, topics=["S"]), client("c2", 100, topics=["S", "T"])],
+        ["0-100 * DEFAULT c1 c2!", "100-300 * DEFAULT c1 c2"],
+    ),
+    "nobody subscribes the topic any more": (
+        [client("c1", 0, topics=["S"]), client("c2", 0, topics=[])],
+        ["0-300 * NOT_SUBSCRIBED"],
+    ),
+    "until somebody does": (
+        [client("c1", 0, topics=["S"]), client("c2", 0, topics=[]), client("c2", 100, topics=["T"])],
+        ["0-100 * NOT_SUBSCRIBED", "100-300 * DEFAULT c1! c2"],
+    ),
+    "one that does not subscribe it": ([client("c1", 0, topics=["S"])], ["0-300 * DEFAULT c1! c2"]),
+    "the broker assigns the queues": (
+        [ClientSnapshot("c1", micros(0), client_rebalance=False)],
+        ["0-300 * BROKER_REBALANCE"],
+    ),
+    "clients assign them": ([ClientSnapshot("c1", micros(0), client_rebalance=True)], ["0-300 * DEFAULT c1 c2"]),
+    "who left does not decide how others consume": (
+        [ClientSnapshot("c0", micros(-200), client_rebalance=False)],
+        ["0-300 * DEFAULT c1 c2"],
+    ),
+    "one answer holds until the next": (
+        [ClientSnapshot("c1", micros(second), client_rebalance=second != 100) for second in range(-210, 300, 10)],
+        ["0-100 * DEFAULT c1 c2", "100-110 * BROKER_REBALANCE", "110-300 * DEFAULT c1 c2"],
+    ),
+}
 
 
-def test_a_client_that_comes_back_with_another_strategy_cuts() -> None:
-    history = calm(clients=(client("c1", 0, AVERAGELY), client("c2", 0, AVERAGELY), client("c2", 100, CIRCLE)))
-    assert rows(history) == ["0-100 * CLIENT c1 c2", "100-300 * CLIENT c1 c2/AVG_BY_CIRCLE"]
-
-
-def test_an_answer_that_changes_nothing_does_not_cut() -> None:
-    history = calm(clients=tuple(client("c1", second, AVERAGELY) for second in range(0, 300, 20)))
-    assert rows(history) == ["0-300 * CLIENT c1 c2"]
-
-
-def test_learning_what_was_assumed_does_not_cut() -> None:
-    history = calm(clients=(client("c1", 0), client("c1", 100, AVERAGELY)))
-    assert rows(history) == ["0-300 * DEFAULT c1 c2"]
+@pytest.mark.parametrize(("clients", "expected"), REPORTED.values(), ids=REPORTED)
+def test_what_clients_report(clients: Sequence[ClientSnapshot], expected: list[str]) -> None:
+    assert rows(calm(clients=tuple(clients))) == expected
 
 
 def test_who_is_not_known_runs_what_most_of_its_own_view_or_else_its_group_run() -> None:
@@ -75,25 +112,6 @@ def test_who_is_not_known_runs_what_most_of_its_own_view_or_else_its_group_run()
         "0-300 a CLIENT c1/AVG_BY_CIRCLE c3/AVG_BY_CIRCLE",
         "0-300 b CLIENT c2/AVG_BY_CIRCLE c3/AVG_BY_CIRCLE",
     ]
-
-
-def test_subscriptions_are_those_of_each_client_as_far_as_known() -> None:
-    history = calm(clients=(client("c1", 0, AVERAGELY, topics=["T", "S"]), client("c2", 0, AVERAGELY, topics=["S"])))
-    assert rows(history) == ["0-300 * CLIENT c1 c2!"]
-    assert rows(calm(clients=(client("c2", 0, AVERAGELY, topics=["S"]),))) == ["0-300 * CLIENT c1 c2!"]
-
-
-def test_who_subscribes_later_is_another_interval() -> None:
-    history = calm(clients=(client("c2", 0, topics=["S"]), client("c2", 100, topics=["S", "T"])))
-    assert rows(history) == ["0-100 * DEFAULT c1 c2!", "100-300 * DEFAULT c1 c2"]
-
-
-def test_nobody_subscribes_the_topic_any_more() -> None:
-    silent = (client("c1", 0, topics=["S"]), client("c2", 0, topics=[]))
-    assert rows(calm(clients=silent)) == ["0-300 * NOT_SUBSCRIBED"]
-    back = (*silent, client("c2", 100, topics=["T"]))
-    assert rows(calm(clients=back)) == ["0-100 * NOT_SUBSCRIBED", "100-300 * DEFAULT c1! c2"]
-    assert rows(calm(clients=silent[:1])) == ["0-300 * DEFAULT c1! c2"]
 
 
 def test_offsets_alone_make_no_subscription_but_keep_the_topic_in_sight() -> None:
@@ -116,59 +134,43 @@ def test_an_offline_group_is_replayed_without_members() -> None:
     assert rows(replace(offline, routes=routed({-210: (NOT_READABLE,)}))) == ["0-300 * DEFAULT"]
 
 
+def of_model(model: str, snapshots: Sequence[MembershipSnapshot] = ASKED) -> tuple[MembershipSnapshot, ...]:
+    return tuple(snapshot._replace(message_model=model) for snapshot in snapshots)
+
+
 def test_broadcasting_and_broker_side_rebalance_have_no_owners() -> None:
-    broadcasting = tuple(snapshot._replace(message_model="BROADCASTING") for snapshot in calm().memberships)
-    by_broker = (ClientSnapshot("c1", micros(0), client_rebalance=False),)
-    by_client = (ClientSnapshot("c1", micros(0), client_rebalance=True),)
-    assert rows(calm(memberships=broadcasting)) == ["0-300 * BROADCASTING"]
-    assert rows(calm(clients=by_broker)) == ["0-300 * BROKER_REBALANCE"]
-    assert rows(calm(clients=by_client)) == ["0-300 * DEFAULT c1 c2"]
+    assert rows(calm(memberships=of_model("BROADCASTING"))) == ["0-300 * BROADCASTING"]
     assert rows(calm(configured=StrategySettings(POP))) == ["0-300 * BROKER_REBALANCE"]
-
-
-def test_one_answer_holds_until_the_next() -> None:
-    flapped = [
-        snapshot._replace(message_model="BROADCASTING" if n == 31 else "CLUSTERING") for n, snapshot in enumerate(ASKED)
+    # One answer holds until the next.
+    flapped = of_model("CLUSTERING", ASKED[:31]) + of_model("BROADCASTING", ASKED[31:32]) + ASKED[32:]
+    assert rows(calm(memberships=flapped)) == [
+        *("0-100 * DEFAULT c1 c2", "100-110 * BROADCASTING", "110-300 * DEFAULT c1 c2")
     ]
-    alone = ["0-100 * DEFAULT c1 c2", "100-110 * BROADCASTING", "110-300 * DEFAULT c1 c2"]
-    assert rows(calm(memberships=tuple(flapped))) == alone
-    told = tuple(
-        ClientSnapshot("c1", micros(second), client_rebalance=second != 100) for second in range(-210, 300, 10)
-    )
-    assert rows(calm(clients=told)) == [row.replace("BROADCASTING", "BROKER_REBALANCE") for row in alone]
 
 
-def test_members_that_say_different_message_models_are_named_while_they_do() -> None:
+def test_members_with_different_message_models_are_named_while_they_differ() -> None:
     """c0 is no member any more."""
     models = {"c0": "BROADCASTING", "c1": "CLUSTERING", "c2": "BROADCASTING"}
-    told = [ClientSnapshot(client_id, micros(-200), message_model=model) for client_id, model in models.items()]
+    differ = [ClientSnapshot(client_id, micros(-200), message_model=model) for client_id, model in models.items()]
     agrees = ClientSnapshot("c2", micros(100), message_model="CLUSTERING")
-    (interval,) = clipped(calm(clients=(*told, agrees)))
+    (interval,) = clipped(calm(clients=(*differ, agrees)))
     assert {mixture.answers for mixture in interval.model_conflicts} == {(("c1", "CLUSTERING"), ("c2", "BROADCASTING"))}
     assert max(mixture.end for mixture in interval.model_conflicts) == micros(100)
-
-
-def test_who_left_does_not_decide_how_others_consume() -> None:
-    gone = (ClientSnapshot("c0", micros(-200), client_rebalance=False),)
-    assert rows(calm(clients=gone)) == ["0-300 * DEFAULT c1 c2"]
 
 
 def test_an_answer_without_members_says_no_message_model() -> None:
     """A broker that was restarted, and a group that went: what it last was, or first is afterwards."""
     empty = [snapshot._replace(client_ids=(), message_model=None) for snapshot in ASKED]
-    model = [snapshot._replace(message_model="BROADCASTING") for snapshot in ASKED]
+    model = of_model("BROADCASTING")
     halves = ["0-90 * BROADCASTING", "90-300 * BROADCASTING"]
     assert rows(calm(memberships=(*model[:30], *empty[30:]))) == halves
     assert rows(calm(memberships=(*empty[:30], *model[30:]))) == halves
-    assert rows(calm(memberships=(*ASKED[:30], *empty[30:40], *model[40:]))) == [
-        "0-90 * DEFAULT c1 c2",
-        "90-190 * DEFAULT",
-        "190-300 * BROADCASTING",
-    ]
+    between = rows(calm(memberships=(*ASKED[:30], *empty[30:40], *model[40:])))
+    assert between == ["0-90 * DEFAULT c1 c2", "90-190 * DEFAULT", "190-300 * BROADCASTING"]
 
 
 def test_any_broker_of_the_topic_that_says_broadcasting_counts_and_no_other() -> None:
-    b = [snapshot._replace(broker_name="b", message_model="BROADCASTING") for snapshot in ASKED]
+    b = [snapshot._replace(broker_name="b") for snapshot in of_model("BROADCASTING")]
     both = calm(memberships=(*ASKED, *b), routes=routed({-210: (A, B)}))
     assert rows(both) == ["0-300 * BROADCASTING"]
     assert rows(replace(both, routes=CALM.routes)) == ["0-300 * DEFAULT c1 c2"]
@@ -229,9 +231,7 @@ def test_the_room_of_a_broker_without_readable_queues_does_not_matter() -> None:
 def test_the_first_reason_counts() -> None:
     """Take the reasons away one by one, from the first on."""
     broken = calm(
-        memberships=tuple(
-            snapshot._replace(message_model="BROADCASTING") for snapshot in listed("a", {-210: "c1"}, topics=["S"])
-        ),
+        memberships=of_model("BROADCASTING", listed("a", {-210: "c1"}, topics=["S"])),
         routes=(),
         clients=(ClientSnapshot("c1", micros(0), strategy_class=OWN, client_rebalance=False, topics=frozenset("S")),),
         offset_times=(micros(0),),
@@ -257,12 +257,8 @@ def test_the_first_reason_counts() -> None:
     # Of a deleted group or topic there is nothing else (`test_deleted.py`).
     others = {Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN}
     others |= {Reason.POP_ALL_QUEUES, Reason.BROKER_LACKS_STRATEGY, Reason.DELETED, Reason.TOPIC_DELETED}
-    assert [reason_of(history) for history in in_turn] == [reason for reason in Reason if reason not in others]
-
-
-def reason_of(history: History) -> str | None:
-    (interval,) = clipped(history)
-    return interval.reason
+    reasons = [[interval.reason for interval in clipped(history)] for history in in_turn]
+    assert reasons == [[reason] for reason in Reason if reason not in others]
 
 
 def test_each_reason_has_its_status() -> None:
@@ -378,44 +374,37 @@ def test_hosts_that_agree_were_last_seen_by_the_last_of_them_and_others_each_by_
 def test_addresses_are_those_at_the_beginning() -> None:
     """The ports of these snapshots are the minute's, which cuts nothing: 02:57 when the replay begins."""
     (interval,) = clipped(calm(memberships=listed("a", {-210: "c1 c1"})))
-    assert [(member.client_id, member.client_addr) for member in interval.members or ()] == [
-        ("c1", "10.0.0.0:40057"),
-        ("c1", "10.0.0.1:40057"),
-    ]
+    addresses = [(member.client_id, member.client_addr) for member in interval.members or ()]
+    assert addresses == [("c1", "10.0.0.0:40057"), ("c1", "10.0.0.1:40057")]
 
 
-def test_rooms_can_be_configured_for_a_strategy_that_the_clients_tell() -> None:
+def test_rooms_can_be_configured_for_a_strategy_that_clients_report() -> None:
     rooms = StrategySettings(rooms=frozenset({"room1"}))
     history = calm(clients=(client("c1", 0, MACHINE_ROOM_CLASS),), configured=rooms)
     assert rows(history) == ["0-300 * CLIENT c1/MACHINE_ROOM c2/MACHINE_ROOM"]
 
 
 def test_states_that_differ_in_addresses_alone_are_replayed_once() -> None:
-    there_and_back = calm(memberships=listed("a", {-210: "c1 c2", 100: "c1", 200: "c1 c2"}))
-    first, second, third = clipped(there_and_back)
-    assert [member.client_addr for member in first.members or ()] != [
-        member.client_addr for member in third.members or ()
-    ]
+    first, second, third = clipped(calm(memberships=listed("a", {-210: "c1 c2", 100: "c1", 200: "c1 c2"})))
+    of_first, of_third = ([member.client_addr for member in one.members or ()] for one in (first, third))
+    assert of_first != of_third
     assert first.allocation is third.allocation
     assert first.allocation is not second.allocation
 
 
-def steps_of(found: GroupHistory) -> list[AuditedStep]:
+def steps_of(history: GroupHistory) -> list[AuditedStep]:
     """Three steps of 100 s, in one run."""
     settings = replace(SETTINGS, step=100 * SECOND)
-    return [judged.step for judged in judge(found, StrategySettings(), settings, START, START + SETTINGS.step)]
+    return [judged.step for judged in judge(history, StrategySettings(), settings, START, START + SETTINGS.step)]
 
 
 def test_a_state_is_resolved_once_for_all_steps_of_a_run() -> None:
     listed = Membership((Connection("c1"), Connection("c2")), frozenset({"T"}), frozenset(), "CLUSTERING")
     series = series_of([(micros(second), listed) for second in range(-210, 300, CADENCE)])
-    found = replace(by_kernel.history_of(CALM.group), memberships={"a": series})
-    intervals = [interval for step in steps_of(found) for interval in step.intervals]
-    assert [as_row(interval) for interval in intervals] == [
-        "-180-100 * DEFAULT c1 c2",
-        "-80-200 * DEFAULT c1 c2",
-        "20-300 * DEFAULT c1 c2",
-    ]
+    history = replace(by_kernel.history_of(CALM.group), memberships={"a": series})
+    intervals = [interval for step in steps_of(history) for interval in step.intervals]
+    times = ("-180-100", "-80-200", "20-300")
+    assert [as_row(interval) for interval in intervals] == [f"{time} * DEFAULT c1 c2" for time in times]
     assert len({id(interval.members) for interval in intervals}) == 1
 
 

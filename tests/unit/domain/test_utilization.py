@@ -118,8 +118,7 @@ def test_what_came_in_is_a_part_of_what_can_be_consumed(
     ],
 )
 def test_unknown_is_all_of_it(told: list[str], lines: list[str]) -> None:
-    found = step(clients(*told) if told else {}, *map(row, lines))
-    assert utilization(found, 10.0) == UNKNOWN
+    assert utilization(step(clients(*told) if told else {}, *map(row, lines)), 10.0) == UNKNOWN
 
 
 @pytest.mark.parametrize(("rewound", "utilization_then"), [(4500, 0.5), (4501, None)])
@@ -146,8 +145,7 @@ def test_where_brokers_disagree_or_several_pop_nobody_knows_who_received() -> No
 def test_topics_share_the_threads_and_the_time() -> None:
     # 1.25 a second of each topic, and a half of the hour of the second one only.
     rows = row("0-3600 A 4500", "t"), row("0-1800 A 2250", "u")
-    found = utilization(step(clients("A 2 400"), *rows), 1.875)
-    assert found == pytest.approx((0.375, 0.375, "A", "LISTENER", 3.125))
+    assert utilization(step(clients("A 2 400"), *rows), 1.875) == pytest.approx((0.375, 0.375, "A", "LISTENER", 3.125))
 
 
 def test_a_queue_is_hot_among_those_of_its_topic() -> None:

@@ -65,8 +65,7 @@ def test_nearby_in_go_is_avg_whatever_its_rooms() -> None:
 
 def test_clients_in_c_plus_plus_have_avg_whatever_others_report() -> None:
     said = (client("c1", 0, CLASS + "AllocateMessageQueueAveragelyByCircle"),)
-    history = calm(clients=said, software={"c2": ("CPP", 317)})
-    assert rows(history) == ["0-300 * CLIENT c1/AVG_BY_CIRCLE c2"]
+    assert rows(calm(clients=said, software={"c2": ("CPP", 317)})) == ["0-300 * CLIENT c1/AVG_BY_CIRCLE c2"]
 
 
 def test_members_are_replayed_by_their_own_rules() -> None:

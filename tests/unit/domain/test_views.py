@@ -90,8 +90,7 @@ def test_a_broker_that_does_not_answer_is_ignored() -> None:
 )
 def test_a_disagreement_shorter_than_half_a_round_is_the_recorder_on_its_way(late: int, expected: list[str]) -> None:
     changes = {-210: "c1", 100: "c1 c2"}
-    history = calm(memberships=listed("a", changes) + listed("b", changes, late=late), routes=BOTH)
-    assert rows(history) == expected
+    assert rows(calm(memberships=listed("a", changes) + listed("b", changes, late=late), routes=BOTH)) == expected
 
 
 def test_the_end_of_a_long_disagreement_is_not_the_recorder_on_its_way() -> None:

@@ -175,8 +175,7 @@ def test_nothing_is_known_of_a_whole_step() -> None:
 @pytest.mark.parametrize("reason", [reason for reason in Reason if reason.status is not Status.UNOBSERVED])
 def test_what_cannot_be_replayed_says_why(reason: Reason) -> None:
     unknown: dict[str, Any] = {"strategy": None, "strategy_source": None, "triggers": None, "queues_moved": None}
-    row = interval(0, 60, C1, status=reason.status.value, reason=reason.value, **unknown)
-    text = topic_lines(group_step(30, row))
+    text = topic_lines(group_step(30, interval(0, 60, C1, status=reason.status.value, reason=reason.value, **unknown)))
     assert text[2].endswith((".", "configure them."))
     assert text[3:] == [
         "  1 member, as clients sort them:",

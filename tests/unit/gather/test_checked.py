@@ -160,8 +160,7 @@ def test_of_two_lists_of_a_topic_at_one_time_no_group_is_given_either() -> None:
 
 def test_every_step_is_counted_by_itself() -> None:
     rows = [membership(second, "c1", broker=broker) for second in (-20, 0, 20) for broker in ("b", "b2")]
-    found = look({MEMBERSHIP_SNAPSHOTS: rows[:-1]})
-    before, step = facts(found, MEMBERSHIP_SNAPSHOTS)
+    before, step = facts(look({MEMBERSHIP_SNAPSHOTS: rows[:-1]}), MEMBERSHIP_SNAPSHOTS)
     assert [one["step_start"] for one in (before, step)] == [at(second).isoformat() for second in (-3600, 0)]
     assert [one[ROWS] for one in (before, step)] == [2, 3]
     assert [one[SERIES] for one in (before, step)] == [2, 2]

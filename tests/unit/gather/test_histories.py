@@ -240,8 +240,7 @@ def test_no_rows_are_no_histories() -> None:
 
 
 def test_one_group_of_the_shuffle_may_be_several_of_which_none_sees_the_others() -> None:
-    rows = all_groups()
-    found = {one.consumer_group: one for one in histories(*gathered(rows))}
+    found = {one.consumer_group: one for one in histories(*gathered(all_groups()))}
     assert set(found) == set(HOSTILE)
     for number, name in enumerate(HOSTILE):
         one = found[name]

@@ -134,8 +134,7 @@ def test_offsets_are_exact_and_sorted_by_number() -> None:
 def test_of_equal_queues_the_last_counts() -> None:
     key = '{"brokerName":"a","queueId":0,"topic":"orders"}'
     once, again = '{"brokerOffset":1,"consumerOffset":1}', '{"brokerOffset":2,"consumerOffset":2}'
-    body = f'{{"offsetTable":{{{key}:{once},{key}:{again}}}}}'
-    offsets = row(line("stats", body=body))["offsets"]
+    offsets = row(line("stats", body=f'{{"offsetTable":{{{key}:{once},{key}:{again}}}}}'))["offsets"]
     assert isinstance(offsets, list)
     assert [queue["broker_offset"] for queue in offsets] == [2]
 

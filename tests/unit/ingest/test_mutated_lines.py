@@ -45,8 +45,7 @@ def damaged_line(chance: random.Random) -> bytes:
         case 1:
             return mutated(chance, failed(kind, "code 206 not online").rstrip()) + b"\n"
         case _:
-            body = mutated(chance, str(LINES[kind]["body"]).encode()).decode("latin-1")
-            return line(kind, body=body)
+            return line(kind, body=mutated(chance, str(LINES[kind]["body"]).encode()).decode("latin-1"))
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -132,8 +132,7 @@ def test_the_newest_step_of_every_group(warehouse: Path, tmp_path: Path, capsys:
     routes = tmp_path / "made" / "routes.yaml"
     routes.parent.mkdir()
     routes.write_text("routes: [{team: core, to: f, group: g|gone}]")
-    command = ["metrics", "--warehouse", str(warehouse), "--textfile", str(file), "--config", str(routes)]
-    assert main(command) == 0
+    assert main(["metrics", "--warehouse", str(warehouse), "--textfile", str(file), "--config", str(routes)]) == 0
     text = file.read_text(encoding="utf-8")
     assert metrics_in(text) == BY_HAND
     assert text.count("\nrebalance_audit_open_incidents{") == 3 * len(RULES)

@@ -147,8 +147,7 @@ def test_new_members_are_in_a_room(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_an_autoscaler_is_tried_before_it_is_turned_on(paced: str, capsys: pytest.CaptureFixture[str]) -> None:
     # Twins leave four queues without an owner: 4 × 2.5 a second. Whoever looks at the lag adds members.
     given = ("--warehouse", paced, "--group", "g", "--autoscale", "lag=500,max=4,min=2,every=1m,down-after=2m,start=0s")
-    lines = printed(capsys, *given).splitlines()
-    (scaled,) = (line for line in lines if "member hours" in line)
+    (scaled,) = (line for line in printed(capsys, *given).splitlines() if "member hours" in line)
     assert re.fullmatch(r"--autoscale .*: 2 to 4 members, changed [0-9]+ times, 0\.[0-9] member hours\.", scaled)
 
 

@@ -72,8 +72,7 @@ def test_the_readme_shows_a_finding_as_people_see_it() -> None:
 
 
 def test_the_readme_names_what_is_found_in_ten_lines() -> None:
-    lines = re.findall(r"^\d+\. \*\*.*\*\*: .*\.$", README, re.MULTILINE)
-    assert len(lines) == 10
+    assert len(re.findall(r"^\d+\. \*\*.*\*\*: .*\.$", README, re.MULTILINE)) == 10
     named = set(re.findall(r"`([A-Z_]+)`", README))
     assert {"UNASSIGNED_QUEUE", "DUPLICATE_CLIENT_ID"} <= named
     assert named <= {rule.name for rule in RULES}

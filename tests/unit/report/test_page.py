@@ -39,8 +39,7 @@ def test_it_asks_for_nothing_but_itself_and_complains_of_nothing(open_page: Open
 )
 def test_it_could_not_load_anything_if_it_wanted_to(open_page: Open, attempt: str, forbidden: str) -> None:
     wait = "new Promise((tell) => addEventListener('securitypolicyviolation', (one) => tell(one.effectiveDirective)))"
-    seen = open_page(HTML).page
-    assert seen.evaluate(f"() => {{ const told = {wait}; {attempt}; return told; }}") == forbidden
+    assert open_page(HTML).page.evaluate(f"() => {{ const told = {wait}; {attempt}; return told; }}") == forbidden
 
 
 def test_the_fleet_says_what_is_known_of_each_group(open_page: Open) -> None:

@@ -317,8 +317,7 @@ def test_the_recorder_stops_for_all_groups_at_once() -> None:
 
 def unseen(span: str, group: str, source: str = "membership_snapshots") -> list[PublishedFinding]:
     """Nothing is recorded of the group, by source."""
-    values = [(source, None)]
-    return published(span, "UNOBSERVED", "NO_SNAPSHOTS", group, severity="INFO", conflicting_values=values)
+    return published(span, "UNOBSERVED", "NO_SNAPSHOTS", group, severity="INFO", conflicting_values=[(source, None)])
 
 
 def test_a_cluster_of_which_nothing_is_recorded_for_a_step_is_an_error() -> None:

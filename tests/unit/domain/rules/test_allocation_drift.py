@@ -145,15 +145,13 @@ def test_only_intervals_in_which_all_hosts_agree_and_only_of_members() -> None:
     others = replayed("t", 300, 400, {"c2": [0, 1]}, 2)
     again = replayed("t", 400, 460, alone, 2)
     listed = replayed("t", 0, 100, alone, 2), unreplayed, split, others, again
-    hits = _hits({0: [0, 1]}, *listed, other=[1])
-    assert _lines(hits) == {(50, 100, "HOLDS_MORE", 1), (420, 460, "HOLDS_MORE", 1)}
+    assert _lines(_hits({0: [0, 1]}, *listed, other=[1])) == {(50, 100, "HOLDS_MORE", 1), (420, 460, "HOLDS_MORE", 1)}
 
 
 def test_a_share_counts_to_the_last_snapshot_that_showed_the_members() -> None:
     """c2 has come at 200 s, and the recorder was late to see it: c1 has given up queue 1 by then."""
     first = replayed("t", 0, 300, {"c1": [0, 1]}, 2, seen_at=190)
-    hits = _hits({0: [0, 1], 200: [0]}, first, replayed("t", 300, 620, {"c1": [0], "c2": [1]}, 2))
-    assert _lines(hits) == set()
+    assert _lines(_hits({0: [0, 1], 200: [0]}, first, replayed("t", 300, 620, {"c1": [0], "c2": [1]}, 2))) == set()
 
 
 @pytest.mark.parametrize(

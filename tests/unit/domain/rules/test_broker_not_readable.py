@@ -235,8 +235,7 @@ def test_a_queue_may_be_drained_until_a_snapshot_shows_the_topic_without_it(
 ) -> None:
     """The route shows it at 100 s."""
     readings = {40: "10/10 10/1", 60: "10/10 10/5", following: f"{end}/{end} -"}
-    step = step_of(read_queues("2 1"), readings, QUEUES[1:3])
-    assert [hit.weight for hit in RULE.hits(step)] == expected
+    assert [hit.weight for hit in RULE.hits(step_of(read_queues("2 1"), readings, QUEUES[1:3]))] == expected
 
 
 def test_what_was_read_before_the_step_counts_too() -> None:

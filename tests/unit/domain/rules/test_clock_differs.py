@@ -87,5 +87,4 @@ def test_a_client_that_is_set_to_pull_seldom_does_not_hang(
 
 def test_a_queue_whose_offset_moves_is_consumed() -> None:
     """It hangs after the last message that it had."""
-    step = step_of(dict.fromkeys(TIMES, 0), moves=(100, 200, 300))
-    assert hung(step) == [(300, 660)]
+    assert hung(step_of(dict.fromkeys(TIMES, 0), moves=(100, 200, 300))) == [(300, 660)]

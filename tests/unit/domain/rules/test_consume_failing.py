@@ -140,8 +140,7 @@ def test_time_is_the_cause_where_no_listener_fails_and_one_takes_longer(
 
 def test_it_lasts_until_a_client_looks_for_messages_that_take_longer_again() -> None:
     """After 60 s less than a tenth comes back; in 10 min it looks again."""
-    statuses = [reported(second, rt=600_001.0, consume_timeout_minutes=10) for second in TIMES]
-    (finding,) = sent_back(100, 10, *statuses)
+    (finding,) = sent_back(100, 10, *[reported(second, rt=600_001.0, consume_timeout_minutes=10) for second in TIMES])
     assert (finding.started_at - START, finding.ended_at - START) == (40 * SECOND, 660 * SECOND)
     measures = {"consume_rt_ms": 600_001.0, "consume_timeout_minutes": 10.0, "consumed": 100.0, "sent_back": 10.0}
     assert finding.evidence.measures == [*measures.items()]

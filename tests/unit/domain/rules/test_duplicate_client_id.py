@@ -132,8 +132,7 @@ def test_members_that_are_not_replayed_have_twins_too_and_what_that_does_to_queu
     )
     listed = Span(*listed[:2], micros(40), listed.state._replace(connections=tuple(ports)))
     alone = broker_said(0, 20, "c1 c2", frozenset())
-    step = audited_step(interval(0, 60, members("c1 c2")), memberships={"b": [alone, listed]})
-    of_id, *others = RULE.hits(step)
+    of_id, *others = RULE.hits(audited_step(interval(0, 60, members("c1 c2")), memberships={"b": [alone, listed]}))
     assert not others
     assert (of_id.start, of_id.end) == (micros(20), micros(50))
     assert (of_id.client_id, of_id.seen_at, [connection.client_addr for connection in of_id.connections]) == (
@@ -145,8 +144,7 @@ def test_members_that_are_not_replayed_have_twins_too_and_what_that_does_to_queu
 
 def twins_found(**more: Any) -> tuple[list[Finding], set[Reason | None]]:
     """Of a group with a pair of twins for ten minutes: what is found of them, and why the queues are not replayed."""
-    times = range(0, 600, 20)
-    rows = healthy_group(times, "c1", "c1", "c2")
+    rows = healthy_group(range(0, 600, 20), "c1", "c1", "c2")
     rows[MEMBERSHIP_SNAPSHOTS] = [row | more for row in rows[MEMBERSHIP_SNAPSHOTS]]
     (step,) = judged(rows, HOUR)
     reasons = {each.reason for each in step.step.intervals if each.start < micros(560) + to_micros(HOUR.start)}

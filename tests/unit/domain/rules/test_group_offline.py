@@ -49,8 +49,7 @@ def test_when_nobody_is_connected() -> None:
 def step_with(readings: dict[float, list[QueueReading | None]], start: int = 100, end: int = 200) -> AuditedStep:
     """Nobody is connected from `start` to `end`; per reading and queue: end offset, consumer offset."""
     said = {at: [reading and (*reading, reading[1], 5) for reading in row] for at, row in readings.items()}
-    step = audited_step(interval(start, end, (), NOBODY))
-    return with_readings(step, {"t": offsets(QUEUES, said)})
+    return with_readings(audited_step(interval(start, end, (), NOBODY)), {"t": offsets(QUEUES, said)})
 
 
 def measured(step: AuditedStep) -> tuple[str, float | None, float | None] | None:

@@ -61,8 +61,7 @@ def test_who_does_not_compute_alike(line: str) -> None:
     listed = [_member(number, text) for number, text in enumerate(clients.split(","), start=1)]
     step = audited_step(interval(0, 60, listed, allocation(listed, "0")))
     assert len(list(mixed_strategies.RULE.hits(step))) == (mixed == "yes")
-    found = [(hit.cause, hit.severity) for hit in RULE.hits(step)]
-    assert found == ([] if cause == "-" else [(cause, "INFO")])
+    assert [(hit.cause, hit.severity) for hit in RULE.hits(step)] == ([] if cause == "-" else [(cause, "INFO")])
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,7 @@ def _mixed() -> tuple[Member, ...]:
 def test_one_hit_per_interval_of_any_view_and_topic() -> None:
     listed = _mixed()
     owned = allocation(listed, "0 1 2 3")
-    step = audited_step(interval(0, 60, listed, owned, topic="%RETRY%g", view="b"))
-    (hit,) = RULE.hits(step)
+    (hit,) = RULE.hits(audited_step(interval(0, 60, listed, owned, topic="%RETRY%g", view="b")))
     values = ConflictingValue("AVG", ("c3",)), ConflictingValue("AVG_BY_CIRCLE", ("c2", "c1"))
     assert hit == rule_hit(0, 60, "DIFFERENT_STRATEGIES", view="b", severity="ERROR", conflicting_values=values)
 

@@ -217,8 +217,7 @@ def test_a_reset_that_takes_only_a_young_queue_to_its_oldest_message_is_one() ->
     read = offsets(queues, {second: [(1000, 500, 500, 1)] * 2 for second in (280, 300)})
     for first, cause in ((0, "RESET"), (500, "TO_MINIMUM")):
         topics = {"t": oldest(queues, {280: [(first, 1000), (500, 1000)]})}
-        hits = RULE.hits(with_readings(step, {"t": read}, topics))
-        assert [hit.cause for hit in hits] == [cause, cause]
+        assert [hit.cause for hit in RULE.hits(with_readings(step, {"t": read}, topics))] == [cause, cause]
 
 
 def test_a_hit_names_how_far_and_the_first_owner() -> None:

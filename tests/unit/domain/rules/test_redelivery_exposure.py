@@ -50,8 +50,7 @@ def moved(moment: float, *queues: int, topic: str = "t", seen: float | None = No
 
 
 def step_with(*rebalances: Rebalance, reading: float | None = None, readings: tuple[float, ...] = ()) -> AuditedStep:
-    times = readings if reading is None else (reading,)
-    read = offsets(QUEUES, dict.fromkeys(times, SAID))
+    read = offsets(QUEUES, dict.fromkeys((readings if reading is None else (reading,)), SAID))
     step = with_readings(audited_step(), {"t": read, "u": read})
     return replace(step, rebalances=sorted(rebalances, key=lambda change: change.moment))
 

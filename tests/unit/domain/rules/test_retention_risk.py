@@ -71,8 +71,7 @@ def test_what_becomes_of_messages_that_wait() -> None:
         assert consumer is not None
         assert least is not None
         assert within is not None
-        found = retention_cause(QueueOffsets(consumer, least, consumed, deleted), within)
-        assert (found or "-") == cause.strip(), line
+        assert (retention_cause(QueueOffsets(consumer, least, consumed, deleted), within) or "-") == cause.strip(), line
 
 
 def test_messages_that_wait_for_too_long() -> None:

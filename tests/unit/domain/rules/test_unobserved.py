@@ -170,8 +170,7 @@ def test_one_broker_that_is_silent_is_named() -> None:
     silent = step(range(120, 300), always)
     listed = series_of([(micros(at), broker_said(0, 1, "", NOTHING).state) for at in range(0, 300, 40)])
     for broker, missing in (("a", silence("120-300")), ("b", [])):
-        history = replace(silent.history, memberships={broker: listed})
-        assert missing_in(replace(silent, history=history)) == missing
+        assert missing_in(replace(silent, history=replace(silent.history, memberships={broker: listed}))) == missing
     # A route that names it no longer says why.
     left = [route(-210, 130, a=6, b=6), route(130, 290, a=6), route(290, 3600, a=6, b=6)]
     assert missing_in(step(range(120, 300), left)) == silence("120-130")
@@ -251,8 +250,7 @@ def test_calls_while_members_are_known_are_no_gap_and_give_a_later_gap_its_cause
 
 
 def test_calls_that_are_not_answered_to_the_end_show_that_the_recording_has_not_ended() -> None:
-    answers = {"x": [broker_said(0, 1000, "c1", NOTHING)]}
-    step = answered(audited_step(memberships=answers), 0, 940)
+    step = answered(audited_step(memberships={"x": [broker_said(0, 1000, "c1", NOTHING)]}), 0, 940)
     assert silences(called(step, x=[960, 1200])) == [("1000-3600", "INFO", "NOT_ANSWERED")]
     assert silences(called(step, x=[960, 3580])) == [("1000-3600", "WARN", "NOT_ANSWERED")]
 

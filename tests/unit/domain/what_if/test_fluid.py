@@ -51,8 +51,7 @@ def test_many_times_are_as_one_after_the_other() -> None:
         for server, own in enumerate(([0, 2], [1])):
             now[own] *= max(now[own].sum() - served[server], 0) / now[own].sum()
         expected.append(now.copy())
-    found = flow(np.array([5.0, 0.0, 7.0]), came, service, capacity)
-    np.testing.assert_allclose(found.waiting, expected, atol=1e-9)
+    np.testing.assert_allclose(flow(np.array([5.0, 0.0, 7.0]), came, service, capacity).waiting, expected, atol=1e-9)
 
 
 def test_each_queue_is_pulled_by_itself_and_what_is_pulled_waits_for_the_listener() -> None:

@@ -123,8 +123,7 @@ def test_without_members_everything_waits() -> None:
 
 def test_over_a_gap_nothing_is_claimed_and_behind_it_the_recorded_backlog_counts() -> None:
     seconds = [*range(0, 201, 20), *range(400, 601, 20)]
-    history = steps(lambda _: TWO, [rate(10)] * 2, [rate(4)] * 2, seconds)
-    found = compared(history, Case(speed={"c1": 10.0, "c2": 10.0}))
+    found = compared(steps(lambda _: TWO, [rate(10)] * 2, [rate(4)] * 2, seconds), Case(speed={"c1": 10.0, "c2": 10.0}))
     # At 400 s 2 × 6 × 400 wait; nothing more comes to wait, and nothing less.
     assert found.cases[0].highest == found.cases[0].last == 4800
     assert found.cases[0].curve is not None

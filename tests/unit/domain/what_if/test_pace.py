@@ -75,6 +75,5 @@ def test_a_queue_that_changed_hands_stood_still_until_it_moved() -> None:
     def taken(second: int) -> int:
         return 10 * min(second, 300) + 10 * max(second - 340, 0) - 10
 
-    history = steps(members, [rate(10)] * 2, [rate(10), taken])
-    assert hand_over_pause(history) == 40 * SECOND
+    assert hand_over_pause(steps(members, [rate(10)] * 2, [rate(10), taken])) == 40 * SECOND
     assert hand_over_pause(steps(lambda _: TWO, [rate(10)] * 2, [rate(10)] * 2)) == 0

@@ -40,8 +40,7 @@ def slow(came: Sequence[Messages], consumed: Sequence[Messages], members: Sequen
 def test_the_fewest_members_that_are_not_too_busy(
     load: float, utilization: float, members: int, queues: int, busiest: float
 ) -> None:
-    history = slow([rate(5)] * 8, [rate(2.5)] * 8)
-    (need,) = sized(history, load, utilization=utilization).needs
+    (need,) = sized(slow([rate(5)] * 8, [rate(2.5)] * 8), load, utilization=utilization).needs
     assert need.group is not None
     assert (need.group.members, need.group.queues, need.group.unassigned_queues) == (members, queues, 0)
     assert need.group.utilization == pytest.approx(busiest, rel=0.02)
@@ -82,8 +81,7 @@ def test_the_fewest_members_that_drain_in_time() -> None:
 
 def test_faults_are_not_sized_for() -> None:
     # Twins: half of the queues are nobody's. With ids of their own two have 10 of 20 a second each.
-    history = slow([rate(2.5)] * 8, [rate(2.5)] * 4 + [nothing] * 4, ["c1", "c1"])
-    found = sized(history, backlog=100)
+    found = sized(slow([rate(2.5)] * 8, [rate(2.5)] * 4 + [nothing] * 4, ["c1", "c1"]), backlog=100)
     assert found.today.backlog == pytest.approx(0, abs=1)
     assert found.today.utilization == pytest.approx(0.5, rel=0.02)
 
