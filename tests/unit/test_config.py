@@ -36,9 +36,8 @@ MISTAKES = {
     "quality: {seen_percent: 101}": "quality.seen_percent: must be less than or equal to 100, not 101",
     "quality: {usual_deviations: 0}": "quality.usual_deviations: must be greater than 0, not 0",
     "quality: {usual_days: 1.5}": "quality.usual_days: must be a whole number, not 1.5",
-    "groups: [{config_queues: [{client: a, topic: t, broker: b, queue: [], queues: []}]}]": (
-        "groups[0].config_queues[0].queue: unknown key; did you mean 'queues'?"
-    ),
+    "groups: [{config_queues: [{client: a, topic: t, broker: b, queue: [], queues: []}]}]":
+     "groups[0].config_queues[0].queue: unknown key; did you mean 'queues'?",
     "groups: [{config_queues: [{client: a, topic: t, broker: b}]}]": ("groups[0].config_queues[0].queues: is missing"),
     "step_seconds: '3600'": "step_seconds: must be a whole number, not '3600'",
     "step_seconds: 3600.0": "step_seconds: must be a whole number, not 3600.0",
@@ -50,62 +49,45 @@ MISTAKES = {
     "groups: [{group: on}]": "groups[0].group: must be text (quote it), not true",
     "groups: [{rooms: dc1}]": "groups[0].rooms: must be a list, not 'dc1'",
     "cadence_seconds: -20": "cadence_seconds: must be greater than 0, not -20",
-    "cadence_seconds: 99999999999999999999": (
-        "cadence_seconds: must be less than or equal to 604800, not 99999999999999999999"
-    ),
+    "cadence_seconds: 99999999999999999999":
+     "cadence_seconds: must be less than or equal to 604800, not 99999999999999999999",
     "thresholds: {heartbeat_seconds: -1}": ("thresholds.heartbeat_seconds: must be greater than or equal to 0, not -1"),
     "groups: [{virtual_node_count: -1}]": ("groups[0].virtual_node_count: must be greater than or equal to 0, not -1"),
-    "step_seconds: 7000": (
-        "step_seconds: a step of 7000 s does not divide a day: choose for example 300, 3600 or 86400"
-    ),
+    "step_seconds: 7000": "step_seconds: a step of 7000 s does not divide a day: choose for example 300, 3600 or 86400",
     "step_seconds: 10": ("step_seconds (10) is shorter than cadence_seconds (20): a step would hold no snapshot"),
-    "max_gap_seconds: 19": (
-        "max_gap_seconds (19) is shorter than cadence_seconds (20): a gap would follow every snapshot"
-    ),
-    "groups: [{strategy: AVG_BY_CIRCEL}]": (
-        "groups[0].strategy: unknown strategy 'AVG_BY_CIRCEL'; did you mean 'AVG_BY_CIRCLE'?"
-    ),
-    "groups: [{strategy: MACHINE_ROOM_NEARBY-CONFIG}]": (
-        "groups[0].strategy: unknown strategy 'MACHINE_ROOM_NEARBY-CONFIG'; did you mean 'MACHINE_ROOM_NEARBY-AVG'?"
-    ),
-    "groups: [{group: '('}]": (
-        "groups[0].group: '(' is not a regular expression that Python and Java agree on: "
-        "missing ), unterminated subpattern at position 0"
-    ),
-    "groups: [{group: '[a&&b]'}]": (
-        "groups[0].group: '[a&&b]' is not a regular expression that Python and Java agree on: "
-        "Possible set intersection at position 2"
-    ),
+    "max_gap_seconds: 19":
+     "max_gap_seconds (19) is shorter than cadence_seconds (20): a gap would follow every snapshot",
+    "groups: [{strategy: AVG_BY_CIRCEL}]":
+     "groups[0].strategy: unknown strategy 'AVG_BY_CIRCEL'; did you mean 'AVG_BY_CIRCLE'?",
+    "groups: [{strategy: MACHINE_ROOM_NEARBY-CONFIG}]":
+     "groups[0].strategy: unknown strategy 'MACHINE_ROOM_NEARBY-CONFIG'; did you mean 'MACHINE_ROOM_NEARBY-AVG'?",
+    "groups: [{group: '('}]": "groups[0].group: '(' is not a regular expression that Python and Java agree on: "
+     "missing ), unterminated subpattern at position 0",
+    "groups: [{group: '[a&&b]'}]":
+     "groups[0].group: '[a&&b]' is not a regular expression that Python and Java agree on: "
+     "Possible set intersection at position 2",
     "groups: [{group: '(?P<g>a)'}]": "groups[0].group: '(?P<g>a)' has '(?P', which Java reads differently",
     "groups: [{broker_room: 'a'}]": ("groups[0].broker_room: 'a' must have exactly one (group), which is the room"),
-    "groups: [{client_room: '(a)(b)'}]": (
-        "groups[0].client_room: '(a)(b)' must have exactly one (group), which is the room"
-    ),
-    "groups: [{thresholds: {allowed_lug: 1}}]": (
-        "groups[0].thresholds: unknown key 'allowed_lug'; did you mean 'allowed_lag'?"
-    ),
-    "groups: [{thresholds: {allowed_lag: -1}}]": (
-        "groups[0].thresholds: allowed_lag must be greater than or equal to 0, not -1"
-    ),
-    "groups: [{thresholds: {persistent_after_seconds: 9}}]": (
-        "groups[0].thresholds: persistent_after_seconds is the same for all groups: it says how far back a run reads"
-    ),
-    "mutes: [{rule: SLOW_LISTNER, reason: r}]": (
-        "mutes[0].rule: unknown rule 'SLOW_LISTNER'; did you mean 'SLOW_LISTENER'?"
-    ),
+    "groups: [{client_room: '(a)(b)'}]":
+     "groups[0].client_room: '(a)(b)' must have exactly one (group), which is the room",
+    "groups: [{thresholds: {allowed_lug: 1}}]":
+     "groups[0].thresholds: unknown key 'allowed_lug'; did you mean 'allowed_lag'?",
+    "groups: [{thresholds: {allowed_lag: -1}}]":
+     "groups[0].thresholds: allowed_lag must be greater than or equal to 0, not -1",
+    "groups: [{thresholds: {persistent_after_seconds: 9}}]":
+     "groups[0].thresholds: persistent_after_seconds is the same for all groups: it says how far back a run reads",
+    "mutes: [{rule: SLOW_LISTNER, reason: r}]":
+     "mutes[0].rule: unknown rule 'SLOW_LISTNER'; did you mean 'SLOW_LISTENER'?",
     "mutes: [{rule: SLOW_LISTENER}]": "mutes[0].reason: is missing",
     "mutes: [{reason: ''}]": "mutes[0].reason: String should have at least 1 character, not ''",
-    "mutes: [{reason: r, until: soon}]": (
-        "mutes[0].until: 'soon' is not a time: write it as 2026-11-21T02:00 or 2026-11-21T02:00:00Z (UTC)"
-    ),
+    "mutes: [{reason: r, until: soon}]":
+     "mutes[0].until: 'soon' is not a time: write it as 2026-11-21T02:00 or 2026-11-21T02:00:00Z (UTC)",
     "routes: [{team: a, to: f, groups: g}]": "routes[0].groups: unknown key; did you mean 'group'?",
-    "routes: [{team: a, to: f}, {team: ''}]": (
-        "routes[1].team: String should have at least 1 character, not ''\n{file}: routes[1].to: is missing"
-    ),
-    "routes: [{team: a, to: f, cluster: '['}]": (
-        "routes[0].cluster: '[' is not a regular expression that Python and Java agree on: "
-        "unterminated character set at position 0"
-    ),
+    "routes: [{team: a, to: f}, {team: ''}]":
+     "routes[1].team: String should have at least 1 character, not ''\n{file}: routes[1].to: is missing",
+    "routes: [{team: a, to: f, cluster: '['}]":
+     "routes[0].cluster: '[' is not a regular expression that Python and Java agree on: "
+     "unterminated character set at position 0",
     "routes: [{team: a, to: f, rule: SLOW}]": "routes[0].rule: 'SLOW' matches no rule; did you mean 'SLOW_LISTENER'?",
     "routes: [{team: a, to: f, severity: warn}]": "routes[0].severity: must be 'INFO', 'WARN' or 'ERROR', not 'warn'",
     "step_seconds: 60\nstep_seconds: 300": "line 2: the key 'step_seconds' stands twice in one mapping",
@@ -113,7 +95,7 @@ MISTAKES = {
     "groups: [\n": "line 2: expected the node content, but found '<stream end>'",
     "a: 1\n---\nb: 2": "line 2: but found another document",
     "step_seconds: 2026-99-99": "is not YAML: month must be in 1..12",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "mistake"), MISTAKES.items())

@@ -28,14 +28,10 @@ def os_error(number: int, file: str | None = "/w/_claims/all.lock") -> OSError:
         (os_error(errno.EROFS), "the warehouse {w} (/w/_claims/all.lock) is on a file system that is read-only"),
         (os_error(errno.EACCES), "may not write in the warehouse {w} (/w/_claims/all.lock)"),
         (RuntimeError("java.io.IOException: No space left on device"), "no space left for the warehouse {w}, or"),
-        (
-            RuntimeError("java.io.FileNotFoundException: /w/x (Permission denied)"),
-            "may not write in the warehouse {w}:",
-        ),
-        (
-            RuntimeError("SparkException: Python worker exited unexpectedly (crashed)"),
-            "a Python worker of Spark has ended",
-        ),
+        (RuntimeError("java.io.FileNotFoundException: /w/x (Permission denied)"),
+         "may not write in the warehouse {w}:"),
+        (RuntimeError("SparkException: Python worker exited unexpectedly (crashed)"),
+         "a Python worker of Spark has ended"),
         (
             RuntimeError(
                 "SparkException: Task 0 failed 1 times\njava.io.IOException: Unexpected end of input trying to read "
@@ -49,13 +45,11 @@ def os_error(number: int, file: str | None = "/w/_claims/all.lock") -> OSError:
             ),
             "a Python worker of Spark has ended",
         ),
-        (
-            RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."),
-            "Spark's Java process has ended while it started: it was stopped, or the system lacked memory",
-        ),
+        (RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."),
+         "Spark's Java process has ended while it started: it was stopped, or the system lacked memory"),
         (RuntimeError("java.lang.OutOfMemoryError: Java heap space"), "not enough memory. Give it more with PYSPARK_"),
     ],
-)
+)  # fmt: skip
 def test_what_is_said(error: Exception, sentence: str, tmp_path: Path) -> None:
     assert sentence.format(w=tmp_path) in (explained(error, tmp_path) or "")
 

@@ -71,66 +71,46 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
 @pytest.mark.parametrize(
     ("found", "advice"),
     [
-        (
-            group(held("MEMBERS", members=3, readable=16)),
-            "Yes, at least 1 more consumer, up to 16 in all: 3 members shared 16 queues, and 1,200 messages piled up "
-            "in 4 queues.",
-        ),
+        (group(held("MEMBERS", members=3, readable=16)),
+         "Yes, at least 1 more consumer, up to 16 in all: 3 members shared 16 queues, and 1,200 messages piled up "
+         "in 4 queues."),
         (
             # A third member would leave the busiest its 2.
             group(held("MEMBERS", members=2, readable=4)),
             "Yes, at least 2 more consumers, up to 4 in all: 2 members shared 4 queues, and 1,200 messages piled up "
             "in 4 queues.",
         ),
-        (
-            group(held("QUEUES", members=5, readable=4)),
-            "Only after queues are added: 5 members shared 4 queues, and 1,200 messages piled up in 4 queues.",
-        ),
-        (
-            group(held("NOBODY_ONLINE", members=0)),
-            "Yes, any consumer: none was connected, and 1,200 messages piled up in 4 queues.",
-        ),
-        (
-            group(held("DUPLICATE_IDS")),
-            "No: consumers shared a client id, and 1,200 messages piled up in 4 queues. Give every consumer its own.",
-        ),
-        (
-            group(held("ALLOCATION"), unknown=1),
-            "No: the strategy or its configuration left queues without an owner, and at least 1,200 messages piled up "
-            "in 4 queues. Correct it. The backlog of 1 queue is unknown.",
-        ),
-        (
-            group(held("PRODUCER_SKEW")),
-            "No: few of the queues received the messages, and 1,200 messages piled up in 4 queues. Spread the keys "
-            "over more queues.",
-        ),
-        (
-            group(held("LISTENER", slow=1, threads=1), unknown=1),
-            "Yes, at least 1 more consumer, up to 8 in all, if what the listener calls (a database, for example) can "
-            "handle it: the listener was the limit, 2 members shared 8 queues, and at least 1,200 messages piled up in "
-            "4 queues. The slow member has 1 consume thread. The backlog of 1 queue is unknown.",
-        ),
-        (
-            group(held("POP_MEMBERS", members=8)),
-            "Yes, any number more, if what the listener calls (a database, for example) can handle it: 8 members "
-            "popped from 8 queues, and 1,200 messages piled up in 4 queues.",
-        ),
-        (
-            group(held("LISTENER_AND_QUEUES", members=8, slow=2, threads=40)),
-            "No: the listener was the limit, 8 members shared 8 queues, and 1,200 messages piled up in 4 queues. Make "
-            "it faster, or give the clients more consume threads. The 2 slow members together have 40 consume threads.",
-        ),
+        (group(held("QUEUES", members=5, readable=4)),
+         "Only after queues are added: 5 members shared 4 queues, and 1,200 messages piled up in 4 queues."),
+        (group(held("NOBODY_ONLINE", members=0)),
+         "Yes, any consumer: none was connected, and 1,200 messages piled up in 4 queues."),
+        (group(held("DUPLICATE_IDS")),
+         "No: consumers shared a client id, and 1,200 messages piled up in 4 queues. Give every consumer its own."),
+        (group(held("ALLOCATION"), unknown=1),
+         "No: the strategy or its configuration left queues without an owner, and at least 1,200 messages piled up "
+         "in 4 queues. Correct it. The backlog of 1 queue is unknown."),
+        (group(held("PRODUCER_SKEW")),
+         "No: few of the queues received the messages, and 1,200 messages piled up in 4 queues. Spread the keys "
+         "over more queues."),
+        (group(held("LISTENER", slow=1, threads=1), unknown=1),
+         "Yes, at least 1 more consumer, up to 8 in all, if what the listener calls (a database, for example) can "
+         "handle it: the listener was the limit, 2 members shared 8 queues, and at least 1,200 messages piled up in "
+         "4 queues. The slow member has 1 consume thread. The backlog of 1 queue is unknown."),
+        (group(held("POP_MEMBERS", members=8)),
+         "Yes, any number more, if what the listener calls (a database, for example) can handle it: 8 members "
+         "popped from 8 queues, and 1,200 messages piled up in 4 queues."),
+        (group(held("LISTENER_AND_QUEUES", members=8, slow=2, threads=40)),
+         "No: the listener was the limit, 8 members shared 8 queues, and 1,200 messages piled up in 4 queues. Make "
+         "it faster, or give the clients more consume threads. The 2 slow members together have 40 consume threads."),
         (
             # How many threads they have is not known.
             group(held("LISTENER_AND_QUEUES", members=8, slow=2)),
             "No: the listener was the limit, 8 members shared 8 queues, and 1,200 messages piled up in 4 queues. Make "
             "it faster, or give the clients more consume threads.",
         ),
-        (
-            group(HeldBack(Limit.UNREADABLE_QUEUES, 0, 0, 0, 0, 0), unknown=3),
-            "No: consumers could not read some queues, and messages may wait in queues that were not consumed. Make "
-            "them readable (readQueueNums, the broker's read permission). The backlog of 3 queues is unknown.",
-        ),
+        (group(HeldBack(Limit.UNREADABLE_QUEUES, 0, 0, 0, 0, 0), unknown=3),
+         "No: consumers could not read some queues, and messages may wait in queues that were not consumed. Make "
+         "them readable (readQueueNums, the broker's read permission). The backlog of 3 queues is unknown."),
         (
             # Nothing was measured: the queues are those at the end.
             group(HeldBack(Limit.NOBODY_ONLINE, 0, 0, 0, 0, 0), members=0, unknown=8),
@@ -145,44 +125,28 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
         # What is unknown is said once.
         (replace(group(unknown=2), unknown_at_first=1), "Unknown: the backlog of 2 queues is not known."),
         (group(known=False), "Unknown: the backlog of the group is not known."),
-        (
-            group(held("UNKNOWN_MEMBERS")),
-            "Unknown: no broker lists the members, and 1,200 messages piled up in 4 queues.",
-        ),
-        (
-            replace(group(), wrong=["A", "B", "C", "D"]),
-            "No: 2 members kept up with 8 queues. What was wrong is of another kind: A, B, C and 1 more.",
-        ),
-        (
-            replace(group(), wrong=["A", "CONSUMER_STALLED"]),
-            "No: few messages waited, in queues of which none was consumed. What was wrong is of another kind: A, "
-            "CONSUMER_STALLED.",
-        ),
-        (
-            replace(group(), wrong=["MESSAGES_SKIPPED"]),
-            "No: the backlog went with a jump of the consumer offsets. What was wrong is of another kind: "
-            "MESSAGES_SKIPPED.",
-        ),
-        (
-            replace(group(held("WORKED_OFF")), wrong=["MESSAGES_SKIPPED"]),
-            "No: the backlog went with a jump of the consumer offsets. What was wrong is of another kind: "
-            "MESSAGES_SKIPPED.",
-        ),
-        (
-            replace(group(), wrong=["OFFSET_REWOUND"]),
-            "No: consumer offsets went back, and the group worked off what it had to consume again. What was wrong "
-            "is of another kind: OFFSET_REWOUND.",
-        ),
-        (
-            replace(group(), wrong=["MEMBERSHIP_VIEW_SPLIT"]),
-            "No: brokers listed different members, and the group worked off what waited meanwhile. What was wrong is "
-            "of another kind: MEMBERSHIP_VIEW_SPLIT.",
-        ),
-        (
-            replace(group(), unknown_at_first=2),
-            "No: 2 members kept up with 8 queues. The backlog of 2 queues was unknown at first: the group had not "
-            "committed an offset there.",
-        ),
+        (group(held("UNKNOWN_MEMBERS")),
+         "Unknown: no broker lists the members, and 1,200 messages piled up in 4 queues."),
+        (replace(group(), wrong=["A", "B", "C", "D"]),
+         "No: 2 members kept up with 8 queues. What was wrong is of another kind: A, B, C and 1 more."),
+        (replace(group(), wrong=["A", "CONSUMER_STALLED"]),
+         "No: few messages waited, in queues of which none was consumed. What was wrong is of another kind: A, "
+         "CONSUMER_STALLED."),
+        (replace(group(), wrong=["MESSAGES_SKIPPED"]),
+         "No: the backlog went with a jump of the consumer offsets. What was wrong is of another kind: "
+         "MESSAGES_SKIPPED."),
+        (replace(group(held("WORKED_OFF")), wrong=["MESSAGES_SKIPPED"]),
+         "No: the backlog went with a jump of the consumer offsets. What was wrong is of another kind: "
+         "MESSAGES_SKIPPED."),
+        (replace(group(), wrong=["OFFSET_REWOUND"]),
+         "No: consumer offsets went back, and the group worked off what it had to consume again. What was wrong "
+         "is of another kind: OFFSET_REWOUND."),
+        (replace(group(), wrong=["MEMBERSHIP_VIEW_SPLIT"]),
+         "No: brokers listed different members, and the group worked off what waited meanwhile. What was wrong is "
+         "of another kind: MEMBERSHIP_VIEW_SPLIT."),
+        (replace(group(), unknown_at_first=2),
+         "No: 2 members kept up with 8 queues. The backlog of 2 queues was unknown at first: the group had not "
+         "committed an offset there."),
         (
             # What limited it is what was wrong.
             replace(group(held("QUEUES", members=5, readable=4), unknown=3), wrong=["A"], unknown_at_first=1),
@@ -190,7 +154,7 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
             "queues. The backlog of 3 queues is unknown.",
         ),
     ],
-)
+)  # fmt: skip
 def test_the_words_name_the_numbers(found: GroupInStep, advice: str) -> None:
     assert capacity.advice(found) == advice
 

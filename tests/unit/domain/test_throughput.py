@@ -40,13 +40,8 @@ def told(*minutes: str, **settings: Any) -> ClientHistory:
         ({}, ["400/2.5/2.25/16000"], {"pull_batch": 64}, 2.5, 16_000),
         # Orderly: a queue has one thread at a time, and a batch is taken from all that is cached.
         ({"consume_orderly": True, "consume_threads": 20}, ["20/100/2.25/16000"], {}, 1000, 50),
-        (
-            {"consume_orderly": True, "consume_threads": 20, "consume_batch_size": 64},
-            ["640/100/2.25/16000"],
-            {},
-            2000,
-            100,
-        ),
+        ({"consume_orderly": True, "consume_threads": 20, "consume_batch_size": 64}, ["640/100/2.25/16000"], {}, 2000,
+         100),
         # Pull-bound: 32 messages every 200 ms, and in no less than a millisecond.
         ({"pull_interval_ms": 200}, ["5/100/0/16000"], {}, 200, 32_000 / 201),
         ({"pull_interval_ms": 200}, ["5/100/0/16000"], {"pull_interval_ms": 0}, 200, 32_000),
@@ -59,7 +54,7 @@ def told(*minutes: str, **settings: Any) -> ClientHistory:
         ({}, ["400/2.5/405/10"], {}, 2.5, 6400),
         ({"pull_interval_ms": 200}, ["400/2.5/205/10"], {}, 2.5, 32_000 / 205),
     ],
-)
+)  # fmt: skip
 def test_the_listener_and_the_pulls_of_one_client(
     settings: dict[str, Any], minutes: list[str], changes: dict[str, Any], listener: float, queue: float
 ) -> None:

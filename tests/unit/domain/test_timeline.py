@@ -47,54 +47,36 @@ ROOMS = StrategySettings("MACHINE_ROOM_NEARBY-AVG", broker_room="^(.)$", client_
 
 #: What clients report, and the intervals of that.
 REPORTED = {
-    "members run what their clients report": (
-        [client("c1", 0, AVERAGELY), client("c2", 0, CIRCLE)],
-        ["0-300 * CLIENT c1 c2/AVG_BY_CIRCLE"],
-    ),
+    "members run what their clients report": ([client("c1", 0, AVERAGELY), client("c2", 0, CIRCLE)],
+     ["0-300 * CLIENT c1 c2/AVG_BY_CIRCLE"]),
     "a client that comes back with another strategy cuts": (
-        [client("c1", 0, AVERAGELY), client("c2", 0, AVERAGELY), client("c2", 100, CIRCLE)],
-        ["0-100 * CLIENT c1 c2", "100-300 * CLIENT c1 c2/AVG_BY_CIRCLE"],
-    ),
-    "an answer that changes nothing does not cut": (
-        [client("c1", second, AVERAGELY) for second in range(0, 300, 20)],
-        ["0-300 * CLIENT c1 c2"],
-    ),
-    "learning what was assumed does not cut": (
-        [client("c1", 0), client("c1", 100, AVERAGELY)],
-        ["0-300 * DEFAULT c1 c2"],
-    ),
+     [client("c1", 0, AVERAGELY), client("c2", 0, AVERAGELY), client("c2", 100, CIRCLE)],
+     ["0-100 * CLIENT c1 c2", "100-300 * CLIENT c1 c2/AVG_BY_CIRCLE"]),
+    "an answer that changes nothing does not cut": ([client("c1", second, AVERAGELY) for second in range(0, 300, 20)],
+     ["0-300 * CLIENT c1 c2"]),
+    "learning what was assumed does not cut": ([client("c1", 0), client("c1", 100, AVERAGELY)],
+     ["0-300 * DEFAULT c1 c2"]),
     "subscriptions are those of each client": (
-        [client("c1", 0, AVERAGELY, topics=["T", "S"]), client("c2", 0, AVERAGELY, topics=["S"])],
-        ["0-300 * CLIENT c1 c2!"],
-    ),
+     [client("c1", 0, AVERAGELY, topics=["T", "S"]), client("c2", 0, AVERAGELY, topics=["S"])],
+     ["0-300 * CLIENT c1 c2!"]),
     "as far as they are known": ([client("c2", 0, AVERAGELY, topics=["S"])], ["0-300 * CLIENT c1 c2!"]),
-    "who subscribes later is another interval": (
-        [client("c2", 0, topics=["S"]), client("c2", 100, topics=["S", "T"])],
-        ["0-100 * DEFAULT c1 c2!", "100-300 * DEFAULT c1 c2"],
-    ),
-    "nobody subscribes the topic any more": (
-        [client("c1", 0, topics=["S"]), client("c2", 0, topics=[])],
-        ["0-300 * NOT_SUBSCRIBED"],
-    ),
+    "who subscribes later is another interval": ([client("c2", 0, topics=["S"]), client("c2", 100, topics=["S", "T"])],
+     ["0-100 * DEFAULT c1 c2!", "100-300 * DEFAULT c1 c2"]),
+    "nobody subscribes the topic any more": ([client("c1", 0, topics=["S"]), client("c2", 0, topics=[])],
+     ["0-300 * NOT_SUBSCRIBED"]),
     "until somebody does": (
-        [client("c1", 0, topics=["S"]), client("c2", 0, topics=[]), client("c2", 100, topics=["T"])],
-        ["0-100 * NOT_SUBSCRIBED", "100-300 * DEFAULT c1! c2"],
-    ),
+     [client("c1", 0, topics=["S"]), client("c2", 0, topics=[]), client("c2", 100, topics=["T"])],
+     ["0-100 * NOT_SUBSCRIBED", "100-300 * DEFAULT c1! c2"]),
     "one that does not subscribe it": ([client("c1", 0, topics=["S"])], ["0-300 * DEFAULT c1! c2"]),
-    "the broker assigns the queues": (
-        [ClientSnapshot("c1", micros(0), client_rebalance=False)],
-        ["0-300 * BROKER_REBALANCE"],
-    ),
+    "the broker assigns the queues": ([ClientSnapshot("c1", micros(0), client_rebalance=False)],
+     ["0-300 * BROKER_REBALANCE"]),
     "clients assign them": ([ClientSnapshot("c1", micros(0), client_rebalance=True)], ["0-300 * DEFAULT c1 c2"]),
-    "who left does not decide how others consume": (
-        [ClientSnapshot("c0", micros(-200), client_rebalance=False)],
-        ["0-300 * DEFAULT c1 c2"],
-    ),
+    "who left does not decide how others consume": ([ClientSnapshot("c0", micros(-200), client_rebalance=False)],
+     ["0-300 * DEFAULT c1 c2"]),
     "one answer holds until the next": (
-        [ClientSnapshot("c1", micros(second), client_rebalance=second != 100) for second in range(-210, 300, 10)],
-        ["0-100 * DEFAULT c1 c2", "100-110 * BROKER_REBALANCE", "110-300 * DEFAULT c1 c2"],
-    ),
-}
+     [ClientSnapshot("c1", micros(second), client_rebalance=second != 100) for second in range(-210, 300, 10)],
+     ["0-100 * DEFAULT c1 c2", "100-110 * BROKER_REBALANCE", "110-300 * DEFAULT c1 c2"]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("clients", "expected"), REPORTED.values(), ids=REPORTED)

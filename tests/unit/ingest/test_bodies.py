@@ -52,16 +52,12 @@ def test_of_the_request_modes_of_a_broker_a_group_has_its_own() -> None:
     [
         ("{}", "request_modes.messageRequestModeMap is missing"),
         ('{"messageRequestModeMap":{"t":{"pay":{}}}}', "request_modes.messageRequestModeMap.t.pay.mode is missing"),
-        (
-            '{"messageRequestModeMap":{"t":{"pay":{"mode":"PUSH"}}}}',
-            "request_modes.messageRequestModeMap.t.pay.mode is 'PUSH', not one of PULL, POP",
-        ),
-        (
-            '{"messageRequestModeMap":{"t":{"pay":{"mode":"POP"}}}}',
-            "request_modes.messageRequestModeMap.t.pay.popShareQueueNum is missing",
-        ),
+        ('{"messageRequestModeMap":{"t":{"pay":{"mode":"PUSH"}}}}',
+         "request_modes.messageRequestModeMap.t.pay.mode is 'PUSH', not one of PULL, POP"),
+        ('{"messageRequestModeMap":{"t":{"pay":{"mode":"POP"}}}}',
+         "request_modes.messageRequestModeMap.t.pay.popShareQueueNum is missing"),
     ],
-)
+)  # fmt: skip
 def test_request_modes_that_cannot_be_read_are_named(modes: str, detail: str) -> None:
     assert rejection(line("connection", request_modes=modes))[1] == detail
 
@@ -246,13 +242,8 @@ BODIES = {"connection": CONNECTIONS, "route": ROUTE, "stats": STATS, "committed"
         ("connection", '"orders":{', '0:{},"orders":{', "WRONG_TYPE", "a key of body.subscriptionTable is an integer"),
         ("connection", '"orders":{', '"x":[],"orders":{', "WRONG_TYPE", "body.subscriptionTable.x is an array"),
         ("route", "[", "{", "BODY_UNREADABLE", "at character"),
-        (
-            "route",
-            '"queueDatas":[',
-            '"queueDatas":[7,',
-            "WRONG_TYPE",
-            "body.queueDatas[0] is an integer, not an object",
-        ),
+        ("route", '"queueDatas":[', '"queueDatas":[7,', "WRONG_TYPE",
+         "body.queueDatas[0] is an integer, not an object"),
         ("route", '"perm":6,', "", "MISSING_FIELD", "body.queueDatas[0].perm is missing"),
         ("route", '"perm":6', '"perm":null', "MISSING_FIELD", "body.queueDatas[0].perm is missing"),
         ("route", '"readQueueNums":8', '"readQueueNums":-8', "OUT_OF_RANGE", "readQueueNums is -8"),
@@ -274,13 +265,8 @@ BODIES = {"connection": CONNECTIONS, "route": ROUTE, "stats": STATS, "committed"
         ("topicstats", '"broker-b"', '"\\ud800"', "LONE_SURROGATE", "body[0][0]"),
         ("topicstats", "5,", "5.0,", "WRONG_TYPE", "body[0][2] is a number, not an integer"),
         ("topicstats", '"broker-a",1', '"broker-a",0', "CONTRADICTION", "'broker-a' 0 twice"),
-        (
-            "running",
-            '"mqTable":{',
-            '"mqTable":{"x":1},"y":{',
-            "WRONG_TYPE",
-            "body.mqTable is an object, not a map with",
-        ),
+        ("running", '"mqTable":{', '"mqTable":{"x":1},"y":{', "WRONG_TYPE",
+         "body.mqTable is an object, not a map with"),
         ("running", '"queueId":1', '"queueId":1.5', "WRONG_TYPE", "body.mqTable.key[0].queueId is a number"),
         ("running", '"droped":true', '"droped":"true"', "WRONG_TYPE", "body.mqTable.value[1].droped is text"),
         ("running", '"pullTPS":16.5', '"pullTPS":"16.5"', "WRONG_TYPE", "body.statusTable.orders.pullTPS is text"),
@@ -295,7 +281,7 @@ BODIES = {"connection": CONNECTIONS, "route": ROUTE, "stats": STATS, "committed"
         ("running", '"1000"', '"2147483648"', "OUT_OF_RANGE", "body.properties.pullThresholdForQueue is 2147483648"),
         ("running", '"subVersion":5', '"subVersion":"5"', "WRONG_TYPE", "body.subscriptionSet[0].subVersion is text"),
     ],
-)
+)  # fmt: skip
 def test_a_bad_field_is_named(kind: str, old: str, new: str, reason: str, detail: str) -> None:
     assert old in BODIES[kind]
     rejected = rejection(line(kind, body=BODIES[kind].replace(old, new, 1)))

@@ -92,156 +92,85 @@ EVERY, OLD, NEW = "4.3.0 4.7.1 4.9.8 5.1.4 5.3.3 5.4.0", "4.3.0 4.7.1 4.9.8", "5
 LINES: Sequence[tuple[str, str, Sequence[Event]]] = (
     # ConsumerGroupInfo, ConsumerManager, ClientManageProcessor of brokers and proxies
     (EVERY, f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {OPEN}", [CONNECTED]),
-    (
-        NEW,
-        f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {GRPC}",
-        [CONNECTED._replace(connection=PYTHON, local="10.1.0.9:8081")],
-    ),
-    (
-        EVERY,
-        f"NETTY EVENT: remove not active channel[{CLOSED}] from ConsumerGroupInfo groupChannelTable, consumer group: g",
-        [Disconnected("g", GO)],
-    ),
-    (
-        EVERY,
-        f"unregister a consumer[g] from consumerGroupInfo {OPEN.replace('10.2.0.7:51576', '[2001:db8::1]:51576')}",
-        [Disconnected("g", GO._replace(address="[2001:db8::1]:51576"))],
-    ),
-    (
-        EVERY,
-        "SCAN: remove expired channel from ConsumerManager consumerTable. channel=[2001:db8::1]:5, consumerGroup=g",
-        [Expired("g", "[2001:db8::1]:5")],
-    ),
+    (NEW, f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {GRPC}",
+     [CONNECTED._replace(connection=PYTHON, local="10.1.0.9:8081")]),
+    (EVERY,
+     f"NETTY EVENT: remove not active channel[{CLOSED}] from ConsumerGroupInfo groupChannelTable, consumer group: g",
+     [Disconnected("g", GO)]),
+    (EVERY, f"unregister a consumer[g] from consumerGroupInfo {OPEN.replace('10.2.0.7:51576', '[2001:db8::1]:51576')}",
+     [Disconnected("g", GO._replace(address="[2001:db8::1]:51576"))]),
+    (EVERY, "SCAN: remove expired channel from ConsumerManager consumerTable. channel=[2001:db8::1]:5, consumerGroup=g",
+     [Expired("g", "[2001:db8::1]:5")]),
     (EVERY, f"unregister a consumer[g] from consumerGroupInfo {OPEN}", [Disconnected("g", GO)]),
-    (
-        EVERY,
-        "SCAN: remove expired channel from ConsumerManager consumerTable. channel=10.2.0.7:51576, consumerGroup=g",
-        [Expired("g", "10.2.0.7:51576")],
-    ),
-    (
-        EVERY,
-        "SCAN: remove expired channel from ConsumerManager consumerTable, all clear, consumerGroup=g",
-        [Empty("g")],
-    ),
+    (EVERY, "SCAN: remove expired channel from ConsumerManager consumerTable. channel=10.2.0.7:51576, consumerGroup=g",
+     [Expired("g", "10.2.0.7:51576")]),
+    (EVERY, "SCAN: remove expired channel from ConsumerManager consumerTable, all clear, consumerGroup=g",
+     [Empty("g")]),
     (EVERY, "unregister consumer ok, no any connection, and remove consumer group, g", [Empty("g")]),
     (EVERY, "getConsumerGroupInfo failed, g 10.2.0.7:51576", [Empty("g")]),
     (EVERY, "the consumer's group info not exist, group: g", [Empty("g")]),
     (EVERY, f"subscription changed, add new topic, group: g {DATA.format(7)}", [Subscribed("g", TAGS, True)]),
-    (
-        EVERY,
-        f"subscription changed, group: g OLD: {DATA.format(6)} NEW: {DATA.format(7)}",
-        [Subscribed("g", TAGS, False)],
-    ),
-    (
-        EVERY,
-        f"subscription changed, add new topic, group: g {BIRTH}",
-        [Born("g"), Subscribed("g", TAGS._replace(topic="%RETRY%g"), True)],
-    ),
+    (EVERY, f"subscription changed, group: g OLD: {DATA.format(6)} NEW: {DATA.format(7)}",
+     [Subscribed("g", TAGS, False)]),
+    (EVERY, f"subscription changed, add new topic, group: g {BIRTH}",
+     [Born("g"), Subscribed("g", TAGS._replace(topic="%RETRY%g"), True)]),
     (EVERY, f"subscription changed, group: g remove topic t {DATA.format(7)}", [Unsubscribed("g", "t")]),
     (OLD, f"registerConsumer info changed {REGISTERED} 10.2.0.7:51576", [HEARTBEAT]),
-    (
-        NEW,
-        "ClientManageProcessor: registerConsumer info changed, SDK address=10.2.0.7:51576, consumerData=" + REGISTERED,
-        [HEARTBEAT],
-    ),
-    (
-        NEW,
-        "heartBeatV2 ClientManageProcessor: registerConsumer info changed, SDK address=10.2.0.7:51576, "
-        f"consumerData={REGISTERED}",
-        [HEARTBEAT],
-    ),
+    (NEW,
+     "ClientManageProcessor: registerConsumer info changed, SDK address=10.2.0.7:51576, consumerData=" + REGISTERED,
+     [HEARTBEAT]),
+    (NEW, "heartBeatV2 ClientManageProcessor: registerConsumer info changed, SDK address=10.2.0.7:51576, "
+     f"consumerData={REGISTERED}", [HEARTBEAT]),
     # TopicConfigManager, BrokerStartup
     (OLD, f"create new topic [{CONFIG.format(4, '')}]", [TopicChanged(None, "t", COUNTS, None)]),
     (NEW, f"create new topic [{CONFIG.format(4, ', attributes={}')}]", [TopicChanged(None, "t", COUNTS, None)]),
     (EVERY, f"create new topic {CONFIG.format(4, '')}", [TopicChanged(None, "t", COUNTS, None)]),
-    (
-        EVERY,
-        f"Create new topic by default topic:[TBW102] config:[{CONFIG.format(4, '')}] producer:[10.2.0.7:1]",
-        [TopicChanged(None, "t", COUNTS, None)],
-    ),
+    (EVERY, f"Create new topic by default topic:[TBW102] config:[{CONFIG.format(4, '')}] producer:[10.2.0.7:1]",
+     [TopicChanged(None, "t", COUNTS, None)]),
     (EVERY, "Create new topic failed, because the default topic[TBW102] not exist. producer:[10.2.0.7:1]", []),
     (EVERY, f"load exist local topic, {CONFIG.format(4, '')}", [TopicChanged(None, "t", COUNTS, COUNTS)]),
-    (
-        EVERY,
-        f"update topic config, old:[{CONFIG.format(4, '')}] new:[{CONFIG.format(2, '')}]",
-        [TopicChanged(None, "t", QueueCounts(2, 8, 6), COUNTS)],
-    ),
+    (EVERY, f"update topic config, old:[{CONFIG.format(4, '')}] new:[{CONFIG.format(2, '')}]",
+     [TopicChanged(None, "t", QueueCounts(2, 8, 6), COUNTS)]),
     (EVERY, f"delete topic config OK, topic: {CONFIG.format(4, '')}", [TopicChanged(None, "t", None, COUNTS)]),
-    (
-        EVERY,
-        "The broker[b, 10.1.0.1:10911] boot success. serializeType=JSON and name server is 10.1.0.2:9876",
-        [Booted("b", "10.1.0.1:10911")],
-    ),
+    (EVERY, "The broker[b, 10.1.0.1:10911] boot success. serializeType=JSON and name server is 10.1.0.2:9876",
+     [Booted("b", "10.1.0.1:10911")]),
     (EVERY, "register broker[0]to name server 10.1.0.2:9876 OK", []),
     # RebalanceLockManager
     (OLD, f"tryLockBatch, message queue not locked, I got it. Group: g NewClientId: c@1 {QUEUE_3}", [GOT]),
-    (
-        OLD,
-        f"tryLockBatch, message queue lock expired, I got it. Group: g OldClientId: d NewClientId: c@1 {QUEUE_3}",
-        [GOT],
-    ),
-    (
-        OLD,
-        f"tryLock, message queue locked by other client. Group: g OtherClientId: d@1 NewClientId: c@1 {QUEUE_3}",
-        [REFUSED],
-    ),
+    (OLD, f"tryLockBatch, message queue lock expired, I got it. Group: g OldClientId: d NewClientId: c@1 {QUEUE_3}",
+     [GOT]),
+    (OLD, f"tryLock, message queue locked by other client. Group: g OtherClientId: d@1 NewClientId: c@1 {QUEUE_3}",
+     [REFUSED]),
     (OLD, f"unlockBatch, but mq locked by other client: d@1, Group: g {QUEUE_3} c@1", []),
-    (
-        NEW,
-        "RebalanceLockManager#tryLockBatch: lock a message which has not been locked yet, group=g, clientId=c@1, "
-        f"mq={QUEUE_3}",
-        [GOT],
-    ),
-    (
-        NEW,
-        f"RebalanceLockManager#tryLockBatch: try to lock a expired message queue, group=g, mq={QUEUE_3}, "
-        "old client id=d@1, new client id=c@1",
-        [GOT],
-    ),
-    (
-        NEW,
-        "RebalanceLockManager#tryLockBatch: message queue has been locked by other client, group=g, "
-        f"mq={QUEUE_3}, locked client id=d@1, current client id=c@1",
-        [REFUSED],
-    ),
+    (NEW, "RebalanceLockManager#tryLockBatch: lock a message which has not been locked yet, group=g, clientId=c@1, "
+     f"mq={QUEUE_3}", [GOT]),
+    (NEW, f"RebalanceLockManager#tryLockBatch: try to lock a expired message queue, group=g, mq={QUEUE_3}, "
+     "old client id=d@1, new client id=c@1", [GOT]),
+    (NEW, "RebalanceLockManager#tryLockBatch: message queue has been locked by other client, group=g, "
+     f"mq={QUEUE_3}, locked client id=d@1, current client id=c@1", [REFUSED]),
     # RouteInfoManager, DefaultRequestProcessor of the name server
     ("4.3.0 4.7.1", f"new topic registered, t {OLD_QUEUE}", [TopicListed("b", "t", COUNTS)]),
     ("4.9.8 " + NEW, f"new topic registered, t {QUEUE}", [TopicListed("b", "t", COUNTS)]),
-    (
-        EVERY,
-        f"topic changed, t OLD: {QUEUE.replace('=4', '=9')} NEW: {QUEUE}",
-        [TopicChanged("b", "t", COUNTS, QueueCounts(9, 8, 6))],
-    ),
+    (EVERY, f"topic changed, t OLD: {QUEUE.replace('=4', '=9')} NEW: {QUEUE}",
+     [TopicChanged("b", "t", COUNTS, QueueCounts(9, 8, 6))]),
     (OLD, f"topicQueueTable Topic: t [{QUEUE}]", [TopicListed("b", "t", COUNTS)]),
     (NEW, f"topicQueueTable Topic: t {{b={QUEUE}}}", [TopicListed("b", "t", COUNTS)]),
-    (
-        OLD,
-        f"remove topic[t {QUEUE}], from topicQueueTable, because channel destroyed",
-        [TopicChanged("b", "t", None, COUNTS)],
-    ),
+    (OLD, f"remove topic[t {QUEUE}], from topicQueueTable, because channel destroyed",
+     [TopicChanged("b", "t", None, COUNTS)]),
     (OLD, f"removeTopicByBrokerName, remove one broker's topic t {QUEUE}", [TopicChanged("b", "t", None, COUNTS)]),
     ("4.9.8 " + NEW, f"deleteTopic, remove one broker's topic b t {QUEUE}", [TopicChanged("b", "t", None, COUNTS)]),
     (EVERY, "wipe write perm of broker[b], client: 10.2.0.7:52860, 21", [WritePermission("b", False)]),
     ("4.9.8 " + NEW, "add write perm of broker[b], client: 10.2.0.7:52860, 21", [WritePermission("b", True)]),
     # MQClientInstance, RebalanceImpl, RemoteBrokerOffsetStore of clients
-    (
-        EVERY,
-        f"the topic[t] route info changed, old[TopicRouteData [queueDatas=[{OLD_QUEUE.replace('=4', '=9')}]]] ,"
-        f"new[TopicRouteData [orderTopicConf=null, queueDatas=[{OLD_QUEUE}], brokerDatas=[]]]",
-        [TopicChanged("b", "t", COUNTS, QueueCounts(9, 8, 6))],
-    ),
-    (
-        OLD,
-        f"rebalanced result changed. allocateMessageQueueStrategyName=AVG, group=g, topic=t, clientId=c@1, "
-        f"mqAllSize=4, cidAllSize=2, rebalanceResultSize=2, rebalanceResultSet={QUEUES}",
-        [Rebalanced("g", "t", "c@1", "AVG", (MessageQueue("t", "b", 0), MessageQueue("t", "b", 1)))],
-    ),
-    (
-        NEW,
-        "client rebalanced result changed. allocateMessageQueueStrategyName=AVG, group=g, topic=t, clientId=c@1, "
-        "mqAllSize=4, cidAllSize=2, rebalanceResultSize=0, rebalanceResultSet=[]",
-        [Rebalanced("g", "t", "c@1", "AVG", ())],
-    ),
+    (EVERY, f"the topic[t] route info changed, old[TopicRouteData [queueDatas=[{OLD_QUEUE.replace('=4', '=9')}]]] ,"
+     f"new[TopicRouteData [orderTopicConf=null, queueDatas=[{OLD_QUEUE}], brokerDatas=[]]]",
+     [TopicChanged("b", "t", COUNTS, QueueCounts(9, 8, 6))]),
+    (OLD, f"rebalanced result changed. allocateMessageQueueStrategyName=AVG, group=g, topic=t, clientId=c@1, "
+     f"mqAllSize=4, cidAllSize=2, rebalanceResultSize=2, rebalanceResultSet={QUEUES}",
+     [Rebalanced("g", "t", "c@1", "AVG", (MessageQueue("t", "b", 0), MessageQueue("t", "b", 1)))]),
+    (NEW, "client rebalanced result changed. allocateMessageQueueStrategyName=AVG, group=g, topic=t, clientId=c@1, "
+     "mqAllSize=4, cidAllSize=2, rebalanceResultSize=0, rebalanceResultSet=[]",
+     [Rebalanced("g", "t", "c@1", "AVG", ())]),
     *(
         (
             EVERY,
@@ -251,7 +180,7 @@ LINES: Sequence[tuple[str, str, Sequence[Event]]] = (
         for word in ("persist", "persistAll")
     ),
     (EVERY, "[GROUP_GET_NUMS] [t@g] Stats In One Minute, SUM: 60 TPS: 1.00 AVGPT: 1.00", []),
-)
+)  # fmt: skip
 OF_VERSIONS = [(version, text, said) for versions, text, said in LINES for version in versions.split()]
 
 

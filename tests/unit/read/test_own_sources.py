@@ -98,9 +98,8 @@ CASES: Mapping[str, tuple[Mapping[str, Rows | None], list[str]]] = {
         ],
     ),
     "client without id": (
-        {"membership_snapshots": snapshots(MEMBERSHIP_SNAPSHOTS, connections=[{"client_id": None}, {"client_id": ""}])},
-        ["critical membership_snapshots: 60 connections without client id cluster=c consumer_group=g broker_name=b"],
-    ),
+     {"membership_snapshots": snapshots(MEMBERSHIP_SNAPSHOTS, connections=[{"client_id": None}, {"client_id": ""}])},
+     ["critical membership_snapshots: 60 connections without client id cluster=c consumer_group=g broker_name=b"]),
     "row without cluster": (
         {"offset_snapshots": [*snapshots(OFFSET_SNAPSHOTS), *snapshots(OFFSET_SNAPSHOTS, [0], cluster=None)]},
         [
@@ -108,14 +107,10 @@ CASES: Mapping[str, tuple[Mapping[str, Rows | None], list[str]]] = {
             "consumer_group=g topic=t captured_at=2026-03-01 10:00:00+00:00"
         ],
     ),
-    "topic without route": (
-        {"route_snapshots": snapshots(ROUTE_SNAPSHOTS, topic="other")},
-        ["warning membership_snapshots: 1 topic with subscribers and without a route cluster=c topic=t"],
-    ),
-    "group of another cluster": (
-        {"offset_snapshots": snapshots(OFFSET_SNAPSHOTS, cluster="C")},
-        ["warning membership_snapshots: 1 group with members and without offsets cluster=c consumer_group=g"],
-    ),
+    "topic without route": ({"route_snapshots": snapshots(ROUTE_SNAPSHOTS, topic="other")},
+     ["warning membership_snapshots: 1 topic with subscribers and without a route cluster=c topic=t"]),
+    "group of another cluster": ({"offset_snapshots": snapshots(OFFSET_SNAPSHOTS, cluster="C")},
+     ["warning membership_snapshots: 1 group with members and without offsets cluster=c consumer_group=g"]),
     "broadcasting, offline and proxies need no offsets": (
         {
             "membership_snapshots": [
@@ -128,13 +123,10 @@ CASES: Mapping[str, tuple[Mapping[str, Rows | None], list[str]]] = {
         [],
     ),
     "broker that was not asked": (
-        {"route_snapshots": snapshots(ROUTE_SNAPSHOTS, queues=[{"broker_name": "b2"}, {"broker_name": "b"}])},
-        ["warning route_snapshots: 1 broker in routes that no membership snapshot names cluster=c broker_name=b2"],
-    ),
-    "twice": (
-        {"route_snapshots": [*snapshots(ROUTE_SNAPSHOTS), *snapshots(ROUTE_SNAPSHOTS, [20, 40])]},
-        ["critical route_snapshots: 2 snapshots with the key and time of another cluster=c topic=t"],
-    ),
+     {"route_snapshots": snapshots(ROUTE_SNAPSHOTS, queues=[{"broker_name": "b2"}, {"broker_name": "b"}])},
+     ["warning route_snapshots: 1 broker in routes that no membership snapshot names cluster=c broker_name=b2"]),
+    "twice": ({"route_snapshots": [*snapshots(ROUTE_SNAPSHOTS), *snapshots(ROUTE_SNAPSHOTS, [20, 40])]},
+     ["critical route_snapshots: 2 snapshots with the key and time of another cluster=c topic=t"]),
     "gap": (
         {"membership_snapshots": snapshots(MEMBERSHIP_SNAPSHOTS, [*range(0, 200, 20), 260, *range(330, 600, 20)])},
         [
@@ -143,29 +135,19 @@ CASES: Mapping[str, tuple[Mapping[str, Rows | None], list[str]]] = {
         ],
     ),
     "a gap of exactly three cadences is none": (
-        {"membership_snapshots": snapshots(MEMBERSHIP_SNAPSHOTS, [*range(0, 200, 20), *range(240, 600, 20)])},
-        [],
-    ),
-    "seldom": (
-        {"offset_snapshots": snapshots(OFFSET_SNAPSHOTS, range(0, 600, 60))},
-        ["warning offset_snapshots: snapshots are 60 s apart, and cadence_seconds is 20"],
-    ),
-    "of another zone": (
-        {"offset_snapshots": snapshots(OFFSET_SNAPSHOTS, shift=timedelta(hours=8))},
-        ["critical offset_snapshots: all times are 8 h after those of membership_snapshots"],
-    ),
+     {"membership_snapshots": snapshots(MEMBERSHIP_SNAPSHOTS, [*range(0, 200, 20), *range(240, 600, 20)])}, []),
+    "seldom": ({"offset_snapshots": snapshots(OFFSET_SNAPSHOTS, range(0, 600, 60))},
+     ["warning offset_snapshots: snapshots are 60 s apart, and cadence_seconds is 20"]),
+    "of another zone": ({"offset_snapshots": snapshots(OFFSET_SNAPSHOTS, shift=timedelta(hours=8))},
+     ["critical offset_snapshots: all times are 8 h after those of membership_snapshots"]),
     "of a zone with half an hour": (
-        {"route_snapshots": snapshots(ROUTE_SNAPSHOTS, shift=-timedelta(hours=5, minutes=30))},
-        ["critical route_snapshots: all times are 5.5 h before those of membership_snapshots"],
-    ),
+     {"route_snapshots": snapshots(ROUTE_SNAPSHOTS, shift=-timedelta(hours=5, minutes=30))},
+     ["critical route_snapshots: all times are 5.5 h before those of membership_snapshots"]),
     "begins an hour later, ends at the same time": (
-        {"offset_snapshots": snapshots(OFFSET_SNAPSHOTS, [*range(300, 600, 20)])},
-        [],
-    ),
+     {"offset_snapshots": snapshots(OFFSET_SNAPSHOTS, [*range(300, 600, 20)])}, []),
     "begins two hours later, ends at the same time": (
-        {table.name: snapshots(table, range(7200 if table is OFFSET_SNAPSHOTS else 0, 10800, 20)) for table in STATES},
-        [],
-    ),
+     {table.name: snapshots(table, range(7200 if table is OFFSET_SNAPSHOTS else 0, 10800, 20)) for table in STATES},
+     []),
     "in the future": (
         {table.name: snapshots(table, shift=timedelta(hours=26)) for table in STATES},
         [
@@ -173,7 +155,7 @@ CASES: Mapping[str, tuple[Mapping[str, Rows | None], list[str]]] = {
             for table in STATES
         ],
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)

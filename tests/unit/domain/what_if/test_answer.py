@@ -68,28 +68,22 @@ def bounded() -> list[AuditedStep]:
         (busy, Limit.MEMBERS, 4, 2, ("2 more members", "about 0", "4,800")),
         (busy, Limit.LISTENER, 4, 2, ("2 more members", "about 0", "4,800")),
         # 20 a second in each of two queues, of which a member takes 16. Of four members each has a queue with 10.
-        (
-            lambda: steps(lambda _: TWO, [rate(20)] * 2, [rate(16)] * 2),
-            *(Limit.QUEUES, 2, 2, ("twice the queues and members", "about 0", "4,800")),
-        ),
+        (lambda: steps(lambda _: TWO, [rate(20)] * 2, [rate(16)] * 2),
+         *(Limit.QUEUES, 2, 2, ("twice the queues and members", "about 0", "4,800"))),
         (two_strategies, Limit.ALLOCATION, 4, 2, ("AVG for all members", "about 0", "6,000")),
         (telling, Limit.LISTENER_AND_QUEUES, 4, 2, ("twice the consume threads", "about 0", "4,800")),
         # 20 of 25 messages. c1 takes 10 a second; that its queue 2 goes to the new one leaves 5 of them for queue 0.
-        (
-            lambda: steps(lambda _: ONE, [rate(20), nothing, rate(5), nothing], [rate(5), nothing, rate(5), nothing]),
-            *(Limit.MEMBERS, 4, 1, ("1 more member", "about 6,000", "9,000")),
-        ),
+        (lambda: steps(lambda _: ONE, [rate(20), nothing, rate(5), nothing], [rate(5), nothing, rate(5), nothing]),
+         *(Limit.MEMBERS, 4, 1, ("1 more member", "about 6,000", "9,000"))),
         # Of two queues none is hot that has half.
-        (
-            lambda: steps(lambda _: TWO, [rate(10)] * 2, [rate(4)] * 2),
-            *(Limit.MEMBERS, 2, 2, ("1 more member", "about 7,200", "7,200")),
-        ),
+        (lambda: steps(lambda _: TWO, [rate(10)] * 2, [rate(4)] * 2),
+         *(Limit.MEMBERS, 2, 2, ("1 more member", "about 7,200", "7,200"))),
         # A bound is called one and rounded up: 20 of 40 a second wait for 300 s; 20.2 of 40.4 are 6,060.
         (partial(until_300, 10), Limit.NOBODY_ONLINE, 4, 0, ("1 member", "at most 6,000", "12,000")),
         (partial(until_300, 10.1), Limit.NOBODY_ONLINE, 4, 0, ("1 member", "at most 6,100", "12,120")),
         (bounded, Limit.DUPLICATE_IDS, 3, 2, ("unique ids", "at most 600", "1,200")),
     ],
-)
+)  # fmt: skip
 def test_what_would_have_waited(
     history: History, limit: Limit, readable: int, members: int, answered: tuple[str, str, str]
 ) -> None:
@@ -111,21 +105,15 @@ def test_one_hot_queue_is_named() -> None:
     [
         (busy, Limit.LISTENER_AND_QUEUES, 4800, 4, 2, "the members do not report how fast they are"),
         # A bound above what happened tells nothing.
-        (
-            *(bounded, Limit.MEMBERS, 1200, 3, 2),
-            "the members do not report how fast they are, and were never seen at their limit",
-        ),
-        (
-            *(lambda: steps(lambda _: [], [rate(1)] * 4, [nothing] * 4), Limit.NOBODY_ONLINE, 2400, 4, 0),
-            "no member was seen to consume, or reports how fast it is",
-        ),
+        (*(bounded, Limit.MEMBERS, 1200, 3, 2),
+         "the members do not report how fast they are, and were never seen at their limit"),
+        (*(lambda: steps(lambda _: [], [rate(1)] * 4, [nothing] * 4), Limit.NOBODY_ONLINE, 2400, 4, 0),
+         "no member was seen to consume, or reports how fast it is"),
         # The queues that are played hold 6,000.
-        (
-            *(twins, Limit.DUPLICATE_IDS, 12_001, 8, 2),
-            "most of it was in queues with an unknown offset or owner, or in retry topics",
-        ),
+        (*(twins, Limit.DUPLICATE_IDS, 12_001, 8, 2),
+         "most of it was in queues with an unknown offset or owner, or in retry topics"),
     ],
-)
+)  # fmt: skip
 def test_an_unknown_answer_says_why(
     history: History, limit: Limit, messages: int, readable: int, members: int, why: str
 ) -> None:
