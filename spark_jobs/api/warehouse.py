@@ -15,19 +15,19 @@ from spark_jobs.api.answers import Explanation, FleetSize, GroupPlan, GroupSize,
 from spark_jobs.api.errors import only_own_errors
 from spark_jobs.config import Configuration
 from spark_jobs.config.file import load
-from spark_jobs.domain.model.intervals import EVER, Interval, as_utc, check_begun, parse_utc
+from spark_jobs.domain.model.intervals import Interval, as_utc, check_begun, parse_utc
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import WarehouseError
 from spark_jobs.runtime.connect import check_no_connect
-from spark_jobs.show.explain import ExplainRequest, explain_group
+from spark_jobs.show.explain import explain_group
 from spark_jobs.show.incident_table import publish_incidents
 from spark_jobs.show.incidents import IncidentQuery, Incidents, incidents_and_unknown
 from spark_jobs.show.status import Statuses, statuses
 from spark_jobs.show.tabular import PublishedRows
-from spark_jobs.show.trends import TrendQuery, Trends, trends_of
+from spark_jobs.show.trends import Trends, trends_of
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables, is_reached
-from spark_jobs.store.read.published import PublishedTables, check_names, published_tables
+from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables
 from spark_jobs.store.read.stored import StoredTables
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_jobs.pipeline.run_record import RunRecord
-    from spark_jobs.show.what_if import GroupRequest
 
 #: A time in UTC, or as ISO 8601: without an offset it is UTC.
 Moment = datetime | str
@@ -128,9 +127,8 @@ class AuditedWarehouse:
         `is_open`: only what is not over; `rule`: of which one of its findings is; `client`: a part of a client id that
         it names.
         """
-        time = self.time(since, until)
-        names = (cluster, group, incident_id, rule, severity, client)
-        query = IncidentQuery(time, is_open, *names, self.configuration.routes)
+        conditions = (is_open, incident_id, rule, severity, client, self.configuration.routes)
+        query = IncidentQuery(self.time(since, until), cluster, group, *conditions)
         return incidents_and_unknown(self.stored, query, self.progress, self.clock())
 
     def findings(
@@ -149,16 +147,15 @@ class AuditedWarehouse:
         until: Until = None,
     ) -> PublishedRows:
         """The rows of a published table whose steps meet the time, in any order."""
-        tables, time = self.published, self.time(since, until) or EVER
-        published = tables.read(_output(table), time, None, cluster, group)
+        tables, scope = self.published, Scope(self.time(since, until), cluster, group)
+        published = tables.read(_output(table), scope)
         if not published.num_rows:
-            check_names(tables, time, cluster, group)
+            check_names(tables, scope)
         return PublishedRows(published)
 
     def explain(self, group: str, at: Moment, *, cluster: str | None = None, topic: str | None = None) -> Explanation:
         """Who owned which queue at that moment and why, and what was wrong; of all topics, or of one."""
-        request = ExplainRequest(group, _utc(at), cluster, topic)
-        return Explanation(explain_group(self.stored, request, self.progress))
+        return Explanation(explain_group(self.stored, group, _utc(at), cluster, topic, self.progress))
 
     def what_if(
         self,
@@ -182,7 +179,7 @@ class AuditedWarehouse:
         if unknown := options.keys() - CASE_OPTIONS:
             raise TypeError(f"what_if has no {', '.join(sorted(unknown))}: its options are {', '.join(CASE_OPTIONS)}")
         wanted = cases_of(case_words(options), cases)
-        return WhatIf(*what_if(self.stored, self._request(group, cluster, since, until), wanted, self.progress))
+        return WhatIf(*what_if(self.stored, self._scope(group, cluster, since, until), wanted, self.progress))
 
     def plan(
         self, group: str, members: int, *, cluster: str | None = None, since: Since = None, until: Until = None
@@ -190,7 +187,7 @@ class AuditedWarehouse:
         """Return what becomes of the group as it was at last, with up to so many members less and more."""
         from spark_jobs.show.what_if import planned
 
-        return GroupPlan(*planned(self.stored, self._request(group, cluster, since, until), members, self.progress))
+        return GroupPlan(*planned(self.stored, self._scope(group, cluster, since, until), members, self.progress))
 
     def size(
         self,
@@ -212,9 +209,9 @@ class AuditedWarehouse:
         from spark_jobs.domain.what_if.size import Goals
         from spark_jobs.show.what_if import sized
 
-        request = self._request(group, cluster, _a_day_or(since, until), until)
+        scope = self._scope(group, cluster, _a_day_or(since, until), until)
         goals = Goals(utilization, backlog, drained)
-        return GroupSize(*sized(self.stored, request, goals, load, self.progress))
+        return GroupSize(*sized(self.stored, scope, goals, load, self.progress))
 
     def fleet_size(
         self,
@@ -228,12 +225,12 @@ class AuditedWarehouse:
         """The members that keep each group's busiest one at that utilization (0 to 1); default time: the last day."""
         from spark_jobs.show.what_if import fleet_needs
 
-        request = self._request("", cluster, _a_day_or(since, until), until)
-        return FleetSize(*fleet_needs(self.stored, request, utilization, load, self.progress))
+        scope = self._scope(None, cluster, _a_day_or(since, until), until)
+        return FleetSize(*fleet_needs(self.stored, scope, utilization, load, self.progress))
 
     def trends(self, group: str | None = None, *, cluster: str | None = None, days: int = 28) -> Trends:
         """How every group fared week by week, what got worse first: a row per group and week."""
-        return trends_of(self.stored, TrendQuery(days, cluster, group), self.progress)
+        return trends_of(self.stored, Scope(None, cluster, group), days, self.progress)
 
     def metrics(self, group: str | None = None, *, cluster: str | None = None) -> CollectorRegistry:
         """Return what Prometheus is given: gauges of the newest steps, and of open incidents."""
@@ -251,11 +248,11 @@ class AuditedWarehouse:
         detailed: int = 20,
     ) -> Report:
         """The page of the time, of the last day if none is given, with charts of the `detailed` worst groups."""
-        from spark_jobs.show.report import ReportRequest, report
+        from spark_jobs.show.report import report
 
         time = self.time(since, until) or self.published.last(_A_DAY)
-        request = ReportRequest(time, cluster, group, detailed, self.configuration.routes, self.clock())
-        return Report(report(self.stored, request, self.progress))
+        names, routes = Scope(time, cluster, group), self.configuration.routes
+        return Report(report(self.stored, names, self.progress, detailed, routes, self.clock()))
 
     def run(
         self,
@@ -311,12 +308,11 @@ class AuditedWarehouse:
         end = tables.last(tables.grid.length).end if until is None else _utc(until)
         return Interval(min(group.first_step for group in tables.groups()) if since is None else _utc(since), end)
 
-    def _request(self, group: str, cluster: str | None, since: Since, until: Until) -> GroupRequest:
-        from spark_jobs.show.what_if import GroupRequest
-
+    def _scope(self, group: str | None, cluster: str | None, since: Since, until: Until) -> Scope:
+        """A timedelta ends with the newest audited step."""
         if isinstance(since, timedelta) and until is None:
-            return GroupRequest(group, self.published.last(since), cluster)
-        return GroupRequest(group, self.time(since, until), cluster)
+            return Scope(self.published.last(since), cluster, group)
+        return Scope(self.time(since, until), cluster, group)
 
 
 def _configuration(config: Configuration | Path | str | None) -> Configuration:

@@ -15,6 +15,7 @@ from spark_jobs.ingest.load import ingest
 from spark_jobs.installation import ROOT
 from spark_jobs.pipeline.run import RunRecord, RunSpec, run
 from spark_jobs.show.incident_table import publish_incidents
+from spark_jobs.store.read.published import Scope
 from spark_jobs.store.read.through_spark import SparkTables, stored_in
 from spark_jobs.store.warehouse import Warehouse
 
@@ -47,13 +48,13 @@ def demo(
     spark: SparkSession, warehouse: Warehouse, files: ExampleFiles, progress: Callable[[str], None]
 ) -> tuple[RunRecord, Path]:
     """Load and audit the recording; write the report alongside the tables or, for a catalog, in the working folder."""
-    from spark_jobs.show.report import ReportRequest, report, write_page  # the chart library takes a second
+    from spark_jobs.show.report import report, write_page  # the chart library takes a second
 
     configuration = load(files.configuration)
     ingest(spark, warehouse, [files.recording], progress=progress)
     result = run(spark, warehouse, RunSpec(INTERVAL), configuration, progress)
     publish_incidents(stored_in(spark, warehouse), configuration.routes, INTERVAL)
-    page = report(SparkTables(spark, warehouse), ReportRequest(RECORDED), progress)
+    page = report(SparkTables(spark, warehouse), Scope(RECORDED), progress)
     file = (warehouse.local_path or Path.cwd()) / "report.html"
     write_page(page, file)
     return result, file

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from schemas import REBALANCE_INTERVALS
 from spark_jobs.domain.model.history import RETRY
-from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.store.read.published import PublishedTables, check_names
+from spark_jobs.domain.model.intervals import EVER
+from spark_jobs.store.read.published import PublishedTables, Scope, check_names
 from spark_jobs.store.read.stored import values
 
 _KEY = ("cluster", "consumer_group", "topic", "interval_start", "interval_end")
@@ -44,12 +44,10 @@ CLIENT_SCHEMA = pa.schema(
 )
 
 
-def clients_named(
-    tables: PublishedTables, text: str, interval: Interval, cluster: str | None = None, group: str | None = None
-) -> list[ClientSeen]:
+def clients_named(tables: PublishedTables, text: str, scope: Scope) -> list[ClientSeen]:
     """A row per connection with the text in its client id or address, by group. Raises `NothingPublishedError`."""
-    check_names(tables, interval, cluster, group)
-    intervals = tables.read(REBALANCE_INTERVALS, interval, (*_KEY, "members"), cluster, group)
+    check_names(tables, scope)
+    interval, intervals = scope.interval or EVER, tables.read(REBALANCE_INTERVALS, scope, (*_KEY, "members"))
     clients: dict[tuple[Any, ...], ClientSeen] = {}
     for cluster_name, consumer_group, topic, start, end, *member in _rows(intervals, text):
         if start < interval.end and end > interval.start:

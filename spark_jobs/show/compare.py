@@ -12,8 +12,8 @@ from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.what_if.outcome import RecordedOutcome, recorded_outcome
 from spark_jobs.errors import IntervalError
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
-from spark_jobs.show.what_if import GroupRequest, group_steps
-from spark_jobs.store.read.published import check_group, published_tables
+from spark_jobs.show.what_if import group_steps
+from spark_jobs.store.read.published import Scope, published_tables
 from spark_jobs.store.read.stored import StoredTables
 
 
@@ -42,12 +42,10 @@ def compared_times(
     tables = published_tables(stored)
     times = []
     for interval in intervals:
-        steps = tables.steps(interval)
-        name = check_group(tables, steps, cluster, consumer_group)
-        group = group_steps(stored, GroupRequest(consumer_group, steps, name), say)
+        group = group_steps(stored, Scope(tables.steps(interval), cluster, consumer_group), say)
         start, end = to_micros(interval.start), to_micros(interval.end)
         outcome = recorded_outcome(group.steps, start, end, group.configured, str(interval))
-        incidents = published_incidents(tables, IncidentQuery(interval, cluster=name, consumer_group=consumer_group))
+        incidents = published_incidents(tables, IncidentQuery(interval, group.cluster, consumer_group))
         opened = [incident for incident in incidents if start <= incident.opened_at < end]
-        times.append(GroupTime(name, consumer_group, interval, outcome, opened))
+        times.append(GroupTime(group.cluster, consumer_group, interval, outcome, opened))
     return times

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from schemas import GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.domain.model.intervals import EVER, Interval, duration_text, format_utc
 from spark_jobs.domain.model.statuses import Status
-from spark_jobs.store.read.published import PublishedTables
+from spark_jobs.store.read.published import PublishedTables, Scope
 from spark_jobs.store.read.stored import Filter, tuples
 
 _STEP = ("cluster", "step_start")
@@ -49,7 +49,7 @@ def data_age(tables: PublishedTables, cluster: str | None = None) -> DataAge:
     """The age of the data of all clusters, or of one: reads back, doubling, to a step with snapshots."""
     last_step: dict[str, datetime] = {}
     first_step = EVER.end
-    for name, step in tuples(tables.read(GROUP_STATUS, EVER, _STEP, cluster)):
+    for name, step in tuples(tables.read(GROUP_STATUS, Scope(cluster=cluster), _STEP)):
         last_step[name] = max(step, last_step.get(name, step))
         first_step = min(first_step, step)
     ends = {name: _last_end(tables, name, first_step, step + tables.grid.length) for name, step in last_step.items()}
@@ -60,7 +60,7 @@ def _last_end(tables: PublishedTables, cluster: str, first_step: datetime, end: 
     length = tables.grid.length
     while end > first_step:
         interval = Interval(max(end - length, first_step), end)
-        observed = tables.read(REBALANCE_INTERVALS, interval, ["interval_end"], cluster, conditions=[_IS_OBSERVED])
+        observed = tables.read(REBALANCE_INTERVALS, Scope(interval, cluster), ["interval_end"], [_IS_OBSERVED])
         if observed.num_rows:
             last: datetime = max(moment for (moment,) in tuples(observed))
             return last

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import Any
@@ -27,51 +27,49 @@ from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules import messages_skipped
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.show.rows import Row
+from spark_jobs.show.rows import GROUP, Row
 from spark_jobs.show.text.backlog import backlog_of, with_growth
 from spark_jobs.show.text.explanation import GroupExplanation, GroupStep, TopicExplanation, intervals_at, last_before
 from spark_jobs.show.text.intervals import interval_explanation
-from spark_jobs.store.read.published import PublishedTables, check_group, published_tables, run_of_step
+from spark_jobs.store.read.published import PublishedTables, Scope, check_group, published_tables, run_of_step
 from spark_jobs.store.read.stored import Filter, StoredTables, rows
 
 
-@dataclass(frozen=True)
-class ExplainRequest:
-    """The group to explain, and the moment. `cluster` None: the only one that has the group; `topic` None: all."""
-
-    consumer_group: str
-    at: datetime
-    cluster: str | None = None
-    topic: str | None = None
-
-
 def explain_group(
-    stored: StoredTables, request: ExplainRequest, progress: Callable[[str], None] = lambda _: None
+    stored: StoredTables,
+    consumer_group: str,
+    at: datetime,
+    cluster: str | None = None,
+    topic: str | None = None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> GroupExplanation:
-    """Explains the group at that moment; raises `NothingPublishedError` for an unknown group, topic, or time."""
+    """Explains the group at that moment, with one topic or all; `cluster` None: the only one that has the group.
+
+    Raises `NothingPublishedError` for an unknown group, topic, or time.
+    """
     progress("looking for the group")
     tables = published_tables(stored)
-    moment = Interval(request.at, request.at + timedelta(microseconds=1))
-    cluster = check_group(tables, moment, request.cluster, request.consumer_group)
+    moment = Interval(at, at + timedelta(microseconds=1))
+    key = check_group(tables, Scope(moment, cluster, consumer_group))
     progress("reading its published tables")
-    return explain(_read(tables, moment, replace(request, cluster=cluster)))
+    return explain(_read(tables, moment, key, topic))
 
 
-def _read(tables: PublishedTables, moment: Interval, request: ExplainRequest) -> GroupStep:
+def _read(tables: PublishedTables, moment: Interval, key: tuple[str, str], topic: str | None) -> GroupStep:
     """The published rows of one group in one step; of allocations and progress only those of `wanted_intervals`."""
-    step, key = tables.steps(moment), (str(request.cluster), request.consumer_group)
-    configuration = _configuration(tables, step, request)
+    at, step = moment.start, tables.steps(moment)
+    configuration = _configuration(tables, step, key, topic)
 
     def read_group(table: Table, *conditions: Filter) -> list[Row]:
-        return [*rows(tables.read(table, moment, None, *key, conditions))]
+        return [*rows(tables.read(table, Scope(moment, *key), None, conditions))]
 
     intervals = read_group(REBALANCE_INTERVALS)
     # The intervals of all topics begin at few moments: Delta skips files by them.
-    starts = sorted({row["interval_start"] for row in wanted_intervals(intervals, request.at)})
+    starts = sorted({row["interval_start"] for row in wanted_intervals(intervals, at)})
     at_starts = Filter("interval_start", "IN", starts)
     return GroupStep(
         *key,
-        request.at,
+        at,
         step,
         intervals,
         allocations=read_group(ALLOCATIONS, at_starts),
@@ -80,8 +78,8 @@ def _read(tables: PublishedTables, moment: Interval, request: ExplainRequest) ->
         status=next(iter(read_group(GROUP_STATUS)), None),
         settings=strategy_settings(configuration, *key),
         allowed_lag=audit_settings(configuration, *key).thresholds.allowed_lag,
-        topic=request.topic,
-        proxies=_proxies(tables, request, configuration) if _is_through_proxy(intervals, request.at) else {},
+        topic=topic,
+        proxies=_proxies(tables, at, key, configuration) if _is_through_proxy(intervals, at) else {},
     )
 
 
@@ -90,18 +88,14 @@ def _is_through_proxy(intervals: Sequence[Row], at: datetime) -> bool:
 
 
 def _proxies(
-    tables: PublishedTables, request: ExplainRequest, configuration: Configuration
+    tables: PublishedTables, at: datetime, key: tuple[str, str], configuration: Configuration
 ) -> dict[str, Sequence[str]]:
     """By proxy the client ids that it listed last, as long as a snapshot holds; none if only results are here."""
     if not tables.stored.exists(MEMBERSHIP_SNAPSHOTS):
         return {}
-    holds = timedelta(microseconds=audit_settings(configuration, str(request.cluster), request.consumer_group).max_gap)
-    conditions = [
-        Filter("cluster", "=", request.cluster),
-        Filter("consumer_group", "=", request.consumer_group),
-        Filter("captured_at", ">", request.at - holds),
-        Filter("captured_at", "<=", request.at),
-    ]
+    holds = timedelta(microseconds=audit_settings(configuration, *key).max_gap)
+    of_group = (Filter(name, "=", value) for name, value in zip(GROUP, key, strict=True))
+    conditions = [*of_group, Filter("captured_at", ">", at - holds), Filter("captured_at", "<=", at)]
     snapshots = rows(
         tables.stored.read(MEMBERSHIP_SNAPSHOTS, ("broker_name", "captured_at", "connections"), conditions)
     )
@@ -111,9 +105,9 @@ def _proxies(
     }
 
 
-def _configuration(tables: PublishedTables, step: Interval, request: ExplainRequest) -> Configuration:
+def _configuration(tables: PublishedTables, step: Interval, key: tuple[str, str], topic: str | None) -> Configuration:
     """The configuration of the newest run that published the step for the group; the default one without such a run."""
-    run = run_of_step(tables.stored, step, str(request.cluster), request.consumer_group, request.topic)
+    run = run_of_step(tables.stored, step, *key, topic)
     return Configuration.model_validate_json(run["configuration"]) if run else Configuration()
 
 

@@ -13,7 +13,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.pipeline.publish.claims import claim_incidents
 from spark_jobs.show.incidents import IncidentQuery, Incidents, published_incidents
 from spark_jobs.show.rows import GROUP
-from spark_jobs.store.read.published import PublishedTables, published_tables
+from spark_jobs.store.read.published import PublishedTables, Scope, published_tables
 from spark_jobs.store.read.stored import StoredTables, tuples
 
 _QUIET = timedelta(microseconds=QUIET)
@@ -46,7 +46,7 @@ def _folded(tables: PublishedTables, routes: tuple[TeamRoute, ...], time: Interv
 
 def _changed(tables: PublishedTables, interval: Interval, before: pa.Table) -> Interval:
     """The time whose incidents an audit of the interval can change: also since the ends of its groups' open ones."""
-    audited = {*tuples(tables.read(GROUP_STATUS, interval, GROUP))}
+    audited = {*tuples(tables.read(GROUP_STATUS, Scope(interval), GROUP))}
     columns = before.select(["cluster", "consumer_groups", "last_seen_at", "resolved_at"])
     open_since = [
         last_seen_at

@@ -27,22 +27,19 @@ from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.finding_rows import published_findings
-from spark_jobs.store.read.published import PublishedTables, check_names, published_tables
+from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
 _STEP = (*GROUP, "step_start", "deleted_at", "deleted_topics")
 
 
 @dataclass(frozen=True)
-class IncidentQuery:
-    """A query of incidents: seen in the interval (None: ever), only open ones, of a cluster or group. `incident_id`: a
+class IncidentQuery(Scope):
+    """A query of incidents: seen in the interval (None: ever), of a cluster or group, only open ones. `incident_id`: a
     prefix; `rule`: of one of its findings; `client`: a part of a client id; `routes`: the groups' teams.
     """
 
-    interval: Interval | None = None
     is_open: bool = False
-    cluster: str | None = None
-    consumer_group: str | None = None
     incident_id: str | None = None
     rule: str | None = None
     severity: str | None = None
@@ -128,8 +125,9 @@ def severities_in(warehouse: str, interval: str, cluster: str | None, consumer_g
 
 def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
     """The incidents of the query, the newest first; raises `NothingPublishedError` for unknown names or ids."""
-    if not len(tables.read(GROUP_STATUS, EVER, ["step_start"], query.cluster, query.consumer_group)):
-        check_names(tables, EVER, query.cluster, query.consumer_group)
+    ever = Scope(None, query.cluster, query.consumer_group)
+    if not len(tables.read(GROUP_STATUS, ever, ["step_start"])):
+        check_names(tables, ever)
     folded = _from_their_beginnings(tables, query) if query.interval else _folded(tables, query, None)
     wanted = [with_teams(query.routes, incident) for incident in folded if _is_wanted(incident, query)]
     if query.incident_id is not None and not wanted:
@@ -142,8 +140,7 @@ def not_audited(tables: PublishedTables, query: IncidentQuery, now: datetime = E
     """The time of the query, in whole steps, in which no group that it names was audited. Without an interval: `EVER`
     if none of them ever was, else nothing. A step that ends after `now` is not missing if another one was audited.
     """
-    published = tables.read(GROUP_STATUS, query.interval or EVER, ["step_start"], query.cluster, query.consumer_group)
-    audited = {step for (step,) in tuples(published)}
+    audited = {step for (step,) in tuples(tables.read(GROUP_STATUS, query, ["step_start"]))}
     if query.interval is None:
         return [] if audited else [EVER]
     missing: list[Interval] = []
@@ -159,8 +156,7 @@ def not_recorded(tables: PublishedTables, query: IncidentQuery) -> list[Interval
     if query.interval is None:
         return []
     times = Filter("interval_start", "<", query.interval.end), Filter("interval_end", ">", query.interval.start)
-    named = query.cluster, query.consumer_group
-    statuses = tables.read(REBALANCE_INTERVALS, query.interval, ["status"], *named, times)["status"]
+    statuses = tables.read(REBALANCE_INTERVALS, query, ["status"], times)["status"]
     return [] if set(statuses.unique().to_pylist()) - {Status.UNOBSERVED} else [query.interval]
 
 
@@ -230,9 +226,10 @@ def _from_their_beginnings(tables: PublishedTables, query: IncidentQuery) -> lis
 
 def _folded(tables: PublishedTables, query: IncidentQuery, first_step: datetime | None) -> list[Incident]:
     """The incidents of all findings of the steps since `first_step`; None: of all steps."""
+    whole = Scope(cluster=query.cluster)
     conditions = [] if first_step is None else [Filter("step_start", ">=", first_step)]
-    findings = published_findings(tables.read(FINDINGS, EVER, None, query.cluster, conditions=conditions))
-    steps = [*tuples(tables.read(GROUP_STATUS, EVER, _STEP, query.cluster, conditions=conditions))]
+    findings = published_findings(tables.read(FINDINGS, whole, None, conditions))
+    steps = [*tuples(tables.read(GROUP_STATUS, whole, _STEP, conditions))]
     micros = {step: to_micros(step) for step in {step for _, _, step, *_ in steps}}
     audited = ((cluster, group, micros[step]) for cluster, group, step, *_ in steps)
     deletions = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from operator import itemgetter
 from pathlib import Path
@@ -14,7 +14,7 @@ from spark_jobs.domain.incidents.team_routes import TeamRoute, findings_with_tea
 from spark_jobs.domain.incidents.trends import GroupTrend
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.grouped import by_key
-from spark_jobs.domain.model.intervals import Interval, format_utc
+from spark_jobs.domain.model.intervals import EVER, Interval, format_utc
 from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.runtime.version import code_version
@@ -25,8 +25,8 @@ from spark_jobs.show.incidents import IncidentQuery, published_incidents, was_se
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent, page
 from spark_jobs.show.rows import GROUP, QUEUE, Row, group_of
-from spark_jobs.show.trends import TrendQuery, last_days, published_trends
-from spark_jobs.store.read.published import PublishedTables, check_names, published_tables, runs_of
+from spark_jobs.show.trends import last_days, published_trends
+from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables, runs_of
 from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
 
 #: Groups that the page lists, at most.
@@ -35,44 +35,43 @@ GROUPS = 10_000
 ROWS_OF_ONE, ROWS_OF_ALL = 20_000, 200_000
 
 
-@dataclass(frozen=True)
-class ReportRequest:
-    """The time to report on, of all groups or those named. `detailed`: groups with a page; `now`: None: no data age."""
+def report(
+    stored: StoredTables,
+    scope: Scope,
+    progress: Callable[[str], None],
+    detailed: int = 20,
+    routes: tuple[TeamRoute, ...] = (),
+    now: datetime | None = None,
+) -> str:
+    """The page of the scope's time, as HTML. `detailed`: groups with a page; `now`: None: no data age.
 
-    interval: Interval
-    cluster: str | None = None
-    consumer_group: str | None = None
-    detailed: int = 20
-    routes: tuple[TeamRoute, ...] = ()
-    now: datetime | None = None
-
-
-def report(stored: StoredTables, request: ReportRequest, progress: Callable[[str], None]) -> str:
-    """The page, as HTML. Raises `NothingPublishedError` if no group of the request was audited in its interval."""
+    Raises `NothingPublishedError` if no group of the scope was audited in its time.
+    """
     progress("reading what was published")
     tables = published_tables(stored)
-    interval = tables.steps(request.interval)
-    groups = _fleet(tables, request, interval)
+    requested = scope.interval or EVER
+    interval = tables.steps(requested)
+    groups = _fleet(tables, scope, interval)
     if not groups:
-        raise _nothing_audited(tables, request)
-    listed, chosen = groups[:GROUPS], groups[: request.detailed]
+        raise _nothing_audited(tables, scope, interval)
+    listed, chosen = groups[:GROUPS], groups[:detailed]
     progress("reading the groups that need attention most")
-    sections = _sections(tables, chosen, interval, request.routes)
+    sections = _sections(tables, chosen, interval, routes)
     max_rows = min(ROWS_OF_ONE, ROWS_OF_ALL // len(chosen))
     progress("folding the findings to incidents")
-    query = IncidentQuery(cluster=request.cluster, consumer_group=request.consumer_group, routes=request.routes)
-    incidents, trends = _incidents_and_trends(tables, request.interval, query)
+    query = IncidentQuery(cluster=scope.cluster, consumer_group=scope.consumer_group, routes=routes)
+    incidents, trends = _incidents_and_trends(tables, requested, query)
     progress("drawing")
     return page(
         PageContent(
-            requested=request.interval,
+            requested=requested,
             interval=interval,
             fleet=listed,
             groups=[_group(row, sections, max_rows) for row in chosen],
             notes=_left_out(groups, chosen),
             runs=runs_of(stored, interval),
             warehouse=stored.location.location,
-            data_age="" if request.now is None else _age(tables, request.cluster, request.now),
+            data_age="" if now is None else _age(tables, scope.cluster, now),
             versions=tables.versions,
             code_version=code_version(),
             incidents=incidents,
@@ -91,14 +90,11 @@ def write_page(page: str, file: Path) -> None:
         out.write(page.encode())
 
 
-def _fleet(tables: PublishedTables, request: ReportRequest, interval: Interval) -> list[Row]:
-    def read(table: Table, columns: Sequence[str]) -> Any:
-        return tables.read(table, interval, columns, request.cluster, request.consumer_group)
-
+def _fleet(tables: PublishedTables, scope: Scope, interval: Interval) -> list[Row]:
     return fleet.fleet(
-        rows(read(GROUP_STATUS, fleet.STATUS_COLUMNS)),
-        rows(read(FINDINGS, fleet.FINDING_COLUMNS)),
-        tuples(read(QUEUE_PROGRESS, fleet.PROGRESS_COLUMNS)),
+        rows(tables.read(GROUP_STATUS, scope, fleet.STATUS_COLUMNS)),
+        rows(tables.read(FINDINGS, scope, fleet.FINDING_COLUMNS)),
+        tuples(tables.read(QUEUE_PROGRESS, scope, fleet.PROGRESS_COLUMNS)),
         interval,
     )
 
@@ -114,7 +110,7 @@ def _sections(
     group_filters = [Filter(name, "IN", sorted({row[name] for row in groups})) for name in GROUP]
 
     def read(table: Table, columns: Sequence[str] | None = None) -> list[Row]:
-        return [*rows(tables.read(table, interval, columns, conditions=group_filters))]
+        return [*rows(tables.read(table, Scope(interval), columns, group_filters))]
 
     intervals = read(REBALANCE_INTERVALS, spans.INTERVAL_COLUMNS)
     allocations = read(ALLOCATIONS, spans.ALLOCATION_COLUMNS)
@@ -159,9 +155,9 @@ def _left_out(groups: Sequence[Row], chosen: Sequence[Row]) -> list[str]:
     return notes
 
 
-def _nothing_audited(tables: PublishedTables, request: ReportRequest) -> Exception:
+def _nothing_audited(tables: PublishedTables, scope: Scope, interval: Interval) -> Exception:
     """The error that says what was audited instead."""
-    check_names(tables, request.interval, request.cluster, request.consumer_group)
+    check_names(tables, scope)
     groups = tables.groups()
     if not groups:
         return NothingPublishedError(
@@ -169,7 +165,7 @@ def _nothing_audited(tables: PublishedTables, request: ReportRequest) -> Excepti
         )
     first_step, last_step = min(group.first_step for group in groups), max(group.last_step for group in groups)
     return NothingPublishedError(
-        f"nothing was audited in {tables.steps(request.interval)}: the first audited step began at "
+        f"nothing was audited in {interval}: the first audited step began at "
         f"{format_utc(first_step)}, the last at {format_utc(last_step)}"
     )
 
@@ -182,9 +178,8 @@ def _incidents_and_trends(
     tables: PublishedTables, interval: Interval, query: IncidentQuery
 ) -> tuple[list[Incident], list[GroupTrend]]:
     """The interval's incidents, newest first, and the trends before its end, worst first; folded once."""
-    weeks = TrendQuery(_DAYS, query.cluster, query.consumer_group, before=interval.end)
-    days = last_days(tables, weeks)
+    days = last_days(tables, query, _DAYS, before=interval.end)
     span = Interval(min(days.start, interval.start), max(days.end, interval.end))
     incidents = published_incidents(tables, replace(query, interval=span))
-    trends = published_trends(tables, weeks, days, incidents)
+    trends = published_trends(tables, query, days, incidents)
     return [incident for incident in incidents if was_seen_in(incident, interval)], trends

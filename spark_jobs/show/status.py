@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from schemas import FINDINGS, GROUP_STATUS, Table
 from spark_jobs.domain.model.grouped import by_key
-from spark_jobs.domain.model.intervals import EVER
 from spark_jobs.domain.model.severities import INFO, WORST_FIRST
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules import stranded_write_queues, unobserved
@@ -21,7 +20,7 @@ from spark_jobs.show.fleet import FINDING_COLUMNS, attention, findings_summary
 from spark_jobs.show.rows import GROUP, Row, group_of
 from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.arrow_types import arrow_schema
-from spark_jobs.store.read.published import PublishedTables, check_cluster, check_group, published_tables
+from spark_jobs.store.read.published import PublishedTables, Scope, check_cluster, check_group, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, rows
 
 _FINDING = (*FINDING_COLUMNS, "finding_id", "step_start", "started_at", "ended_at")
@@ -129,7 +128,7 @@ def published_statuses(
 ) -> Statuses:
     """The newest row of every group, or of those named; raises `NothingPublishedError` for unknown names."""
     if consumer_group is not None:
-        cluster = check_group(tables, EVER, cluster, consumer_group)
+        cluster, _ = check_group(tables, Scope(None, cluster, consumer_group))
     all_groups = tables.groups()
     wanted = [
         group
@@ -149,7 +148,7 @@ def _newest_steps(
     """The table's rows of each group's last step; only those steps are read."""
     last_step = {group_of(group): group["step_start"] for group in groups}
     steps = Filter("step_start", "IN", sorted(set(last_step.values())))
-    published = rows(tables.read(table, EVER, columns, conditions=[steps])) if last_step else []
+    published = rows(tables.read(table, Scope(), columns, [steps])) if last_step else []
     return [row for row in published if last_step.get(group_of(row)) == row["step_start"]]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -31,32 +32,33 @@ from spark_jobs.domain.phrases import count, printable
 from spark_jobs.domain.rocketmq.strategies import STRATEGY_NAMES, StrategySource
 from spark_jobs.domain.rules import consumer_lagging, rebalance_storm
 from spark_jobs.show.rows import GROUP
-from spark_jobs.show.trends import TrendQuery, last_days
+from spark_jobs.show.trends import last_days
 from spark_jobs.store.read.finding_rows import published_findings
-from spark_jobs.store.read.published import PublishedTables, published_tables
+from spark_jobs.store.read.published import PublishedTables, Scope, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
 
 def suggestions_of(
     stored: StoredTables,
-    query: TrendQuery,
+    names: Scope,
+    days: int,
     configuration: Configuration,
     progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Interval, list[GroupSuggestions]]:
     """The days that were read, and suggestions per group, by name. Raises `NothingPublishedError` for unknown names."""
     tables = published_tables(stored)
-    interval = last_days(tables, query)
+    interval = last_days(tables, names, days)
+    scope = replace(names, interval=interval)
     progress("reading the findings")
-    steps = _by_group(tables, GROUP_STATUS, ("step_start",), interval, query, [Filter("member_count", ">=", 0)])
-    published = tables.read(FINDINGS, interval, None, query.cluster, query.consumer_group)
-    findings = [*published_findings(published)]
+    steps = _by_group(tables, GROUP_STATUS, ("step_start",), scope, [Filter("member_count", ">=", 0)])
+    findings = [*published_findings(tables.read(FINDINGS, scope))]
     findings_per_group = by_key(findings, attrgetter("group"))
     progress("reading lags and rebalances")
     is_ok = [Filter("verdict", "=", Verdict.OK), _groups_with(consumer_lagging.RULE.name, findings)]
-    lags = _by_group(tables, QUEUE_PROGRESS, ("lag_max",), interval, query, is_ok)
+    lags = _by_group(tables, QUEUE_PROGRESS, ("lag_max",), scope, is_ok)
     is_rebalance = [Filter("queues_moved", ">=", 1), _groups_with(rebalance_storm.RULE.name, findings)]
-    moments = _by_group(tables, REBALANCE_INTERVALS, ("topic", "interval_start"), interval, query, is_rebalance)
-    strategies = _observed(tables, interval, query)
+    moments = _by_group(tables, REBALANCE_INTERVALS, ("topic", "interval_start"), scope, is_rebalance)
+    strategies = _observed(tables, scope)
     suggested = []
     for group, group_steps in sorted(steps.items()):
         audited = {to_micros(step) for (step,) in group_steps}
@@ -73,11 +75,11 @@ def suggestions_of(
     return interval, suggested
 
 
-def _observed(tables: PublishedTables, interval: Interval, query: TrendQuery) -> dict[Group, ObservedStrategy]:
+def _observed(tables: PublishedTables, scope: Scope) -> dict[Group, ObservedStrategy]:
     """By group, the strategy that was observed last; none of groups whose members differ."""
     names = ("interval_start", "topic", "strategy", "strategy_alternatives", "observed_virtual_nodes", "observed_rooms")
     is_observed = [Filter("strategy_source", "=", StrategySource.OBSERVED)]
-    rows = _by_group(tables, REBALANCE_INTERVALS, names, interval, query, is_observed)
+    rows = _by_group(tables, REBALANCE_INTERVALS, names, scope, is_observed)
     last = {group: max(of_group, key=itemgetter(0, 1))[2:] for group, of_group in rows.items()}
     return {
         group: ObservedStrategy(strategy, alternatives or (), *settings)
@@ -93,16 +95,10 @@ def _groups_with(rule: str, findings: Iterable[PublishedFinding]) -> Filter:
 
 
 def _by_group(
-    tables: PublishedTables,
-    table: Table,
-    columns: Sequence[str],
-    interval: Interval,
-    query: TrendQuery,
-    conditions: Sequence[Filter],
+    tables: PublishedTables, table: Table, columns: Sequence[str], scope: Scope, conditions: Sequence[Filter]
 ) -> dict[Group, list[tuple[Any, ...]]]:
     """The rows that meet all conditions, as tuples of the columns, by group."""
-    published = tables.read(table, interval, (*GROUP, *columns), query.cluster, query.consumer_group, conditions)
-    rows_per_group = by_key(tuples(published), itemgetter(0, 1))
+    rows_per_group = by_key(tuples(tables.read(table, scope, (*GROUP, *columns), conditions)), itemgetter(0, 1))
     return {group: [row[2:] for row in rows] for group, rows in rows_per_group.items()}
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from schemas import ALLOCATIONS, GROUP_STATUS, QUEUE_PROGRESS, Table
 from spark_jobs.domain.model.grouped import by_key
-from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.phrases import count
 from spark_jobs.show import spans
@@ -17,7 +16,7 @@ from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.rows import GROUP, Row, group_of
 from spark_jobs.show.status import in_order
 from spark_jobs.show.trace_tracks import TracedGroup, TraceWriter, add_group, add_incidents
-from spark_jobs.store.read.published import PublishedTables, published_tables
+from spark_jobs.store.read.published import PublishedTables, Scope, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, rows
 
 #: Groups of a trace, at most, and how many of them are read at a time.
@@ -28,21 +27,13 @@ _STATUS = (*GROUP, "step_start", "worst_severity", "backlog_end")
 Group = tuple[str, str]
 
 
-class TraceRequest(NamedTuple):
-    """The time to show, of all groups or of those named."""
-
-    interval: Interval
-    cluster: str | None = None
-    consumer_group: str | None = None
-
-
-def trace(stored: StoredTables, request: TraceRequest, file: Path, progress: Callable[[str], None]) -> list[str]:
+def trace(stored: StoredTables, scope: Scope, file: Path, progress: Callable[[str], None]) -> list[str]:
     """Write the trace; return a sentence per omission. Raises `NothingPublishedError` and `ReportFileError`."""
     progress("reading what the trace shows")
     tables = published_tables(stored)
-    interval = tables.steps(request.interval)
-    incidents = published_incidents(tables, IncidentQuery(interval, False, request.cluster, request.consumer_group))
-    groups = _worst_first(tables, request, interval)
+    interval = tables.steps(scope.interval or EVER)
+    incidents = published_incidents(tables, IncidentQuery(interval, scope.cluster, scope.consumer_group))
+    groups = _worst_first(tables, scope)
     chosen = groups[:GROUPS]
     left_out = []
     if more := len(groups) - len(chosen):
@@ -58,10 +49,9 @@ def trace(stored: StoredTables, request: TraceRequest, file: Path, progress: Cal
     return left_out
 
 
-def _worst_first(tables: PublishedTables, request: TraceRequest, interval: Interval) -> list[Group]:
-    """The groups that were audited in the interval, by their worst step."""
-    read = tables.read(GROUP_STATUS, interval, _STATUS, request.cluster, request.consumer_group)
-    return [*dict.fromkeys(map(group_of, in_order(rows(read))))]
+def _worst_first(tables: PublishedTables, scope: Scope) -> list[Group]:
+    """The audited groups of the scope, by their worst step."""
+    return [*dict.fromkeys(map(group_of, in_order(rows(tables.read(GROUP_STATUS, scope, _STATUS)))))]
 
 
 def _groups(tables: PublishedTables, interval: Interval, groups: Sequence[Group]) -> Iterator[TracedGroup]:
@@ -80,4 +70,4 @@ def _rows(
 ) -> dict[Group, list[Row]]:
     """The table's rows of the interval, by group."""
     named = [Filter(name, "IN", sorted({group[place] for group in groups})) for place, name in enumerate(GROUP)]
-    return by_key(rows(tables.read(table, interval, columns, conditions=named)), group_of)
+    return by_key(rows(tables.read(table, Scope(interval), columns, named)), group_of)

@@ -22,7 +22,7 @@ from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.tabular import Tabular
-from spark_jobs.store.read.published import PublishedTables, check_names, published_tables
+from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables
 
 _COLUMNS = (
@@ -30,16 +30,6 @@ _COLUMNS = (
     *("interval_start", "interval_end", "status"),
     *("unassigned_queues", "double_owned_queues", "trigger_type", "queues_moved"),
 )
-
-
-@dataclass(frozen=True)
-class TrendQuery:
-    """The groups, and the days before the end of the newest audited step, or of the last step `before` a time."""
-
-    days: int = 30
-    cluster: str | None = None
-    consumer_group: str | None = None
-    before: datetime | None = None
 
 
 _SCHEMA = pa.schema(
@@ -73,22 +63,26 @@ def week_row(week: GroupWeek) -> dict[str, Any]:
     return {**week._asdict(), "start": from_micros(week.start), "end": from_micros(week.end)}
 
 
-def trends_of(stored: StoredTables, query: TrendQuery, progress: Callable[[str], None] = lambda _: None) -> Trends:
+def trends_of(
+    stored: StoredTables, names: Scope, days: int, progress: Callable[[str], None] = lambda _: None
+) -> Trends:
     """One trend per group, those that got worse first; raises `NothingPublishedError` for unknown names."""
     tables = published_tables(stored)
-    interval = last_days(tables, query)
+    interval = last_days(tables, names, days)
     progress("reading the findings")
-    incidents = published_incidents(tables, IncidentQuery(interval, False, query.cluster, query.consumer_group))
+    query = IncidentQuery(interval, names.cluster, names.consumer_group)
+    incidents = published_incidents(tables, query)
     progress("reading the rebalance intervals")
     return Trends(published_trends(tables, query, interval, incidents))
 
 
 def published_trends(
-    tables: PublishedTables, query: TrendQuery, interval: Interval, incidents: Sequence[Incident]
+    tables: PublishedTables, names: Scope, interval: Interval, incidents: Sequence[Incident]
 ) -> list[GroupTrend]:
     """One trend per group, those that got worse first. `interval`: `last_days`; `incidents`: those seen in it."""
-    intervals = tables.read(REBALANCE_INTERVALS, interval, _COLUMNS, query.cluster, query.consumer_group)
-    audited = tables.read(GROUP_STATUS, interval, GROUP, query.cluster, query.consumer_group)
+    scope = Scope(interval, names.cluster, names.consumer_group)
+    intervals = tables.read(REBALANCE_INTERVALS, scope, _COLUMNS)
+    audited = tables.read(GROUP_STATUS, scope, GROUP)
     groups = sorted(_distinct_groups(pa.concat_tables([audited, intervals.select(GROUP)]))[0])
     spans = weeks(to_micros(interval.start), to_micros(interval.end))
     return trends(groups, spans, _columns(intervals, groups), incidents)
@@ -96,23 +90,24 @@ def published_trends(
 
 def observed_shares(tables: PublishedTables, step: Interval) -> dict[Group, float]:
     """By group the share of the step in which it was observed, from 0 to 1, as trends count it."""
-    intervals = tables.read(REBALANCE_INTERVALS, step, _COLUMNS)
+    intervals = tables.read(REBALANCE_INTERVALS, Scope(step), _COLUMNS)
     groups = sorted(_distinct_groups(intervals.select(GROUP))[0])
     span = (to_micros(step.start), to_micros(step.end))
     group_trends = trends(groups, [span], _columns(intervals, groups), ()) if groups else []
     return {(trend.cluster, trend.consumer_group): trend.weeks[0].observed_share for trend in group_trends}
 
 
-def last_days(tables: PublishedTables, query: TrendQuery) -> Interval:
-    """The days before the end of the newest step of these groups."""
-    check_names(tables, EVER, query.cluster, query.consumer_group)
-    before = [] if query.before is None else [Filter("step_start", "<", query.before)]
-    steps = tables.read(GROUP_STATUS, EVER, ["step_start"], query.cluster, query.consumer_group, before)["step_start"]
+def last_days(tables: PublishedTables, names: Scope, days: int, before: datetime | None = None) -> Interval:
+    """So many days before the end of the newest step of these groups, or of the last step `before` a time."""
+    ever = Scope(None, names.cluster, names.consumer_group)
+    check_names(tables, ever)
+    conditions = [] if before is None else [Filter("step_start", "<", before)]
+    steps = tables.read(GROUP_STATUS, ever, ["step_start"], conditions)["step_start"]
     if not len(steps):
         raise NothingPublishedError("no group was audited: there is no trend")
     newest = pc.max(steps.cast(pa.timestamp("us", "UTC")).cast(pa.int64())).as_py()
     end = EVER.start + timedelta(microseconds=newest) + tables.grid.length
-    return Interval(end - timedelta(days=query.days), end)
+    return Interval(end - timedelta(days=days), end)
 
 
 def _columns(intervals: pa.Table, groups: Sequence[Group]) -> IntervalColumns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 from typing import TypeVar
@@ -19,7 +19,7 @@ from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import RETRY, GroupHistory
-from spark_jobs.domain.model.intervals import EVER, Interval
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.cases import Case, with_new_room
@@ -34,20 +34,11 @@ from spark_jobs.pipeline.gather.without_spark import gathered
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.show.rows import GROUP
 from spark_jobs.store.arrow_types import arrow_schema
-from spark_jobs.store.read.published import check_cluster, check_group, published_tables, run_of_step
+from spark_jobs.store.read.published import Scope, check_group, check_names, published_tables, run_of_step
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
 Say = Callable[[str], None]
 _Answer = TypeVar("_Answer")
-
-
-@dataclass(frozen=True)
-class GroupRequest:
-    """Which group, and which time of it, in whole steps; without an interval the group's newest step."""
-
-    consumer_group: str
-    interval: Interval | None = None
-    cluster: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,24 +57,22 @@ class GroupSteps:
         return any(progress.is_filtered for step in self.steps for progress in step.progress)
 
 
-def what_if(
-    stored: StoredTables, request: GroupRequest, cases: Sequence[Case], say: Say
-) -> tuple[GroupSteps, Comparison]:
+def what_if(stored: StoredTables, scope: Scope, cases: Sequence[Case], say: Say) -> tuple[GroupSteps, Comparison]:
     """Compares every case with what really happened; raises `NothingPublishedError` where no step was replayed."""
-    group = group_steps(stored, request, say)
+    group = group_steps(stored, scope, say)
     say("simulating the cases")
     return _known(group, compare(group.steps, cases, group.configured))
 
 
-def planned(stored: StoredTables, request: GroupRequest, change: int, say: Say) -> tuple[GroupSteps, Plan]:
+def planned(stored: StoredTables, scope: Scope, change: int, say: Say) -> tuple[GroupSteps, Plan]:
     """The plan for the group as it was last, with up to `change` members less and more; raises as `what_if`."""
-    group = group_steps(stored, request, say)
+    group = group_steps(stored, scope, say)
     return _known(group, plan(group.steps, change, group.configured))
 
 
-def sized(stored: StoredTables, request: GroupRequest, goals: Goals, load: float, say: Say) -> tuple[GroupSteps, Size]:
+def sized(stored: StoredTables, scope: Scope, goals: Goals, load: float, say: Say) -> tuple[GroupSteps, Size]:
     """How many members the group would have needed, with `load` times the messages; raises as `what_if`."""
-    group = group_steps(stored, request, say)
+    group = group_steps(stored, scope, say)
     say("trying group sizes")
     return _known(group, size(group.steps, goals, load, group.configured))
 
@@ -99,15 +88,14 @@ def _known(group: GroupSteps, answer: _Answer | None) -> tuple[GroupSteps, _Answ
 
 
 def fleet_needs(
-    stored: StoredTables, request: GroupRequest, wanted: float, load: float, say: Say
+    stored: StoredTables, scope: Scope, wanted: float, load: float, say: Say
 ) -> tuple[Interval, list[tuple[str, str, FleetNeed]]]:
     """(cluster, group, need) of all groups, or of a cluster's, worst verdict first. Raises `NothingPublishedError`."""
     say("reading how busy the groups were")
     tables = published_tables(stored)
-    interval = request.interval or tables.last(tables.grid.length)
-    if request.cluster is not None:
-        check_cluster(tables, request.cluster)
-    published = tables.read(GROUP_STATUS, interval, [*GROUP, *PublishedStep._fields], request.cluster)
+    interval = scope.interval or tables.last(tables.grid.length)
+    check_names(tables, scope)
+    published = tables.read(GROUP_STATUS, replace(scope, interval=interval), [*GROUP, *PublishedStep._fields])
     needs = [
         (*group, fleet_need([PublishedStep(*step) for _, _, *step in steps], wanted, load))
         for group, steps in by_key(tuples(published), itemgetter(0, 1)).items()
@@ -116,34 +104,32 @@ def fleet_needs(
     return interval, sorted(needs, key=lambda need: (order.index(need[2].verdict), -(need[2].busiest or 0), *need[:2]))
 
 
-def group_steps(stored: StoredTables, request: GroupRequest, say: Say) -> GroupSteps:
-    """Replays the group's steps from its snapshots, with the table versions and configuration of the newest run."""
+def group_steps(stored: StoredTables, scope: Scope, say: Say) -> GroupSteps:
+    """Replays the group's steps from its snapshots, with the table versions and configuration of the newest run.
+
+    The scope names the group; without an interval its newest step counts.
+    """
     say("looking for the group")
     tables = published_tables(stored)
-    interval = request.interval
-    cluster = check_group(tables, interval or EVER, request.cluster, request.consumer_group)
+    interval, key = scope.interval, check_group(tables, scope)
     if interval is None:
-        names = (cluster, request.consumer_group)
-        newest = next(group.last_step for group in tables.groups() if (group.cluster, group.consumer_group) == names)
+        newest = next(group.last_step for group in tables.groups() if (group.cluster, group.consumer_group) == key)
         interval = Interval(newest, newest + tables.grid.length)
     tables.grid.check_whole_steps(interval)
     last_step = Interval(interval.end - tables.grid.length, interval.end)
-    run = run_of_step(stored, last_step, cluster, request.consumer_group)
+    run = run_of_step(stored, last_step, *key)
     if run is None:
-        raise NothingPublishedError(
-            f"{request.consumer_group} was never audited with all its topics in {last_step}: run it"
-        )
+        raise NothingPublishedError(f"{key[1]} was never audited with all its topics in {last_step}: run it")
     configuration = Configuration.model_validate_json(run["configuration"])
-    settings = audit_settings(configuration, cluster, request.consumer_group)
-    configured = strategy_settings(configuration, cluster, request.consumer_group)
+    settings, configured = audit_settings(configuration, *key), strategy_settings(configuration, *key)
     say("reading its snapshots")
     checks = RunSpec(interval).check_settings(configuration)
     window, usable = Interval(checks.read_start, checks.read_end), partial(checked, settings=checks)
-    snapshots = _Snapshots(stored, run["source_versions"], cluster, request.consumer_group, window, usable)
+    snapshots = _Snapshots(stored, run["source_versions"], *key, window, usable)
     history, replays = snapshots.history(), Replays(configured)
     starts = range(to_micros(interval.start), to_micros(interval.end), settings.step)
     steps = [audited_step(history, replays, settings, start) for start in starts]
-    return GroupSteps(cluster, request.consumer_group, interval, steps, with_new_room(configured, steps))
+    return GroupSteps(*key, interval, steps, with_new_room(configured, steps))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.phrases import UNKNOWN, count, names_text
 from spark_jobs.errors import ExitCode
 from spark_jobs.show.clients import CLIENT_SCHEMA, ClientSeen, clients_named
+from spark_jobs.store.read.published import Scope
 
 #: How far back clients are searched where nothing else is asked for.
 _SEARCHED = timedelta(days=1)
@@ -29,7 +30,7 @@ def clients_command(arguments: Namespace) -> int:
         warehouse.progress("reading the members of the groups")
         tables = warehouse.published
         interval = warehouse.time(**time_of(arguments)) or tables.last(_SEARCHED)
-        clients = clients_named(tables, arguments.TEXT, interval, arguments.cluster, arguments.group)
+        clients = clients_named(tables, arguments.TEXT, Scope(interval, arguments.cluster, arguments.group))
     rows = [client._asdict() for client in clients]
     table = partial(pa.Table.from_pylist, rows, CLIENT_SCHEMA)
     if not answered(arguments, {"interval": interval, "clients": rows}, table):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from spark_jobs.cli.questions import opened, time_of
 from spark_jobs.cli.terminal import printable, show_next
-from spark_jobs.domain.model.intervals import EVER
 from spark_jobs.errors import ExitCode
+from spark_jobs.store.read.published import Scope
 
 
 def report_command(arguments: Namespace) -> int:
@@ -26,10 +26,10 @@ def report_command(arguments: Namespace) -> int:
 
 def _write_trace(arguments: Namespace, file: Path) -> None:
     with opened(arguments) as warehouse:
-        from spark_jobs.show.trace import TraceRequest, trace
+        from spark_jobs.show.trace import trace
 
-        request = TraceRequest(warehouse.time(**time_of(arguments)) or EVER, arguments.cluster, arguments.group)
-        left_out = trace(warehouse.stored, request, file, warehouse.progress)
+        scope = Scope(warehouse.time(**time_of(arguments)), arguments.cluster, arguments.group)
+        left_out = trace(warehouse.stored, scope, file, warehouse.progress)
     print(f"The trace is in {printable(str(file))}: open it in ui.perfetto.dev, or with trace_processor")
     for note in left_out:
         print(printable(note))

@@ -31,6 +31,15 @@ class AuditedGroup(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Scope:
+    """The time and the names that a question is about; None: every, if the question says nothing else."""
+
+    interval: Interval | None = None
+    cluster: str | None = None
+    consumer_group: str | None = None
+
+
+@dataclass(frozen=True)
 class PublishedTables:
     """The output tables at the newest run's Delta versions, their steps' grid, and the first published step's start."""
 
@@ -42,14 +51,12 @@ class PublishedTables:
     def read(
         self,
         table: Table,
-        interval: Interval,
+        scope: Scope,
         columns: Sequence[str] | None = None,
-        cluster: str | None = None,
-        consumer_group: str | None = None,
         conditions: Sequence[Filter] = (),
     ) -> pa.Table:
         """Rows of the steps that overlap the interval, of everything or of the names; all columns, or those named."""
-        named = {"cluster": cluster, "consumer_group": consumer_group}
+        interval, named = scope.interval or EVER, {"cluster": scope.cluster, "consumer_group": scope.consumer_group}
         of_interval = () if interval == EVER else self._of_steps(interval)
         of_names = (Filter(name, "=", value) for name, value in named.items() if value is not None)
         every = (*of_interval, *of_names, *conditions)
@@ -71,7 +78,7 @@ class PublishedTables:
     def groups(self) -> list[AuditedGroup]:
         """Every group that was ever audited."""
         spans: dict[tuple[str, str], tuple[datetime, datetime]] = {}
-        for cluster, consumer_group, step in tuples(self.read(GROUP_STATUS, EVER, _GROUP_STEP)):
+        for cluster, consumer_group, step in tuples(self.read(GROUP_STATUS, Scope(), _GROUP_STEP)):
             first, last = spans.get((cluster, consumer_group), (step, step))
             spans[cluster, consumer_group] = min(first, step), max(last, step)
         return [AuditedGroup(*group, *span) for group, span in spans.items()]
@@ -141,24 +148,25 @@ def check_cluster(tables: PublishedTables, cluster: str) -> None:
         raise NothingPublishedError(f"there is no cluster {cluster}; audited clusters: {', '.join(known) or 'none'}")
 
 
-def check_group(tables: PublishedTables, interval: Interval, cluster: str | None, consumer_group: str) -> str:
-    """The cluster of an audited group. Raises `NothingPublishedError` for an unknown or ambiguous group, or time."""
-    audited = tables.read(GROUP_STATUS, interval, ("cluster",), cluster, consumer_group)
-    clusters = sorted(set(audited["cluster"].to_pylist()))
+def check_group(tables: PublishedTables, scope: Scope) -> tuple[str, str]:
+    """Cluster and name of a group. Raises `NothingPublishedError` for an unknown or ambiguous group, or time."""
+    consumer_group = str(scope.consumer_group)
+    clusters = sorted(set(tables.read(GROUP_STATUS, scope, ("cluster",))["cluster"].to_pylist()))
     if len(clusters) == 1:
-        return str(clusters[0])
+        return str(clusters[0]), consumer_group
     if clusters:
         named = ", ".join(clusters)
         raise NothingPublishedError(f"{consumer_group} is in several clusters ({named}): name one with --cluster")
-    raise NothingPublishedError(_why_no_group(tables.groups(), tables.steps(interval), cluster, consumer_group))
+    steps = tables.steps(scope.interval or EVER)
+    raise NothingPublishedError(_why_no_group(tables.groups(), steps, scope.cluster, consumer_group))
 
 
-def check_names(tables: PublishedTables, interval: Interval, cluster: str | None, consumer_group: str | None) -> None:
-    """`check_group` where a group is named, else `check_cluster` where a cluster is."""
-    if consumer_group is not None:
-        check_group(tables, interval, cluster, consumer_group)
-    elif cluster is not None:
-        check_cluster(tables, cluster)
+def check_names(tables: PublishedTables, scope: Scope) -> None:
+    """`check_group` if a group is named, else `check_cluster` if a cluster is."""
+    if scope.consumer_group is not None:
+        check_group(tables, scope)
+    elif scope.cluster is not None:
+        check_cluster(tables, scope.cluster)
 
 
 def _why_no_group(groups: Iterable[AuditedGroup], interval: Interval, cluster: str | None, consumer_group: str) -> str:

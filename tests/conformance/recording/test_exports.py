@@ -12,9 +12,10 @@ from prometheus_client import CollectorRegistry
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from spark_jobs.domain.model.window import SECOND, to_micros
 from spark_jobs.show.metrics import metrics
-from spark_jobs.show.trace import TraceRequest, trace
+from spark_jobs.show.trace import trace
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.published import Scope
 from tests.conformance.recording.test_incidents import EVERYBODY
 from tests.spark.recording.test_timeline import T0
 from tests.support.recordings import HOUR, audited, write_warehouse
@@ -66,7 +67,7 @@ def test_the_incidents_that_stand_at_the_end(tables: DeltaTables) -> None:
 def test_twins_own_four_queues_twice_and_four_have_no_owner(tables: DeltaTables, tmp_path: Path) -> None:
     """Ten minutes after T0 two consumers of payment-service share a client id; ten minutes later they do not."""
     file = tmp_path / "trace.pftrace"
-    request = TraceRequest(HOUR, consumer_group="payment-service")
+    request = Scope(HOUR, consumer_group="payment-service")
     assert trace(tables, request, file, lambda _: None) == []
     shown = tracks(file.read_bytes())
     queues = {path: slices for path, slices in shown.items() if path[1:2] == ("payment-service",) and ":" in path[-1]}

@@ -20,14 +20,15 @@ import pytest
 
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, OUTPUTS, QUEUE_PROGRESS
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.show.explain import ExplainRequest, explain_group
+from spark_jobs.show.explain import explain_group
 from spark_jobs.show.incidents import IncidentQuery, incidents_and_unknown
 from spark_jobs.show.metrics import metrics
-from spark_jobs.show.report import ReportRequest, report
+from spark_jobs.show.report import report
 from spark_jobs.show.status import statuses
 from spark_jobs.show.text.explanation import GroupExplanation
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.published import Scope
 from tests.spark.recording.conftest import EXAMPLE
 from tests.support.recordings import HOUR, PROXIES, PROXIES_HOUR, Published, audited, write_warehouse
 from tests.support.stored import arrow_table
@@ -179,7 +180,7 @@ def test_status_report_metrics_and_sql_say_the_same(recording: AuditedRecording)
     assert waiting == {group: backlog.end for group, backlog in told.items() if backlog.end is not None}
     unknown = {one.labels["consumer_group"]: one.value for one in gauges["rebalance_audit_backlog_unknown_queues"]}
     assert unknown == {group: backlog.unknown_queues for group, backlog in told.items()}
-    page = report(recording.tables, ReportRequest(recording.hour), lambda _: None)
+    page = report(recording.tables, Scope(recording.hour), lambda _: None)
     assert dict(_fleet_cells(page, "backlog at start", "backlog at end")) == {
         group: (_number(backlog.start), _number(backlog.end)) for group, backlog in told.items()
     }
@@ -240,7 +241,7 @@ def test_explain_says_the_same(recording: AuditedRecording) -> None:
 
 
 def _explained(recording: AuditedRecording, group: str, topic: str, end: Any) -> GroupExplanation:
-    return explain_group(recording.tables, ExplainRequest(group, end - timedelta(milliseconds=1), topic=topic))
+    return explain_group(recording.tables, group, end - timedelta(milliseconds=1), topic=topic)
 
 
 def test_incidents_and_sql_say_how_long_queues_had_no_owner(recording: AuditedRecording) -> None:
@@ -266,7 +267,7 @@ def test_incidents_and_sql_say_how_long_queues_had_no_owner(recording: AuditedRe
     assert {group: minutes for group, minutes in told.items() if minutes} == pytest.approx(dict(rows))
     by_hand = {group: minutes for group, minutes in UNOWNED.items() if recording.file == EXAMPLE}
     assert {group: told[group] for group in by_hand} == pytest.approx(by_hand, abs=0.001)
-    page = report(recording.tables, ReportRequest(recording.hour), lambda _: None)
+    page = report(recording.tables, Scope(recording.hour), lambda _: None)
     cells = re.findall(r'data-label="queue-minutes without owner">([^<]*)<', page)
     assert set(cells) - {"–"} == {f"{minutes:.1f}" for _, minutes in rows}
 
@@ -290,7 +291,7 @@ def test_incidents_findings_report_and_the_capacity_sentence_say_what_piled_up(r
     ]
     told = {(cost.consumer_group, cost.peak_backlog_messages) for cost in costs}
     found = {(row["consumer_group"], row["evidence"]["backlog_max"]) for row in recording.published[FINDINGS]}
-    page = report(recording.tables, ReportRequest(recording.hour), lambda _: None)
+    page = report(recording.tables, Scope(recording.hour), lambda _: None)
     in_report = dict(_fleet_cells(page, "peak backlog"))
     advice = {row["consumer_group"]: row["advice"] for row in recording.published[GROUP_STATUS]}
     for group in PILED_UP.keys() & advice.keys():

@@ -16,14 +16,13 @@ from pyspark.sql import SparkSession
 
 from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, NOTICES, OUTPUTS, SIGHTINGS, TABLES
 from spark_jobs.config import Configuration
-from spark_jobs.domain.model.intervals import EVER
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.operate.maintain import SHORTEST_RETENTION, maintain
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.status import statuses
 from spark_jobs.store.read.delta import DeltaTables
-from spark_jobs.store.read.published import published_tables
+from spark_jobs.store.read.published import Scope, published_tables
 from spark_jobs.store.read.stored import Filter, rows
 from spark_jobs.store.read.through_spark import SparkTables
 from spark_jobs.store.warehouse import Warehouse
@@ -141,8 +140,8 @@ def test_a_reader_sees_a_whole_run_or_the_one_before(spark: SparkSession, copied
         looks = []
         while not done.is_set():
             tables = published_tables(DeltaTables(copied))
-            told = rows(tables.read(GROUP_STATUS, EVER, ("consumer_group", "finding_count")))
-            findings = tables.read(FINDINGS, EVER, ("finding_id",)).num_rows
+            told = rows(tables.read(GROUP_STATUS, Scope(), ("consumer_group", "finding_count")))
+            findings = tables.read(FINDINGS, Scope(), ("finding_id",)).num_rows
             groups = frozenset(row["consumer_group"] for row in told)
             looks.append((groups, sum(row["finding_count"] for row in told), findings))
         return looks

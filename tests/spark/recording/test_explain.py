@@ -28,7 +28,7 @@ from spark_jobs.config import strategy_settings
 from spark_jobs.domain.model.intervals import parse_utc
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.show.explain import ExplainRequest, explain_group
+from spark_jobs.show.explain import explain_group
 from spark_jobs.show.status import statuses
 from spark_jobs.show.text.arithmetic import sizes
 from spark_jobs.show.text.explanation_text import lines
@@ -58,13 +58,13 @@ def moments() -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")] for line in MOMENTS.strip().splitlines()]
 
 
-def question(group: str, at: str, topic: str | None = None, cluster: str | None = None) -> ExplainRequest:
-    return ExplainRequest(group, parse_utc(at), cluster, topic)
+def question(group: str, at: str, topic: str | None = None, cluster: str | None = None) -> tuple[Any, ...]:
+    return group, parse_utc(at), cluster, topic
 
 
 @pytest.mark.parametrize(("name", "group", "at"), moments(), ids=[name for name, _, _ in moments()])
 def test_a_moment_is_told(spark: SparkSession, audited: Audited, name: str, group: str, at: str) -> None:
-    story = explain_group(DeltaTables(audited.warehouse), question(group, at))
+    story = explain_group(DeltaTables(audited.warehouse), *question(group, at))
     file = io.StringIO()
     show_explanation(Console(file=file, width=80), lines(story))
     assert file.getvalue() == (EXPLAINED / f"{name}.txt").read_text(encoding="utf-8")
@@ -80,7 +80,7 @@ def test_the_tutorial_shows_what_is_told() -> None:
 def test_a_retry_topic_is_told_when_it_is_named(spark: SparkSession, audited: Audited) -> None:
     """Nothing was ever consumed again: there is nothing to be behind of."""
     request = question("payment-service", "2026-11-21T02:10Z", "%RETRY%payment-service")
-    story = explain_group(DeltaTables(audited.warehouse), request)
+    story = explain_group(DeltaTables(audited.warehouse), *request)
     document = json.loads(as_json(asdict(story)))
     (topic,) = document["topics"]
     (view,) = topic["views"]
@@ -120,10 +120,10 @@ def test_a_retry_topic_is_told_when_it_is_named(spark: SparkSession, audited: Au
     ],
 )
 def test_what_is_not_there_is_an_error_that_helps(
-    spark: SparkSession, audited: Audited, wanted: ExplainRequest, message: str
+    spark: SparkSession, audited: Audited, wanted: tuple[Any, ...], message: str
 ) -> None:
     with pytest.raises(NothingPublishedError) as error:
-        explain_group(DeltaTables(audited.warehouse), wanted)
+        explain_group(DeltaTables(audited.warehouse), *wanted)
     assert str(error.value).startswith(message)
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from spark_jobs.domain.model.intervals import Interval, parse_utc
 from spark_jobs.errors import NothingPublishedError, ReportFileError
-from spark_jobs.show.report import ReportRequest, report, write_page
+from spark_jobs.show.report import report, write_page
 from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.published import Scope
 from spark_jobs.store.warehouse import Warehouse
 from tests.spark.recording.conftest import EXAMPLE, RECORDING, Audited
 from tests.spark.recording.test_timeline import T0, TOLERANCE
@@ -29,7 +30,7 @@ def told() -> list[str]:
 
 @pytest.fixture(scope="session")
 def html(audited: Audited, told: list[str]) -> str:
-    return report(DeltaTables(audited.warehouse), ReportRequest(RECORDED), told.append)
+    return report(DeltaTables(audited.warehouse), Scope(RECORDED), told.append)
 
 
 def place_of(seen: Opened, group: str) -> str:
@@ -101,7 +102,7 @@ def test_the_page_says_where_its_numbers_come_from(
 
 
 def test_one_group_is_a_page_of_its_own(audited: Audited) -> None:
-    page = report(DeltaTables(audited.warehouse), ReportRequest(RECORDED, "demo", "geo-service"), lambda _: None)
+    page = report(DeltaTables(audited.warehouse), Scope(RECORDED, "demo", "geo-service"), lambda _: None)
     assert "<title>Consumer group geo-service</title>" in page
     assert "payment-service" not in page
 
@@ -119,7 +120,7 @@ def test_one_group_is_a_page_of_its_own(audited: Audited) -> None:
 def test_what_is_not_there_is_said_in_one_sentence(
     audited: Audited, interval: str, cluster: str | None, group: str | None, said: str
 ) -> None:
-    request = ReportRequest(Interval.parse(interval), cluster, group)
+    request = Scope(Interval.parse(interval), cluster, group)
     with pytest.raises(NothingPublishedError, match=said):
         report(DeltaTables(audited.warehouse), request, lambda _: None)
 
@@ -128,7 +129,7 @@ def test_a_warehouse_without_runs_says_what_to_do(warehouse: Warehouse) -> None:
     assert warehouse.local_path is not None
     warehouse.local_path.mkdir()
     with pytest.raises(NothingPublishedError, match="rebalance-audit run --warehouse URI"):
-        report(DeltaTables(warehouse), ReportRequest(RECORDED), lambda _: None)
+        report(DeltaTables(warehouse), Scope(RECORDED), lambda _: None)
 
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

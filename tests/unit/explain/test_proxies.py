@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
-from spark_jobs.show.explain import ExplainRequest, explain_group
+from spark_jobs.show.explain import explain_group
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from tests.support.look import rows_into
@@ -25,7 +25,5 @@ def test_the_list_that_held_at_the_moment_is_named(tmp_path: Path) -> None:
     }
     rows_into(tmp_path, HOUR, 20, rows)
     stored = DeltaTables(Location.parse(str(tmp_path)))
-    (before,), (after,) = (
-        explain_group(stored, ExplainRequest("g", at(second))).topics[0].views for second in (290, 310)
-    )
+    (before,), (after,) = (explain_group(stored, "g", at(second)).topics[0].views for second in (290, 310))
     assert (before.proxies, after.proxies) == ({"proxy p:1": ["n1"]}, {"proxy p:1": ["n1", "n2"]})

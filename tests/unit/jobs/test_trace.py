@@ -11,9 +11,10 @@ from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALAN
 from spark_jobs.cli.main import main
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import NothingPublishedError, ReportFileError
-from spark_jobs.show.trace import TraceRequest, trace
+from spark_jobs.show.trace import trace
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.published import Scope
 from tests.support.published import STATUS
 from tests.support.recordings import write_warehouse
 from tests.support.rows import allocation, finding, interval, member, progress
@@ -73,19 +74,19 @@ def test_a_trace_beside_the_page(warehouse: Path, tmp_path: Path, capsys: pytest
 def test_what_is_left_out_is_said(warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spark_jobs.show.trace.GROUPS", 1)
     tables, file = DeltaTables(Location.parse(str(warehouse))), tmp_path / "r.pftrace"
-    assert trace(tables, TraceRequest(HOUR), file, lambda _: None) == [
+    assert trace(tables, Scope(HOUR), file, lambda _: None) == [
         "The trace has the 1 groups that need attention most, without 1 more group: choose one with --group."
     ]
     assert {path[:2] for path in tracks(file.read_bytes())} == {("c",), ("c", "incidents"), ("c", "bad")}
     monkeypatch.setattr("spark_jobs.show.trace.SPANS", 1)
-    (_, of_spans) = trace(tables, TraceRequest(HOUR), file, lambda _: None)
+    (_, of_spans) = trace(tables, Scope(HOUR), file, lambda _: None)
     assert of_spans.startswith("The trace has only the first 1 of 3 spans of ownership of group bad (cluster c)")
 
 
 def test_a_trace_that_cannot_be_written_is_an_error(warehouse: Path, tmp_path: Path) -> None:
     tables = DeltaTables(Location.parse(str(warehouse)))
     with pytest.raises(ReportFileError, match=r"the trace cannot be written to .*/no/r\.pftrace"):
-        trace(tables, TraceRequest(HOUR), tmp_path / "no" / "r.pftrace", lambda _: None)
+        trace(tables, Scope(HOUR), tmp_path / "no" / "r.pftrace", lambda _: None)
     with pytest.raises(NothingPublishedError, match="there is no consumer group B"):
-        trace(tables, TraceRequest(HOUR, consumer_group="B"), tmp_path / "r.pftrace", lambda _: None)
+        trace(tables, Scope(HOUR, consumer_group="B"), tmp_path / "r.pftrace", lambda _: None)
     assert not (tmp_path / "r.pftrace").exists()
