@@ -21,7 +21,7 @@ from spark_jobs.errors import WarehouseError
 from spark_jobs.runtime.connect import check_no_connect
 from spark_jobs.show.explain import explain_group
 from spark_jobs.show.incident_table import publish_incidents
-from spark_jobs.show.incidents import IncidentQuery, Incidents, incidents_and_unknown
+from spark_jobs.show.incidents import IncidentQuery, Incidents, incidents_and_unknown, is_wanted
 from spark_jobs.show.status import Statuses, statuses
 from spark_jobs.show.tabular import PublishedRows
 from spark_jobs.show.trends import Trends, trends_of
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from pyspark.sql import SparkSession
 
+    from spark_jobs.domain.incidents.values import Incident
     from spark_jobs.pipeline.run_record import RunRecord
+    from spark_jobs.pipeline.run_spec import RunSpec
 
 #: A time in UTC, or as ISO 8601: without an offset it is UTC.
 Moment = datetime | str
@@ -130,6 +132,11 @@ class AuditedWarehouse:
         conditions = (is_open, incident_id, rule, severity, client, self.configuration.routes)
         query = IncidentQuery(self.time(since, until), cluster, group, *conditions)
         return incidents_and_unknown(self.stored, query, self.progress, self.clock())
+
+    def publish_incidents(self) -> Incidents:
+        """Write the incidents of the whole history to the table `incidents`, and return them, the newest first."""
+        folded = publish_incidents(self.stored, self.configuration.routes)
+        return incidents_and_unknown(self.stored, IncidentQuery(), self.progress, self.clock(), folded)
 
     def findings(
         self, group: str | None = None, *, cluster: str | None = None, since: Since = None, until: Until = None
@@ -272,12 +279,25 @@ class AuditedWarehouse:
         Raises `SetupError` where Spark, Java or Delta's jars are missing, or the session cannot audit, else as
         `pipeline.run.run` does.
         """
+        from spark_jobs.pipeline.run_spec import RunSpec
+
         check_no_connect(spark)
         configuration = self.configuration if config is None else load(config)
         time = Interval.parse(interval) if isinstance(interval, str) else interval
-        configuration.grid.check_steps(time, self.clock())
+        return self.audit(RunSpec(time, cluster, group, topic), configuration, scale, spark)[0]
+
+    def audit(
+        self,
+        spec: RunSpec,
+        configuration: Configuration | None = None,
+        scale: str | None = None,
+        spark: SparkSession | None = None,
+    ) -> tuple[RunRecord, list[Incident]]:
+        """`run`, with the incidents that were seen in its time, the newest first."""
+        configuration = configuration or self.configuration
+        configuration.grid.check_steps(spec.interval, self.clock())
         from spark_jobs.api.start import is_small, snapshots_of, start_spark
-        from spark_jobs.pipeline.run import RunSpec, run
+        from spark_jobs.pipeline.run import run
         from spark_jobs.runtime.borrowed import borrowed
         from spark_jobs.store.read.through_spark import stored_in
         from spark_jobs.store.warehouse import Warehouse
@@ -287,10 +307,13 @@ class AuditedWarehouse:
             if given is not None:
                 own = stack.enter_context(borrowed(given))
             else:
-                own = start_spark(self.progress, is_small(self.location, scale, snapshots_of(time)), checks=True)
-            record = run(own, warehouse, RunSpec(time, cluster, group, topic), configuration, self.progress)
-            publish_incidents(stored_in(own, warehouse), configuration.routes, time)
-        return record
+                own = start_spark(
+                    self.progress, is_small(self.location, scale, snapshots_of(spec.interval)), checks=True
+                )
+            record = run(own, warehouse, spec, configuration, self.progress)
+            folded = publish_incidents(stored_in(own, warehouse), configuration.routes, spec.interval)
+        query = IncidentQuery(None, spec.cluster, spec.consumer_group)
+        return record, [incident for incident in folded if is_wanted(incident, query)]
 
     def time(self, since: Since = None, until: Until = None) -> Interval | None:
         """The time of a question; None if nothing of it is given. Raises `IntervalError` for one in the future."""

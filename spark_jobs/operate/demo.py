@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from spark_jobs.config.file import load
+from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.load import ingest
@@ -46,15 +47,18 @@ def example_files() -> ExampleFiles:
 
 def demo(
     spark: SparkSession, warehouse: Warehouse, files: ExampleFiles, progress: Callable[[str], None]
-) -> tuple[RunRecord, Path]:
-    """Load and audit the recording; write the report alongside the tables or, for a catalog, in the working folder."""
+) -> tuple[RunRecord, list[Incident], Path]:
+    """Load and audit the recording; write the report alongside the tables or, for a catalog, in the working folder.
+
+    Return the run, its incidents, and the report's file.
+    """
     from spark_jobs.show.report import report, write_page  # the chart library takes a second
 
     configuration = load(files.configuration)
     ingest(spark, warehouse, [files.recording], progress=progress)
     result = run(spark, warehouse, RunSpec(INTERVAL), configuration, progress)
-    publish_incidents(stored_in(spark, warehouse), configuration.routes, INTERVAL)
+    incidents = publish_incidents(stored_in(spark, warehouse), configuration.routes, INTERVAL)
     page = report(SparkTables(spark, warehouse), Scope(RECORDED), progress)
     file = (warehouse.local_path or Path.cwd()) / "report.html"
     write_page(page, file)
-    return result, file
+    return result, incidents, file

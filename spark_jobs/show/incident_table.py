@@ -9,9 +9,10 @@ import pyarrow as pa
 from schemas import GROUP_STATUS, INCIDENTS
 from spark_jobs.domain.incidents.team_routes import TeamRoute
 from spark_jobs.domain.incidents.thread import QUIET
+from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.pipeline.publish.claims import claim_incidents
-from spark_jobs.show.incidents import IncidentQuery, Incidents, published_incidents
+from spark_jobs.show.incidents import IncidentQuery, Incidents, published_incidents, was_seen_in
 from spark_jobs.show.rows import GROUP
 from spark_jobs.store.read.published import PublishedTables, Scope, published_tables
 from spark_jobs.store.read.stored import StoredTables, tuples
@@ -19,29 +20,27 @@ from spark_jobs.store.read.stored import StoredTables, tuples
 _QUIET = timedelta(microseconds=QUIET)
 
 
-def publish_incidents(stored: StoredTables, routes: tuple[TeamRoute, ...], interval: Interval | None = None) -> int:
-    """Fold the findings that touch the interval, replace their incidents in the table, and return its number of rows.
+def publish_incidents(
+    stored: StoredTables, routes: tuple[TeamRoute, ...], interval: Interval | None = None
+) -> list[Incident]:
+    """Fold the findings that touch the interval, replace their incidents in the table, and return those seen in it.
 
     The whole history is folded if the table does not exist, or without an interval. An audit of the interval can also
     change an incident that is open, or whose end or beginning is within `QUIET` of it. Raises `PublishConflictError` if
     another process does not finish, else as `published_incidents` and `StoredTables.replace` do.
     """
     with claim_incidents(stored.folder):
-        tables = published_tables(stored)
-        if interval is None or not stored.exists(INCIDENTS):
-            rows = _folded(tables, routes)
-        else:
+        tables, time = published_tables(stored), None
+        if interval is not None and stored.exists(INCIDENTS):
             before = stored.read(INCIDENTS, INCIDENTS.columns)
             time = _changed(tables, interval, before)
-            rows = _folded(tables, routes, time)
+        folded = published_incidents(tables, IncidentQuery(time, routes=routes))
+        rows = Incidents(folded, [], []).to_arrow()
+        if time is not None:
             stays = pa.array(_untouched(before, time, {*rows["incident_id"].to_pylist()}), pa.bool_())
             rows = pa.concat_tables([before.filter(stays).cast(rows.schema), rows])
         stored.replace(INCIDENTS, rows)
-        return len(rows)
-
-
-def _folded(tables: PublishedTables, routes: tuple[TeamRoute, ...], time: Interval | None = None) -> pa.Table:
-    return Incidents(published_incidents(tables, IncidentQuery(time, routes=routes)), [], []).to_arrow()
+        return [incident for incident in folded if interval is None or was_seen_in(incident, interval)]
 
 
 def _changed(tables: PublishedTables, interval: Interval, before: pa.Table) -> Interval:

@@ -104,15 +104,18 @@ def incidents_and_unknown(
     query: IncidentQuery,
     progress: Callable[[str], None] = lambda _: None,
     now: datetime = EVER.end,
+    folded: list[Incident] | None = None,
 ) -> Incidents:
     """The incidents of the query, newest first, and the time without published rows or snapshots. A step after `now` is
-    not missing if another was audited. Raises as `published_incidents`, and for an unknown rule or severity.
+    not missing if another was audited. `folded`: those of the query, if they are known. Raises as
+    `published_incidents`, and for an unknown rule or severity.
     """
     check_known("rule", query.rule, [rule.name for rule in RULES])
     check_known("severity", query.severity, SEVERITIES)
     progress("reading the findings")
     tables = published_tables(stored)
-    matching, unaudited = published_incidents(tables, query), not_audited(tables, query, now)
+    matching = published_incidents(tables, query) if folded is None else folded
+    unaudited = not_audited(tables, query, now)
     unrecorded = [] if matching or unaudited else not_recorded(tables, query)
     return Incidents(matching, unaudited, unrecorded, data_age(tables, query.cluster))
 
@@ -129,7 +132,7 @@ def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[I
     if not len(tables.read(GROUP_STATUS, ever, ["step_start"])):
         check_names(tables, ever)
     folded = _from_their_beginnings(tables, query) if query.interval else _folded(tables, query, None)
-    wanted = [with_teams(query.routes, incident) for incident in folded if _is_wanted(incident, query)]
+    wanted = [with_teams(query.routes, incident) for incident in folded if is_wanted(incident, query)]
     if query.incident_id is not None and not wanted:
         hint = did_you_mean(query.incident_id, (incident.incident_id for incident in folded))
         raise NothingPublishedError(f"there is no incident {query.incident_id}: {hint or 'list them without --id'}")
@@ -170,12 +173,14 @@ def open_incidents(
     """The open incidents, folded from the steps since `first_step`; severity, groups and costs are of these steps."""
     query = IncidentQuery(is_open=True, cluster=cluster, consumer_group=consumer_group)
     folded = _folded(tables, query, first_step)
-    return [with_teams(routes, incident) for incident in folded if _is_wanted(incident, query)]
+    return [with_teams(routes, incident) for incident in folded if is_wanted(incident, query)]
 
 
-def _is_wanted(incident: Incident, query: IncidentQuery) -> bool:
+def is_wanted(incident: Incident, query: IncidentQuery) -> bool:
+    """Return whether the incident meets every condition of the query."""
     return (
         (query.incident_id is None or incident.incident_id.startswith(query.incident_id))
+        and query.cluster in (None, incident.cluster)
         and (query.consumer_group is None or query.consumer_group in incident.consumer_groups)
         and not (query.is_open and incident.resolved_at is not None)
         and (query.interval is None or was_seen_in(incident, query.interval))

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from spark_jobs.api.start import snapshots_of
-from spark_jobs.api.warehouse import open_warehouse
-from spark_jobs.cli.commands.run import incidents_in, show_result, show_warnings
+from spark_jobs.cli.commands.run import show_result, show_warnings
 from spark_jobs.cli.session import spark_for
 from spark_jobs.cli.terminal import from_here, own_command, printable, progress_on
 from spark_jobs.errors import ExitCode
@@ -23,10 +22,8 @@ def demo_command(arguments: Namespace) -> int:
     warehouse, files = Warehouse.parse(arguments.warehouse), example_files()
     with progress_on() as say:
         spark = spark_for(arguments, say, snapshots_of(INTERVAL))
-        result, report = demo(spark, warehouse, files, say)
-        audited = open_warehouse(arguments.warehouse, progress=say)
-        incidents = None if arguments.findings else incidents_in(audited, INTERVAL)
-    show_result(result, warehouse, incidents)
+        result, incidents, report = demo(spark, warehouse, files, say)
+    show_result(result, warehouse, None if arguments.findings else incidents)
     show_warnings(result)
     print(f"The report is in {printable(from_here(report))}: open it in a browser")
     show_next_steps(Console(), arguments.warehouse)

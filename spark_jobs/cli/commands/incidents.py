@@ -19,7 +19,6 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import ExitCode, UsageError
-from spark_jobs.show.incident_table import publish_incidents
 from spark_jobs.show.text.incident_text import incident_lines, unknown_text
 from spark_jobs.show.text.interval_text import TextLine
 from spark_jobs.store.read.stored import StoredTables
@@ -32,19 +31,20 @@ def incidents_command(arguments: Namespace) -> int:
     if arguments.publish and any(vars(arguments)[name] for name in _INCIDENT_FILTERS):
         raise UsageError("--publish saves the incidents of the whole history: leave out what filters or limits them")
     with opened(arguments) as warehouse:
-        incidents = warehouse.incidents(
-            arguments.group,
-            cluster=arguments.cluster,
-            **time_of(arguments),
-            is_open=arguments.open,
-            incident_id=arguments.id,
-            rule=arguments.rule,
-            severity=arguments.severity,
-            client=arguments.client,
-        )
         if arguments.publish:
-            published = publish_incidents(warehouse.stored, warehouse.configuration.routes)
-            print_to_stderr(f"the table {INCIDENTS.name} has {count(published, 'row')}")
+            incidents = warehouse.publish_incidents()
+            print_to_stderr(f"the table {INCIDENTS.name} has {count(len(incidents), 'row')}")
+        else:
+            incidents = warehouse.incidents(
+                arguments.group,
+                cluster=arguments.cluster,
+                **time_of(arguments),
+                is_open=arguments.open,
+                incident_id=arguments.id,
+                rule=arguments.rule,
+                severity=arguments.severity,
+                client=arguments.client,
+            )
     incidents = replace(incidents, incidents=sorted(incidents.incidents, key=ORDERS[arguments.sort], reverse=True))
     unknown = unknown_text(incidents.not_audited, incidents.not_recorded)
     if answered(arguments, incidents_document(incidents), incidents.to_arrow):

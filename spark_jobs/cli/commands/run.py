@@ -7,45 +7,29 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from spark_jobs.api.warehouse import AuditedWarehouse
 from spark_jobs.cli.documents import answered, run_document
 from spark_jobs.cli.exit_codes import run_exit_code
 from spark_jobs.cli.questions import opened
 from spark_jobs.cli.show_incidents import show_findings, show_incidents
 from spark_jobs.cli.terminal import print_to_stderr, printable, show_next
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.errors import NothingPublishedError
 from spark_jobs.pipeline.run_record import RunRecord
+from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.show.text.incident_text import worst_first
 from spark_jobs.store.location import Location
 
 
 def run_command(arguments: Namespace) -> int:
     """The `run_exit_code` of one run."""
-    names = {"cluster": arguments.cluster, "group": arguments.group}
+    spec = RunSpec(arguments.interval, arguments.cluster, arguments.group, arguments.topic)
     with opened(arguments) as warehouse:
-        result = warehouse.run(arguments.interval, **names, topic=arguments.topic, scale=arguments.scale)
-        shows_incidents = not (arguments.findings or arguments.json)
-        incidents = incidents_in(warehouse, arguments.interval, **names) if shows_incidents else None
+        result, incidents = warehouse.audit(spec, scale=arguments.scale)
     if not answered(arguments, run_document(result)):
-        show_result(result, warehouse.location, incidents)
+        show_result(result, warehouse.location, None if arguments.findings else incidents)
     show_warnings(result)
     if not arguments.json:
         show_next("report", arguments.warehouse, interval=str(arguments.interval))
     return run_exit_code(result, arguments.fail_on)
-
-
-def incidents_in(
-    warehouse: AuditedWarehouse, interval: Interval, group: str | None = None, cluster: str | None = None
-) -> list[Incident]:
-    """Return what was seen in the interval, from its beginning: it may be long before."""
-    try:
-        return worst_first(
-            warehouse.incidents(group, cluster=cluster, since=interval.start, until=interval.end).incidents
-        )
-    except NothingPublishedError:
-        return []  # of a name that nothing was recorded of
 
 
 def show_result(result: RunRecord, warehouse: Location, incidents: Sequence[Incident] | None) -> None:
@@ -53,7 +37,7 @@ def show_result(result: RunRecord, warehouse: Location, incidents: Sequence[Inci
     if incidents is None:
         show_findings(Console(), result.findings)
     else:
-        show_incidents(Console(), incidents)
+        show_incidents(Console(), worst_first(incidents))
     print(f"The tables are in {printable(warehouse.location)}")
 
 
