@@ -133,13 +133,16 @@ def _lasted(group: Group) -> str:
     return duration_text(worst["ended_at"] - worst["started_at"]) if worst else "-"
 
 
-def _owned(group: Group) -> str:
+def _owned(group: Group, text: str = "{}/{}/{}") -> str:
     """Queues with one owner, with several, with none."""
     if group["queue_count"] is None:
         return UNKNOWN
-    return "/".join(
-        f"{group[name]:,}" for name in ("queues_with_one_owner", "double_owned_queues", "unassigned_queues")
-    )
+    names = ("queues_with_one_owner", "double_owned_queues", "unassigned_queues")
+    return text.format(*(f"{group[name]:,}" for name in names))
+
+
+def _owned_words(group: Group) -> str:
+    return _owned(group, "{} with one owner, {} with several, {} without")
 
 
 #: By whether queues are unknown, and whether messages of others count.
@@ -178,9 +181,9 @@ _COLUMNS: tuple[Column[Group], ...] = (
         drop=7,
     ),
     Column(
-        "queues with\n1/2+/0 owners",
+        "queues with one/\nseveral/no owner",
         lambda group: known(_owned(group)),
-        "queues with 1/2+/0 owners: {},",
+        lambda group: f"queues: {_owned_words(group)},",
         right=True,
         fixed=True,
         drop=2,
@@ -220,7 +223,7 @@ def _paragraph(group: Group) -> Iterator[tuple[str, str]]:
         yield "topic deleted", f"{topic['topic']}, {format_utc(topic['deleted_at'])}: no broker had it any more"
     idle = "" if group["idle_members"] is None else f", {group['idle_members']:,} idle"
     yield "members", f"{number_text(group['member_count'])}{idle}"
-    yield "queues", f"{_owned(group)} (with 1/2+/0 owners)"
+    yield "queues", _owned_words(group)
     yield "backlog", ", ".join((_between(group), *_backlog_notes(group)))
     yield "oldest message", _oldest(group)
     yield "caught up in", catch_up_text(group["catch_up_seconds"], group["catches_up"])

@@ -108,10 +108,10 @@ def test_groups_are_lines_where_nobody_watches() -> None:
     plain = group("g", "ERROR", 700, worst=DUPLICATE | {"is_over": True})
     assert shown(Console(file=io.StringIO(), width=40), plain, hostile, *calm) == [
         "ERROR DUPLICATE_CLIENT_ID cluster=eu group=g step=2026-11-21T02:00Z since=2026-11-21T02:05:06Z "
-        "(12 min 00 s, over) 3 members, queues with 1/2+/0 owners: 1,010/4/2, backlog 700 (+688), "
+        "(12 min 00 s, over) 3 members, queues: 1,010 with one owner, 4 with several, 2 without, backlog 700 (+688), "
         "bottleneck: no backlog",
         "WARN UNASSIGNED_QUEUE cluster=us group=[red]:bomb:\\x1b[2J\\u202e step=2026-11-20T02:00Z "
-        "since=2026-11-21T02:00Z (1 h 00 min, open) unknown members, queues with 1/2+/0 owners: unknown, "
+        "since=2026-11-21T02:00Z (1 h 00 min, open) unknown members, queues: unknown, "
         "backlog unknown (unknown), "
         "bottleneck: no backlog",
         "8 groups; newest step 2026-11-21T02:00Z: 1 with warnings or errors, "
@@ -119,7 +119,8 @@ def test_groups_are_lines_where_nobody_watches() -> None:
         "1 with unknown owners, 1 with INFO only, 2 without findings; --all shows them",
     ]
     assert shown(Console(file=io.StringIO()), group("a"), every=True) == [
-        "- - group=a 3 members, queues with 1/2+/0 owners: 1,010/4/2, backlog 0 (-12), bottleneck: no backlog",
+        "- - group=a 3 members, queues: 1,010 with one owner, 4 with several, 2 without, backlog 0 (-12), "
+        "bottleneck: no backlog",
         "1 group; newest step 2026-11-21T02:00Z: 1 without findings",
     ]
     assert shown(Console(file=io.StringIO())) == ["0 groups; newest step 2026-11-21T02:00Z: none"]
@@ -204,7 +205,7 @@ def test_one_group_is_a_paragraph() -> None:
         "ERROR g (cluster eu), step 2026-11-21T02:00Z",
         "  findings        DOUBLE_OWNED_QUEUE, DUPLICATE_CLIENT_ID × 2, UNASSIGNED_QUEUE × 3, REDELIVERY_EXPOSURE × 4",
         "  members         3, 1 idle",
-        "  queues          1,010/4/2 (with 1/2+/0 owners)",
+        "  queues          1,010 with one owner, 4 with several, 2 without",
         "  backlog         12 → 2,724, with the messages that the subscription skips (unfiltered), 11,767 stranded, "
         "2 queues unknown",
         "  oldest message  1 min 30 s",
@@ -217,7 +218,7 @@ def test_one_group_is_a_paragraph() -> None:
         "- \\x1b[2J (cluster eu), step 2026-11-20T02:00Z (old)",
         "  findings        -",
         "  members         unknown",
-        "  queues          unknown (with 1/2+/0 owners)",
+        "  queues          unknown",
         "  backlog         unknown",
         "  oldest message  unknown",
         "  caught up in    unknown",

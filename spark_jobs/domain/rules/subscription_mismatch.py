@@ -82,7 +82,8 @@ RULE = Rule(
     "of the last heartbeat: messages are filtered by the wrong expression and lost, or a member does not read its "
     "queues.",
     decided_by="Clients report it, or a broker's subscription of the group changes and changes back while all "
-    "clients stay (`changes`: how often), until one of them leaves, or twice its usual time has passed. ERROR.",
+    "clients stay (`changes`: how often). It ends when a client leaves, or when the subscription stays the same for "
+    "twice as long as it usually does. ERROR.",
     causes={
         DIFFERENT_TOPICS: Cause(
             "a member lacks a topic",

@@ -147,49 +147,49 @@ _CAN_HANDLE = "if what the listener calls (a database, for example) can handle i
 #: Behind "Would more consumers have helped?": the answer, what limited the group, and the one thing to do.
 ADVICE: dict[Limit, str] = {
     Limit.UNKNOWN_BACKLOG: "Unknown: the backlog of {unknown} is not known.",
-    Limit.UNKNOWN_MEMBERS: "Unknown: no broker lists the members, and {piled}.",
-    Limit.UNKNOWN_OWNERS: "Unknown: the owners of the queues are not known, and {piled}.",
+    Limit.UNKNOWN_MEMBERS: "Unknown: no broker lists the members, and {peak}.",
+    Limit.UNKNOWN_OWNERS: "Unknown: the owners of the queues are not known, and {peak}.",
     Limit.NO_BACKLOG: "No: {members} kept up with {queues}.",
     Limit.WORKED_OFF: "No: the backlog only fell. {members} worked off {worked_off} that were there at the "
     "beginning, and {left} were left at the end.",
-    Limit.NOBODY_ONLINE: "Yes, any consumer: none was connected, and {piled}.",
-    Limit.DUPLICATE_IDS: "No: consumers shared a client id, and {piled}. Give every consumer its own.",
-    Limit.SUBSCRIPTIONS: "No: members did not subscribe to the same topics, and {piled}. Make all of them subscribe to "
+    Limit.NOBODY_ONLINE: "Yes, any consumer: none was connected, and {peak}.",
+    Limit.DUPLICATE_IDS: "No: consumers shared a client id, and {peak}. Give every consumer its own.",
+    Limit.SUBSCRIPTIONS: "No: members did not subscribe to the same topics, and {peak}. Make all of them subscribe to "
     "the same topics.",
-    Limit.ALLOCATION: "No: the strategy or its configuration left queues without an owner, and {piled}. Correct it.",
-    Limit.UNREACHABLE_BROKER: "No: no member was connected to a broker of the topic, and {piled}. Make the broker's "
+    Limit.ALLOCATION: "No: the strategy or its configuration left queues without an owner, and {peak}. Correct it.",
+    Limit.UNREACHABLE_BROKER: "No: no member was connected to a broker of the topic, and {peak}. Make the broker's "
     "address reachable, or restart the clients that have not followed it.",
     Limit.VIEWS_DISAGREE: "No: brokers listed different members, so that members shared the queues differently, and "
-    "{piled}. Look at the broker that lists fewer.",
-    Limit.UNREADABLE_QUEUES: "No: consumers could not read some queues, and {piled}. Make them readable "
+    "{peak}. Look at the broker that lists fewer.",
+    Limit.UNREADABLE_QUEUES: "No: consumers could not read some queues, and {peak}. Make them readable "
     "(readQueueNums, the broker's read permission).",
-    Limit.ALLOCATION_DRIFT: "No: members did not take all queues of their share, and {piled}. Restart them.",
-    Limit.STUCK_CONSUMER: "No: a consumer was stuck while it owned queues, and {piled}. Take a thread dump of it, and "
+    Limit.ALLOCATION_DRIFT: "No: members did not take all queues of their share, and {peak}. Restart them.",
+    Limit.STUCK_CONSUMER: "No: a consumer was stuck while it owned queues, and {peak}. Take a thread dump of it, and "
     "restart it.",
-    Limit.HELD_BACK: "No: one message that is not finished held back the offset of a queue, and {piled}. Restart its "
+    Limit.HELD_BACK: "No: one message that is not finished held back the offset of a queue, and {peak}. Restart its "
     "owner.",
-    Limit.FILTERED: "Unknown: the group subscribes to some messages only, and {piled}, which may all be other ones.",
-    Limit.PRODUCER_SKEW: "No: few of the queues received the messages, and {piled}. Spread the keys over more queues.",
-    Limit.NO_MASTER: "No: a broker had no master, consumers got nothing of its queues, and {piled}. Bring the master "
+    Limit.FILTERED: "Unknown: the group subscribes to some messages only, and {peak}, which may all be other ones.",
+    Limit.PRODUCER_SKEW: "No: few of the queues received the messages, and {peak}. Spread the keys over more queues.",
+    Limit.NO_MASTER: "No: a broker had no master, consumers got nothing of its queues, and {peak}. Bring the master "
     "back.",
-    Limit.ORDERLY_LOCKS: "No: an orderly consumer waited for the broker's lock on its queues, and {piled}.",
-    Limit.FAILURES: "No: listeners failed, what they sent back came again, and {piled}. "
+    Limit.ORDERLY_LOCKS: "No: an orderly consumer waited for the broker's lock on its queues, and {peak}.",
+    Limit.FAILURES: "No: listeners failed, what they sent back came again, and {peak}. "
     "Look for the listener's failures.",
     Limit.TIMED_OUT: "No: listeners took longer than consumeTimeout, so clients sent messages back and consumed them "
-    "again, and {piled}. Raise consumeTimeout above what the listener needs.",
-    Limit.REDELIVERIES: "No: popped messages came again because they were not acknowledged in time, and {piled}. First "
+    "again, and {peak}. Raise consumeTimeout above what the listener needs.",
+    Limit.REDELIVERIES: "No: popped messages came again because they were not acknowledged in time, and {peak}. First "
     "make the invisible time longer, or give the clients more threads.",
-    Limit.REWOUND: "No: consumer offsets went back, and {piled}. They are no load: the group had consumed them before.",
-    Limit.NO_PROGRESS: "No: for a time no message of some queues was consumed, and {piled}. Find out what their owners "
+    Limit.REWOUND: "No: consumer offsets went back, and {peak}. They are no load: the group had consumed them before.",
+    Limit.NO_PROGRESS: "No: for a time no message of some queues was consumed, and {peak}. Find out what their owners "
     "waited for.",
     Limit.LISTENER: f"{_YES}, {_CAN_HANDLE}: the listener was the limit, {{members}} shared {{queues}}, and "
-    "{piled}.{threads}",
-    Limit.LISTENER_AND_QUEUES: "No: the listener was the limit, {members} shared {queues}, and {piled}. Make it "
+    "{peak}.{threads}",
+    Limit.LISTENER_AND_QUEUES: "No: the listener was the limit, {members} shared {queues}, and {peak}. Make it "
     "faster, or give the clients more consume threads.{threads}",
-    Limit.QUEUES: "Only after queues are added: {members} shared {queues}, and {piled}.",
-    Limit.MEMBERS: f"{_YES}: {{members}} shared {{queues}}, and {{piled}}.",
+    Limit.QUEUES: "Only after queues are added: {members} shared {queues}, and {peak}.",
+    Limit.MEMBERS: f"{_YES}: {{members}} shared {{queues}}, and {{peak}}.",
     Limit.POP_MEMBERS: f"Yes, any number more, {_CAN_HANDLE}: {{members}} popped from {{queues}}, and "
-    "{piled}.{threads}",
+    "{peak}.{threads}",
 }
 #: By rule, what is said under these limits of a group whose backlog did not grow.
 _DID_NOT_KEEP_UP = {
@@ -270,7 +270,7 @@ def _held_back(group: GroupInStep, held_back: HeldBack) -> str:
         members=count(held_back.members, "member") if held_back.members else "Its members",
         queues=count(held_back.readable, "queue"),
         readable=f"{held_back.readable:,}",
-        piled=_piled(held_back, at_least=bool(group.unknown_queues)),
+        peak=_peak(held_back, at_least=bool(group.unknown_queues)),
         more=count(more_members(held_back), "more consumer"),
         threads=_threads(held_back),
         worked_off=count(held_back.messages - held_back.left, "message"),
@@ -298,11 +298,11 @@ def more_members(held_back: HeldBack) -> int:
     return max(-(-held_back.readable // (share - 1)) - held_back.members, 1) if share > 1 else 1
 
 
-def _piled(held_back: HeldBack, *, at_least: bool) -> str:
+def _peak(held_back: HeldBack, *, at_least: bool) -> str:
     if not held_back.queues:
         return "messages may wait in queues that were not consumed"
     messages = f"{'at least ' if at_least else ''}{count(held_back.messages, 'message')}"
-    return f"{messages} piled up in {count(held_back.queues, 'queue')}"
+    return f"the backlog reached {messages} in {count(held_back.queues, 'queue')}"
 
 
 def _threads(held_back: HeldBack) -> str:

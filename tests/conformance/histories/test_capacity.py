@@ -53,7 +53,8 @@ GROUPS = {
     "twins": (
         Group(meanwhile="c1 c1", behind=(2, 3)),
         "DUPLICATE_IDS",
-        f"No: consumers shared a client id, and 1,800 messages piled up in 2 queues. Give every consumer its own."
+        f"No: consumers shared a client id, and the backlog reached 1,800 messages in 2 queues. Give every "
+        f"consumer its own."
         f"{UNEXPLAINED}",
     ),
     # An old connection of c1 is seen for 120 s: that ends by itself. 360 messages wait in each of its queues then.
@@ -62,50 +63,52 @@ GROUPS = {
     "offline": (
         Group(meanwhile="", behind=range(4), incoming=3),
         "NOBODY_ONLINE",
-        "Yes, any consumer: none was connected, and 3,600 messages piled up in 4 queues. With 1 member the"
+        "Yes, any consumer: none was connected, and the backlog reached 3,600 messages in 4 queues. With 1 member the"
         " highest backlog would have been about 0 instead of 3,600.",
     ),
     # The same, but of 5 messages a second somebody consumes 2.
     "unseen": (
         Group(meanwhile="", behind=range(4)),
         "UNKNOWN_MEMBERS",
-        "Unknown: no broker lists the members, and 3,600 messages piled up in 4 queues.",
+        "Unknown: no broker lists the members, and the backlog reached 3,600 messages in 4 queues.",
     ),
     "few": (
         Group(behind=range(4)),
         "MEMBERS",
-        f"{YES}: 2 members shared 4 queues, and 3,600 messages piled up in 4 queues.{UNEXPLAINED}",
+        f"{YES}: 2 members shared 4 queues, and the backlog reached 3,600 messages in 4 queues.{UNEXPLAINED}",
     ),
     "one each": (
         Group("c1 c2 c3 c4", behind=range(4)),
         "QUEUES",
-        "Only after queues are added: 4 members shared 4 queues, and 3,600 messages piled up in 4 queues."
+        "Only after queues are added: 4 members shared 4 queues, and the backlog reached 3,600 messages in 4 queues."
         f"{UNEXPLAINED}",
     ),
     "slow": (
         Group(behind=(0, 1), c1_said=BUSY),
         "LISTENER",
         f"{YES}, if what the listener calls (a database, for example) can handle it: the listener was the limit, 2 "
-        "members shared 4 queues, and 1,800 messages piled up in 2 queues. The slow member has 1 consume "
+        "members shared 4 queues, and the backlog reached 1,800 messages in 2 queues. The slow member has 1 consume "
         f"thread.{UNEXPLAINED}",
     ),
     # c1 is as slow as above, but it is c2's queues that are behind.
     "slow peer": (
         Group(behind=(2, 3), c1_said=BUSY),
         "MEMBERS",
-        f"{YES}: 2 members shared 4 queues, and 1,800 messages piled up in 2 queues.{UNEXPLAINED}",
+        f"{YES}: 2 members shared 4 queues, and the backlog reached 1,800 messages in 2 queues.{UNEXPLAINED}",
     ),
     "stuck": (
         Group(behind=(0, 1), c1_said={"answered": False}),
         "STUCK_CONSUMER",
-        "No: a consumer was stuck while it owned queues, and 1,800 messages piled up in 2 queues. Take a thread dump "
+        "No: a consumer was stuck while it owned queues, and the backlog reached 1,800 messages in 2 queues. "
+        "Take a thread dump "
         "of it, and restart it.",
     ),
     # 600 s of 5 a second in each of the queues that would be c2's.
     "split": (
         Group(uncommitted=(2, 3), c2_topics=["else"]),
         "SUBSCRIPTIONS",
-        "No: members did not subscribe to the same topics, and at least 6,000 messages piled up in 2 queues. Make all "
+        "No: members did not subscribe to the same topics, and the backlog reached at least 6,000 messages in 2 "
+        "queues. Make all "
         "of them subscribe to the same topics. The backlog of 2 queues is unknown.",
     ),
     "never committed": (

@@ -235,6 +235,6 @@ def test_a_further_member_helps_where_queues_are_popped(found: Published) -> Non
     assert (status["bottleneck"], status["more_members_help"]) == ("POP_MEMBERS", True)
     assert status["advice"] == (
         "Yes, any number more, if what the listener calls (a database, for example) can handle it: 6 members popped "
-        "from 4 queues, and 3,000 messages piled up in 1 queue. How large the backlog would "
+        "from 4 queues, and the backlog reached 3,000 messages in 1 queue. How large the backlog would "
         "have been otherwise is unknown: the simulation does not cover POP."
     )

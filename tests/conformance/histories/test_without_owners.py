@@ -95,7 +95,7 @@ EXPECTED = {
     "left behind": ("NOT_APPLICABLE", "NOT_SUBSCRIBED", []),
 }
 KEPT_UP = "No: the members kept up, though the owners of the queues are not known."
-PILED_UP = "Unknown: the owners of the queues are not known, and 680 messages piled up in 1 queue."
+PILED_UP = "Unknown: the owners of the queues are not known, and the backlog reached 680 messages in 1 queue."
 #: Of POP nobody can say whether one consumer holds the queue up; where queues have owners, one does.
 CAPACITY = {
     "pop": ("UNKNOWN_OWNERS", PILED_UP),
@@ -104,7 +104,8 @@ CAPACITY = {
     "grpc": ("UNKNOWN_OWNERS", PILED_UP),
     "own strategy": (
         "STUCK_CONSUMER",
-        "No: a consumer was stuck while it owned queues, and 680 messages piled up in 1 queue. Take a thread dump of "
+        "No: a consumer was stuck while it owned queues, and the backlog reached 680 messages in 1 queue. Take "
+        "a thread dump of "
         "it, and restart it.",
     ),
     "rooms unknown": ("NO_BACKLOG", KEPT_UP),

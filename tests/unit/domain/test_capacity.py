@@ -11,7 +11,7 @@ from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit, with
 
 
 def held(limit: str, waited: int = 1, members: int = 2, readable: int = 8, slow: int = 0, **threads: int) -> HeldBack:
-    """1,200 messages piled up in 4 queues."""
+    """the backlog reached 1,200 messages in 4 queues."""
     return HeldBack(Limit(limit), 4, 1200, waited, readable, members, slow, **threads)
 
 
@@ -72,41 +72,43 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
     ("found", "advice"),
     [
         (group(held("MEMBERS", members=3, readable=16)),
-         "Yes, at least 1 more consumer, up to 16 in all: 3 members shared 16 queues, and 1,200 messages piled up "
-         "in 4 queues."),
+         "Yes, at least 1 more consumer, up to 16 in all: 3 members shared 16 queues, and the backlog reached 1,200 "
+         "messages in 4 queues."),
         (
             # A third member would leave the busiest its 2.
             group(held("MEMBERS", members=2, readable=4)),
-            "Yes, at least 2 more consumers, up to 4 in all: 2 members shared 4 queues, and 1,200 messages piled up "
-            "in 4 queues.",
+            "Yes, at least 2 more consumers, up to 4 in all: 2 members shared 4 queues, and the backlog reached 1,200 "
+            "messages in 4 queues.",
         ),
         (group(held("QUEUES", members=5, readable=4)),
-         "Only after queues are added: 5 members shared 4 queues, and 1,200 messages piled up in 4 queues."),
+         "Only after queues are added: 5 members shared 4 queues, and the backlog reached 1,200 messages in 4 queues."),
         (group(held("NOBODY_ONLINE", members=0)),
-         "Yes, any consumer: none was connected, and 1,200 messages piled up in 4 queues."),
+         "Yes, any consumer: none was connected, and the backlog reached 1,200 messages in 4 queues."),
         (group(held("DUPLICATE_IDS")),
-         "No: consumers shared a client id, and 1,200 messages piled up in 4 queues. Give every consumer its own."),
+         "No: consumers shared a client id, and the backlog reached 1,200 messages in 4 queues. Give every consumer "
+         "its own."),
         (group(held("ALLOCATION"), unknown=1),
-         "No: the strategy or its configuration left queues without an owner, and at least 1,200 messages piled up "
-         "in 4 queues. Correct it. The backlog of 1 queue is unknown."),
+         "No: the strategy or its configuration left queues without an owner, and the backlog reached at least 1,200 "
+         "messages in 4 queues. Correct it. The backlog of 1 queue is unknown."),
         (group(held("PRODUCER_SKEW")),
-         "No: few of the queues received the messages, and 1,200 messages piled up in 4 queues. Spread the keys "
-         "over more queues."),
+         "No: few of the queues received the messages, and the backlog reached 1,200 messages in 4 queues. Spread the "
+         "keys over more queues."),
         (group(held("LISTENER", slow=1, threads=1), unknown=1),
          "Yes, at least 1 more consumer, up to 8 in all, if what the listener calls (a database, for example) can "
-         "handle it: the listener was the limit, 2 members shared 8 queues, and at least 1,200 messages piled up in "
-         "4 queues. The slow member has 1 consume thread. The backlog of 1 queue is unknown."),
+         "handle it: the listener was the limit, 2 members shared 8 queues, and the backlog reached at least 1,200 "
+         "messages in 4 queues. The slow member has 1 consume thread. The backlog of 1 queue is unknown."),
         (group(held("POP_MEMBERS", members=8)),
          "Yes, any number more, if what the listener calls (a database, for example) can handle it: 8 members "
-         "popped from 8 queues, and 1,200 messages piled up in 4 queues."),
+         "popped from 8 queues, and the backlog reached 1,200 messages in 4 queues."),
         (group(held("LISTENER_AND_QUEUES", members=8, slow=2, threads=40)),
-         "No: the listener was the limit, 8 members shared 8 queues, and 1,200 messages piled up in 4 queues. Make "
-         "it faster, or give the clients more consume threads. The 2 slow members together have 40 consume threads."),
+         "No: the listener was the limit, 8 members shared 8 queues, and the backlog reached 1,200 messages in 4 "
+         "queues. Make it faster, or give the clients more consume threads. The 2 slow members together have 40 "
+         "consume threads."),
         (
             # How many threads they have is not known.
             group(held("LISTENER_AND_QUEUES", members=8, slow=2)),
-            "No: the listener was the limit, 8 members shared 8 queues, and 1,200 messages piled up in 4 queues. Make "
-            "it faster, or give the clients more consume threads.",
+            "No: the listener was the limit, 8 members shared 8 queues, and the backlog reached 1,200 messages in 4 "
+            "queues. Make it faster, or give the clients more consume threads.",
         ),
         (group(HeldBack(Limit.UNREADABLE_QUEUES, 0, 0, 0, 0, 0), unknown=3),
          "No: consumers could not read some queues, and messages may wait in queues that were not consumed. Make "
@@ -126,7 +128,7 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
         (replace(group(unknown=2), unknown_at_first=1), "Unknown: the backlog of 2 queues is not known."),
         (group(known=False), "Unknown: the backlog of the group is not known."),
         (group(held("UNKNOWN_MEMBERS")),
-         "Unknown: no broker lists the members, and 1,200 messages piled up in 4 queues."),
+         "Unknown: no broker lists the members, and the backlog reached 1,200 messages in 4 queues."),
         (replace(group(), wrong=["A", "B", "C", "D"]),
          "No: 2 members kept up with 8 queues. What was wrong is of another kind: A, B, C and 1 more."),
         (replace(group(), wrong=["A", "CONSUMER_STALLED"]),
@@ -150,8 +152,8 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
         (
             # What limited it is what was wrong.
             replace(group(held("QUEUES", members=5, readable=4), unknown=3), wrong=["A"], unknown_at_first=1),
-            "Only after queues are added: 5 members shared 4 queues, and at least 1,200 messages piled up in 4 "
-            "queues. The backlog of 3 queues is unknown.",
+            "Only after queues are added: 5 members shared 4 queues, and the backlog reached at least 1,200 messages "
+            "in 4 queues. The backlog of 3 queues is unknown.",
         ),
     ],
 )  # fmt: skip
@@ -174,7 +176,7 @@ def test_every_limit_has_its_words() -> None:
     # One thing, one plural: the words hold together with every number in them.
     for limit in set(Limit) - {Limit.NO_BACKLOG, Limit.UNKNOWN_BACKLOG}:
         advice = capacity.advice(group(held(limit)))
-        peak_backlog_messages = "1,200 messages piled up in 4 queues"
+        peak_backlog_messages = "the backlog reached 1,200 messages in 4 queues"
         assert ("worked off 1,200 messages" if limit is Limit.WORKED_OFF else peak_backlog_messages) in advice
         answers = {True: ("Yes, ",), False: ("No: ", "Only after "), None: ("Unknown: ",)}
         assert advice.startswith(answers[capacity.more_members_help(limit)])

@@ -170,7 +170,8 @@ def test_findings_are_counted_and_limit_the_group() -> None:
     help = "more_members_help busiest_member_queues busiest_member_queues_with_one_more"
     assert columns(found, help) == [False, 2, 1]
     assert found.advice == (
-        "No: the strategy or its configuration left queues without an owner, and 900 messages piled up in 1 queue. "
+        "No: the strategy or its configuration left queues without an owner, and the backlog reached 900 "
+        "messages in 1 queue. "
         "Correct it. How large the backlog would have been otherwise is unknown: no member was seen to consume, or "
         "reports how fast it is."
     )
