@@ -9,6 +9,16 @@ from typing import Any
 from schemas.table import Table
 from schemas.types import Array, Field, Struct, Type, as_json, sql_type
 
+#: Causes and bottlenecks before version 2, and those of today.
+VALUES_OF_TODAY = {
+    "TWINS": "DUPLICATE_CLIENT_ID",
+    "NOBODY_CONNECTED": "NO_MEMBERS",
+    "NOBODY_ONLINE": "NO_MEMBERS",
+    "NOBODY_ASKS": "NOT_CONSUMED",
+}
+#: The columns, or fields of structs, that hold them.
+VALUE_COLUMNS = frozenset({"cause", "causes", "bottleneck"})
+
 
 def as_stored(stored: Any, table: Table) -> Table:
     """The table under the names by which a schema, `as_json`, calls its columns: those of today or the former ones."""

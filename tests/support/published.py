@@ -53,7 +53,7 @@ def publish_hours(
 def _offline(group: str, topic: str | None, hour: int, deleted_at: int | None) -> dict[str, Any]:
     named = {
         "rule": "GROUP_OFFLINE",
-        "cause": "NOBODY_CONNECTED",
+        "cause": "NO_MEMBERS",
         "severity": "ERROR",
         "topic": topic,
         "subject": group,

@@ -101,7 +101,7 @@ def finding(**values: Any) -> dict[str, Any]:
         "subject": "G",
         "started_at": at(0),
         "ended_at": at(3600),
-        "cause": "NOBODY_CONNECTED",
+        "cause": "NO_MEMBERS",
         "evidence": evidence,
         "advice": "Start it.",
         "silenced_because": None,

@@ -72,15 +72,16 @@ def test_a_version_of_before_is_read_under_the_names_of_today(tmp_path: Path) ->
     queue = {"topic": "t", "broker_name": "b", "queue_id": 1, "started_at": at(0), "ended_at": None}
     values = {"name": "AVG", "client_ids": ["c1", "c2"]}
     evidence = {"queues": [queue], "conflicting_values": [values], "member_count": 2}
-    row = finding(finding_id="f", step_start=at(0), evidence=evidence, active_since=at(-5))
+    row = finding(cause="NO_MEMBERS", finding_id="f", step_start=at(0), evidence=evidence, active_since=at(-5))
     today = arrow_table(FINDINGS, [row, row | {"finding_id": "g", "evidence": {"queues": []}}])
     former = arrow_schema(FINDINGS.before_version_2)
     arrays = [today[place].combine_chunks().view(field.type) for place, field in enumerate(former)]
     place = str(tmp_path / FINDINGS.name)
     DeltaTable.create(place, Schema.from_json(json.dumps(as_json(FINDINGS.before_version_2.schema))))
     write_deltalake(place, type(today).from_arrays(arrays, schema=former), mode="append")
-    wanted = ("ended_at", "evidence", "finding_id")
-    read = DeltaTables(Location.parse(str(tmp_path))).read(FINDINGS, wanted, [Filter("started_at", "=", at(0))], 1)
+    DeltaTable(place).update({"cause": "'NOBODY_CONNECTED'"})
+    wanted = ("ended_at", "evidence", "finding_id", "cause")
+    read = DeltaTables(Location.parse(str(tmp_path))).read(FINDINGS, wanted, [Filter("started_at", "=", at(0))], 2)
     assert sorted(rows(read), key=lambda one: one["finding_id"]) == rows(today.select(wanted))
     assert read.schema.field("evidence").type == arrow_schema(FINDINGS).field("evidence").type
     with pytest.raises(Exception, match=r"column evidence\.parties is called evidence\.conflicting_values now"):

@@ -17,7 +17,7 @@ from spark_jobs.show.incidents import Incidents
 from spark_jobs.show.text.incident_text import incident_lines, state_text, worst_first
 from tests.support.times import micros
 
-PART = IncidentPart("g", "GROUP_OFFLINE", "NOBODY_CONNECTED", "ERROR", None, "g", micros(0), micros(90), ("f1", "f2"))
+PART = IncidentPart("g", "GROUP_OFFLINE", "NO_MEMBERS", "ERROR", None, "g", micros(0), micros(90), ("f1", "f2"))
 UNOWNED = PART._replace(rule="UNASSIGNED_QUEUE", cause="GROUP_OFFLINE", topic="t", subject="b:0-1", finding_ids=("f3",))
 
 
@@ -26,8 +26,8 @@ def incident(**values: Any) -> Incident:
         incident_id="0123456789abcdef",
         cluster="eu",
         rule="GROUP_OFFLINE",
-        cause="NOBODY_CONNECTED",
-        causes=("NOBODY_CONNECTED",),
+        cause="NO_MEMBERS",
+        causes=("NO_MEMBERS",),
         severity="ERROR",
         headline="No consumer of g is connected",
         opened_at=micros(0),
@@ -139,7 +139,7 @@ def lines_of(one: Incident) -> list[str]:
 def test_one_in_full_says_what_when_where_and_what_to_do() -> None:
     assert lines_of(incident()) == [
         "No consumer of g is connected (cluster eu)",
-        "ERROR GROUP_OFFLINE, NOBODY_CONNECTED; incident 0123456789abcdef",
+        "ERROR GROUP_OFFLINE, NO_MEMBERS; incident 0123456789abcdef",
         "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s).",
         "What to do: Start it.",
         "",
@@ -151,7 +151,7 @@ def test_one_in_full_says_what_when_where_and_what_to_do() -> None:
         "  Queues had no owner for 3.0 queue-minutes in total.",
         "",
         "Root cause",
-        "  ERROR GROUP_OFFLINE (NOBODY_CONNECTED) in g",
+        "  ERROR GROUP_OFFLINE (NO_MEMBERS) in g",
         "    From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z, 2 findings.",
         "",
         "Symptoms",

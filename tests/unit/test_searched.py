@@ -70,7 +70,7 @@ def warehouse(tmp_path: Path) -> Path:
     findings = [
         hung("G", 0, (10, 20), most=7),
         hung("G", 0, (40, 45), severity="WARN", subject="h2@7", most=90),
-        hung("H", 1, (0, 30), rule="GROUP_OFFLINE", cause="NOBODY_CONNECTED", subject="H", severity="ERROR"),
+        hung("H", 1, (0, 30), rule="GROUP_OFFLINE", cause="NO_MEMBERS", subject="H", severity="ERROR"),
     ]
     steps = [
         STATUS | {"cluster": "c", "consumer_group": group, "step_start": at(hour * HOUR)}

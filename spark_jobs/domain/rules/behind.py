@@ -60,7 +60,7 @@ STARVED = Cause(
 )
 
 
-NOBODY_ASKS = "NOBODY_ASKS"
+NOT_CONSUMED = "NOT_CONSUMED"
 NOT_ASKED_FOR = Cause(
     "POP, or behind a proxy: the offsets stand",
     "No consumer asks for these messages or acknowledges them. Check that the consumers run, and that they or the "
@@ -116,7 +116,7 @@ def _excuse(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) ->
     if waits_for_others(step, progress, span):
         return FILTERED
     if progress.interval.is_shared_out or progress.interval.reason in CONSUMED_UNSEEN:
-        return NOBODY_ASKS
+        return NOT_CONSUMED
     began = span.start, span.start + 2 * step.settings.cadence
     without_master = brokers_without_master(step, progress.interval.topic, began)
     return NO_MASTER if progress.queues[span.place][0] in without_master else None

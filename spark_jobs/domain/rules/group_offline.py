@@ -14,7 +14,7 @@ from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NOBODY_CONNECTED = "NOBODY_CONNECTED"
+NO_MEMBERS = "NO_MEMBERS"
 _BEHIND_PROXIES = (
     "The cluster has proxies, and brokers do not list what is connected to them: consumers may run and get nothing. "
     "Look at the consumers and at the proxies, and record the group's connections from every proxy."
@@ -40,7 +40,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         produced = known_sum(queue.produced for queue in queues)
         seen = (interval.seen_at for interval in empty if interval.start < end and interval.end > start)
         yield RuleHit(
-            *(start, end, NOBODY_CONNECTED),
+            *(start, end, NO_MEMBERS),
             seen_at=min(max((at for at in seen if at is not None), default=start), end),
             minimum_seen_seconds=step.settings.thresholds.settled_seconds,
             measures={"backlog_end": known_sum(queue.backlog_end for queue in queues), "produced": produced},
@@ -61,7 +61,7 @@ def _hint(step: AuditedStep, start: int, end: int) -> str | None:
 def _queues(step: AuditedStep, start: int, end: int) -> list[QueueEvidence]:
     """Return what the readings in `[start, end)` (microseconds) show of every queue of the group."""
     offsets = step.history.offsets.items()
-    queues = (FindingQueue(topic, *place, NOBODY_CONNECTED) for topic, readings in offsets for place in readings.queues)
+    queues = (FindingQueue(topic, *place, NO_MEMBERS) for topic, readings in offsets for place in readings.queues)
     return queue_evidence(step.history, None, (QueueSpan(queue, start, end) for queue in queues), window=step.window)[0]
 
 
@@ -72,7 +72,7 @@ RULE = Rule(
     decided_by="No broker lists a member for 50 s, and offset samples show messages. Not for BROADCASTING, POP "
     "without recorded request modes, or MEMBERS_UNSEEN. ERROR.",
     causes={
-        NOBODY_CONNECTED: Cause(
+        NO_MEMBERS: Cause(
             "always", "No consumer of the group was connected. Start one, or delete the group if it is not needed."
         )
     },

@@ -26,7 +26,8 @@ REWOUND = "REWOUND"
 _A_MINUTE = 60 * SECOND
 _FROM_THE_OLDEST = "They are at the oldest messages now, where clients begin if they find no offset."
 #: Why a consumer offset went back; the first that applies, in this order.
-TWINS, BROKER_SWITCHED, TO_MINIMUM, HAND_OVER, RESET = "TWINS", "BROKER_SWITCHED", "TO_MINIMUM", "HAND_OVER", "RESET"
+DUPLICATE_CLIENT_ID, BROKER_SWITCHED, TO_MINIMUM = "DUPLICATE_CLIENT_ID", "BROKER_SWITCHED", "TO_MINIMUM"
+HAND_OVER, RESET = "HAND_OVER", "RESET"
 
 
 class Rewind(NamedTuple):
@@ -123,7 +124,7 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Re
     frozen or cut off commits its old offset around a rebalance. Otherwise an operator reset the offset.
     """
     if _owners_share_id(progress, place):
-        return TWINS
+        return DUPLICATE_CLIENT_ID
     if rewind.switch or rewind.lost_end:
         return BROKER_SWITCHED
     if highest <= step.settings.thresholds.rewind_tolerance:
@@ -224,7 +225,7 @@ RULE = Rule(
     decided_by="A sample is below the one before by more than `rewind_tolerance`. Not for a topic that was created "
     "again.",
     causes={
-        TWINS: Cause(
+        DUPLICATE_CLIENT_ID: Cause(
             "consumers with one client id own the queue, or may own it",
             "Consumers that share a client id overwrite each other's offsets. Give every consumer its own client id.",
         ),
@@ -256,7 +257,7 @@ RULE = Rule(
     hit_severity=WARN,
     lasts=0,
     follows=(
-        Follows("DUPLICATE_CLIENT_ID", clients, (TWINS,)),
+        Follows("DUPLICATE_CLIENT_ID", clients, (DUPLICATE_CLIENT_ID,)),
         Follows("CLIENT_HUNG", queues, (HAND_OVER,)),
         Follows("MEMBERSHIP_VIEW_SPLIT", membership_view_split.brokers_that_list_fewer, (HAND_OVER, TO_MINIMUM)),
         Follows("FLAPPING_MEMBER", everything, (HAND_OVER,)),

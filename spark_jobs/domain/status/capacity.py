@@ -18,7 +18,7 @@ class Limit(StrEnum):
     UNKNOWN_OWNERS = "UNKNOWN_OWNERS"
     NO_BACKLOG = "NO_BACKLOG"
     WORKED_OFF = "WORKED_OFF"
-    NOBODY_ONLINE = "NOBODY_ONLINE"
+    NO_MEMBERS = "NO_MEMBERS"
     DUPLICATE_IDS = "DUPLICATE_IDS"
     SUBSCRIPTIONS = "SUBSCRIPTIONS"
     ALLOCATION = "ALLOCATION"
@@ -95,7 +95,7 @@ class GroupInStep:
 _SLOW_LISTENER = ("SLOW_LISTENER", "FLOW_CONTROLLED")
 #: Which findings stand for which limit: those of a rule, or of one cause of it (`rule/cause`).
 SIGNS: dict[Limit, tuple[str, ...]] = {
-    Limit.NOBODY_ONLINE: ("UNASSIGNED_QUEUE/GROUP_OFFLINE",),
+    Limit.NO_MEMBERS: ("UNASSIGNED_QUEUE/GROUP_OFFLINE",),
     Limit.DUPLICATE_IDS: ("DUPLICATE_CLIENT_ID",),
     Limit.SUBSCRIPTIONS: (
         "SUBSCRIPTION_MISMATCH/DIFFERENT_TOPICS",
@@ -152,7 +152,7 @@ ADVICE: dict[Limit, str] = {
     Limit.NO_BACKLOG: "No: {members} kept up with {queues}.",
     Limit.WORKED_OFF: "No: the backlog only fell. {members} worked off {worked_off} that were there at the "
     "beginning, and {left} were left at the end.",
-    Limit.NOBODY_ONLINE: "Yes, any consumer: none was connected, and {peak}.",
+    Limit.NO_MEMBERS: "Yes, any consumer: none was connected, and {peak}.",
     Limit.DUPLICATE_IDS: "No: consumers shared a client id, and {peak}. Give every consumer its own.",
     Limit.SUBSCRIPTIONS: "No: members did not subscribe to the same topics, and {peak}. Make all of them subscribe to "
     "the same topics.",
@@ -229,7 +229,7 @@ def more_members_help(limit: Limit) -> bool | None:
     """Return whether more members would have helped; None: it is not known."""
     if limit in (Limit.UNKNOWN_BACKLOG, Limit.UNKNOWN_MEMBERS, Limit.UNKNOWN_OWNERS, Limit.FILTERED):
         return None
-    return limit in (Limit.MEMBERS, Limit.POP_MEMBERS, Limit.NOBODY_ONLINE, Limit.LISTENER)
+    return limit in (Limit.MEMBERS, Limit.POP_MEMBERS, Limit.NO_MEMBERS, Limit.LISTENER)
 
 
 def busiest_member_queues(queues: int, members: int | None) -> int | None:

@@ -109,7 +109,7 @@ _QUEUES_REMOVED = "BROKER_NOT_READABLE/QUEUES_REMOVED"
 
 def _signs(step: AuditedStep, findings: Sequence[Finding]) -> Iterator[_LimitFinding]:
     """The findings that lasted and stand for a limit. Behind proxies consumers may be online that no broker lists."""
-    instead = {Limit.NOBODY_ONLINE: Limit.UNKNOWN_MEMBERS} if may_be_behind_proxies(step) else {}
+    instead = {Limit.NO_MEMBERS: Limit.UNKNOWN_MEMBERS} if may_be_behind_proxies(step) else {}
     limit_of_root = {finding.finding_id: limit for finding in findings if (limit := _of_consequences(finding))}
     for finding in findings:
         if finding.evidence.persistence != Persistence.TRANSIENT:

@@ -14,7 +14,8 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from schemas import Table
-from schemas.differences import as_stored
+from schemas.differences import VALUE_COLUMNS, VALUES_OF_TODAY, as_stored
+from schemas.types import STRING
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.errors import PublishError, WarehouseError
 from spark_jobs.store.arrow_types import arrow_schema, delta_schema
@@ -56,8 +57,15 @@ class DeltaTables:
         known = as_stored(self.columns(opened), table)
         stored = {field.name for field in opened.schema().fields}
         in_table = dict(zip(table.schema.names, known.schema.names, strict=True))
-        # A version from before an upgrade has null in the columns that came by it.
-        names = ", ".join(f'"{name}"' if name in stored else f'NULL AS "{name}"' for name in map(in_table.get, columns))
+
+        def selected(column: str) -> str:
+            name = in_table[column]
+            if name not in stored:  # a version from before an upgrade has null in the columns that came by it
+                return f'NULL AS "{name}"'
+            has_former_values = known is not table and column in VALUE_COLUMNS and table.schema[column].type == STRING
+            return _with_values_of_today(f'"{name}"') if has_former_values else f'"{name}"'
+
+        names = ", ".join(map(selected, columns))
         filters = (condition._replace(column=in_table[condition.column]) for condition in conditions)
         condition = " AND ".join(["true", *map(_sql, filters)])
         rows = self.query(f"SELECT {names} FROM {table.name} WHERE {condition}", {table: opened})
@@ -154,6 +162,11 @@ def _renamed(rows: pa.Table, schema: pa.Schema, columns: Sequence[str]) -> pa.Ta
         for type, column in zip(types, rows.columns, strict=True)
     ]
     return pa.table(arrays, names=[*columns])
+
+
+def _with_values_of_today(column: str) -> str:
+    cases = (f"WHEN {sql_literal(former)} THEN {sql_literal(today)}" for former, today in VALUES_OF_TODAY.items())
+    return f"CASE {column} {' '.join(cases)} ELSE {column} END AS {column}"
 
 
 def is_reached(location: Location) -> bool:

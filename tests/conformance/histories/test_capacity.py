@@ -62,7 +62,7 @@ GROUPS = {
     # Each of two members took 12 a second of each of its two queues then: one more serves the four queues' 12 alone.
     "offline": (
         Group(meanwhile="", behind=range(4), incoming=3),
-        "NOBODY_ONLINE",
+        "NO_MEMBERS",
         "Yes, any consumer: none was connected, and the backlog reached 3,600 messages in 4 queues. With 1 member the"
         " highest backlog would have been about 0 instead of 3,600.",
     ),
@@ -174,6 +174,6 @@ def test_what_limited_the_group_while_its_backlog_grew(status: dict[str, dict[st
 
 def test_whether_more_members_help_is_null_only_where_it_is_unknown(status: dict[str, dict[str, Any]]) -> None:
     told = {name: status[name]["more_members_help"] for name in GROUPS}
-    helps = dict.fromkeys(("NOBODY_ONLINE", "MEMBERS", "LISTENER"), True)
+    helps = dict.fromkeys(("NO_MEMBERS", "MEMBERS", "LISTENER"), True)
     expected = helps | dict.fromkeys(("UNKNOWN_BACKLOG", "UNKNOWN_MEMBERS"))
     assert told == {name: expected.get(limit, False) for name, (_, limit, _) in GROUPS.items()}

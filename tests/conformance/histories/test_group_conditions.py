@@ -26,13 +26,13 @@ EXPECTED = """
     split, changing      | t-split, changing | UNASSIGNED_QUEUE      | WARN  | VIEWS_DISAGREE       | 100 | 180
     split, one is over   | t-split, one is over | MEMBERSHIP_VIEW_SPLIT | ERROR | BROKERS_DISAGREE  | 100 | 300
     split, one is over   | t-split, one is over | UNASSIGNED_QUEUE   | WARN  | VIEWS_DISAGREE       | 100 | 300
-    offline, produced    |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 200 | 400
-    offline, backlog     |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 200 | 400
-    offline, backlog set |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 200 | 400
-    offline from the start |                | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 0   | 400
-    offline twice        |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 200 | 300
-    offline twice        |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 400 | 500
-    offline, two topics  |                  | GROUP_OFFLINE         | ERROR | NOBODY_CONNECTED      | 200 | 400
+    offline, produced    |                  | GROUP_OFFLINE         | ERROR | NO_MEMBERS            | 200 | 400
+    offline, backlog     |                  | GROUP_OFFLINE         | ERROR | NO_MEMBERS            | 200 | 400
+    offline, backlog set |                  | GROUP_OFFLINE         | ERROR | NO_MEMBERS            | 200 | 400
+    offline from the start |                | GROUP_OFFLINE         | ERROR | NO_MEMBERS            | 0   | 400
+    offline twice        |                  | GROUP_OFFLINE         | ERROR | NO_MEMBERS            | 200 | 300
+    offline twice        |                  | GROUP_OFFLINE         | ERROR | NO_MEMBERS            | 400 | 500
+    offline, two topics  |                  | GROUP_OFFLINE         | ERROR | NO_MEMBERS            | 200 | 400
     flapping             |                  | SUBSCRIPTION_MISMATCH | ERROR | DIFFERENT_EXPRESSIONS | 200 | 380
     many topics          |                  | LOAD_IMBALANCE        | INFO  | REMAINDERS            | 0   | 640
     hot topic            |                  | LOAD_IMBALANCE        | INFO  | UNEQUAL_TRAFFIC       | 0   | 640

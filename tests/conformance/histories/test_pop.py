@@ -193,7 +193,7 @@ def test_what_is_shared_by_design_is_no_harm_and_what_nobody_pops_is(found: Publ
         ("more-twins", "UNASSIGNED_QUEUE", "ERROR", "DUPLICATE_CLIENT_ID", 1),
         ("one-pulls", "MIXED_STRATEGIES", "ERROR", "DIFFERENT_STRATEGIES", 0),
         ("one-pulls", "DOUBLE_OWNED_QUEUE", "ERROR", "MIXED_STRATEGIES", 1),
-        ("offline", "GROUP_OFFLINE", "ERROR", "NOBODY_CONNECTED", 0),
+        ("offline", "GROUP_OFFLINE", "ERROR", "NO_MEMBERS", 0),
         ("offline", "UNASSIGNED_QUEUE", "ERROR", "GROUP_OFFLINE", 4),
     }
 

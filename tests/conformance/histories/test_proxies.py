@@ -42,13 +42,13 @@ EXPECTED = """
     grpc     | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
     remoting | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
     stops    | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 300
-    stops    | GROUP_OFFLINE    | ERROR | NOBODY_CONNECTED       | 300 | 640
+    stops    | GROUP_OFFLINE    | ERROR | NO_MEMBERS             | 300 | 640
     stops    | UNASSIGNED_QUEUE | ERROR | GROUP_OFFLINE          | 300 | 640
     quiet    | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
-    dead     | GROUP_OFFLINE    | ERROR | NOBODY_CONNECTED       | 100 | 640
+    dead     | GROUP_OFFLINE    | ERROR | NO_MEMBERS             | 100 | 640
     dead     | UNASSIGNED_QUEUE | ERROR | GROUP_OFFLINE          | 100 | 640
     listed   | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
-    listed   | CONSUMER_STOPPED | ERROR | NOBODY_ASKS             | 300 | 640
+    listed   | CONSUMER_STOPPED | ERROR | NOT_CONSUMED            | 300 | 640
 """
 Published = dict[Table, list[dict[str, Any]]]
 
@@ -114,7 +114,7 @@ def test_where_nobody_says_who_consumes_it_is_unknown_whether_more_members_help(
     assert {group: told[group] for group in ("stops", "listed", "dead")} == {
         "stops": (None, "UNKNOWN_MEMBERS", None),
         "listed": (2, "UNKNOWN_MEMBERS", None),
-        "dead": (0, "NOBODY_ONLINE", True),
+        "dead": (0, "NO_MEMBERS", True),
     }
 
 

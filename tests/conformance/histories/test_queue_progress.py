@@ -84,7 +84,7 @@ SERVED: dict[str, Callable[[int], dict[int, str]]] = {
 #: consumes the other queues of `unseen` no broker lists. Who stopped at 200 s never had less than 100 messages left:
 #: until 360 s, when half of the last 300 s had gone by without a commit, it lagged.
 EXPECTED = """
-    unseen   | CONSUMER_STALLED | ERROR | NOBODY_ASKS    | 0   | 640
+    unseen   | CONSUMER_STALLED | ERROR | NOT_CONSUMED   | 0   | 640
     stalled  | CONSUMER_STALLED | ERROR | NO_PROGRESS    | 0   | 640
     lost     | CONSUMER_STALLED | ERROR | NO_PROGRESS    | 0   | 640
     expiring | CONSUMER_STALLED | ERROR | NO_PROGRESS    | 0   | 640
@@ -97,7 +97,7 @@ EXPECTED = """
     switched | OFFSET_REWOUND   | WARN  | BROKER_SWITCHED | 300 | 320
     slave-came | OFFSET_REWOUND | WARN  | RESET          | 300 | 320
     to-oldest | OFFSET_REWOUND  | WARN  | TO_MINIMUM     | 300 | 320
-    twins    | OFFSET_REWOUND   | WARN  | TWINS          | 300 | 320
+    twins    | OFFSET_REWOUND   | WARN  | DUPLICATE_CLIENT_ID | 300 | 320
     rejoined | OFFSET_REWOUND   | WARN  | HAND_OVER      | 320 | 340
     skewed   | PRODUCER_SKEW    | WARN  | HOT_QUEUES     | 0   | 640
     lost     | RETENTION_RISK   | ERROR | LOST           | 0   | 640

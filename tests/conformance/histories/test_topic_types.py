@@ -69,13 +69,13 @@ STANDING = """
     starved             | CONSUMER_STALLED | INFO  | PRIORITY_STARVATION | b:0   | 0
     starved-at-last     | CONSUMER_STOPPED | INFO  | PRIORITY_STARVATION | b:0   | 200
     starved-later       | CONSUMER_STOPPED | INFO  | PRIORITY_STARVATION | b:0   | 100
-    all-stand-still     | CONSUMER_STALLED | ERROR | NOBODY_ASKS         | b:0-3 | 0
-    nothing-waits-above | CONSUMER_STALLED | ERROR | NOBODY_ASKS         | b:0   | 0
-    once-nothing-waited | CONSUMER_STALLED | ERROR | NOBODY_ASKS         | b:0   | 0
-    highest             | CONSUMER_STALLED | ERROR | NOBODY_ASKS         | b:3   | 0
+    all-stand-still     | CONSUMER_STALLED | ERROR | NOT_CONSUMED        | b:0-3 | 0
+    nothing-waits-above | CONSUMER_STALLED | ERROR | NOT_CONSUMED        | b:0   | 0
+    once-nothing-waited | CONSUMER_STALLED | ERROR | NOT_CONSUMED        | b:0   | 0
+    highest             | CONSUMER_STALLED | ERROR | NOT_CONSUMED        | b:3   | 0
     owned               | CONSUMER_STALLED | ERROR | NO_PROGRESS         | b:0   | 0
-    ordinary            | CONSUMER_STALLED | ERROR | NOBODY_ASKS         | b:0   | 0
-    not-recorded        | CONSUMER_STALLED | ERROR | NOBODY_ASKS         | b:0   | 0
+    ordinary            | CONSUMER_STALLED | ERROR | NOT_CONSUMED        | b:0   | 0
+    not-recorded        | CONSUMER_STALLED | ERROR | NOT_CONSUMED        | b:0   | 0
     tags                | CONSUMER_STALLED | ERROR | NO_PROGRESS         | b:2   | 0
 """
 REASONS = {

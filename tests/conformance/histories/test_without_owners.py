@@ -191,7 +191,7 @@ def test_what_a_stuck_queue_adds_is_its_unknown_owners_and_not_nobodys(found: Pu
 @pytest.mark.parametrize(
     ("name", "cause"),
     [
-        ("twins", "TWINS"),  # one of them has the queue
+        ("twins", "DUPLICATE_CLIENT_ID"),  # one of them has the queue
         ("pop twins", "RESET"),  # the broker commits for all
         ("rebalanced", "HAND_OVER"),  # 20 s after a member came
     ],

@@ -41,7 +41,7 @@ TOLERANCE = 30
 HEALTHY = {"grpc-service", "direct-service", "pop-shared", "CID_DefaultHeartBeatSyncerTopic"}
 FOUND = """
 grpc-service    |                     | MEMBERS_UNSEEN      | INFO  | CONSUMED_THROUGH_PROXY | grpc-service | …  | …
-dead-service    |                     | GROUP_OFFLINE       | ERROR | NOBODY_CONNECTED       | dead-service | 60 | …
+dead-service    |                     | GROUP_OFFLINE       | ERROR | NO_MEMBERS             | dead-service | 60 | …
 dead-service    | slips               | UNASSIGNED_QUEUE    | ERROR | GROUP_OFFLINE          | broker-a:0-3 | 60 | …
 dead-service    | %RETRY%dead-service | UNASSIGNED_QUEUE    | INFO  | GROUP_OFFLINE          | broker-a:0   | 60 | …
 dead-service    |                     | REDELIVERY_EXPOSURE | INFO  | QUEUES_MOVED           | dead-service | 60 | 80
@@ -69,7 +69,7 @@ STATUS = """
 grpc-service                    |      | None  | UNKNOWN_BACKLOG
 direct-service                  | few  | False | NO_BACKLOG
 pop-shared                      |      | None  | UNKNOWN_BACKLOG
-dead-service                    | 4405 | True  | NOBODY_ONLINE
+dead-service                    | 4405 | True  | NO_MEMBERS
 failing-service                 | few  | False | NO_BACKLOG
 CID_DefaultHeartBeatSyncerTopic |      | None  | UNKNOWN_BACKLOG
 """

@@ -16,6 +16,7 @@ from schemas import (
     AUDIT_RUNS,
     CAPTURE_CALLS,
     FINDINGS,
+    INCIDENTS,
     MEMBERSHIP_SNAPSHOTS,
     QUARANTINE,
     ROUTE_SNAPSHOTS,
@@ -27,7 +28,7 @@ from schemas import (
 from schemas.types import Struct, as_json
 from spark_jobs.cli.main import main
 from spark_jobs.operate.upgrade import Upgraded, upgrade
-from spark_jobs.store.spark_types import struct_type
+from spark_jobs.store.spark_types import in_columns_of, struct_type
 from spark_jobs.store.warehouse import Warehouse
 from tests.spark.jobs.old_warehouses import BEFORE_MUTES, unpack
 from tests.support.snapshots import load, membership
@@ -143,6 +144,8 @@ def test_an_old_warehouse_is_upgraded_read_and_audited(
     """Also where the upgrade is killed between the two commits that give a table its new names."""
     warehouse = Warehouse.parse(old)
     _make_former(spark, warehouse)
+    for name, column, value in (("findings", "cause", "NOBODY_CONNECTED"), ("group_status", "limit", "NOBODY_ONLINE")):
+        DeltaTable(f"{old}/{name}").update({column: f"'{value}'"}, f"\"{column}\" IN ('NO_SNAPSHOTS', 'NO_BACKLOG')")
     renamed = [table for table in TABLES if table.name in RENAMED]
     rows = {table: spark.read.format("delta").load(f"{old}/{table.name}").orderBy(*_key(table)) for table in renamed}
     before = {table: ([*frame.columns], frame.collect()) for table, frame in rows.items()}
@@ -167,7 +170,7 @@ def test_an_old_warehouse_is_upgraded_read_and_audited(
     for table, (columns, values) in before.items():
         names = dict(RENAMED[table.name])
         now = warehouse.read(spark, table).orderBy(*table.key).select(*(names.get(name, name) for name in columns))
-        assert now.collect() == values, table.name
+        assert [*map(tuple, now.collect())] == [tuple(map(_of_today, row)) for row in values], table.name
         stored = json.loads(DeltaTable(f"{old}/{table.name}").schema().to_json())
         for field in stored["fields"]:
             expression = field["metadata"].pop("delta.generationExpression", None)
@@ -186,6 +189,27 @@ def test_an_old_warehouse_is_upgraded_read_and_audited(
     assert warehouse.read(spark, STRATEGY_COMPARISON).count() > 0
     assert main(["incidents", "--warehouse", old]) == 0
     assert main([*report, "--out", str(tmp_path / "new.html")]) == 0
+
+
+def _of_today(value: Any) -> Any:
+    return "NO_MEMBERS" if value in ("NOBODY_CONNECTED", "NOBODY_ONLINE") else value
+
+
+def test_incidents_of_version_1_have_the_causes_of_today(spark: SparkSession) -> None:
+    part = {"cause": "NOBODY_ASKS", "subject": "TWINS", "causes": [{"cause": "TWINS"}, {"cause": None}]}
+    row = {
+        "incident_id": "i",
+        "cluster": "c",
+        "cause": "TWINS",
+        "causes": ["NOBODY_CONNECTED", "RESET"],
+        "roots": [part],
+    }
+    frame = spark.createDataFrame([row], struct_type(INCIDENTS.before_version_2.schema))
+    (now,) = in_columns_of(INCIDENTS, frame).select("cause", "causes", "root_causes", "symptoms").collect()
+    (root,) = now.root_causes
+    assert (now.cause, now.causes, now.symptoms) == ("DUPLICATE_CLIENT_ID", ["NO_MEMBERS", "RESET"], None)
+    assert (root.cause, root.subject) == ("NOT_CONSUMED", "TWINS")
+    assert [span.cause for span in root.cause_spans] == ["DUPLICATE_CLIENT_ID", None]
 
 
 def _make_former(spark: SparkSession, warehouse: Warehouse) -> None:

@@ -66,13 +66,13 @@ def twins(life: Life, fault: Time, random: Random) -> Life:
     return replace(life, members=_during(life, fault, (first, first, second)), standing=[nobody])
 
 
-@planted("GROUP_OFFLINE/NOBODY_CONNECTED", "UNASSIGNED_QUEUE/GROUP_OFFLINE")
+@planted("GROUP_OFFLINE/NO_MEMBERS", "UNASSIGNED_QUEUE/GROUP_OFFLINE")
 def offline(life: Life, fault: Time, random: Random) -> Life:
     """All leave, and messages keep coming."""
     return replace(life, members=_during(life, fault, ()), standing=[Standing("topic", range(8), fault)])
 
 
-@planted("GROUP_OFFLINE/NOBODY_CONNECTED", "UNASSIGNED_QUEUE/GROUP_OFFLINE")
+@planted("GROUP_OFFLINE/NO_MEMBERS", "UNASSIGNED_QUEUE/GROUP_OFFLINE")
 def stopped_behind_a_proxy(life: Life, fault: Time, random: Random) -> Life:
     nobody = Standing("topic", range(8), fault)
     return replace(life, connects=False, has_proxy=True, answers=False, standing=[nobody])
@@ -468,7 +468,7 @@ def queues_removed_for_good(life: Life, fault: Time, random: Random) -> Life:
     return replace(life, routes=routes, waiting=1500, fault=Time(fault.start, life.end))
 
 
-@planted("OFFSET_BEYOND_END/FORMER_LIFE", "GROUP_OFFLINE/NOBODY_CONNECTED", "UNASSIGNED_QUEUE/GROUP_OFFLINE")
+@planted("OFFSET_BEYOND_END/FORMER_LIFE", "GROUP_OFFLINE/NO_MEMBERS", "UNASSIGNED_QUEUE/GROUP_OFFLINE")
 def created_again_while_nobody_is_there(life: Life, fault: Time, random: Random) -> Life:
     """The new end is above the old offsets when the group comes back, and begins there. The old ones come from at most
     10,000 messages before, and from what came since a while before the first hour, at 5 messages a second or more.
@@ -507,7 +507,7 @@ def stands_while_a_batch_is_worked_off(life: Life, fault: Time, random: Random) 
     return replace(life, rate=0, batch=9000, standing=[Standing("topic", (2,), fault)], fault=fault)
 
 
-@planted("CONSUMER_STOPPED/NOBODY_ASKS")
+@planted("CONSUMER_STOPPED/NOT_CONSUMED")
 def nobody_pops_one_broker(life: Life, fault: Time, random: Random) -> Life:
     """Members pop the queues of one of two brokers only."""
     nobody = Standing("topic", range(4, 8), fault)

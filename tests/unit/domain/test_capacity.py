@@ -11,7 +11,7 @@ from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit, with
 
 
 def held(limit: str, waited: int = 1, members: int = 2, readable: int = 8, slow: int = 0, **threads: int) -> HeldBack:
-    """the backlog reached 1,200 messages in 4 queues."""
+    """The backlog reached 1,200 messages in 4 queues."""
     return HeldBack(Limit(limit), 4, 1200, waited, readable, members, slow, **threads)
 
 
@@ -26,7 +26,7 @@ def group(*held_back: HeldBack, members: int | None = 2, known: bool = True, unk
         (group(known=False), "UNKNOWN_BACKLOG", None),
         # Of one queue it is not known: nobody can say that nothing waits.
         (group(unknown=1), "UNKNOWN_BACKLOG", None),
-        (group(held("NOBODY_ONLINE"), unknown=1), "NOBODY_ONLINE", True),
+        (group(held("NO_MEMBERS"), unknown=1), "NO_MEMBERS", True),
         (group(held("DUPLICATE_IDS")), "DUPLICATE_IDS", False),
         (group(held("LISTENER")), "LISTENER", True),
         (group(held("LISTENER_AND_QUEUES")), "LISTENER_AND_QUEUES", False),
@@ -82,7 +82,7 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
         ),
         (group(held("QUEUES", members=5, readable=4)),
          "Only after queues are added: 5 members shared 4 queues, and the backlog reached 1,200 messages in 4 queues."),
-        (group(held("NOBODY_ONLINE", members=0)),
+        (group(held("NO_MEMBERS", members=0)),
          "Yes, any consumer: none was connected, and the backlog reached 1,200 messages in 4 queues."),
         (group(held("DUPLICATE_IDS")),
          "No: consumers shared a client id, and the backlog reached 1,200 messages in 4 queues. Give every consumer "
@@ -115,7 +115,7 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
          "them readable (readQueueNums, the broker's read permission). The backlog of 3 queues is unknown."),
         (
             # Nothing was measured: the queues are those at the end.
-            group(HeldBack(Limit.NOBODY_ONLINE, 0, 0, 0, 0, 0), members=0, unknown=8),
+            group(HeldBack(Limit.NO_MEMBERS, 0, 0, 0, 0, 0), members=0, unknown=8),
             "Yes, any consumer: none was connected, and messages may wait in queues that were not consumed. The "
             "backlog of 8 queues is unknown.",
         ),

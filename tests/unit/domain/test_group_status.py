@@ -184,7 +184,7 @@ def test_where_nothing_limited_it_the_answer_says_what_is_wrong() -> None:
     findings = [
         finding("f", "REDELIVERY_EXPOSURE", 0, 60, "QUEUES_MOVED", "INFO"),
         finding("f", "IDLE_CONSUMER", 0, 60, "NO_QUEUE", "WARN"),
-        finding("f", "GROUP_OFFLINE", 0, 60, "NOBODY_CONNECTED", silenced_because="it is known"),
+        finding("f", "GROUP_OFFLINE", 0, 60, "NO_MEMBERS", silenced_because="it is known"),
         *[finding("f", "BROKER_NOT_READABLE", 0, 60, "LEFT_ROUTE")] * 2,
     ]
     found = status_of(audited_step(interval, progress=[row], offsets=read), findings)

@@ -64,7 +64,7 @@ CASES = Cases(
         ],
         "rule_is_known": [good(rule="ODD")],
         "severity_is_known": [good(severity="FATAL"), good(severity="error")],
-        "cause_is_known": [good(cause="ODD"), good(cause="NOBODY_CONNECTED"), good(cause=None)],
+        "cause_is_known": [good(cause="ODD"), good(cause="NO_MEMBERS"), good(cause=None)],
         "group_was_audited": [audited(topic=None), audited(TOPIC | {"consumer_group": "g2"}, topic=None)],
         "topic_was_audited": [audited(TOPIC | {"topic": "t2"})],
         "queues_are_allocated": [
@@ -85,7 +85,7 @@ CASES = Cases(
     keeps=[
         good(),
         good(topic=None),
-        good(rule="GROUP_OFFLINE", cause="NOBODY_CONNECTED"),
+        good(rule="GROUP_OFFLINE", cause="NO_MEMBERS"),
         good(started_at=at(3599.999)),
         with_another("r"),
         audited(TOPIC, TOPIC, TOPIC | {"topic": "t2"}),

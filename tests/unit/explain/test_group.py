@@ -300,14 +300,14 @@ def test_findings_are_told_the_worst_first() -> None:
     assert text[2 : text.index("T") - 1] == [
         "",
         "What was wrong",
-        "  ERROR C (NOBODY_CONNECTED): G",
+        "  ERROR C (NO_MEMBERS): G",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    Measured: x max 1,234.5, y unknown.",
         "    What to do: Start it.",
-        "  ERROR B (NOBODY_CONNECTED) in T: G",
+        "  ERROR B (NO_MEMBERS) in T: G",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min). Backlog unknown → 1,234, unknown for 2 queues.",
         "    What to do: Start it.",
-        "  ERROR E (NOBODY_CONNECTED) in %RETRY%G: G",
+        "  ERROR E (NO_MEMBERS) in %RETRY%G: G",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    p: c1, c2",
         "    What to do: Start it.",
@@ -318,7 +318,7 @@ def test_findings_are_told_the_worst_first() -> None:
     assert text[text.index("Other findings") - 1 :] == [
         "",
         "Other findings",
-        "  INFO A (NOBODY_CONNECTED): G",
+        "  INFO A (NO_MEMBERS): G",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    What to do: Start it.",
     ]
@@ -357,7 +357,7 @@ def test_a_symptom_of_what_is_over_is_advised_as_its_root_cause() -> None:
     text = all_lines(group_step(30, interval(0, 60, C1), findings=findings))
     assert text[3:8] == [
         "What was wrong",
-        "  ERROR SYMPTOM (NOBODY_CONNECTED): G",
+        "  ERROR SYMPTOM (NO_MEMBERS): G",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    Its root cause is ROOT (RESET), from 2026-03-01T10:00Z to 2026-03-01T10:00:20Z.",
         "    What to do: Reset it.",

@@ -86,8 +86,8 @@ def test_the_report_and_the_list_name_the_team(tmp_path: Path, capsys: pytest.Ca
     routes.write_text("routes: [{team: core, to: f, cluster: e.}]")
     asked = ["--warehouse", str(tmp_path), "--interval", "2026-03-01T10:00/2026-03-01T11:00", "--config", str(routes)]
     assert main(["report", *asked, "--out", str(page)]) == 0
-    assert ", NOBODY_CONNECTED, team core</small></summary>" in page.read_text()
-    assert "<small>GROUP_OFFLINE, NOBODY_CONNECTED, team core</small>" in page.read_text()
+    assert ", NO_MEMBERS, team core</small></summary>" in page.read_text()
+    assert "<small>GROUP_OFFLINE, NO_MEMBERS, team core</small>" in page.read_text()
     assert "<dt>team</dt><dd>core</dd>" in page.read_text()
     capsys.readouterr()
     assert main(["incidents", *asked]) == 0

@@ -35,7 +35,7 @@ OFFLINE_STATUS = {
     "double_owned_queues": 0,
     "catches_up": False,
 }
-OFFLINE = {"rule": "GROUP_OFFLINE", "cause": "NOBODY_CONNECTED", "severity": "ERROR", "topic": None}
+OFFLINE = {"rule": "GROUP_OFFLINE", "cause": "NO_MEMBERS", "severity": "ERROR", "topic": None}
 
 
 def key(group: str, hour: int) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def status(hour: int, group: str) -> dict[str, Any]:
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
     """Eight days of two groups: G lost a queue for 40 min on the first day, and two for 3 h in the last week."""
-    offline = {"rule": "GROUP_OFFLINE", "cause": "NOBODY_CONNECTED", "severity": "ERROR", "topic": None, "subject": "G"}
+    offline = {"rule": "GROUP_OFFLINE", "cause": "NO_MEMBERS", "severity": "ERROR", "topic": None, "subject": "G"}
     found = [
         finding(
             **KEY, **offline, finding_id=str(hour), step_start=at(hour * HOUR), started_at=at(begin), ended_at=at(end)

@@ -132,7 +132,7 @@ def test_incidents_that_overlap_have_lanes_and_those_that_stood_at_the_end_have_
     made = [one.track_descriptor.name for one in packets(out.getvalue()) if one.HasField("track_descriptor")]
     assert made == ["eu", "incidents", "incidents"]
     assert facts(out.getvalue(), "open") == (
-        {"incident_id": "4", "severity": "ERROR", "rule": "GROUP_OFFLINE", "cause": "NOBODY_CONNECTED"}
+        {"incident_id": "4", "severity": "ERROR", "rule": "GROUP_OFFLINE", "cause": "NO_MEMBERS"}
         | {"groups": "g", "opened_at": "2026-03-01T10:01:30Z", "resolved_at": "open"}
         | {"peak_backlog_messages": 12345, "advice": "Start it."}
     )

@@ -95,7 +95,7 @@ def end(*found: Sequence[PublishedFinding], **more: Any) -> str:
     return f"{clock(one.resolved_at)} {one.resolution}, last seen {clock(one.last_seen_at)}"
 
 
-OFFLINE, NOBODY = "GROUP_OFFLINE", "NOBODY_CONNECTED"
+OFFLINE, NOBODY = "GROUP_OFFLINE", "NO_MEMBERS"
 
 
 @pytest.mark.parametrize(

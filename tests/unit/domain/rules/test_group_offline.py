@@ -56,7 +56,7 @@ def measured(step: AuditedStep) -> tuple[str, float | None, float | None] | None
     """Span, produced, backlog at the end."""
     for hit in RULE.hits(step):
         assert hit.measures
-        assert (hit.cause, hit.severity, hit.topic) == ("NOBODY_CONNECTED", "ERROR", None)
+        assert (hit.cause, hit.severity, hit.topic) == ("NO_MEMBERS", "ERROR", None)
         return span(hit), hit.measures["produced"], hit.measures["backlog_end"]
     return None
 

@@ -18,9 +18,9 @@ from tests.support.times import micros
 #: Owned by twins, the broker was switched, oldest offset (`-`: unknown; the queue's goes back to 500), seconds from a
 #: rebalance | cause: the first that applies
 _CAUSES = """
-    yes no  -   200 | TWINS
-    yes no  -   0   | TWINS
-    yes yes 500 0   | TWINS
+    yes no  -   200 | DUPLICATE_CLIENT_ID
+    yes no  -   0   | DUPLICATE_CLIENT_ID
+    yes yes 500 0   | DUPLICATE_CLIENT_ID
     no  yes 500 0   | BROKER_SWITCHED
     no  no  436 0   | TO_MINIMUM
     no  no  509 200 | TO_MINIMUM
@@ -59,7 +59,7 @@ _REWINDS = """
     0-500    | 460  | 1 65 65 | no  | 460-480 HAND_OVER
     0-500    | 459  | 1 65 65 | no  | 459-479 RESET
     0-500    | 490  | 1 65 65 | no  | 490-500 HAND_OVER
-    0-500    | 490  | 1 65 65 | yes | 490-500 TWINS
+    0-500    | 490  | 1 65 65 | yes | 490-500 DUPLICATE_CLIENT_ID
     100-500  | 490  | 1 65 65 | no  | 490-500 HAND_OVER
     100-3600 | 300  | 2 80 64 | no  |
     100-3600 | -    | 0 - -   | no  |

@@ -79,8 +79,8 @@ def bounded() -> list[AuditedStep]:
         (lambda: steps(lambda _: TWO, [rate(10)] * 2, [rate(4)] * 2),
          *(Limit.MEMBERS, 2, 2, ("1 more member", "about 7,200", "7,200"))),
         # A bound is called one and rounded up: 20 of 40 a second wait for 300 s; 20.2 of 40.4 are 6,060.
-        (partial(until_300, 10), Limit.NOBODY_ONLINE, 4, 0, ("1 member", "at most 6,000", "12,000")),
-        (partial(until_300, 10.1), Limit.NOBODY_ONLINE, 4, 0, ("1 member", "at most 6,100", "12,120")),
+        (partial(until_300, 10), Limit.NO_MEMBERS, 4, 0, ("1 member", "at most 6,000", "12,000")),
+        (partial(until_300, 10.1), Limit.NO_MEMBERS, 4, 0, ("1 member", "at most 6,100", "12,120")),
         (bounded, Limit.DUPLICATE_IDS, 3, 2, ("unique ids", "at most 600", "1,200")),
     ],
 )  # fmt: skip
@@ -107,7 +107,7 @@ def test_one_hot_queue_is_named() -> None:
         # A bound above what happened tells nothing.
         (*(bounded, Limit.MEMBERS, 1200, 3, 2),
          "the members do not report how fast they are, and were never seen at their limit"),
-        (*(lambda: steps(lambda _: [], [rate(1)] * 4, [nothing] * 4), Limit.NOBODY_ONLINE, 2400, 4, 0),
+        (*(lambda: steps(lambda _: [], [rate(1)] * 4, [nothing] * 4), Limit.NO_MEMBERS, 2400, 4, 0),
          "no member was seen to consume, or reports how fast it is"),
         # The queues that are played hold 6,000.
         (*(twins, Limit.DUPLICATE_IDS, 12_001, 8, 2),
@@ -136,7 +136,7 @@ def test_of_what_is_unknown_one_sentence_is_enough() -> None:
     """The advice tells of the queues whose backlog is unknown, at all or at first."""
     history, held = (
         steps(lambda _: [], [rate(1)] * 4, [nothing] * 4),
-        HeldBack(Limit.NOBODY_ONLINE, 4, 2400, 1000, 4, 0),
+        HeldBack(Limit.NO_MEMBERS, 4, 2400, 1000, 4, 0),
     )
     for unknown, at_first in ((1, 0), (0, 1)):
         group = GroupInStep(0, 4, True, unknown, [held], at_first)
