@@ -145,7 +145,9 @@ def test_an_old_warehouse_is_upgraded_read_and_audited(
     warehouse = Warehouse.parse(old)
     _make_former(spark, warehouse)
     for name, column, value in (("findings", "cause", "NOBODY_CONNECTED"), ("group_status", "limit", "NOBODY_ONLINE")):
-        DeltaTable(f"{old}/{name}").update({column: f"'{value}'"}, f"\"{column}\" IN ('NO_SNAPSHOTS', 'NO_BACKLOG')")
+        DeltaTable(f"{old}/{name}").update(
+            {column: f"'{value}'"}, predicate=f"\"{column}\" IN ('NO_SNAPSHOTS', 'NO_BACKLOG')"
+        )
     renamed = [table for table in TABLES if table.name in RENAMED]
     rows = {table: spark.read.format("delta").load(f"{old}/{table.name}").orderBy(*_key(table)) for table in renamed}
     before = {table: ([*frame.columns], frame.collect()) for table, frame in rows.items()}
