@@ -98,7 +98,7 @@ def observed_shares(tables: PublishedTables, step: Interval) -> dict[Group, floa
 
 
 def last_days(tables: PublishedTables, names: Scope, days: int, before: datetime | None = None) -> Interval:
-    """So many days before the end of the newest step of these groups, or of the last step `before` a time."""
+    """The days before the end of the newest step of these groups, or of their last step `before` a time."""
     ever = Scope(None, names.cluster, names.consumer_group)
     check_names(tables, ever)
     conditions = [] if before is None else [Filter("step_start", "<", before)]
