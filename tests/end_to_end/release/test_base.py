@@ -19,7 +19,10 @@ READ = [
     (["status", *GROUP, "--json"], "DUPLICATE_CLIENT_ID"),
     (["incidents", "--rule", "DUPLICATE_CLIENT_ID", "--json"], "172.17.0.1@1"),
     (["explain", *GROUP, "--at", "2026-11-21T02:10Z"], "2 members with 1 client id"),
-    (["what-if", *GROUP, "--interval", HOUR, "--unique-ids"], "\n--unique-ids: unowned=0.0 double_owned_queues=0.0 "),
+    (
+        ["what-if", *GROUP, "--interval", HOUR, "--unique-ids"],
+        "\n--unique-ids: unassigned_queues=0.0 double_owned_queues=0.0 ",
+    ),
     (
         ["metrics", *GROUP],
         'rebalance_audit_step_end_timestamp_seconds{cluster="demo",consumer_group="payment-service"}',
