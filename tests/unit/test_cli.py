@@ -281,7 +281,7 @@ def backfilled(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 BACKFILL = "backfill --warehouse s3a://b/w --interval 2026-11-21T02:00/2026-11-21T05:00"
 
 
-def test_a_backfill_leaves_out_only_what_it_is_told_to(backfilled: dict[str, Any]) -> None:
+def test_a_backfill_leaves_out_published_steps_only_if_asked(backfilled: dict[str, Any]) -> None:
     assert main(shlex.split(BACKFILL)) == 4
     assert backfilled == {"steps": STEPS, "jobs": 1}
     assert main(shlex.split(f"{BACKFILL} --only-missing --jobs 2")) == 4
@@ -497,14 +497,12 @@ def test_the_demo_says_which_file_it_misses(
         ("what-if --warehouse w --case --members=2", {"REBALANCE_AUDIT_MEMBERS": "3"}, {"members": "3"}),
     ],
 )  # fmt: skip
-def test_what_is_not_typed_comes_from_the_environment(
-    line: str, environment: dict[str, str], expected: dict[str, Any]
-) -> None:
+def test_options_come_from_the_environment(line: str, environment: dict[str, str], expected: dict[str, Any]) -> None:
     arguments = build_parser().parse_args(with_environment(line.split(), environment))
     assert {name: getattr(arguments, name) for name in expected} == expected
 
 
-def test_what_the_environment_filters_is_said() -> None:
+def test_what_the_environment_filters_is_reported() -> None:
     environment = {"REBALANCE_AUDIT_GROUP": "g", "REBALANCE_AUDIT_WAREHOUSE": "w", "REBALANCE_AUDIT_JSON": "1"}
     said = ["the environment variable REBALANCE_AUDIT_GROUP filters: --group=g"]
     assert [*filters_from_environment(["status"], environment)] == said
@@ -543,7 +541,7 @@ def test_a_shell_completes_commands_and_options(tmp_path: Path) -> None:
         ("ingest {folder}/file --warehouse {folder}/other", "column rule (string) is missing"),
     ],
 )
-def test_what_is_wrong_is_told_before_anything_is_loaded(
+def test_what_is_wrong_is_reported_before_anything_is_loaded(
     line: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -590,7 +588,7 @@ def test_options_of_times_take_units() -> None:
     assert (*times, arguments.rate, arguments.out) == (500, 5400, 300, "recordings")
 
 
-def test_the_next_command_can_be_typed_as_it_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_next_command_can_be_typed_as_it_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     show_next("explain", "my tables", group="-2+3", at="2026-03-01", topic=None)
     line = capsys.readouterr().err.removeprefix("Next: rebalance-audit ")
     assert line == "explain --warehouse 'my tables' --group=-2+3 --at 2026-03-01\n"

@@ -106,7 +106,7 @@ def test_a_mistake_is_named_with_file_and_place(tmp_path: Path, text: str, mista
     assert str(raised.value) == f"{file}: {mistake}".replace("{file}", str(file))
 
 
-def test_every_mistake_of_a_file_is_told_at_once(tmp_path: Path) -> None:
+def test_every_mistake_of_a_file_is_reported_at_once(tmp_path: Path) -> None:
     file = write(tmp_path, "step_seconds: x\ngroups: [{grup: a}]")
     with pytest.raises(ConfigurationError) as raised:
         load(file)
@@ -202,7 +202,7 @@ def test_group_beats_cluster_and_later_beats_earlier(tmp_path: Path, row: str) -
     assert settings == StrategySettings(strategy, int(nodes or 0), frozenset({rooms}) if rooms else None)
 
 
-def test_the_demo_configuration_tells_what_the_recording_cannot() -> None:
+def test_the_demo_configuration_has_what_the_recording_cannot_have() -> None:
     demo = load(EXAMPLES / "demo.yaml")
     assert demo.cadence == timedelta(seconds=10)
     assert strategy_settings(demo, "demo", "geo-service") == StrategySettings("MACHINE_ROOM", rooms=frozenset({"dc1"}))
@@ -232,7 +232,7 @@ groups:
 """
 
 
-def test_the_kernel_is_told_all_that_is_configured(tmp_path: Path) -> None:
+def test_the_kernel_gets_all_that_is_configured(tmp_path: Path) -> None:
     configuration = load(write(tmp_path, KERNEL))
     # A snapshot holds for three times the cadence.
     assert configuration.audit_settings == AuditSettings(

@@ -50,7 +50,7 @@ def os_error(number: int, file: str | None = "/w/_claims/all.lock") -> OSError:
         (RuntimeError("java.lang.OutOfMemoryError: Java heap space"), "not enough memory. Give it more with PYSPARK_"),
     ],
 )  # fmt: skip
-def test_what_is_said(error: Exception, sentence: str, tmp_path: Path) -> None:
+def test_what_an_error_says(error: Exception, sentence: str, tmp_path: Path) -> None:
     assert sentence.format(w=tmp_path) in (explained(error, tmp_path) or "")
 
 
@@ -64,7 +64,7 @@ def test_a_cause_is_looked_at_too(tmp_path: Path) -> None:
     assert "no space left" in (explained(error, tmp_path) or "")
 
 
-def test_what_is_not_said_is_looked_for(tmp_path: Path) -> None:
+def test_what_an_error_does_not_name_is_looked_for(tmp_path: Path) -> None:
     error = RuntimeError("Mkdirs failed to create file:/w/x")
     assert explained(error, tmp_path) is None
     assert "is not there any more" in (explained(error, tmp_path / "gone") or "")

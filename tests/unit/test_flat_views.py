@@ -180,7 +180,7 @@ def test_ownership_has_no_two_rows_that_continue_each_other(database: duckdb.Duc
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
-def test_every_column_is_flat_named_for_any_engine_and_explained(
+def test_columns_are_flat_explained_and_named_for_any_engine(
     database: duckdb.DuckDBPyConnection, view: FlatView
 ) -> None:
     keywords = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'"

@@ -206,7 +206,7 @@ def test_a_client_with_the_name_of_its_group_is_named() -> None:
     assert "ERROR GHOST_MEMBER (C) in h: h" in lines
 
 
-def test_what_is_said_of_many_groups_is_said_once() -> None:
+def test_what_holds_for_many_groups_stands_once() -> None:
     """Of whole groups, less than a minute apart; not of others, and not of a second time."""
     unseen = PART._replace(rule="UNOBSERVED", cause="NO_SNAPSHOTS", severity="INFO", finding_ids=("f",))
     several = [

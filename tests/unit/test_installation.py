@@ -71,9 +71,7 @@ def test_an_editable_installation_of_a_clean_clone_is_the_clone(tmp_path: Path) 
     assert must(fresh("python", "-c", where)) == f"{clone}\n"
 
 
-def test_what_is_fetched_goes_to_the_cache_where_the_environment_is_not_ours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_an_own_environment_the_cache_gets_downloads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     environment = tmp_path / "environment" / "share" / "rebalance-audit"

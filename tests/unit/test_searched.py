@@ -103,7 +103,7 @@ def documents(ask: Ask, command: str, name: str) -> list[dict[str, Any]]:
     return rows
 
 
-def test_a_client_is_found_in_all_its_groups(ask: Ask) -> None:
+def test_a_client_is_shown_in_all_its_groups(ask: Ask) -> None:
     """By a part of its id, in whatever case, or of its address; retry topics are left out."""
     first = "cluster=c group=G client=h1@7 address=10.0.0.1:5 2026-03-01T10:00Z/2026-03-01T11:00Z topics=T,U"
     second = "cluster=c group=H client=H1@8 address=10.0.0.1:6 2026-03-01T11:00Z/2026-03-01T12:00Z topics=T"
@@ -226,8 +226,7 @@ def test_csv_steers_no_terminal(
     table = pa.Table.from_pylist([row], CLIENT_SCHEMA)
     arguments = Namespace(json=False, format="csv")
     assert answered(arguments, {}, lambda: table)
-    first = capsys.readouterr().out
-    assert next(csv.DictReader(io.StringIO(first)))["client_id"] == "a\x1b[2J\nb"
+    assert next(csv.DictReader(io.StringIO(capsys.readouterr().out)))["client_id"] == "a\x1b[2J\nb"
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert answered(arguments, {}, lambda: table)
     text = capsys.readouterr().out

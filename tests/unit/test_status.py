@@ -275,7 +275,7 @@ def published_finding(group: str, rule: str, severity: str, minutes: tuple[int, 
     return finding(consumer_group=group, **named, **times, cluster="c", evidence=evidence) | values
 
 
-def test_groups_come_in_the_order_of_the_report_with_what_was_found(
+def test_groups_come_in_the_order_of_the_report_with_their_findings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What is open before what is over, more errors before a higher backlog; the newest step alone counts; what is

@@ -31,24 +31,24 @@ def test_our_command_is_called_as_it_was(tmp_path: Path, monkeypatch: pytest.Mon
         (tmp_path / folder / "rebalance-audit").chmod(0o755)
     monkeypatch.chdir(tmp_path)
 
-    def told(called: str, path: str) -> str:
+    def shown_as(called: str, path: str) -> str:
         monkeypatch.setattr(sys, "argv", [called])
         monkeypatch.setenv("PATH", path)
         return own_command()
 
     both = os.pathsep.join((str(tmp_path / "bin"), str(tmp_path / "other")))
-    assert told(str(tmp_path / "bin" / "rebalance-audit"), both) == "rebalance-audit"
+    assert shown_as(str(tmp_path / "bin" / "rebalance-audit"), both) == "rebalance-audit"
     # The shell finds another one, or none, by that name.
-    assert told(str(tmp_path / "other" / "rebalance-audit"), both) == "other/rebalance-audit"
-    assert told("bin/rebalance-audit", "/nowhere") == "bin/rebalance-audit"
+    assert shown_as(str(tmp_path / "other" / "rebalance-audit"), both) == "other/rebalance-audit"
+    assert shown_as("bin/rebalance-audit", "/nowhere") == "bin/rebalance-audit"
     (tmp_path / "bin").rename(tmp_path / "my tools")
-    assert told("my tools/rebalance-audit", "/nowhere") == "'my tools/rebalance-audit'"
+    assert shown_as("my tools/rebalance-audit", "/nowhere") == "'my tools/rebalance-audit'"
     module = Path(main.__code__.co_filename).with_name("__main__.py")
-    assert told(str(module), "/nowhere") == f"{sys.executable} -m spark_jobs.cli"
+    assert shown_as(str(module), "/nowhere") == f"{sys.executable} -m spark_jobs.cli"
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("trends --warehouse w --days 0", "argument --days: '0' is not a whole number from 1 to 366"),
         ("trends --warehouse w --days x", "argument --days: 'x' is not a whole number from 1 to 366"),
@@ -57,12 +57,12 @@ def test_our_command_is_called_as_it_was(tmp_path: Path, monkeypatch: pytest.Mon
         ("status --warehouse {folder}", "nothing has been published in the warehouse {folder}"),
     ],
 )
-def test_what_was_wrong_is_said_in_a_line(
-    line: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_what_was_wrong_is_one_line(
+    line: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(line.format(folder=tmp_path).split()) == 3
     last = capsys.readouterr().err.splitlines()[-1]
-    assert told.format(folder=tmp_path) in last
+    assert message.format(folder=tmp_path) in last
     assert len(last) < 300
 
 
@@ -83,12 +83,10 @@ def test_every_member_of_a_plan_has_a_line_on_a_terminal() -> None:
 
 
 @needs_browser
-@pytest.mark.parametrize(("place", "is_told"), [("", False), ("#group-1", False), ("#incident-gone", True)])
-def test_a_link_to_what_is_not_in_the_report_says_so(
-    place: str, is_told: bool, open_page: Callable[..., Opened]
-) -> None:
+@pytest.mark.parametrize(("place", "is_shown"), [("", False), ("#group-1", False), ("#incident-gone", True)])
+def test_a_link_to_what_the_report_lacks_says_so(place: str, is_shown: bool, open_page: Callable[..., Opened]) -> None:
     opened = open_page(page(content(twins(troubled()))), place)
     opened.charts("group-1")
-    assert opened.page.is_visible("#missing") is is_told
+    assert opened.page.is_visible("#missing") is is_shown
     opened.page.evaluate("location.hash = '#fleet'")
     opened.page.wait_for_function("() => location.hash === '#fleet'")

@@ -56,7 +56,7 @@ def test_incidents_of_time_that_was_not_audited(
     }
 
 
-def test_the_incidents_of_the_audited_part_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_incidents_of_the_audited_part_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     publish_hours(tmp_path, [0], offline=[0])
     publish_hours(tmp_path, [0, 1], group="H")
     words = ["incidents", "--warehouse", str(tmp_path), "--interval=2026-03-01T10:00/2026-03-01T12:00"]
@@ -90,9 +90,7 @@ def test_time_before_a_recording_begins(
 
 
 @pytest.mark.parametrize("command", ["incidents", "status"])
-def test_a_warehouse_in_which_no_group_was_found(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_warehouse_without_any_group(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     publish_hours(tmp_path, [])
     assert main([command, "--warehouse", str(tmp_path)]) == 2
     assert "nothing was audited" in capsys.readouterr().out
@@ -122,9 +120,7 @@ OWNED = interval(0, 3600, C1)
         (unobserved(0, 3600), [], "No finding, but unknown: who owned the queues of T; the backlog of T."),
     ],
 )
-def test_an_explanation_says_what_it_does_not_know(
-    row: dict[str, Any], queues: list[dict[str, Any]], sentence: str
-) -> None:
+def test_an_explanation_says_what_is_unknown(row: dict[str, Any], queues: list[dict[str, Any]], sentence: str) -> None:
     """It is the answer, and stands first."""
     step = group_step(60, row, allocations=[allocation(row, "a:0", C1)], progress=queues)
     assert all_lines(step)[3] == sentence

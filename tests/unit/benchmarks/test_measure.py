@@ -101,5 +101,4 @@ def test_what_was_asked_for_is_measured_in_the_order_of_the_table() -> None:
 
 
 def test_no_module_beside_the_script_hides_one_of_the_standard_library() -> None:
-    beside = {path.stem for path in Path(worker.__file__).parent.glob("*.py")}
-    assert not beside & sys.stdlib_module_names
+    assert not {path.stem for path in Path(worker.__file__).parent.glob("*.py")} & sys.stdlib_module_names

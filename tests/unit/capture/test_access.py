@@ -19,7 +19,7 @@ def file(folder: Path, content: str, mode: int = 0o600) -> Path:
     return path
 
 
-def test_the_environment_tells_both_or_none() -> None:
+def test_the_environment_has_both_or_none() -> None:
     assert credentials(KEYS, None) == Credentials("reader", "s3cret")
     assert credentials({}, None) is None
     with pytest.raises(CaptureError, match="belong together"):

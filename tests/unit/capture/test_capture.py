@@ -127,7 +127,7 @@ def test_clients_and_offsets_of_topics_have_their_turn(tmp_path: Path) -> None:
     assert set(rounds[0]) == set(rounds[1]) == set(rounds[2])
 
 
-def test_it_ends_when_it_is_told(tmp_path: Path) -> None:
+def test_a_capture_ends_when_it_is_stopped(tmp_path: Path) -> None:
     fake = admin(groups=2)
     capture = Capture(Settings("10.0.0.9:9876", tmp_path, cadence=600), fake, lambda _: None)
     begun = time.monotonic()
@@ -187,7 +187,7 @@ def test_several_clusters_need_a_name(tmp_path: Path) -> None:
     assert recorded(tmp_path)[0]["cluster"] == "eu"
 
 
-def test_of_no_time_is_told_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_time_is_recorded_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that is set back by 8 s after the second round, and right again after the fourth."""
     rounds = set_back(monkeypatch, tmp_path, 0, 0, 8, 8, 0, 0)
     assert ["NOT WRITTEN" in line for line in rounds] == [False, False, True, True, False, False]
@@ -197,8 +197,7 @@ def test_of_no_time_is_told_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_clock_that_is_set_back_a_little_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rounds = set_back(monkeypatch, tmp_path, 0, 0.05, 0.05)
-    assert not [line for line in rounds if "NOT WRITTEN" in line]
+    assert not [line for line in set_back(monkeypatch, tmp_path, 0, 0.05, 0.05) if "NOT WRITTEN" in line]
 
 
 def test_what_is_left_out_is_noted_once_and_again_when_a_broker_changes(tmp_path: Path) -> None:

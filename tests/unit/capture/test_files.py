@@ -38,7 +38,7 @@ def content(path: Path) -> list[bytes]:
     return [line.content for line in read_lines(path)]
 
 
-def test_rounds_are_readable_at_once_and_the_name_tells_when_they_are_all(tmp_path: Path) -> None:
+def test_rounds_are_readable_at_once_and_the_name_shows_when_they_are_all(tmp_path: Path) -> None:
     closed: list[Path] = []
     written = opened(tmp_path / "new", closed)
     assert written.append(["one\n", "two\n"])

@@ -12,9 +12,7 @@ from spark_jobs.cli.loading import Loading
 from spark_jobs.errors import PublishConflictError
 
 
-def test_files_are_loaded_in_order_and_moved_and_a_failure_is_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_loaded_in_order_moved_and_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 
     def ingest(_spark: Any, _warehouse: Any, files: list[Path]) -> None:

@@ -114,9 +114,7 @@ def test_no_optional_request_costs_the_answers_that_matter(request_: Request, fa
 
 @pytest.mark.parametrize("fault", ["never answers", "closes"])
 @pytest.mark.parametrize("request_", [request for request in Request if request.is_required])
-def test_a_required_request_does_not_cost_the_answers_of_others_either(
-    request_: Request, fault: str, captured: Captured
-) -> None:
+def test_a_required_request_costs_no_other_answers(request_: Request, fault: str, captured: Captured) -> None:
     lines, said = captured[request_, fault]
     assert {name: lines[name] for name in whole(request_)} == whole(request_)
     if request_ in (Request.CONNECTION, Request.STATS):

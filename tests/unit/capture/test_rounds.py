@@ -334,7 +334,7 @@ def test_a_route_carries_the_topics_attributes_which_are_seldom_asked_for() -> N
     assert [line["attributes"] for line in lines(ask, "route")] == ["{}"]
 
 
-def test_brokers_that_do_not_tell_attributes_are_not_asked_again_at_once_and_those_that_are_silent_are() -> None:
+def test_brokers_without_attributes_are_not_asked_again_at_once_and_silent_ones_are() -> None:
     admin = FakeAdmin(answers())
     admin.answers |= {("topic_config", "a"): TIMED_OUT, ("route", "name server"): route("a")}
     discovered, ask = cluster(admin)
@@ -346,7 +346,7 @@ def test_brokers_that_do_not_tell_attributes_are_not_asked_again_at_once_and_tho
     assert ["attributes" in line for line in lines(ask, "route")] == [False]
 
 
-def test_an_answer_of_another_form_is_recorded_and_tells_nothing() -> None:
+def test_an_answer_of_another_form_is_recorded_and_says_nothing() -> None:
     admin = FakeAdmin(answers(connection_a="{not json", connection_b=NOT_ONLINE, stats_a="{}", stats_b="{}"))
     discovered, ask = cluster(admin)
     ask_group(discovered, ask, "g")

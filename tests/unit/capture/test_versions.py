@@ -78,7 +78,7 @@ def test_a_release_that_does_not_know_a_request_all_the_same_is_not_asked_again_
     assert (admin.counts()["request_modes"], admin.counts()["topic_config"]) == (1, 3)
 
 
-def test_a_broker_that_does_not_tell_its_version_is_probed() -> None:
+def test_a_broker_that_does_not_report_its_version_is_probed() -> None:
     cluster, admin = asked_of("5.4.0", times=0)
     admin.answers |= {("broker_version", "a"): TIMED_OUT, ("request_modes", "a"): NOT_SUPPORTED}
     ask_broker(cluster, CallRunner(admin, RateLimit(10_000), Backoff(60), lambda _: None), A)

@@ -47,9 +47,7 @@ def in_room_1(client_id: str, ids: Sequence[str], queues: Sequence[Place]) -> Co
     ],
     ids=["Go", "own class", "NEARBY", "ROOM"],
 )
-def test_who_holds_a_queue_owns_it(
-    rule: Rule, strategy_class: str | None, strategy: str | None, causes: set[str]
-) -> None:
+def test_a_holder_is_the_owner(rule: Rule, strategy_class: str | None, strategy: str | None, causes: set[str]) -> None:
     language = "GO" if strategy_class is None else "JAVA"
     step = step_of(history(COURSE, by_rule(COURSE, rule), language=language, strategy_class=strategy_class))
     for interval, (_, ids, queues) in zip(step.step.replayed, COURSE, strict=True):

@@ -132,7 +132,7 @@ def test_a_queue_grows_from_its_first_reading_and_then_from_interval_to_interval
     assert _attributed(last, first, gap) == [TopicGrowth("t", 35 + 1, 0, 0, 0, 0, 36)]
 
 
-def test_each_part_is_found_where_it_stands() -> None:
+def test_each_part_of_the_growth_is_attributed() -> None:
     places = [("b", number) for number in range(5)]
     owners = dict.fromkeys(places, (0,)) | {("b", 0): ()}
     row = measured(

@@ -56,7 +56,7 @@ def test_what_limits_a_group(found: GroupInStep, limit: str, helps: bool | None)
         (Limit.STUCK_CONSUMER, 4, 4, "STUCK_CONSUMER"),
     ],
 )
-def test_a_listener_and_shares_depend_on_the_queues_that_are_left(
+def test_a_listener_depends_on_queues_that_are_left(
     signed: Limit | None, members: int, queues: int, limit: str
 ) -> None:
     assert with_shares(signed, members, queues) == limit
@@ -161,7 +161,7 @@ def test_the_words_name_the_numbers(found: GroupInStep, advice: str) -> None:
     assert capacity.advice(found) == advice
 
 
-def test_a_backlog_that_only_fell_is_said_with_what_is_left_and_what_else_was_wrong() -> None:
+def test_a_backlog_that_only_fell_has_its_words_with_what_is_left_and_what_else_was_wrong() -> None:
     found = group(held("WORKED_OFF")._replace(left=200))
     text = (
         "No: the backlog only fell. 2 members worked off 1,000 messages that were there at the beginning, and 200 were "

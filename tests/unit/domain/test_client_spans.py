@@ -105,9 +105,7 @@ def test_what_a_snapshot_shows_of_a_queue(row: dict[str, str | None]) -> None:
     ("cached", "consumed_before", "is_stale"),
     [(39, 1, False), (0, 1, True), (39, 0, True), (39, None, True), (None, 1, True)],
 )
-def test_a_client_that_waits_for_its_listener_pulls_again(
-    cached: int | None, consumed_before: int | None, is_stale: bool
-) -> None:
+def test_who_waits_for_a_listener_pulls_again(cached: int | None, consumed_before: int | None, is_stale: bool) -> None:
     """Its last pull was 130 s ago, and it consumed a message so many ms before that."""
     pulled = SEEN_AT_MS - 130_000
     consumed = None if consumed_before is None else pulled - consumed_before

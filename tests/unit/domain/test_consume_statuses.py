@@ -141,7 +141,7 @@ def test_slower_than_before(line: str) -> None:
     assert found == ([("t", 100, 120), ("t", 120, 180)] if expected == "yes" else [])
 
 
-def test_a_client_that_consumed_nothing_in_the_window_tells_nothing() -> None:
+def test_a_client_that_consumed_nothing_in_the_window_shows_nothing() -> None:
     """Its one slow snapshot with messages is of another hour."""
     assert slower(measured(-7200, "500/50/9"), measured(100, "500/50/0")) == []
 

@@ -57,7 +57,7 @@ def test_a_queue_counts_in_its_own_time_only() -> None:
     assert total == Measured(10, 0, 30, 30, 11)
 
 
-def test_one_reading_tells_no_growth() -> None:
+def test_one_reading_shows_no_growth() -> None:
     queues, _ = measure(span(0, 15, 45), of_group=offsets(PLACES, ROWS))
     assert queues == [Measured(30, 30, 30, None, None)]
 

@@ -213,8 +213,7 @@ def test_the_cause_decides_which_samples_show_the_cost() -> None:
 
 
 def test_a_finding_without_queues_costs_what_nobody_knows() -> None:
-    evidence = finding_of(hit(0, 100)).evidence
-    assert evidence == Evidence(None, None, [], None, None, [], *[None] * 10)
+    assert finding_of(hit(0, 100)).evidence == Evidence(None, None, [], None, None, [], *[None] * 10)
 
 
 @pytest.mark.parametrize(
@@ -327,9 +326,7 @@ def test_a_silenced_finding_stays_and_names_the_reason() -> None:
         ({0: ["10/10"], 20: ["10/10"], 140: ["10/10"]}, [(0, 20), (140, 160)]),
     ],
 )
-def test_what_flickers_while_nothing_moves_is_one_condition(
-    rows: dict[int, list[str]], expected: list[tuple[int, int]]
-) -> None:
+def test_a_flicker_while_nothing_moves_is_one(rows: dict[int, list[str]], expected: list[tuple[int, int]]) -> None:
     seen = [hit(begin, end, client_id="c1", queue=queue(0), minimum_seconds=0) for begin, end in ((0, 20), (140, 160))]
     read = {second: [*cells, "0/0"] for second, cells in rows.items()}
     assert spans(*seen, rows=read) == expected

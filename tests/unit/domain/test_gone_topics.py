@@ -67,9 +67,7 @@ def gone(topic: str, other: str, *, answers: str = "", read: int | None = None, 
         ("a . a", "a a a", "", []),
     ],
 )
-def test_a_topic_without_a_route_is_gone_if_its_brokers_are_up(
-    topic: str, other: str, answers: str, expected: list[Time]
-) -> None:
+def test_a_topic_is_gone_if_its_brokers_are_up(topic: str, other: str, answers: str, expected: list[Time]) -> None:
     assert gone(topic, other, answers=answers) == expected
 
 

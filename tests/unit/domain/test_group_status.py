@@ -85,9 +85,7 @@ def test_who_is_listed_in_a_broadcasting_group_is_known() -> None:
 @pytest.mark.parametrize(
     ("views", "expected"), [("A A|B C", (2, 2)), ("B C|A A", (2, 2)), ("A A A|B C", (3, 1)), ("B C|A A A", (3, 1))]
 )
-def test_of_brokers_that_disagree_on_a_broadcasting_group_the_longest_list_counts(
-    views: str, expected: tuple[int, int]
-) -> None:
+def test_of_lists_of_a_broadcasting_group_the_longest_counts(views: str, expected: tuple[int, int]) -> None:
     lists = (replayed(0, 3600, owned((0,)), members) for members in views.split("|"))
     found = status(*(replace(each, allocation=None, reason=Reason.BROADCASTING) for each in lists))
     assert (found.member_count, found.distinct_members) == expected
@@ -321,12 +319,12 @@ def test_the_time_left_is_known_where_the_backlog_is() -> None:
     """An empty queue has no lag, and says nothing of the one beside it, whose lag is unknown."""
     interval = replayed(0, 3600, owned((0,), (0,)), "A")
 
-    def found(first: str, second: str) -> tuple[bool | None, float | None]:
+    def time_left(first: str, second: str) -> tuple[bool | None, float | None]:
         read = offsets(PLACES[:2], {0: ["0/0", first], 300: ["0/0", second]})
         progress = topic_progress([interval], read, WINDOW, SETTINGS)
         told = status_of(audited_step(interval, progress=progress, offsets={"t": read}), [])
         assert told is not None
         return told.catches_up, told.catch_up_seconds
 
-    assert found("900/0", "900/600") == (True, 150.0)
-    assert found("900/?", "900/?") == (None, None)
+    assert time_left("900/0", "900/600") == (True, 150.0)
+    assert time_left("900/?", "900/?") == (None, None)

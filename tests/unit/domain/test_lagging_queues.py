@@ -93,15 +93,15 @@ def test_a_minute_s_work_is_no_backlog(most: int, consumed: int | None, counts: 
 def test_the_pace_is_that_of_the_time_in_which_it_is_known() -> None:
     """600 in 600 s are 60 a minute; of the rest of the step it is not known what was consumed."""
 
-    def found(most: int) -> list[LaggingQueue]:
+    def behind(most: int) -> list[LaggingQueue]:
         rows = [
             measured(replayed(0, 600, OWNED), lag_max=[0], consumed=[600]),
             measured(replayed(600, 3600, OWNED), lag_max=[most], consumed=[None]),
         ]
         return found_in(rows, offsets([QUEUE], {0: ["10/10"], 700: [f"{10 + most}/10"]}))
 
-    assert not found(60)
-    assert found(61)
+    assert not behind(60)
+    assert behind(61)
 
 
 @pytest.mark.parametrize(

@@ -151,9 +151,7 @@ def test_what_follows_from_a_rewind_is_no_load(root: str | None, limit: str) -> 
         ([finding("SLOW_LISTENER", client_ids="A B"), finding("POP_REDELIVERING", topic="t", queue=7)], "REDELIVERIES"),
     ],
 )
-def test_where_every_member_may_pop_a_queue_what_is_about_all_of_them_is_about_it(
-    found: list[Finding], limit: str
-) -> None:
+def test_if_every_member_may_pop_a_queue_what_is_about_all_is_about_it(found: list[Finding], limit: str) -> None:
     owned = replayed(0, 3600, dict.fromkeys(PLACES, ()))
     popped = replace(owned, allocation=None, queues=tuple(PLACES), reason=Reason.POP_ALL_QUEUES)
     assert [member.client_id for member in popped.members or ()] == ["A", "B"]

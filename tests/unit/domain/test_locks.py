@@ -61,9 +61,7 @@ OWNED = "c1 c1 c2 c2"
         ({20: "", 40: "2", 60: "2 3"}, ["0-40 c1 c1 - -", "40-60 c1 c1 c2 -", f"60-120 {OWNED}"]),
     ],
 )
-def test_what_a_client_does_not_hold_or_has_not_locked_is_not_its_own(
-    reports: dict[int, str], pieces: list[str]
-) -> None:
+def test_what_a_client_does_not_hold_or_has_not_locked_is_not_its(reports: dict[int, str], pieces: list[str]) -> None:
     assert _owners(_client(reports)) == pieces
 
 

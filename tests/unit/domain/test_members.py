@@ -91,7 +91,7 @@ def test_a_group_is_known_as_well_as_its_least_known_member(
     assert group_source([Resolved(AVG, source) for source in sources], configured) is expected
 
 
-def test_a_client_is_what_it_last_said_else_what_it_says_first() -> None:
+def test_a_client_is_what_it_reported_last_or_else_first() -> None:
     said = (client("c1", 10, AVERAGELY), client("c1", 20, CIRCLE), client("c1", 30)._replace(answered=False))
     assert rows(calm(clients=said, configured=StrategySettings(AVG))) == [
         "0-20 * CONFIGURATION c1 c2",

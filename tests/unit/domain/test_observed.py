@@ -110,7 +110,7 @@ def _explained(
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("kind", STRATEGIES)
-def test_the_true_strategy_is_found_or_said_to_be_possible(kind: str, size: tuple[int, int, int]) -> None:
+def test_the_true_strategy_is_observed_or_possible(kind: str, size: tuple[int, int, int]) -> None:
     strategy, language, configured = STRATEGIES[kind]
     members, count, brokers = size
     reports = _reports(strategy, _ids(members), _queues(count, brokers), 0, {})
@@ -122,7 +122,7 @@ def test_the_true_strategy_is_found_or_said_to_be_possible(kind: str, size: tupl
     ("members", "queues", "alternatives"),
     [(1, 4, ("AVG_BY_CIRCLE", "CONSISTENT_HASH")), (4, 4, ("AVG_BY_CIRCLE",)), (2, 4, ()), (3, 8, ())],
 )
-def test_ambiguity_is_said(members: int, queues: int, alternatives: tuple[str, ...]) -> None:
+def test_ambiguity_is_reported(members: int, queues: int, alternatives: tuple[str, ...]) -> None:
     """AVG and AVG_BY_CIRCLE give one queue each to as many members; with another member or more queues they differ."""
     ids, places = tuple(f"c{number}" for number in range(members)), tuple(("a", number) for number in range(queues))
     (found,) = _observed([*_reports(Strategy(AVG), ids, places, 0, {})], "GO", StrategySettings()).values()

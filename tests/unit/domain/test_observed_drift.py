@@ -33,7 +33,7 @@ def _share(strategy: Strategy, client_id: str, ids: Sequence[str], queues: Seque
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("kind", STRATEGIES)
-def test_a_stuck_member_is_found_in_a_group_of_any_strategy(kind: str, size: tuple[int, tuple[int, ...]]) -> None:
+def test_a_stuck_member_is_detected_in_a_group_of_any_strategy(kind: str, size: tuple[int, tuple[int, ...]]) -> None:
     """The first member keeps what it had before the last one joined; the others have what the oracle gives them."""
     strategy, language, configured = STRATEGIES[kind]
     course = _course(*size)

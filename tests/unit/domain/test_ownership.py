@@ -90,9 +90,7 @@ CURES = [
 
 
 @pytest.mark.parametrize(("members", "strategy", "counts", "deduplicated", "unique"), CURES)
-def test_two_cures_for_duplicates(
-    members: str, strategy: str, counts: Counts, deduplicated: Counts, unique: Counts
-) -> None:
+def test_cures_of_duplicates(members: str, strategy: str, counts: Counts, deduplicated: Counts, unique: Counts) -> None:
     connections = tuple(
         connection(text.rstrip("!"), strategy, subscribes=not text.endswith("!")) for text in members.split()
     )

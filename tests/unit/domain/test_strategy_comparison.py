@@ -57,7 +57,7 @@ def test_strategies_that_need_settings_are_compared_where_they_are_configured() 
     assert [comparison.strategy for comparison in compared(nearby)][3:] == ["MACHINE_ROOM_NEARBY-AVG"]
 
 
-def test_without_a_room_nothing_is_said() -> None:
+def test_without_a_room_rooms_are_not_compared() -> None:
     nearby = StrategySettings("MACHINE_ROOM_NEARBY-AVG", broker_room="(b)", client_room="^(other)")
     assert "MACHINE_ROOM_NEARBY-AVG" not in [comparison.strategy for comparison in compared(nearby)]
 

@@ -16,7 +16,7 @@ from tests.support.what_if import DEFAULTS, client_row, status
 MINUTE = 60_000_000
 
 
-def told(*minutes: str, **settings: Any) -> ClientHistory:
+def reporting(*minutes: str, **settings: Any) -> ClientHistory:
     """A client that says so once a minute."""
     return client_history(
         *(client_row(60 * number, "c1", [status(minute)], **settings) for number, minute in enumerate(minutes))
@@ -58,7 +58,7 @@ def told(*minutes: str, **settings: Any) -> ClientHistory:
 def test_the_listener_and_the_pulls_of_one_client(
     settings: dict[str, Any], minutes: list[str], changes: dict[str, Any], listener: float, queue: float
 ) -> None:
-    found = throughput(told(*minutes, **settings))
+    found = throughput(reporting(*minutes, **settings))
     assert found is not None
     rates = found.rates(np.array([START]), Changes(**changes))
     assert rates.listener.tolist() == pytest.approx([listener])
@@ -67,12 +67,12 @@ def test_the_listener_and_the_pulls_of_one_client(
 
 @pytest.mark.parametrize("missing", DEFAULTS)
 def test_who_does_not_say_a_setting_is_unknown(missing: str) -> None:
-    assert throughput(told("400/2.5/2/9", **{missing: None})) is None
+    assert throughput(reporting("400/2.5/2/9", **{missing: None})) is None
 
 
 @pytest.mark.parametrize("minute", ["-/2.5/2/9", "400/0/2/9", "400/-/2/9"])
 def test_who_never_consumed_is_unknown(minute: str) -> None:
-    assert throughput(told(minute)) is None
+    assert throughput(reporting(minute)) is None
 
 
 def test_topics_share_the_threads_by_how_many_messages_each_has() -> None:
@@ -83,16 +83,15 @@ def test_topics_share_the_threads_by_how_many_messages_each_has() -> None:
 
 
 def test_a_response_time_is_of_the_middle_of_its_minute_and_stays_before_and_after() -> None:
-    found = throughput(told("10/9/1/9", "10/9/1/9", "50/9/1/9"))
+    found = throughput(reporting("10/9/1/9", "10/9/1/9", "50/9/1/9"))
     assert found is not None
     # The minutes that ended at 0, 60 and 120 s: their middles are at −30, 30 and 90 s.
-    seconds = np.array([-100, 0, 30, 60, 90, 500])
-    response_ms = 1000 / found.rates(START + seconds * 1_000_000).listener
+    response_ms = 1000 / found.rates(START + np.array([-100, 0, 30, 60, 90, 500]) * 1_000_000).listener
     assert response_ms.tolist() == pytest.approx([10, 10, 10, 30, 50, 50])
 
 
-def test_only_what_was_told_in_the_time_counts() -> None:
-    client = told("10/9/1/9", "20/9/1/9", "40/9/1/9")
+def test_only_reports_of_the_time_count() -> None:
+    client = reporting("10/9/1/9", "20/9/1/9", "40/9/1/9")
     found = throughputs({"c1": client}, START + MINUTE, START + 2 * MINUTE)
     assert found["c1"].rates(np.array([START])).listener.tolist() == [50]
     assert throughputs({"c1": client}, START + 3 * MINUTE, START + 4 * MINUTE) == {}

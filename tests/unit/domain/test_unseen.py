@@ -19,7 +19,7 @@ WINDOW = StepWindow(-210 * SECOND, -180 * SECOND, 0, 600 * SECOND)
 BacklogCourse = Callable[[int], tuple[int, int]]
 
 
-def said(start: int, end: int, client_ids: str) -> Span[Membership]:
+def lists(start: int, end: int, client_ids: str) -> Span[Membership]:
     connections = tuple(Connection(client_id) for client_id in client_ids.split())
     return Span(start * SECOND, end * SECOND, end * SECOND, Membership(connections, frozenset(), frozenset(), None))
 
@@ -32,9 +32,9 @@ def readings(course: BacklogCourse, times: Iterable[int]) -> OffsetReadings:
     return OffsetReadings(np.array(seconds) * SECOND, [("b", 0)], end, consumed, consumed, stored, present)
 
 
-def found(
+def unseen(
     *courses: BacklogCourse,
-    listed: Iterable[Span[Membership]] = (said(-180, 600, ""),),
+    listed: Iterable[Span[Membership]] = (lists(-180, 600, ""),),
     proxies: Iterable[Span[Membership]] = (),
     times: Iterable[int] = range(-180, 600, 10),
     by_proxy: Iterable[Span[Membership]] = (),
@@ -68,7 +68,7 @@ def until(end: int, course: BacklogCourse = consumed) -> BacklogCourse:
     return lambda second: (1000 + second, course(min(second, end))[1])
 
 
-PROXY = (said(-150, 600, "proxy"),)
+PROXY = (lists(-150, 600, "proxy"),)
 
 
 @pytest.mark.parametrize(
@@ -85,84 +85,82 @@ PROXY = (said(-150, 600, "proxy"),)
         (until(470), ["-180-470 BY_UNSEEN"], ["-180-470 THROUGH_PROXY"]),
     ],
 )
-def test_who_consumes_whom_no_broker_lists(
-    course: BacklogCourse, without_proxy: list[str], with_proxy: list[str]
-) -> None:
-    assert found(course) == without_proxy
-    assert found(course, proxies=PROXY) == with_proxy
+def test_who_consumes_but_is_not_listed(course: BacklogCourse, without_proxy: list[str], with_proxy: list[str]) -> None:
+    assert unseen(course) == without_proxy
+    assert unseen(course, proxies=PROXY) == with_proxy
 
 
 def test_a_group_that_went_offline_is_so_at_once() -> None:
     """It was connected to a broker: that its offsets are not known, or stand, says nothing for a proxy."""
-    listed = (said(-180, 100, "c1"), said(100, 600, ""))
+    listed = (lists(-180, 100, "c1"), lists(100, 600, ""))
     for course in (until(90), idle, never_committed):
-        assert found(course, listed=listed, proxies=PROXY) == []
+        assert unseen(course, listed=listed, proxies=PROXY) == []
 
 
 def test_a_commit_before_it_left_is_not_one_of_somebody_unseen() -> None:
     """The reading of 100 s shows what was committed since that of 90 s, and so does that of 110 s."""
-    listed = (said(-180, 95, "c1"), said(95, 600, ""))
-    assert found(until(100), listed=listed) == []
-    assert found(until(110), listed=listed) == []
-    assert found(until(120), listed=listed) == ["95-120 BY_UNSEEN"]
+    listed = (lists(-180, 95, "c1"), lists(95, 600, ""))
+    assert unseen(until(100), listed=listed) == []
+    assert unseen(until(110), listed=listed) == []
+    assert unseen(until(120), listed=listed) == ["95-120 BY_UNSEEN"]
 
 
 def test_who_goes_on_behind_a_proxy_is_seen_to_go_on() -> None:
-    listed = (said(-180, 100, "c1"), said(100, 600, ""))
-    assert found(consumed, listed=listed, proxies=PROXY) == ["100-600 THROUGH_PROXY"]
+    listed = (lists(-180, 100, "c1"), lists(100, 600, ""))
+    assert unseen(consumed, listed=listed, proxies=PROXY) == ["100-600 THROUGH_PROXY"]
 
 
 def test_offsets_that_move_once_were_set_by_an_operator() -> None:
     def set_at_300(second: int) -> tuple[int, int]:
         return 1000, 500 if second < 300 else 1000
 
-    assert found(set_at_300) == []
+    assert unseen(set_at_300) == []
     # Two topics in one round of the recorder are one.
-    assert found(set_at_300, set_at_300) == []
+    assert unseen(set_at_300, set_at_300) == []
 
 
 def test_who_comes_back_consumes_since_the_reading_before() -> None:
     def pauses(second: int) -> tuple[int, int]:
         return 1000 + second, 995 + (second if second < 100 else 100 if second < 300 else second)
 
-    assert found(pauses) == ["-180-100 BY_UNSEEN", "290-600 BY_UNSEEN"]
+    assert unseen(pauses) == ["-180-100 BY_UNSEEN", "290-600 BY_UNSEEN"]
 
 
 def test_a_pause_without_messages_is_none() -> None:
     def quiet(second: int) -> tuple[int, int]:
         return (1000 + min(second, 0), 1000 + min(second, 0)) if second < 500 else (500 + second, 500 + second)
 
-    assert found(quiet) == ["-180-600 BY_UNSEEN"]
+    assert unseen(quiet) == ["-180-600 BY_UNSEEN"]
 
 
 def test_a_topic_that_stands_beside_one_that_is_consumed_is_consumed() -> None:
-    assert found(consumed, waiting) == ["-180-600 BY_UNSEEN"]
-    assert found(until(200), until(300)) == ["-180-300 BY_UNSEEN"]
+    assert unseen(consumed, waiting) == ["-180-600 BY_UNSEEN"]
+    assert unseen(until(200), until(300)) == ["-180-300 BY_UNSEEN"]
 
 
 def test_only_time_in_which_no_broker_lists_anybody_counts() -> None:
-    listed = (said(-180, 0, ""), said(0, 200, "c1"), said(200, 400, ""))
-    assert found(consumed, listed=listed) == ["-180-0 BY_UNSEEN", "200-400 BY_UNSEEN"]
+    listed = (lists(-180, 0, ""), lists(0, 200, "c1"), lists(200, 400, ""))
+    assert unseen(consumed, listed=listed) == ["-180-0 BY_UNSEEN", "200-400 BY_UNSEEN"]
 
 
 def test_without_readings_a_proxy_says_all() -> None:
-    assert found() == []
-    assert found(proxies=PROXY) == ["-180-600 THROUGH_PROXY"]
+    assert unseen() == []
+    assert unseen(proxies=PROXY) == ["-180-600 THROUGH_PROXY"]
 
 
 def test_a_proxy_that_went_takes_with_it_what_was_not_known() -> None:
     """One that was first heard of late has been there; what advances needs no proxy to be consumed."""
-    gone = (said(-150, 100, "proxy"), said(100, 600, ""))
-    assert found(never_committed, proxies=gone) == ["-180-100 THROUGH_PROXY"]
-    assert found(consumed, proxies=gone) == ["-180-600 THROUGH_PROXY"]
-    assert found(never_committed, proxies=(said(-180, 600, ""),)) == []
+    gone = (lists(-150, 100, "proxy"), lists(100, 600, ""))
+    assert unseen(never_committed, proxies=gone) == ["-180-100 THROUGH_PROXY"]
+    assert unseen(consumed, proxies=gone) == ["-180-600 THROUGH_PROXY"]
+    assert unseen(never_committed, proxies=(lists(-180, 600, ""),)) == []
 
 
 def test_who_is_listed_by_a_proxy_consumes_through_it() -> None:
     """Also where offsets stand; before and after it, and where a broker lists somebody, all is as without it."""
-    by_proxy = [said(-180, 100, ""), said(100, 400, "c1"), said(400, 600, "")]
-    assert found(waiting, by_proxy=by_proxy) == ["100-400 THROUGH_PROXY"]
-    assert found(consumed, by_proxy=by_proxy) == ["-180-100 BY_UNSEEN", "100-400 THROUGH_PROXY", "400-600 BY_UNSEEN"]
-    listed = [said(-180, 200, ""), said(200, 300, "c2"), said(300, 600, "")]
-    assert found(waiting, by_proxy=by_proxy, listed=listed) == ["100-200 THROUGH_PROXY", "300-400 THROUGH_PROXY"]
-    assert found(waiting, by_proxy=[said(-180, 600, "")]) == []
+    by_proxy = [lists(-180, 100, ""), lists(100, 400, "c1"), lists(400, 600, "")]
+    assert unseen(waiting, by_proxy=by_proxy) == ["100-400 THROUGH_PROXY"]
+    assert unseen(consumed, by_proxy=by_proxy) == ["-180-100 BY_UNSEEN", "100-400 THROUGH_PROXY", "400-600 BY_UNSEEN"]
+    listed = [lists(-180, 200, ""), lists(200, 300, "c2"), lists(300, 600, "")]
+    assert unseen(waiting, by_proxy=by_proxy, listed=listed) == ["100-200 THROUGH_PROXY", "300-400 THROUGH_PROXY"]
+    assert unseen(waiting, by_proxy=[lists(-180, 600, "")]) == []

@@ -164,7 +164,7 @@ def test_who_owns_queues_of_which_no_message_is_counted_is_unknown() -> None:
     assert utilization(step(told, *retry), 1.25).utilization == 0.5
 
 
-def test_only_what_was_told_in_the_step_counts() -> None:
+def test_only_reports_of_the_step_count() -> None:
     before, inside, after = (clients(f"A {threads} 400", seconds=(at,)) for threads, at in ((1, -1), (2, 0), (4, 3600)))
     of_step = row("0-3600 A 4500")
     assert utilization(step(before, of_step), 1.25) == UNKNOWN
@@ -183,7 +183,7 @@ def test_the_response_time_is_that_of_the_average_message() -> None:
     assert found == pytest.approx((0.5, 0.5, "A", "LISTENER", 25.0))
 
 
-def test_the_settings_are_those_that_were_said_last() -> None:
+def test_the_settings_are_those_that_were_reported_last() -> None:
     first, last = (
         client_row(at, "A", [status("400/9/1/9")], **SETTINGS | {"consume_threads": threads})
         for at, threads in ((600, 1), (1200, 2))

@@ -76,7 +76,7 @@ def test_members_are_replayed_by_their_own_rules() -> None:
     assert _owners({"c1": (None, None), "c2": (None, 317)}) == ["c1", "c1", "c1", "c2"]
 
 
-def test_a_mixture_is_found_with_what_it_does_to_the_queues() -> None:
+def test_a_mixture_is_a_finding_with_what_it_does_to_the_queues() -> None:
     history = calm(configured=HASH, software={"c1": GO})
     (judged,) = judge(by_kernel.history_of(history.group), HASH, SETTINGS, START, START + SETTINGS.step)
     found = {(finding.rule, finding.cause, finding.subject) for finding in judged.findings}

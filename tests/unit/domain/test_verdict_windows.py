@@ -234,7 +234,7 @@ def test_what_a_span_cost_before_the_step_is_not_the_step_s() -> None:
     assert found.stuck_time.tolist() == [20 * SECOND]
 
 
-def test_a_queue_s_age_is_unknown_where_no_time_was_told() -> None:
+def test_a_queue_s_age_is_unknown_without_a_time() -> None:
     read = offsets([("b", 0)], {10 * number: ["9/1"] for number in range(6)})
     read.last_timestamp[:] = UNKNOWN
     (found,) = topic_progress([INTERVAL], read, WINDOW, SETTINGS)

@@ -67,7 +67,7 @@ def test_until_when_members_may_not_have_followed_the_route() -> None:
     ) in topic_lines(group_step(30, row, **settling))
 
 
-def test_how_a_strategy_was_observed_is_said() -> None:
+def test_how_a_strategy_was_observed_is_explained() -> None:
     """Three virtual nodes, not the ten of the configuration; what else it may be; or that it is none that is known."""
     ring = interval(0, 60, *(one | {"strategy": "CONSISTENT_HASH"} for one in (C1, C2)), strategy="CONSISTENT_HASH")
     ring |= {"strategy_source": "OBSERVED", "strategy_alternatives": ["AVG"], "observed_virtual_nodes": 3}
@@ -82,7 +82,7 @@ def test_how_a_strategy_was_observed_is_said() -> None:
     assert lines[place + 1].startswith("  Owners and backlogs")
 
 
-def test_a_backlog_of_more_than_the_group_subscribes_is_said_to_be_one() -> None:
+def test_a_backlog_of_more_than_the_group_subscribes_is_called_one() -> None:
     row = interval(0, 3600, C1)
     lines = topic_lines(
         group_step(60, row, progress=[progress(row, "a:0", lag_quality="UNFILTERED"), progress(row, "a:1")])
@@ -202,7 +202,7 @@ def test_members_behind_a_proxy_are_those_that_the_proxy_lists(proxies: dict[str
     assert topic_lines(group_step(30, other, proxies=proxies))[3:] == ["  No member was connected.", queues]
 
 
-def test_brokers_that_disagree_are_told_one_by_one() -> None:
+def test_brokers_that_disagree_are_explained_one_by_one() -> None:
     """Progress belongs to one of the views, and is told of the queues under both."""
     view_a = interval(0, 60, C1, C2, membership_view="a")
     view_b = interval(0, 60, C1, membership_view="b")
@@ -229,7 +229,7 @@ def test_brokers_that_disagree_are_told_one_by_one() -> None:
     ]
 
 
-def test_what_waits_is_told_also_where_owners_are_not_known() -> None:
+def test_what_waits_is_shown_also_if_owners_are_not_known() -> None:
     """With its verdicts, which are told of nobody's queues else, and who joined."""
     joined = [{"trigger_type": "MEMBER_JOINED", "subject": "c1"}]
     unknown: dict[str, Any] = {"strategy": None, "strategy_source": None, "triggers": joined, "queues_moved": None}
@@ -241,7 +241,7 @@ def test_what_waits_is_told_also_where_owners_are_not_known() -> None:
     )
 
 
-def test_a_queue_that_ends_behind_is_not_told_to_be_ok() -> None:
+def test_a_queue_that_ends_behind_is_not_called_ok() -> None:
     """Its last window says so where it was caught up in it: the owner may have stopped since."""
     row = interval(0, 60, C1, of="a:3")
     owned = [allocation(row, f"a:{number}", C1) for number in range(3)]
@@ -270,7 +270,7 @@ def test_a_backlog_that_is_unknown_at_first_did_not_grow() -> None:
     )
 
 
-def test_a_retry_topic_is_told_of_only_if_something_is_wrong_there() -> None:
+def test_a_retry_topic_is_explained_only_if_something_is_wrong_there() -> None:
     retry = "%RETRY%G"
     rows = interval(0, 60, C1), interval(0, 60, C1, topic=retry), interval(0, 60, C1, topic="%RETRY%other")
     harmless, harm = (finding(topic=retry, severity=severity) for severity in ("INFO", "WARN"))
@@ -283,7 +283,7 @@ def test_a_retry_topic_is_told_of_only_if_something_is_wrong_there() -> None:
     assert ([explained.topic for explained in loud.topics], loud.quiet_topics) == (["T", retry], ["%RETRY%other"])
 
 
-def test_findings_are_told_the_worst_first() -> None:
+def test_findings_come_the_worst_first() -> None:
     """And those of the whole group before those of its topics; of one topic only, if it is named."""
     findings = [
         finding(severity="INFO", rule="A"),

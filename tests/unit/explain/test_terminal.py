@@ -123,7 +123,7 @@ def test_a_program_reads_a_member_by_these_names() -> None:
     assert [*read["topics"][0]["views"][0]["members"][0]] == names.split()
 
 
-def test_what_several_pop_by_design_is_told_as_such() -> None:
+def test_what_several_pop_by_design_is_called_so() -> None:
     row = interval(30, 60, member("c1"), member("c2"))
     shared = allocation(row, "b:0", member("c1"), member("c2"), double_owned_cause="POP_SHARED")
     story = explain(group_step(40, row, allocations=[shared]))

@@ -304,7 +304,7 @@ def test_what_other_strategies_would_have_done() -> None:
     assert row == STEP | COMPARED._asdict()
 
 
-def test_the_rows_of_all_tables_are_found_again_in_the_results() -> None:
+def test_the_results_have_the_rows_of_all_tables() -> None:
     written = tables(JUDGED)
     found = tables_of(results(written, seen=[{"observed": True}]))
     assert {name: rows.to_pylist() for name, rows in found.items()} == {

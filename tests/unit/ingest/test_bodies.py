@@ -71,21 +71,21 @@ def test_a_route_gives_its_queue_data() -> None:
     assert row(line("route", body='{"queueDatas":null}'))["queues"] == []
 
 
-def test_a_route_tells_the_message_type_of_its_topic_where_it_was_recorded() -> None:
+def test_a_route_has_the_message_type_of_its_topic_if_it_was_recorded() -> None:
     assert row(line("route"))["message_type"] is None
     assert row(line("route", attributes='{"message.type":"PRIORITY"}'))["message_type"] == "PRIORITY"
     assert row(line("route", attributes='{"queue.type":"SimpleCQ"}'))["message_type"] == "NORMAL"
     assert rejection(line("route", attributes='{"message.type":1}'))[0] == "WRONG_TYPE"
 
 
-def test_a_route_tells_that_its_topic_is_deleted() -> None:
+def test_a_route_shows_that_its_topic_is_deleted() -> None:
     no_route = {"error": "MQClientException CODE: 17  DESC: No topic route info"}
     assert row(line("route", body=None, **no_route, listed="false"))["listed"] is False
     assert row(line("route", body=None, **no_route))["listed"] is None
     assert row(line("route"))["listed"] is None
 
 
-def test_a_route_tells_what_each_name_server_says() -> None:
+def test_a_route_has_the_answer_of_each_name_server() -> None:
     assert row(line("route"))["name_servers"] is None
     entry = '{"brokerName":"a","perm":6,"readQueueNums":4,"writeQueueNums":4}'
     told = row(line("route", name_servers=f'{{"n2:1":{{"queueDatas":[]}},"n1:1":{{"queueDatas":[{entry}]}}}}'))
@@ -95,7 +95,7 @@ def test_a_route_tells_what_each_name_server_says() -> None:
     ]
 
 
-def test_a_route_tells_whether_its_topic_is_static() -> None:
+def test_a_route_shows_whether_its_topic_is_static() -> None:
     mapping = '{"broker-a":{"bname":"broker-a","currIdMap":{0:0},"epoch":1,"topic":"orders","totalQueues":2}}'
     assert row(line("route"))["is_static"] is False
     assert row(line("route", body='{"topicQueueMappingByBroker":{}}'))["is_static"] is False

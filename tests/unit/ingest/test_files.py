@@ -57,7 +57,7 @@ def test_a_wrong_checksum_is_one_damaged_line(tmp_path: Path) -> None:
     assert damaged.rejected is not None
 
 
-def test_a_line_beyond_the_limit_is_skipped_and_told(tmp_path: Path) -> None:
+def test_a_line_beyond_the_limit_is_skipped_and_reported(tmp_path: Path) -> None:
     path = tmp_path / "long.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
         file.write(b"x" * LONGEST_LINE + b"\n")

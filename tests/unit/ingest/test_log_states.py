@@ -92,9 +92,7 @@ def test_offsets_are_those_of_the_moment_at_which_the_file_was_written(text: str
         (COPIED, "2026-11-25T21:00:00", "--state-at says 2026-11-25T21:00Z, but its content has changed since"),
     ],
 )
-def test_a_copy_whose_time_cannot_be_right_is_passed_over(
-    own: str, given: str | None, said: str, tmp_path: Path
-) -> None:
+def test_a_copy_with_an_impossible_time_is_passed_over(own: str, given: str | None, said: str, tmp_path: Path) -> None:
     written(tmp_path, "broker.log", entries(*LIFE))
     path = copied(tmp_path, "consumerOffset.json", OFFSETS, own)
     recording = read(tmp_path, state_at=utc(given) if given else None)
@@ -123,8 +121,7 @@ def test_a_file_that_was_copied_while_it_was_written_is_that_of_before(tmp_path:
 def test_groups_that_no_log_names_have_no_consumer_since_the_broker_started(tmp_path: Path) -> None:
     written(tmp_path, "broker.log", entries("register OK", BOOT, "register OK"))
     copied(tmp_path, "subscriptionGroup.json", '{"subscriptionGroupTable":{"g":{},"TOOLS_CONSUMER":{}}}')
-    recording = read(tmp_path)
-    rows = [row for row in recording.rows if row["kind"] == "connection"]
+    rows = [row for row in read(tmp_path).rows if row["kind"] == "connection"]
     assert {(row["group"], row["error"][:27]) for row in rows} == {("g", "MQBrokerException CODE: 206")}
     assert clock_of(min(row["at"] for row in rows)) == "22:21:33"
 

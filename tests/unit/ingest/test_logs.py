@@ -299,7 +299,7 @@ def test_a_log_that_begins_in_the_middle_is_known_back_from_the_moment_at_which_
     ]  # fmt: skip
 
 
-def test_without_such_a_moment_nothing_is_said(tmp_path: Path) -> None:
+def test_without_such_a_moment_members_are_unknown(tmp_path: Path) -> None:
     written(tmp_path, "broker.log", entries(*LIFE[3:]))
     assert members(f"b={tmp_path}") == []
     recording = recording_of_logs([LogFolder(tmp_path, "b")], "c")

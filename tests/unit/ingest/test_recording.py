@@ -138,7 +138,7 @@ def test_after_an_unreadable_meta_line_the_cluster_is_not_guessed() -> None:
     assert clusters(several(META_LINE, b'{"kind":"meta"}', line("route"))) == ["Meta", "Quarantined", "Quarantined"]
 
 
-def test_a_rejected_line_tells_its_table_and_key() -> None:
+def test_a_rejected_line_names_its_table_and_key() -> None:
     rejected = outcome(line("stats", body="{"))
     assert isinstance(rejected, Quarantined)
     assert rejected.table is not None

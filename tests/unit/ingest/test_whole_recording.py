@@ -65,7 +65,7 @@ def test_no_element_is_lost(rows: Values, table: str, column: str, count: int) -
     assert sum(1 for _ in elements(rows[table], column)) == count
 
 
-def test_answers_are_told_apart(rows: Values) -> None:
+def test_answers_are_distinguished(rows: Values) -> None:
     assert sum(row["connections"] == [] for row in rows["membership_snapshots"]) == 3633
     clients = rows["client_snapshots"]
     assert sum(not row["answered"] for row in clients) == 11

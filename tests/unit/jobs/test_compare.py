@@ -38,7 +38,7 @@ def test_two_times_of_a_group(warehouse: str, capsys: pytest.CaptureFixture[str]
     assert (before["start"], before["last_backlog"], after["last_backlog"]) == ("2026-03-01T10:01:00Z", 2400, 5400)
 
 
-def test_what_is_not_known_of_one_of_them_is_said(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_known_of_one_of_them_is_reported(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The recording ends at 10:10, and a state holds for a minute."""
     later = "2026-03-01T10:30/2026-03-01T10:40"
     assert main(["compare", BEFORE, later, "--warehouse", warehouse, "--group", "g"]) == 2

@@ -151,7 +151,7 @@ def test_without_a_file_they_are_printed(warehouse: Path, capsys: pytest.Capture
     assert metrics_in(capsys.readouterr().out) == of_group
 
 
-def test_what_cannot_be_told(warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_metrics_cannot_say(warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["metrics", "--warehouse", str(warehouse)]
     assert main([*command, "--group", "G"]) == 3
     assert "there is no consumer group G" in capsys.readouterr().err

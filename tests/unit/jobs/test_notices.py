@@ -107,7 +107,7 @@ def remembered(warehouse: Path) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: row["sent_at"])
 
 
-def test_what_opens_and_is_over_is_told_once_and_written_down(service: Service, published: Path) -> None:
+def test_what_opens_and_is_over_is_sent_once_and_written_down(service: Service, published: Path) -> None:
     assert [notify(published), notify(published)] == [0, 0]
     (opened,) = remembered(published)
     assert (service.got[0]["title"], service.got[0]["message"]) == (
@@ -173,7 +173,7 @@ def test_each_cluster_has_a_message_and_each_target_a_memory(service: Service, p
     assert {row["target"] for row in remembered(published)} == {"pager", "chat"}
 
 
-def test_what_would_be_told_is_shown_and_changes_nothing(
+def test_a_dry_run_shows_what_would_be_sent_and_changes_nothing(
     service: Service, published: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert notify(published, "--dry-run") == 0
@@ -198,7 +198,7 @@ def test_what_is_not_delivered_is_not_written_down(
     assert service.titles() == [OPENED] * 2
 
 
-def test_clusters_before_the_one_that_is_not_delivered_are_not_told_again(service: Service, published: Path) -> None:
+def test_clusters_before_the_one_that_is_not_delivered_are_not_sent_again(service: Service, published: Path) -> None:
     publish_hours(published, [1], offline=[1], cluster="d")
 
     def refuse_the_second() -> None:
@@ -233,7 +233,7 @@ def test_a_dead_target_stops_no_other_and_repeats_nothing(
     assert {row["target"] for row in remembered(published)} == {"default", str(published / "pager")}
 
 
-def test_who_was_told_hears_the_end_also_where_it_is_for_somebody_else_since(
+def test_a_target_gets_the_end_of_what_it_got_also_if_routes_changed(
     service: Service, published: Path, teams: tuple[Service, Service, list[str]]
 ) -> None:
     """The default is told before there are routes; then the incident is the pager's."""
@@ -269,7 +269,7 @@ def test_a_url_of_a_route_is_ones_own_and_wanted_before_there_is_something_to_se
         (f"json://user:{SECRET}@{SECRET}.invalid:1/{SECRET}", "JSON: the service could not be reached, or refused", 4),
     ],
 )
-def test_a_wrong_url_is_told_in_a_sentence_without_its_secrets(
+def test_a_wrong_url_is_one_sentence_without_its_secrets(
     published: Path,
     url: str,
     message: str,
@@ -311,7 +311,7 @@ def test_names_are_text_and_nothing_else(service: Service, tmp_path: Path, monke
     assert first.startswith("OPENED ERROR No consumer of <b>*G*</b>\\n\\x1b[2J\\u202e@here is connected (1 group")
 
 
-def test_a_process_that_is_killed_before_the_answer_tells_twice_and_no_more(service: Service, published: Path) -> None:
+def test_a_process_that_is_killed_before_the_answer_sends_twice_and_no_more(service: Service, published: Path) -> None:
     killed = subprocess.Popen([*COMMAND, str(published)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     service.before_answer = lambda: os.kill(killed.pid, signal.SIGKILL)
     assert killed.wait(300) == -signal.SIGKILL
@@ -320,9 +320,7 @@ def test_a_process_that_is_killed_before_the_answer_tells_twice_and_no_more(serv
     assert service.titles() == [OPENED] * 2
 
 
-def test_a_process_that_is_killed_before_it_writes_down_tells_twice_and_no_more(
-    service: Service, published: Path
-) -> None:
+def test_a_process_killed_before_it_writes_down_sends_twice_and_no_more(service: Service, published: Path) -> None:
     script = (
         "import os, signal, sys\n"
         "from spark_jobs.store.read.delta import DeltaTables\n"
@@ -336,7 +334,7 @@ def test_a_process_that_is_killed_before_it_writes_down_tells_twice_and_no_more(
     assert service.titles() == [OPENED] * 2
 
 
-def test_of_two_processes_one_tells(service: Service, published: Path) -> None:
+def test_of_two_processes_one_sends(service: Service, published: Path) -> None:
     service.before_answer = lambda: time.sleep(1)
     both = [subprocess.Popen([*COMMAND, str(published)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     printed = sorted(one.communicate(timeout=300)[0] for one in both)

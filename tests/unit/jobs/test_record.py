@@ -27,6 +27,5 @@ def test_of_the_first_run_and_of_one_whose_clock_is_right_it_is_now(tmp_path: Pa
 def test_of_a_clock_that_was_set_back_it_is_just_after_the_newest_run(tmp_path: Path) -> None:
     publish_hours(tmp_path, [0])
     ahead = datetime(2999, 1, 1, tzinfo=UTC)
-    run = {"run_id": "ahead", "finished_at": ahead}
-    write(tmp_path, AUDIT_RUNS, [run])
+    write(tmp_path, AUDIT_RUNS, [{"run_id": "ahead", "finished_at": ahead}])
     assert finished(NO_SPARK, Warehouse.parse(str(tmp_path))) == ahead + timedelta(microseconds=1)

@@ -71,7 +71,7 @@ def test_a_trace_beside_the_page(warehouse: Path, tmp_path: Path, capsys: pytest
     assert f"The trace is in {file}: open it in ui.perfetto.dev" in capsys.readouterr().out
 
 
-def test_what_is_left_out_is_said(warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_left_out_is_named(warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spark_jobs.show.trace.GROUPS", 1)
     tables, file = DeltaTables(Location.parse(str(warehouse))), tmp_path / "r.pftrace"
     assert trace(tables, Scope(HOUR), file, lambda _: None) == [

@@ -118,7 +118,7 @@ def test_the_answer_says_that_messages_are_those_of_the_queues(
         assert json.loads(printed(capsys, *given, "--json"))["lag_quality"] == quality
 
 
-def test_a_member_that_tells_how_fast_it_is_is_known(paced: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_member_that_reports_its_pace_is_known(paced: str, capsys: pytest.CaptureFixture[str]) -> None:
     given = ("--warehouse", paced, "--group", "g", "--members", "=1")
     cases = ("", "--threads 2", "--threads x2", "--response-time c1=80ms", "--load x2", "--pull-interval c1=16000")
     asked = [word for case in cases for word in ("--case", f"--members =1 {case}")]

@@ -57,8 +57,7 @@ def test_the_commands_that_answer_questions_exist_with_their_options() -> None:
 
 def test_the_readme_is_short_and_begins_with_the_question_and_the_picture() -> None:
     assert len(README.split()) <= 700
-    cells = re.findall(r"(?<=\| )[^|\n]+(?= \|)", README)
-    assert max(map(len, cells)) <= 80
+    assert max(map(len, re.findall(r"(?<=\| )[^|\n]+(?= \|)", README))) <= 80
     question, picture, commands, finding = (
         README.index(part) for part in ("helped?*", "![", "$ make demo ", "```text")
     )
@@ -71,7 +70,7 @@ def test_the_readme_shows_a_finding_as_people_see_it() -> None:
     assert (INCIDENT / "incident.txt").read_text(encoding="utf-8").startswith(shown)
 
 
-def test_the_readme_names_what_is_found_in_ten_lines() -> None:
+def test_the_readme_names_the_findings_in_ten_lines() -> None:
     assert len(re.findall(r"^\d+\. \*\*.*\*\*: .*\.$", README, re.MULTILINE)) == 10
     named = set(re.findall(r"`([A-Z_]+)`", README))
     assert {"UNASSIGNED_QUEUE", "DUPLICATE_CLIENT_ID"} <= named
@@ -93,7 +92,7 @@ def test_nothing_is_installed_from_an_index_that_does_not_have_it() -> None:
     assert "Development Status :: 4 - Beta" in settings["metadata"]["classifiers"]
 
 
-def test_one_thing_is_said_about_versions() -> None:
+def test_versions_are_the_same_everywhere() -> None:
     """Classifiers, CI and docs/support.md name the same Pythons and Javas, and so does the check of Java."""
     support = (DOCS / "support.md").read_text(encoding="utf-8")
     tried = {

@@ -150,7 +150,7 @@ DOCSTRINGS = list(docstrings())
 PAGES = [*written(), *shipped()]
 
 
-def test_everything_that_is_said_is_found() -> None:
+def test_all_texts_are_searched() -> None:
     """A constant, a template, and a text over several lines."""
     tree = ast.parse('"""No text."""\nx = f"Group {name} is" " offline"\ny("one two", "word")\n')
     assert list(literals(tree)) == [(2, "Group … is offline"), (3, "one two")]
@@ -164,7 +164,7 @@ def test_everything_that_is_said_is_found() -> None:
 
 
 @pytest.mark.parametrize("banned", BANNED)
-def test_words_that_make_a_reader_stumble_are_not_said(banned: str) -> None:
+def test_words_that_make_a_reader_stumble_are_not_used(banned: str) -> None:
     places = [f"{where}: {text}" for where, text in PRINTED + PAGES if re.search(banned, text, re.IGNORECASE)]
     assert places == [], f"say instead: {BANNED[banned]}"
 
@@ -214,7 +214,7 @@ def test_the_terms_are_in_order_and_each_has_one_sentence() -> None:
 
 
 @pytest.mark.parametrize("term", TERMS, ids=[term.name for term in TERMS])
-def test_every_term_is_said(term: Term) -> None:
+def test_every_term_is_used(term: Term) -> None:
     """Outside the glossary, in the singular or plural."""
     plural = re.sub("y$", "ie", term.name) + "s"
     wanted = re.compile(rf"\b({re.escape(term.name)}|{re.escape(plural)})\b", re.IGNORECASE)

@@ -45,9 +45,7 @@ def place(request: pytest.FixtureRequest, warehouse: Warehouse, monkeypatch: pyt
         (RunSpec(TEN, "c", "g", "t"), RunSpec(TEN, "c", "g", "u"), True),
     ],
 )
-def test_overlapping_requests_exclude_each_other(
-    place: Location, first: RunSpec, second: RunSpec, refused: bool
-) -> None:
+def test_overlapping_runs_exclude_each_other(place: Location, first: RunSpec, second: RunSpec, refused: bool) -> None:
     refuses = pytest.raises(PublishConflictError, match="run first is auditing") if refused else nullcontext()
     with claim(place, first, "first"), refuses, claim(place, second, "second"):
         pass

@@ -87,9 +87,7 @@ def test_a_claim_that_another_took_for_dead_is_lost(store: MemoryStore, monkeypa
     assert names(store) == []
 
 
-def test_a_claim_that_is_renewed_while_it_is_taken_for_dead_is_alive(
-    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_claim_renewed_while_taken_for_dead_is_alive(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """It had been suspended, and renewed its claim just before its token was removed: its next commit may be done."""
     monkeypatch.setattr(leases, "LEASE", timedelta(seconds=0.2))
     delete = obstore.delete

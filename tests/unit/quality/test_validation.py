@@ -31,7 +31,7 @@ def row_of(page: str, name: str) -> str:
     return str(row)
 
 
-def test_what_failed_is_told_with_its_numbers(tmp_path: Path) -> None:
+def test_what_failed_is_shown_with_its_numbers(tmp_path: Path) -> None:
     """3 of 8 rows have a connection without an id: 37.5 %."""
     results = {one.expectation: one for one in validated(tmp_path, "r1", rows("x", "y", "<z>", kept=5))}
     failed = results["client_ids_are_names"]

@@ -62,12 +62,12 @@ def test_what_nothing_has_come_of_in_this_hour(recorded: Path) -> None:
     assert missing(recorded) == ["topic_snapshots: the newest snapshot is of 2026-03-01T09:59Z"]
 
 
-def test_later_snapshots_tell_that_the_recorder_has_gone_on(recorded: Path) -> None:
+def test_later_snapshots_show_that_the_recorder_has_continued(recorded: Path) -> None:
     seen(recorded, OFFSET_SNAPSHOTS, BEFORE, [4000])
     assert missing(recorded) == []
 
 
-def test_without_an_hour_before_nothing_tells_what_should_come(tmp_path: Path) -> None:
+def test_without_an_hour_before_it_is_unknown_what_should_come(tmp_path: Path) -> None:
     for table in SOURCES:
         if table is not CLIENT_SNAPSHOTS:
             seen(tmp_path, table, [0] if table is MEMBERSHIP_SNAPSHOTS else [])

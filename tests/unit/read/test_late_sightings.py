@@ -79,7 +79,7 @@ def late(warehouse: Path, steps: StepsByVersion | None = None, days: int = 7) ->
         (broker(3 * HOUR), []),
     ],
 )
-def test_the_steps_are_late_to_which_another_thing_or_hour_is_said(
+def test_the_steps_are_late_for_which_another_thing_or_hour_is_sighted(
     warehouse: Path, came: dict[str, Any], expected: list[Interval]
 ) -> None:
     write(warehouse, SIGHTINGS, [came])

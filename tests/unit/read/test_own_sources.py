@@ -159,7 +159,7 @@ CASES: Mapping[str, tuple[Mapping[str, Rows | None], list[str]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_wrong_is_said(tmp_path: Path, case: str) -> None:
+def test_what_is_wrong_is_reported(tmp_path: Path, case: str) -> None:
     of_tables, expected = CASES[case]
     assert wrong(warehouse(tmp_path, **of_tables)) == expected
 
@@ -213,8 +213,7 @@ def test_optional_columns_that_are_missing_do_not_matter_to_the_other_checks(tmp
 def test_times_without_a_zone_and_fields_that_are_missing(tmp_path: Path) -> None:
     folder = warehouse(tmp_path)
     foreign(folder, OFFSET_SNAPSHOTS, ["captured_date"], captured_at=pa.timestamp("us"))
-    connection = pa.struct({"client_addr": pa.string()})
-    foreign(folder, MEMBERSHIP_SNAPSHOTS, connections=pa.list_(connection))
+    foreign(folder, MEMBERSHIP_SNAPSHOTS, connections=pa.list_(pa.struct({"client_addr": pa.string()})))
     assert wrong(folder) == [
         "critical membership_snapshots: column connections[].client_id is missing",
         "critical offset_snapshots: column captured_at is timestamp_ntz, not timestamp, "

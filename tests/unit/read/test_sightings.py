@@ -56,9 +56,7 @@ NO_ROUTE = sighting(0, 60, 60, topic="t")
         ([GROUP, LATER, BROKER | {"cluster": "other"}, NO_ROUTE], False),
     ],
 )
-def test_the_table_is_complete_if_no_snapshot_shows_more(
-    tmp_path: Path, stored: list[dict[str, Any]], complete: bool
-) -> None:
+def test_the_table_is_complete_if_nothing_is_new(tmp_path: Path, stored: list[dict[str, Any]], complete: bool) -> None:
     """A broker that cannot be read from, or has no name, is no sighting."""
     seconds = (20, 40, HOUR + 1)
     group = {"cluster": "c", "consumer_group": "g", "broker_name": "b", "connections": []}

@@ -103,7 +103,7 @@ def test_a_version_stays_as_it_was(things: DeltaTables, tmp_path: Path) -> None:
     assert len(sizes(things.read(_TABLE, ["size"], version=0))) == len(HOSTILE) + 1
 
 
-def test_what_cannot_be_read_is_said_with_its_table(things: DeltaTables, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_named_with_its_table(things: DeltaTables, tmp_path: Path) -> None:
     assert not things.exists(FINDINGS)
     with pytest.raises(WarehouseError, match="there is no table findings in the warehouse"):
         things.read(FINDINGS, ["rule"])

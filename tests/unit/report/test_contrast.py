@@ -45,7 +45,7 @@ _DRAWN = """() => Bokeh.documents.flatMap((one) => one.roots()).flatMap((chart) 
 })"""
 
 
-def told(opened: Opened) -> list[tuple[str, str, str]]:
+def drawn_texts(opened: Opened) -> list[tuple[str, str, str]]:
     drawn: list[Any] = opened.page.evaluate(_DRAWN)
     return [(what, ink, ground) for what, ink, ground in drawn]
 
@@ -67,9 +67,7 @@ def compared(cases: int) -> Comparison:
 @needs_browser
 @pytest.mark.parametrize(("scheme", "paper"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(22, 24, 28)")])
 @pytest.mark.parametrize("kind", ["what-if", "group", "incidents"])
-def test_text_and_lines_can_be_told_from_what_is_behind_them(
-    kind: str, scheme: str, paper: str, open_page: Open
-) -> None:
+def test_text_and_lines_contrast_with_what_is_behind_them(kind: str, scheme: str, paper: str, open_page: Open) -> None:
     if kind == "what-if":
         opened = open_page(what_if_page("g", HOUR, compared(8)), scheme=scheme)
         opened.page.wait_for_selector("#what-if[data-drawn]")
@@ -79,11 +77,10 @@ def test_text_and_lines_can_be_told_from_what_is_behind_them(
         opened = open_page(report, "#group-1" if kind == "group" else "", scheme=scheme)
         opened.charts("group-1" if kind == "group" else "incidents")
     assert opened.complaints == []
-    drawn = told(opened)
+    drawn = drawn_texts(opened)
     assert {"axis_label_text_color", "Line" if kind != "incidents" else "VSpan"} <= {what for what, *_ in drawn}
     assert unreadable(drawn) == []
-    ground = opened.page.evaluate("() => getComputedStyle(document.body).backgroundColor")
-    assert ground == paper
+    assert opened.page.evaluate("() => getComputedStyle(document.body).backgroundColor") == paper
     shown = {tuple(int(one[place : place + 2], 16) for place in (1, 3, 5)) for *_, one in drawn}
     assert shown == {tuple(int(part) for part in paper[4:-1].split(","))}
 

@@ -58,7 +58,7 @@ def test_it_begins_with_how_many_are_open_the_worst_and_what_to_do(open_page: Op
         ),
     ],
 )
-def test_one_or_no_incident_is_said_too(open_page: Open, incidents: tuple[Incident, ...], text: str) -> None:
+def test_one_or_no_incident_has_its_sentence(open_page: Open, incidents: tuple[Incident, ...], text: str) -> None:
     seen = open_page(shown(*incidents))
     assert words(seen.page.inner_text(".answer")) == text
     assert seen.page.locator("#incidents .chart").count() == len(incidents)
@@ -169,7 +169,7 @@ def test_a_report_of_one_group_has_its_incidents_before_it(open_page: Open) -> N
     assert seen.page.locator("#fleet").count() == 0
 
 
-def test_what_is_left_out_is_said(open_page: Open) -> None:
+def test_what_is_left_out_is_named(open_page: Open) -> None:
     many = [incident(place, 3000, f"g{place}", severity="WARN") for place in range(INCIDENTS + 1)]
     seen = open_page(shown(*many, TWINS)).page
     assert seen.locator(".incidents tbody tr").count() == INCIDENTS

@@ -7,7 +7,7 @@ from tests.unit.test_incidents import incident
 from tests.unit.test_status import NEW, group
 
 
-def test_an_incident_of_several_groups_is_one_and_is_told_of_those_asked_for() -> None:
+def test_an_incident_of_several_groups_is_one_and_is_counted_for_those_asked_for() -> None:
     shared = incident(consumer_groups=("g", "h"), resolved_at=None)
     groups = [group("g", step_end=NEW, observed=None)]
     found = {

@@ -234,7 +234,7 @@ def test_where_one_group_was_asked_for_there_is_no_fleet(open_page: Open) -> Non
     assert seen.page.title() == "Consumer group twins"
 
 
-def test_a_group_without_findings_is_told_so(open_page: Open) -> None:
+def test_a_group_without_findings_has_its_sentence(open_page: Open) -> None:
     quiet = replace(twins(fleet_row("quiet")), findings=[])
     text = open_page(page(content(quiet))).page.inner_text("#group-1")
     assert "No rule found a problem." in text

@@ -18,7 +18,7 @@ CALM = GroupWeek(START + WEEK, START + 2 * WEEK, 1, 10.0, 5, 100, 90.0, 0.5)
 BAD = GroupWeek(START + 2 * WEEK, START + 3 * WEEK, 3, 40.0, 4, 1000, None, 1.0)
 
 
-def test_weeks_are_told_the_newest_first_and_what_was_not_observed_is_left_out() -> None:
+def test_weeks_come_the_newest_first_and_what_was_not_observed_is_left_out() -> None:
     (row,) = trend_rows([GroupTrend("c", "g", (UNSEEN, CALM, BAD))], {("c", "g"): "group-1"})
     assert (row["name"], row["cluster"], row["id"], row["is_worse"]) == ("g", "c", "group-1", True)
     assert row["change"] == "30.0 more minutes with wrong owners, 2 more incidents, 1 fewer rebalance"
@@ -34,7 +34,7 @@ def test_weeks_are_told_the_newest_first_and_what_was_not_observed_is_left_out()
     ]
 
 
-def test_what_cannot_be_compared_is_said() -> None:
+def test_what_cannot_be_compared_is_named() -> None:
     trends = [
         GroupTrend("c", "new", (UNSEEN, BAD)),
         GroupTrend("c", "one", (BAD,)),
@@ -55,11 +55,10 @@ def test_only_so_many_groups_are_shown() -> None:
 
 
 def measured(start: int, end: int, backlog: int | None, **facts: Any) -> dict[str, Any]:
-    evidence = finding(0, 1)["evidence"] | {"backlog_max": backlog}
-    return finding(start, end, evidence=evidence, **facts)
+    return finding(start, end, evidence=(finding(0, 1)["evidence"] | {"backlog_max": backlog}), **facts)
 
 
-def test_what_goes_on_over_steps_is_told_once_with_its_worst_numbers() -> None:
+def test_what_lasts_over_steps_is_one_row_with_its_worst_numbers() -> None:
     rows = conditions(
         [
             measured(3600, 7200, 50, severity="ERROR", finding_id="b"),

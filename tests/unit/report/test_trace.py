@@ -61,8 +61,7 @@ def test_owners_are_slices_and_the_backlog_is_a_counter() -> None:
 
 
 def test_many_owners_are_named_in_part_and_pop_shares() -> None:
-    owners = [f"c{number}:1" for number in range(6)]
-    shared = span(0, 60, 0, *owners, double_owned_cause="POP_SHARED")
+    shared = span(0, 60, 0, *[f"c{number}:1" for number in range(6)], double_owned_cause="POP_SHARED")
     written, _ = traced(TracedGroup("c", "g", [shared], []))
     assert tracks(written)["c", "g", "t b:0"] == [(0, 60, "6 share it by POP: c0, c1, c2, c3 and 2 more")]
     assert ("c", "g", "backlog") not in tracks(written)

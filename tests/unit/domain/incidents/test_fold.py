@@ -281,9 +281,7 @@ def test_one_event_in_several_groups_is_one_and_other_events_are_not() -> None:
         ("03:31-04:30", "b b2", False),
     ],
 )
-def test_stalls_in_another_group_when_a_broker_is_back_are_part_of_its_event(
-    span: str, brokers: str, is_part: bool
-) -> None:
+def test_stalls_of_another_group_when_a_broker_is_back_are_its_event(span: str, brokers: str, is_part: bool) -> None:
     """Within a minute of its end, and about nothing but its queues. The other group had no message there before."""
     away = published("03:00-03:30", "BROKER_NOT_READABLE", "LEFT_ROUTE", "g1", queues=[("t1", "b", 0, "NOT_READABLE")])
     behind = [("t2", broker, 0, "BEHIND") for broker in brokers.split()]
@@ -422,9 +420,7 @@ def test_piled_up_is_the_highest_of_each_group() -> None:
         ("03:10", (2, 3), "DOUBLE_OWNED", 50),
     ],
 )
-def test_what_piled_up_in_other_queues_of_a_topic_is_added_up(
-    since: str, queues: Sequence[int], role: str, messages: int
-) -> None:
+def test_backlogs_of_other_queues_are_added_up(since: str, queues: Sequence[int], role: str, messages: int) -> None:
     """40 messages in the queues 0 and 1 from 03:00 to 04:00, and 50 in others."""
     cause = published("03:00-05:00", "SUBSCRIPTION_MISMATCH", "DIFFERENT_TOPICS")
     behind = [

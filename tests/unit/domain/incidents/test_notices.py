@@ -38,7 +38,7 @@ def muted(found: Iterable[PublishedFinding]) -> list[PublishedFinding]:
     return [one._replace(finding=one.finding._replace(silenced_because="known")) for one in found]
 
 
-def test_it_opened_and_is_over_and_each_is_told_once() -> None:
+def test_the_begin_and_the_end_of_an_incident_are_sent_once_each() -> None:
     pager = Listener()
     assert pager.hears(offline("02:30-03:00"), until=3) == ["opened ERROR GROUP_OFFLINE 02:30"]
     assert pager.hears(offline("02:30-03:00"), until=3) == []
@@ -52,7 +52,7 @@ def test_it_opened_and_is_over_and_each_is_told_once() -> None:
     ]
 
 
-def test_what_was_over_before_anybody_heard_of_it_is_told_in_one_line() -> None:
+def test_what_was_over_before_it_was_sent_is_one_line() -> None:
     assert Listener().hears(offline("02:30-02:40"), until=3) == ["resolved ERROR GROUP_OFFLINE 02:30"]
 
 
@@ -85,7 +85,7 @@ def test_who_hears_for_the_first_time_hears_of_the_last_day_only() -> None:
     ]
 
 
-def test_an_hour_before_that_is_audited_later_changes_the_id_and_is_not_told() -> None:
+def test_an_hour_before_that_is_audited_later_changes_the_id_and_is_not_sent() -> None:
     pager = Listener()
     assert pager.hears(offline("03:00-04:00"), until=4, but=(0, 1, 2)) == ["opened ERROR GROUP_OFFLINE 03:00"]
     assert pager.hears(offline("02:30-04:00"), until=4, but=(0, 1)) == []
@@ -94,7 +94,7 @@ def test_an_hour_before_that_is_audited_later_changes_the_id_and_is_not_told() -
     assert pager.hears(offline("01:10-04:10"), until=6) == []
 
 
-def test_an_end_that_is_audited_again_changes_the_id_and_is_not_told() -> None:
+def test_an_end_that_is_audited_again_changes_the_id_and_is_not_sent() -> None:
     """Late snapshots show that it began an hour later; or that it ended an hour earlier, and began before."""
     pager = Listener()
     assert pager.hears(offline("02:30-05:00"), until=5) == ["opened ERROR GROUP_OFFLINE 02:30"]
@@ -104,7 +104,7 @@ def test_an_end_that_is_audited_again_changes_the_id_and_is_not_told() -> None:
     assert pager.hears(offline("02:30-04:00"), until=5) == ["resolved ERROR GROUP_OFFLINE 02:30"]
 
 
-def test_two_that_turn_out_to_be_one_event_are_not_told_again() -> None:
+def test_two_that_turn_out_to_be_one_event_are_not_sent_again() -> None:
     def gone(span: str, group: str) -> list[PublishedFinding]:
         queue = (f"t-{group}", "b", 0, "NOT_READABLE")
         return published(span, "BROKER_NOT_READABLE", "LEFT_ROUTE", group, topic=queue[0], queues=[queue])
@@ -125,7 +125,7 @@ def test_old_hours_that_are_audited_later_are_no_news() -> None:
     assert pager.hears(offline("40:00-40:10"), offline("02:00-09:00"), until=48) == []
 
 
-def test_hours_of_the_last_day_in_any_order_are_told_once() -> None:
+def test_hours_of_the_last_day_in_any_order_are_sent_once() -> None:
     whole = {hour: [one for one in offline("02:30-05:20") if one.step_start == at(hour)] for hour in range(2, 6)}
     pager, there, heard = Listener(), set[int](), list[str]()
     for hour in (5, 2, 4, 3, 3):
@@ -139,14 +139,14 @@ def at(hour: int) -> int:
     return START + (hour * HOUR - TEN) * SECOND
 
 
-def test_what_is_back_after_it_was_told_to_be_over_is_told_again() -> None:
+def test_what_is_back_after_its_end_was_sent_is_sent_again() -> None:
     pager = Listener()
     pager.hears(offline("02:30-04:20"), until=5)
     assert pager.hears(offline("02:30-05:00"), until=5) == ["opened ERROR GROUP_OFFLINE 02:30"]
     assert pager.hears(offline("02:30-05:30"), until=6) == ["resolved ERROR GROUP_OFFLINE 02:30"]
 
 
-def test_what_is_muted_is_told_as_over_and_then_never() -> None:
+def test_what_is_silenced_is_sent_as_over_and_then_never() -> None:
     pager, found = Listener(), offline("02:30-06:00")
     assert pager.hears(found[:2], until=4) == ["opened ERROR GROUP_OFFLINE 02:30"]
     assert pager.hears(found[:2], muted(found[2:]), until=6) == ["resolved ERROR GROUP_OFFLINE 02:30"]
@@ -154,7 +154,7 @@ def test_what_is_muted_is_told_as_over_and_then_never() -> None:
     assert Listener().hears(muted(found), until=4) == []
 
 
-def test_what_is_not_found_any_more_is_withdrawn_once() -> None:
+def test_what_is_no_incident_any_more_is_withdrawn_once() -> None:
     pager, found = Listener(), offline("02:30-04:00")
     assert pager.hears(found, until=4) == ["opened ERROR GROUP_OFFLINE 02:30"]
     assert pager.hears(muted(found), until=4) == ["withdrawn ERROR GROUP_OFFLINE 02:30"]

@@ -230,9 +230,7 @@ def test_queues_that_were_drained_are_removed_in_silence(consumed: str, expected
         (80, 9, []),
     ],
 )
-def test_a_queue_may_be_drained_until_a_snapshot_shows_the_topic_without_it(
-    following: int, end: int, expected: list[int]
-) -> None:
+def test_a_queue_may_be_drained_until_a_snapshot_lacks_it(following: int, end: int, expected: list[int]) -> None:
     """The route shows it at 100 s."""
     readings = {40: "10/10 10/1", 60: "10/10 10/5", following: f"{end}/{end} -"}
     assert [hit.weight for hit in RULE.hits(step_of(read_queues("2 1"), readings, QUEUES[1:3]))] == expected

@@ -80,9 +80,7 @@ def test_who_has_nothing_to_pull_does_not_hang(end: int | None, found: list[tupl
         ([("b", 0, 210), ("b2", 210, 220), ("b", 240, 250)], [(220, 240), (250, 260)]),
     ],
 )
-def test_who_pulls_when_it_likes_does_not_hang(
-    by_hand: list[tuple[str, int, int]], found: list[tuple[int, int]]
-) -> None:
+def test_who_pulls_as_it_likes_does_not_hang(by_hand: list[tuple[str, int, int]], found: list[tuple[int, int]]) -> None:
     (history,) = group_histories({CLIENT_SNAPSHOTS: [client(200, owned_queues=[held("t", 0, 60, {})])]})
     pulls = Membership((Connection("c1"),), frozenset(), frozenset(), "CLUSTERING", "CONSUME_ACTIVELY")
     memberships: dict[str, list[Span[Membership]]] = {}

@@ -20,8 +20,7 @@ def test_a_topic_that_all_members_pop_lags_because_all_of_them_are_busy(second_m
         for second in range(0, 601, 20)
         for client_id, minute in minutes.items()
     ]
-    snapshots_of_group = snapshots(lambda _: ["c1", "c2"], [rate(5)] * 2, [rate(2)] * 2, clients=rows)
-    (step,) = judged(snapshots_of_group, HOUR)
+    (step,) = judged(snapshots(lambda _: ["c1", "c2"], [rate(5)] * 2, [rate(2)] * 2, clients=rows), HOUR)
     rule_of = {found.finding_id: found.rule for found in step.findings}
     (lagging,) = [found for found in step.findings if found.rule == "CONSUMER_LAGGING"]
     assert rule_of.get(lagging.root_finding_id or "") == root

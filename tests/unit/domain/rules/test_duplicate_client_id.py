@@ -151,7 +151,7 @@ def twins_found(**more: Any) -> tuple[list[Finding], set[Reason | None]]:
     return [finding for finding in step.findings if finding.rule == "DUPLICATE_CLIENT_ID"], reasons
 
 
-def test_a_broadcasting_groups_twins_are_found() -> None:
+def test_duplicates_of_a_broadcasting_group_are_findings() -> None:
     (found,), reasons = twins_found(message_model="BROADCASTING")
     assert "BROADCASTING" in reasons
     assert (found.severity, found.subject, found.evidence.persistence) == ("ERROR", "c1", "PERSISTENT")

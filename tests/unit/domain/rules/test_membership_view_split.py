@@ -102,9 +102,7 @@ def test_a_list_that_changes_during_a_split_is_compared_with_those_that_stay() -
     ("ids", "seconds", "counts"),
     [("c1", 49, False), ("c1", 50, True), ("c1 c2 c2", 149, False), ("c1 c2 c2", 150, True)],
 )
-def test_it_must_be_seen_until_heartbeats_have_come_and_stale_connections_gone(
-    ids: str, seconds: int, counts: bool
-) -> None:
+def test_a_split_lasts_until_heartbeats_came_and_stale_connections_went(ids: str, seconds: int, counts: bool) -> None:
     """The other broker lists c1 and c2, for longer."""
     step = _step(_view("b", 100, 500, ids, seen_at=100 + seconds), _view("b2", 100, 500, "c1 c2"))
     assert bool(findings(step, [RULE])) is counts
@@ -140,9 +138,7 @@ def listed(ids: str) -> Membership:
 
 
 @pytest.mark.parametrize(("every", "end", "changes"), [(1, 340, 14), (2, 261, 12), (3, 261, 8)])
-def test_a_list_that_changes_with_every_snapshot_differs_from_one_that_stays(
-    every: int, end: int, changes: int
-) -> None:
+def test_a_list_that_changes_with_each_snapshot_differs_from_one_that_stays(every: int, end: int, changes: int) -> None:
     """b2 is asked last at 281 s, and b before. So of b it is not known whether its list stays, but where b2 does not
     agree in between, the split that began at 1 s is not over.
     """

@@ -125,8 +125,7 @@ def test_a_jump_of_all_queues_that_no_client_reports_is_a_skip_or_very_fast() ->
 def test_an_offset_that_lands_at_the_oldest_message_shows_what_is_lost() -> None:
     """Also of clients that report nothing; a broker that deletes what was consumed loses nothing."""
     expected = [("LOST", "ERROR", 500, 790)]
-    deleted = {0: 0, 480: 1990}
-    assert skips(hits(STANDS_AND_JUMPS, {0: 1000}, tps=None, oldest=deleted)) == expected
+    assert skips(hits(STANDS_AND_JUMPS, {0: 1000}, tps=None, oldest={0: 0, 480: 1990})) == expected
     assert hits({0: 1000}, {0: 1000}, oldest={0: 0, 480: 1900}) == []
 
 

@@ -106,16 +106,16 @@ def test_members_of_different_message_models_whether_replayed_or_not() -> None:
 
 
 def test_a_broker_that_says_now_one_message_model_and_now_the_other() -> None:
-    def said(start: int, model: str | None, ids: str = "c1 c2") -> Span[Membership]:
+    def listed(start: int, model: str | None, ids: str = "c1 c2") -> Span[Membership]:
         span = broker_said(start, start + 20, ids, frozenset())
         return span._replace(state=span.state._replace(message_model=model))
 
-    def found(*spans: Span[Membership]) -> list[tuple[int, int]]:
+    def conflicts(*spans: Span[Membership]) -> list[tuple[int, int]]:
         got = RULE.hits(audited_step(interval(0, 60, None, None), memberships={"b": spans}))
         parties = (ConflictingValue("BROADCASTING", None), ConflictingValue("CLUSTERING", None))
         return [(second_of(hit.start), second_of(hit.end)) for hit in got if hit.conflicting_values == parties]
 
-    assert found(said(0, "CLUSTERING"), said(20, "BROADCASTING"), said(40, "CLUSTERING")) == [(20, 40)]
-    assert found(said(0, "CLUSTERING"), said(20, "BROADCASTING")) == []
-    assert found(said(0, "CLUSTERING"), said(20, None), said(40, "CLUSTERING")) == []
-    assert found(said(0, "CLUSTERING"), said(20, "BROADCASTING", "c1"), said(40, "CLUSTERING")) == []
+    assert conflicts(listed(0, "CLUSTERING"), listed(20, "BROADCASTING"), listed(40, "CLUSTERING")) == [(20, 40)]
+    assert conflicts(listed(0, "CLUSTERING"), listed(20, "BROADCASTING")) == []
+    assert conflicts(listed(0, "CLUSTERING"), listed(20, None), listed(40, "CLUSTERING")) == []
+    assert conflicts(listed(0, "CLUSTERING"), listed(20, "BROADCASTING", "c1"), listed(40, "CLUSTERING")) == []

@@ -34,7 +34,7 @@ def hits(*samples: str, oldest: int = 0, switch: Switch | None = None) -> list[R
     return list(RULE.hits(replace(step_with(history), switches={"t": [switch]} if switch else {})))
 
 
-def said(*samples: str, oldest: int = 0, switch: Switch | None = None) -> list[tuple[str, str | None, float | None]]:
+def spans(*samples: str, oldest: int = 0, switch: Switch | None = None) -> list[tuple[str, str | None, float | None]]:
     """(time, severity, messages that were skipped) of each hit."""
     return [
         (f"{second_of(hit.start)}-{second_of(hit.end)}", hit.severity, dict(hit.measures or {})["skipped"])
@@ -44,9 +44,9 @@ def said(*samples: str, oldest: int = 0, switch: Switch | None = None) -> list[t
 
 def test_an_offset_of_the_former_life_that_the_group_commits_above_has_skipped_the_messages_below() -> None:
     life = ("5000 5000", "100 5000", "2000 5000", "4000 5000", "6000 5000", "7000 6900", "7100 7050")
-    assert said(*life) == [("20-100", "WARN", None), ("100-120", "ERROR", 5000)]
+    assert spans(*life) == [("20-100", "WARN", None), ("100-120", "ERROR", 5000)]
     # The broker has deleted some of the new messages.
-    assert said(*life, oldest=400) == [("20-100", "WARN", None), ("100-120", "ERROR", 4600)]
+    assert spans(*life, oldest=400) == [("20-100", "WARN", None), ("100-120", "ERROR", 4600)]
     assert [hit.measures["beyond_end"] for hit in hits(*life) if hit.measures] == [4900, 4900]
 
 
@@ -64,13 +64,13 @@ def test_an_offset_that_goes_beyond_an_end_that_has_not_fallen_is_of_no_former_l
 def test_it_lasts_as_long_as_the_offset_stands() -> None:
     """A snapshot holds for 60 s. For 150 s the offset may still go back."""
     life = ("5000 5000", "100 5000", "1000 5000", "2000 5000", "4000 5000", "5500 5000", "6000 5000")
-    assert said(*life) == [("20-180", "WARN", None)]
-    assert said(*life[:-1]) == [("20-160", "INFO", None)]
-    assert said("100 5000", "200 5000") == [("0-80", "INFO", None)]
+    assert spans(*life) == [("20-180", "WARN", None)]
+    assert spans(*life[:-1]) == [("20-160", "INFO", None)]
+    assert spans("100 5000", "200 5000") == [("0-80", "INFO", None)]
 
 
 def test_all_queues_count_together() -> None:
-    found = said(
+    found = spans(
         "5000 5000, 900 900",
         "100 5000, 100 900",
         "2000 5000, 400 900",
@@ -98,11 +98,11 @@ def test_all_queues_count_together() -> None:
     ],
 )
 def test_one_sample_a_race_health_and_a_slave_are_none(samples: tuple[str, ...]) -> None:
-    assert said(*samples) == []
+    assert spans(*samples) == []
 
 
 def test_a_group_that_goes_back_begins_with_the_new_messages() -> None:
-    assert said("5000 5000", "100 5000", "200 5000", "300 0", "400 390") == [("20-60", "INFO", None)]
+    assert spans("5000 5000", "100 5000", "200 5000", "300 0", "400 390") == [("20-60", "INFO", None)]
 
 
 @pytest.mark.parametrize(
@@ -116,4 +116,4 @@ def test_a_group_that_goes_back_begins_with_the_new_messages() -> None:
 )
 def test_another_process_that_serves_the_broker_has_the_same_messages(switch: Switch, is_found: bool) -> None:
     samples = ("5000 5000", "100 5000", "2500 5000", "2600 5000")
-    assert bool(said(*samples, switch=switch)) is is_found
+    assert bool(spans(*samples, switch=switch)) is is_found

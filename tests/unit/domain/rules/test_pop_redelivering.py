@@ -72,11 +72,10 @@ def test_both_versions_of_retry_topics_count_and_no_other() -> None:
     assert hits(popped, retry, "%RETRY%g_u") == []
 
 
-def test_where_nothing_is_known_of_what_is_consumed_nothing_is_said() -> None:
+def test_without_consumed_messages_nothing_is_reported() -> None:
     retry = coming_again(5, range(100, 301, 20))
     assert hits(None, retry) == []
-    never = offsets(ONE, {20 * number: [(500, 0, None, 0)] for number in range(30)})
-    assert hits(never, retry) == []
+    assert hits(offsets(ONE, {20 * number: [(500, 0, None, 0)] for number in range(30)}), retry) == []
 
 
 def test_what_came_meanwhile_is_counted_alone() -> None:

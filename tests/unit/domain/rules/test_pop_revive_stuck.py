@@ -76,8 +76,7 @@ def test_no_stand_reaches_over_a_gap_or_a_topic_made_anew() -> None:
         "0-580"
     ]
     assert hits({at: reading for at, reading in said.items() if at not in (280, 300, 320)}) == []
-    anew = growing(3, until=14)[:15] + growing(3, until=14)[:15]
-    assert hits(every_20(anew)) == []
+    assert hits(every_20(growing(3, until=14)[:15] + growing(3, until=14)[:15])) == []
 
 
 def test_before_the_window_nothing_counts_and_the_age_may_be_unknown() -> None:

@@ -100,9 +100,7 @@ def test_messages_between_pull_and_commit_are_in_flight() -> None:
         pytest.param(step_with(moved(5, 0, seen=-361), reading=-421), None, id="read before the window"),
     ],
 )
-def test_rebalances_that_move_messages_in_flight_are_exposed(
-    step: AuditedStep, expected: tuple[float, ...] | None
-) -> None:
+def test_rebalances_with_messages_in_flight_are_exposed(step: AuditedStep, expected: tuple[float, ...] | None) -> None:
     assert measured(step) == expected
 
 

@@ -17,7 +17,7 @@ COURSE: Course = ((0, "c1", {"b": 2}),)
 _READ = oldest([("b", 0), ("b", 1)], {second: [f"0/{second}", "0/9"] for second in range(0, 600, 30)})
 
 
-def _found(subscribed: Callable[[int], Collection[str]], consume_type: str | None = None) -> list[Finding]:
+def _refusals(subscribed: Callable[[int], Collection[str]], consume_type: str | None = None) -> list[Finding]:
     made = history(
         COURSE, by_rule(COURSE, lambda _, __, queues: queues), subscribed=subscribed, consume_type=consume_type
     )
@@ -27,7 +27,7 @@ def _found(subscribed: Callable[[int], Collection[str]], consume_type: str | Non
 
 def test_the_owner_gets_nothing_of_what_the_brokers_subscription_lacks() -> None:
     """From 200 s to 400 s; samples at 210 s and 390 s: 180 messages."""
-    (refused,) = _found(lambda second: () if 200 <= second < 400 else ("t",))
+    (refused,) = _refusals(lambda second: () if 200 <= second < 400 else ("t",))
     assert (refused.rule, refused.severity, refused.evidence.client_ids) == ("CONSUMER_STALLED", "ERROR", ["c1"])
     assert (refused.started_at, refused.ended_at) == (micros(200), micros(400))
     (queue,) = refused.evidence.queues
@@ -44,4 +44,4 @@ def test_the_owner_gets_nothing_of_what_the_brokers_subscription_lacks() -> None
     ids=["listed", "changes with each heartbeat", "pulls by hand"],
 )
 def test_nothing_is_refused(subscribed: Callable[[int], Collection[str]], consume_type: str | None) -> None:
-    assert _found(subscribed, consume_type) == []
+    assert _refusals(subscribed, consume_type) == []

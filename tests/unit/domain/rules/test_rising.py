@@ -26,8 +26,7 @@ def test_the_time_of_a_rise(grown: list[int], limit: int, expected: tuple[int, i
     """A sample a minute; a fall of 10, or of five minutes, is none by chance."""
     at = np.arange(len(grown) + 1) * 60 * SECOND
     amount = np.append(0, np.cumsum(grown))
-    excess = amount - np.arange(len(grown) + 1) * limit
-    time = rising_time(at, amount, excess, 10, 300 * SECOND)
+    time = rising_time(at, amount, (amount - np.arange(len(grown) + 1) * limit), 10, 300 * SECOND)
     assert time == tuple(place * 60 * SECOND for place in expected)
 
 

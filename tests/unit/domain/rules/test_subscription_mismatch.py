@@ -93,7 +93,7 @@ def test_what_does_not_fit_together(sets: str, cause: str) -> None:
     assert mismatch(tuple(sorted(subscriptions)) for subscriptions in _sets(sets)) == _none(cause)
 
 
-def test_one_hit_per_mismatch_with_who_said_what() -> None:
+def test_one_hit_per_mismatch_with_who_reported_what() -> None:
     """Also of an interval that was not replayed."""
     both, only_t, nothing = frozenset({("u", "A"), ("t", "*")}), frozenset({("t", "*")}), Subscriptions()
     reports = (("c1", only_t), ("c2", nothing), ("c3", both), ("c0", only_t))

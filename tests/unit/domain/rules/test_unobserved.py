@@ -224,8 +224,7 @@ def test_a_group_whose_members_no_broker_ever_returned_is_unobserved_from_the_fi
         "a did not answer the request for the group's connections from 2026-03-01T10:20Z on (TIMED_OUT by a). "
         "b did not answer the request for the group's connections from 2026-03-01T10:20:40Z on (TIMED_OUT by b)."
     )
-    many = called(audited_step(), **{f"b{number}": [60] for number in range(5)})
-    (hit,) = RULE.hits(many)
+    (hit,) = RULE.hits(called(audited_step(), **{f"b{number}": [60] for number in range(5)}))
     assert (hit.hint or "").endswith("(TIMED_OUT by b2). Nor did 2 other brokers.")
 
 

@@ -114,14 +114,12 @@ def test_one_hot_queue_is_named() -> None:
          "most of it was in queues with an unknown offset or owner, or in retry topics"),
     ],
 )  # fmt: skip
-def test_an_unknown_answer_says_why(
-    history: History, limit: Limit, messages: int, readable: int, members: int, why: str
-) -> None:
+def test_unknown_says_why(history: History, limit: Limit, messages: int, readable: int, members: int, why: str) -> None:
     assert answer(history(), limit, messages, readable, members) == UNKNOWN.format(why)
 
 
 @pytest.mark.parametrize("limit", [Limit.STUCK_CONSUMER, Limit.UNKNOWN_MEMBERS, Limit.UNKNOWN_OWNERS])
-def test_nothing_is_said_where_nothing_is_simulated_or_the_advice_says_that_it_is_unknown(limit: Limit) -> None:
+def test_no_number_if_nothing_is_simulated_or_the_advice_calls_it_unknown(limit: Limit) -> None:
     assert answer(twins(), limit, 6000, 8, 2) is None
 
 

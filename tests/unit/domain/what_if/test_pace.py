@@ -59,7 +59,7 @@ def test_the_usual_pace_is_the_median_of_those_that_were_reached_if_any_was() ->
     assert Members().usual is None
 
 
-def test_what_is_not_committed_yet_is_told_from_a_backlog() -> None:
+def test_what_is_not_committed_yet_is_no_backlog() -> None:
     # 30 messages wait, 10 a second come in: 3 seconds.
     behind = steps(lambda _: ["c1"], [rate(10)] * 2, [lambda second: 10 * second - 30] * 2)
     assert uncommitted_seconds(of(behind).course) == pytest.approx(3)

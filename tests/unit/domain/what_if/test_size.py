@@ -37,9 +37,7 @@ def slow(came: Sequence[Messages], consumed: Sequence[Messages], members: Sequen
         (4, 0.7, 16, 16, 0.5),
     ],
 )
-def test_the_fewest_members_that_are_not_too_busy(
-    load: float, utilization: float, members: int, queues: int, busiest: float
-) -> None:
+def test_the_fewest_members_suffice(load: float, utilization: float, members: int, queues: int, busiest: float) -> None:
     (need,) = sized(slow([rate(5)] * 8, [rate(2.5)] * 8), load, utilization=utilization).needs
     assert need.group is not None
     assert (need.group.members, need.group.queues, need.group.unassigned_queues) == (members, queues, 0)
@@ -86,7 +84,7 @@ def test_faults_are_not_sized_for() -> None:
     assert found.today.utilization == pytest.approx(0.5, rel=0.02)
 
 
-def test_nobody_tells_how_fast_he_is() -> None:
+def test_no_member_reports_its_pace() -> None:
     (need,) = sized(steps(lambda _: ["c1"], [rate(5)] * 2, [rate(5)] * 2), utilization=0.7).needs
     assert need.group is None
 
