@@ -24,9 +24,10 @@ from spark_jobs.domain.model.finding import (
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.silences import Silence
 from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.rule import Cause, Rule
-from tests.support.builders import audited_step
+from tests.support.builders import allocation, audited_step, interval, members
 from tests.support.samples import offsets, oldest
 from tests.support.times import START, micros
 
@@ -62,6 +63,13 @@ def finding_of(*hits: RuleHit, **more: Any) -> Finding:
 
 def test_no_hit_is_no_finding() -> None:
     assert findings_of() == []
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_no_rule_hits_a_step_without_members_or_one_in_which_each_has_a_queue(rule: Rule) -> None:
+    listed = members("c1 c2")
+    healthy = audited_step(interval(0, 60, listed, allocation(listed, "0 1")))
+    assert [*rule.hits(audited_step()), *rule.hits(healthy)] == []
 
 
 def test_fields_are_those_of_the_table() -> None:

@@ -22,8 +22,7 @@ def test_a_text_belongs_to_the_node_of_equal_hash_or_the_next() -> None:
 
 
 def test_nobody_owns_anything_on_an_empty_ring() -> None:
-    assert java_ring(["c"], 0).owner("a") is None
-    assert java_ring([], 10).owner("a") is None
+    assert [ring.owner("a") for ring in (java_ring(["c"], 0), java_ring([], 10), go_ring(["c"], 0))] == [None] * 3
 
 
 def test_an_id_that_comes_again_gets_further_nodes() -> None:
@@ -57,21 +56,19 @@ def test_in_go_the_later_of_two_nodes_of_one_hash_stays() -> None:
     assert go_ring(["c12006000", "c9158998"], 1).owner("any") == "c9158998"
 
 
-def test_in_go_nobody_owns_anything_on_an_empty_ring() -> None:
-    assert go_ring(["c"], 0).owner("a") is None
-
-
-def test_a_node_that_was_overwritten_shifts_the_numbers_of_a_twin() -> None:
-    """`b-0` takes the place of `a-0`. The ring holds one node of `a` then, so its twin's are numbered 1 and 2: node 1
-    as before, and a new one at 40. Numbers 2 and 3 would be at 40 and 25.
-    """
-    places = {"a-0": 10, "a-1": 20, "b-0": 10, "b-1": 30, "a-2": 40, "a-3": 25, "at 10": 10, "at 25": 25, "at 35": 35}
-    ring = java_ring(["a", "b", "a"], 2, places.__getitem__)
-    assert [ring.owner(text) for text in ("at 10", "at 25", "at 35")] == ["b", "b", "a"]
-
-
-def test_a_node_that_its_own_id_overwrites_shifts_them_too() -> None:
-    """Twins are neighbors in a sorted list: `a-1` takes the place of `a-0`, and the twin has the numbers 1 and 2."""
-    places = {"a-0": 10, "a-1": 10, "a-2": 50, "a-3": 57, "b-0": 30, "b-1": 60, "at 35": 35, "at 55": 55, "at 61": 61}
-    ring = java_ring(["a", "a", "b"], 2, places.__getitem__)
-    assert [ring.owner(text) for text in ("at 35", "at 55", "at 61")] == ["a", "b", "a"]
+@pytest.mark.parametrize(
+    ("ids", "places", "owners"),
+    [
+        # `b-0` takes the place of `a-0`. The ring holds one node of `a` then, so its duplicate's are numbered 1 and 2:
+        # node 1 as before, and a new one at 40. Numbers 2 and 3 would be at 40 and 25.
+        ("a b a", "a-0 10, a-1 20, b-0 10, b-1 30, a-2 40, a-3 25", {10: "b", 25: "b", 35: "a"}),
+        # Duplicates are neighbors in a sorted list: `a-1` takes the place of `a-0`, and the other has the numbers 1, 2.
+        ("a a b", "a-0 10, a-1 10, a-2 50, a-3 57, b-0 30, b-1 60", {35: "a", 55: "b", 61: "a"}),
+    ],
+)
+def test_a_node_that_is_overwritten_shifts_the_numbers_of_a_duplicate(
+    ids: str, places: str, owners: dict[int, str]
+) -> None:
+    nodes = {name: int(place) for name, place in map(str.split, places.split(","))}
+    ring = java_ring(ids.split(), 2, lambda text: nodes[text] if text in nodes else int(text))
+    assert {place: ring.owner(f"{place}") for place in owners} == owners

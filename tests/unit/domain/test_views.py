@@ -2,37 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from spark_jobs.domain.model.message_queue import RouteEntry
-from tests.support.histories import A, B, as_row, calm, intervals, listed, routed, rows
+from tests.support.histories import A, B, History, as_row, calm, intervals, listed, routed, rows
 from tests.support.oracle.snapshots import MembershipSnapshot, RouteSnapshot
 from tests.support.times import micros
 
 BOTH = routed({-210: (A, B)})
+#: Still readable, and a broker without queues: no queue changes.
+PERMISSIONS = RouteEntry("a", 7, 4, 4), RouteEntry("c", 6, 0, 0)
+JOINED = {-210: "c1", 100: "c1 c2"}
+HISTORIES: Mapping[str, tuple[History, list[str]]] = {
+    "nothing happens": (calm(), ["0-300 * DEFAULT c1 c2"]),
+    "members change when a snapshot shows it": (
+     calm(memberships=listed("a", {-210: "c1", 100: "c2 c1 c2", 200: ""})),
+     ["0-100 * DEFAULT c1", "100-200 * DEFAULT c1 c2 c2", "200-300 * DEFAULT"]),
+    "a snapshot holds for the gap and no longer": (
+     calm(memberships=listed("a", {-210: "c1", 100: None, 200: "c1"})),
+     ["0-120 * DEFAULT c1", "120-200 * NO_MEMBERSHIP_SNAPSHOT", "200-300 * DEFAULT c1"]),
+    "a short silence is no gap": (
+     calm(memberships=listed("a", {-210: "c1", 100: None, 120: "c1"})), ["0-300 * DEFAULT c1"]),
+    "a route holds for the gap and no longer": (
+     calm(routes=routed({-210: (A,), 100: None, 200: (A,)})),
+     ["0-120 * DEFAULT c1 c2", "120-200 * NO_ROUTE_SNAPSHOT", "200-300 * DEFAULT c1 c2"]),
+    "only what changes a queue cuts": (
+     calm(routes=routed({-210: (A,), 50: PERMISSIONS, 100: (RouteEntry("a", 6, 4, 5),)})),
+     ["0-100 * DEFAULT c1 c2", "100-300 * DEFAULT c1 c2"]),
+    "a route without brokers": (
+     calm(routes=routed({-210: (A,), 100: ()})), ["0-100 * DEFAULT c1 c2", "100-300 * NO_ROUTE"]),
+    "only brokers of the route count": (
+     calm(memberships=listed("a", {-210: "c1 c2"}) + listed("b", {-210: "c1 c2 c3"})), ["0-300 * DEFAULT c1 c2"]),
+    "none of them": (calm(memberships=listed("b", {-210: "c1"})), ["0-300 * NO_MEMBERSHIP_SNAPSHOT"]),
+    "brokers that disagree are a view each": (
+     calm(memberships=listed("a", {-210: "c1 c2"}) + listed("b", {-210: "c2 c1", 100: "c1"}), routes=BOTH),
+     ["0-100 * DEFAULT c1 c2", "100-300 a DEFAULT c1 c2", "100-300 b DEFAULT c1"]),
+    "duplicates on one broker only are a disagreement": (
+     calm(memberships=listed("a", {-210: "c1 c1"}) + listed("b", {-210: "c1"}), routes=BOTH),
+     ["0-300 a DEFAULT c1 c1", "0-300 b DEFAULT c1"]),
+    "a broker that lists nobody while another does is ignored": (
+     calm(memberships=listed("a", {-210: "c1", 200: ""}) + listed("b", {-210: ""}), routes=BOTH),
+     ["0-200 * DEFAULT c1", "200-300 * DEFAULT"]),
+    "a broker that does not answer is ignored": (
+     calm(memberships=listed("a", {-210: "c1"}) + listed("b", {-210: "c1 c2", 100: None}), routes=BOTH),
+     ["0-120 a DEFAULT c1", "0-120 b DEFAULT c1 c2", "120-300 * DEFAULT c1"]),
+    "a disagreement shorter than half a round is the recorder on its way": (
+     calm(memberships=listed("a", JOINED) + listed("b", JOINED, late=4), routes=BOTH),
+     ["0-100 * DEFAULT c1", "100-300 * DEFAULT c1 c2"]),
+    "one as long as half a round is none": (
+     calm(memberships=listed("a", JOINED) + listed("b", JOINED, late=5), routes=BOTH),
+     ["0-100 * DEFAULT c1", "100-105 a DEFAULT c1 c2", "100-105 b DEFAULT c1", "105-300 * DEFAULT c1 c2"]),
+    "the end of a long disagreement is not the recorder on its way": (
+     calm(memberships=listed("a", JOINED) + listed("b", {-210: "c1", 124: "c1 c2"}, late=4), routes=BOTH),
+     ["0-100 * DEFAULT c1", "100-124 a DEFAULT c1 c2", "100-124 b DEFAULT c1", "124-300 * DEFAULT c1 c2"]),
+}  # fmt: skip
 
 
-def test_nothing_happens() -> None:
-    assert rows(calm()) == ["0-300 * DEFAULT c1 c2"]
-
-
-def test_members_change_when_a_snapshot_shows_it() -> None:
-    history = calm(memberships=listed("a", {-210: "c1", 100: "c2 c1 c2", 200: ""}))
-    assert rows(history) == ["0-100 * DEFAULT c1", "100-200 * DEFAULT c1 c2 c2", "200-300 * DEFAULT"]
-
-
-def test_a_snapshot_holds_for_the_gap_and_no_longer() -> None:
-    history = calm(memberships=listed("a", {-210: "c1", 100: None, 200: "c1"}))
-    assert rows(history) == ["0-120 * DEFAULT c1", "120-200 * NO_MEMBERSHIP_SNAPSHOT", "200-300 * DEFAULT c1"]
-
-
-def test_a_short_silence_is_no_gap() -> None:
-    assert rows(calm(memberships=listed("a", {-210: "c1", 100: None, 120: "c1"}))) == ["0-300 * DEFAULT c1"]
-
-
-def test_a_route_holds_for_the_gap_and_no_longer() -> None:
-    history = calm(routes=routed({-210: (A,), 100: None, 200: (A,)}))
-    assert rows(history) == ["0-120 * DEFAULT c1 c2", "120-200 * NO_ROUTE_SNAPSHOT", "200-300 * DEFAULT c1 c2"]
+@pytest.mark.parametrize(("history", "expected"), HISTORIES.values(), ids=HISTORIES)
+def test_when_members_and_routes_are_known(history: History, expected: list[str]) -> None:
+    assert rows(history) == expected
 
 
 def test_a_route_change_cuts_and_the_order_of_its_entries_does_not() -> None:
@@ -43,67 +73,6 @@ def test_a_route_change_cuts_and_the_order_of_its_entries_does_not() -> None:
     )
     assert rows(history) == ["0-100 * DEFAULT c1", "100-300 * DEFAULT c1"]
     assert [len(interval.queues or ()) for interval in intervals(history)] == [8, 12]
-
-
-def test_only_what_changes_a_queue_cuts() -> None:
-    permissions = (RouteEntry("a", 7, 4, 4), RouteEntry("c", 6, 0, 0))  # still readable; a broker without queues
-    history = calm(routes=routed({-210: (A,), 50: permissions, 100: (RouteEntry("a", 6, 4, 5),)}))
-    assert rows(history) == ["0-100 * DEFAULT c1 c2", "100-300 * DEFAULT c1 c2"]
-
-
-def test_a_route_without_brokers() -> None:
-    assert rows(calm(routes=routed({-210: (A,), 100: ()}))) == ["0-100 * DEFAULT c1 c2", "100-300 * NO_ROUTE"]
-
-
-def test_only_brokers_of_the_route_count() -> None:
-    history = calm(memberships=listed("a", {-210: "c1 c2"}) + listed("b", {-210: "c1 c2 c3"}))
-    assert rows(history) == ["0-300 * DEFAULT c1 c2"]
-    assert rows(calm(memberships=listed("b", {-210: "c1"}))) == ["0-300 * NO_MEMBERSHIP_SNAPSHOT"]
-
-
-def test_brokers_that_disagree_are_a_view_each() -> None:
-    history = calm(memberships=listed("a", {-210: "c1 c2"}) + listed("b", {-210: "c2 c1", 100: "c1"}), routes=BOTH)
-    assert rows(history) == ["0-100 * DEFAULT c1 c2", "100-300 a DEFAULT c1 c2", "100-300 b DEFAULT c1"]
-
-
-def test_twins_on_one_broker_only_are_a_disagreement() -> None:
-    history = calm(memberships=listed("a", {-210: "c1 c1"}) + listed("b", {-210: "c1"}), routes=BOTH)
-    assert rows(history) == ["0-300 a DEFAULT c1 c1", "0-300 b DEFAULT c1"]
-
-
-def test_a_broker_that_lists_nobody_while_another_does_is_ignored() -> None:
-    history = calm(memberships=listed("a", {-210: "c1", 200: ""}) + listed("b", {-210: ""}), routes=BOTH)
-    assert rows(history) == ["0-200 * DEFAULT c1", "200-300 * DEFAULT"]
-
-
-def test_a_broker_that_does_not_answer_is_ignored() -> None:
-    history = calm(memberships=listed("a", {-210: "c1"}) + listed("b", {-210: "c1 c2", 100: None}), routes=BOTH)
-    assert rows(history) == ["0-120 a DEFAULT c1", "0-120 b DEFAULT c1 c2", "120-300 * DEFAULT c1"]
-
-
-@pytest.mark.parametrize(
-    ("late", "expected"),
-    [
-        (4, ["0-100 * DEFAULT c1", "100-300 * DEFAULT c1 c2"]),
-        (5, ["0-100 * DEFAULT c1", "100-105 a DEFAULT c1 c2", "100-105 b DEFAULT c1", "105-300 * DEFAULT c1 c2"]),
-    ],
-)
-def test_a_disagreement_shorter_than_half_a_round_is_the_recorder_on_its_way(late: int, expected: list[str]) -> None:
-    changes = {-210: "c1", 100: "c1 c2"}
-    assert rows(calm(memberships=listed("a", changes) + listed("b", changes, late=late), routes=BOTH)) == expected
-
-
-def test_the_end_of_a_long_disagreement_is_not_the_recorder_on_its_way() -> None:
-    history = calm(
-        memberships=listed("a", {-210: "c1", 100: "c1 c2"}) + listed("b", {-210: "c1", 124: "c1 c2"}, late=4),
-        routes=BOTH,
-    )
-    assert rows(history) == [
-        "0-100 * DEFAULT c1",
-        "100-124 a DEFAULT c1 c2",
-        "100-124 b DEFAULT c1",
-        "124-300 * DEFAULT c1 c2",
-    ]
 
 
 def test_a_disagreement_is_as_long_as_all_of_it_whatever_changes_meanwhile() -> None:
@@ -120,15 +89,11 @@ def test_a_disagreement_is_as_long_as_all_of_it_whatever_changes_meanwhile() -> 
 
 
 def test_agreement_after_a_silence_settles_nothing_before_it() -> None:
-    changes = {-210: "c1", 100: "c1 c2"}
     seen = tuple(RouteSnapshot(micros(second), (A, B)) for second in (*range(-210, 71, 10), 72, *range(103, 300, 10)))
-    history = calm(memberships=listed("a", changes) + listed("b", changes, late=4), routes=seen)
+    history = calm(memberships=listed("a", JOINED) + listed("b", JOINED, late=4), routes=seen)
     assert rows(history) == [
-        "0-100 * DEFAULT c1",
-        "100-102 a DEFAULT c1 c2",
-        "100-102 b DEFAULT c1",
-        "102-103 * NO_ROUTE_SNAPSHOT",
-        "103-300 * DEFAULT c1 c2",
+        *("0-100 * DEFAULT c1", "100-102 a DEFAULT c1 c2", "100-102 b DEFAULT c1"),
+        *("102-103 * NO_ROUTE_SNAPSHOT", "103-300 * DEFAULT c1 c2"),
     ]
 
 
@@ -142,18 +107,11 @@ def test_a_step_sees_what_holds_when_it_begins_and_all_until_its_end(second: flo
 def test_a_disagreement_that_ends_with_the_step_stands() -> None:
     changes = {-210: "c1", 298: "c1 c2"}
     members = listed("a", changes, late=8) + listed("b", changes)
-    agreed = MembershipSnapshot("b", micros(300), ("c1", "c2"))
-    assert rows(calm(memberships=(*members, agreed), routes=BOTH)) == [
-        "0-298 * DEFAULT c1",
-        "298-300 a DEFAULT c1 c2",
-        "298-300 b DEFAULT c1",
-    ]
+    history = calm(memberships=(*members, MembershipSnapshot("b", micros(300), ("c1", "c2"))), routes=BOTH)
+    assert rows(history) == ["0-298 * DEFAULT c1", "298-300 a DEFAULT c1 c2", "298-300 b DEFAULT c1"]
 
 
 def test_the_replayed_span_begins_before_the_step() -> None:
-    history = calm(memberships=listed("a", {-210: "c1", -100: "c1 c1", 50: "c1"}))
-    assert [as_row(interval) for interval in intervals(history)] == [
-        "-180--100 * DEFAULT c1",
-        "-100-50 * DEFAULT c1 c1",
-        "50-300 * DEFAULT c1",
-    ]
+    spans = intervals(calm(memberships=listed("a", {-210: "c1", -100: "c1 c1", 50: "c1"})))
+    by_hand = ["-180--100 * DEFAULT c1", "-100-50 * DEFAULT c1 c1", "50-300 * DEFAULT c1"]
+    assert [as_row(interval) for interval in spans] == by_hand

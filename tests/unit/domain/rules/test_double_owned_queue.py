@@ -21,11 +21,6 @@ def test_each_queue_with_every_different_owner() -> None:
     ]
 
 
-def test_one_owner_each_no_hit() -> None:
-    listed = members("c1 c2")
-    assert list(RULE.hits(audited_step(interval(0, 60, listed, allocation(listed, "0 1"))))) == []
-
-
 def test_its_harm_decides() -> None:
     assert RULE.severity(Condition(None, "CONFIG_OVERLAP", (), True, 1, None)) == "ERROR"
     assert RULE.severity(Condition(None, "CONFIG_OVERLAP", (), True, 0, None)) == "INFO"

@@ -116,9 +116,7 @@ def test_every_repeated_id_is_its_own_and_other_harm_is_not_theirs() -> None:
     assert [(hit.client_id, len(hit.connections), hit.queue) for hit in found] == [("c1", 2, None), ("c3", 2, None)]
 
 
-def test_no_repeated_id_no_hit() -> None:
-    listed = members("c1 c2")
-    assert list(RULE.hits(audited_step(interval(0, 60, listed, allocation(listed, "0 1"))))) == []
+def test_no_hit_without_an_allocation() -> None:
     assert list(RULE.hits(audited_step(interval(0, 60, members("c1 c2"), None)))) == []
     assert list(RULE.hits(audited_step(interval(0, 60, None)))) == []
 

@@ -235,10 +235,6 @@ def test_traffic_is_unequal_above_twice_the_least(line: str) -> None:
     assert (" ".join(member.client_id for member in found) if found else "-") == by_hand.strip()
 
 
-def test_no_member_no_traffic() -> None:
-    assert list(RULE.hits(audited_step())) == []
-
-
 #: Group, topic, view, owners, seconds from and to, consumed, produced (`?`: unknown) of one queue in one interval.
 _PROGRESS = """
     g1 t         *  c1    0   100  30 40

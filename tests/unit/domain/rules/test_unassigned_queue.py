@@ -41,11 +41,6 @@ def test_a_group_must_be_offline_for_longer_than_a_restart_takes() -> None:
     assert found.cause == "GROUP_OFFLINE"
 
 
-def test_all_queues_owned_no_hit() -> None:
-    listed = members("c1 c2")
-    assert list(RULE.hits(audited_step(interval(0, 60, listed, allocation(listed, "0 1"))))) == []
-
-
 def _asked(step: AuditedStep, *seconds: int) -> AuditedStep:
     """Both brokers were, at these times."""
     nothing = Membership((), frozenset(), frozenset(), None)
