@@ -602,7 +602,5 @@ def test_what_to_try_after_the_demo_can_be_copied(capsys: pytest.CaptureFixture[
     assert (first, title, len(commands)) == ("", "Try next", 3)
     assert commands[0] == "rebalance-audit status --warehouse './my tables'  # what needs attention"
     parsed = [build_parser().parse_args(shlex.split(line, comments=True)[1:]) for line in commands[:2]]
-    assert [(arguments.name, arguments.warehouse) for arguments in parsed] == [
-        ("status", "./my tables"),
-        ("explain", "./my tables"),
-    ]
+    expected = [("status", "./my tables"), ("explain", "./my tables")]
+    assert [(arguments.name, arguments.warehouse) for arguments in parsed] == expected

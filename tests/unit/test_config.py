@@ -216,11 +216,8 @@ def test_the_demo_configuration_has_what_the_recording_cannot_have() -> None:
         ),
     )
     near = strategy_settings(demo, "demo", "near-service")
-    assert (near.strategy, near.broker_room, near.client_room) == (
-        "MACHINE_ROOM_NEARBY-AVG",
-        "^[^-]*-(.+)$",
-        "@([^-]+)-",
-    )
+    expected = ("MACHINE_ROOM_NEARBY-AVG", "^[^-]*-(.+)$", "@([^-]+)-")
+    assert (near.strategy, near.broker_room, near.client_room) == expected
 
 
 KERNEL = """

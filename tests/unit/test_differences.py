@@ -51,7 +51,5 @@ def test_what_adding_columns_does_not_mend() -> None:
     assert lasting(KEY, OLDER) == []
     assert lasting(OLDER, LISTED) == ["column key (string) is missing"]
     others = Field("queues", array_of(*fields(LONG, "topic", "pulled", "offset")))
-    assert lasting(KEY, others) == [
-        "column queues[].offset (bigint) is not known",
-        "column queues[].topic is bigint, not string",
-    ]
+    expected = ["column queues[].offset (bigint) is not known", "column queues[].topic is bigint, not string"]
+    assert lasting(KEY, others) == expected

@@ -212,10 +212,8 @@ def test_logfmt_is_a_line_per_row(capsys: pytest.CaptureFixture[str]) -> None:
         {"g": 'a\x1b[2J\n"\u202e', "n": 0.5, "x": ["c d"], "at": None},
     ]
     assert answered(Namespace(json=False, format="logfmt"), {}, lambda: pa.Table.from_pylist(rows, schema))
-    assert capsys.readouterr().out.splitlines() == [
-        'g="a=b" n=1.5 x= at=2026-03-01T10:00:00Z',
-        r'g="a\u001b[2J\n\"\u202e" n=0.5 x="[\"c d\"]" at=',
-    ]
+    expected = ['g="a=b" n=1.5 x= at=2026-03-01T10:00:00Z', r'g="a\u001b[2J\n\"\u202e" n=0.5 x="[\"c d\"]" at=']
+    assert capsys.readouterr().out.splitlines() == expected
 
 
 def test_csv_steers_no_terminal(

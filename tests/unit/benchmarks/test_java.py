@@ -25,10 +25,8 @@ def test_every_snapshot_client_and_topic_is_one_call(tmp_path: Path) -> None:
     states.write_text("5\tgroup\ttopic\tc3 c1 c2\tbroker#16\n")
     answers = [line.split() for line in run_loop(CLASS_PATH, states, "AVG", 2)]
     snapshot = [6 + 0, 5 + 6, 5 + 11]
-    assert [(int(calls), int(total)) for _, calls, total in answers] == [
-        (6, folded(snapshot * 2)),
-        (9, folded(snapshot * 3)),
-    ]
+    expected = [(6, folded(snapshot * 2)), (9, folded(snapshot * 3))]
+    assert [(int(calls), int(total)) for _, calls, total in answers] == expected
 
 
 def test_without_java_or_maven_it_is_not_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -147,13 +147,8 @@ def test_trouble_is_that_of_its_own_snapshot_and_queue() -> None:
         {"owned_queues": []},
         {"owned_queues": [queue(0, **full), queue(1, dropped=True, **full), queue(2, **full)]},
     )
-    assert [[throttled.queue for throttled in state.symptoms.throttled] for state in shown] == [
-        [],
-        [place(1)],
-        [],
-        [],
-        [place(0), place(2)],
-    ]
+    expected = [[], [place(1)], [], [], [place(0), place(2)]]
+    assert [[throttled.queue for throttled in state.symptoms.throttled] for state in shown] == expected
     assert [state.symptoms.stale for state in shown] == [()] * 5
     assert shown[4].reported.owned == (place(0), place(2))
     assert shown[1].reported.owned == (place(0), place(1), place(2))
@@ -176,11 +171,8 @@ def test_topics_and_queues_are_in_order_and_in_holdings() -> None:
     (shown,) = _states({"subscriptions": subscribed, "owned_queues": owned})
     assert shown.reported.topics == ("t", "u")
     assert shown.reported.owned == (MessageQueue("s", "b", 0), place(0), place(1))
-    assert shown.reported.holdings == {
-        "s": frozenset({("b", 0)}),
-        "t": frozenset({("b", 0), ("b", 1)}),
-        "u": frozenset(),
-    }
+    expected = {"s": frozenset({("b", 0)}), "t": frozenset({("b", 0), ("b", 1)}), "u": frozenset()}
+    assert shown.reported.holdings == expected
     assert _states({"subscriptions": subscribed})[0].reported.holdings == {}
 
 

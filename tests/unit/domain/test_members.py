@@ -60,10 +60,8 @@ def test_what_is_observed_comes_before_what_others_run_and_a_class_that_nobody_k
 
 def test_what_a_client_reported_is_known_of_its_group_after_it_has_left() -> None:
     history = calm(memberships=listed("a", {-210: "c1 c2", 100: "c1"}), clients=(client("c2", 0, HASH),))
-    assert rows(history) == [
-        "0-100 * CLIENT c1/CONSISTENT_HASH c2/CONSISTENT_HASH",
-        "100-300 * CLIENT c1/CONSISTENT_HASH",
-    ]
+    expected = ["0-100 * CLIENT c1/CONSISTENT_HASH c2/CONSISTENT_HASH", "100-300 * CLIENT c1/CONSISTENT_HASH"]
+    assert rows(history) == expected
 
 
 def test_the_configuration_supplies_the_settings_of_whatever_a_client_runs() -> None:
@@ -93,10 +91,8 @@ def test_a_group_is_known_as_well_as_its_least_known_member(
 
 def test_a_client_is_what_it_reported_last_or_else_first() -> None:
     said = (client("c1", 10, AVERAGELY), client("c1", 20, CIRCLE), client("c1", 30)._replace(answered=False))
-    assert rows(calm(clients=said, configured=StrategySettings(AVG))) == [
-        "0-20 * CONFIGURATION c1 c2",
-        "20-300 * CONFIGURATION c1/AVG_BY_CIRCLE c2",
-    ]
+    expected = ["0-20 * CONFIGURATION c1 c2", "20-300 * CONFIGURATION c1/AVG_BY_CIRCLE c2"]
+    assert rows(calm(clients=said, configured=StrategySettings(AVG))) == expected
     assert rows(calm(clients=said[2:])) == ["0-300 * DEFAULT c1 c2"]
 
 

@@ -13,10 +13,8 @@ from spark_jobs.domain.model.message_queue import (
 
 def test_client_ids_sort_by_utf16_code_units() -> None:
     # U+1F600 is D83D DE00 in UTF-16: below U+E000 and U+FFFF, although its code point is above.
-    assert sort_client_ids(["a@9", "\uffff", "\U0001f600", "\ue000", "a@10", "a@1#5", "a@9", "Z"]) == [
-        *("Z", "a@1#5", "a@10", "a@9", "a@9"),
-        *("\U0001f600", "\ue000", "\uffff"),
-    ]
+    expected = [*("Z", "a@1#5", "a@10", "a@9", "a@9"), *("\U0001f600", "\ue000", "\uffff")]
+    assert sort_client_ids(["a@9", "\uffff", "\U0001f600", "\ue000", "a@10", "a@1#5", "a@9", "Z"]) == expected
 
 
 def test_a_lone_surrogate_can_be_sorted() -> None:

@@ -45,7 +45,5 @@ def test_an_incident_is_for_the_team_of_each_of_its_groups() -> None:
 
 def test_a_finding_has_the_team_of_its_group() -> None:
     named = {"cluster": "c", "consumer_group": "ledger-a", "rule": "SLOW_LISTENER", "severity": "WARN"}
-    assert findings_with_teams(ROUTES, [named, named | {"consumer_group": "g"}]) == [
-        named | {"team": "payments"},
-        named | {"consumer_group": "g", "team": None},
-    ]
+    expected = [named | {"team": "payments"}, named | {"consumer_group": "g", "team": None}]
+    assert findings_with_teams(ROUTES, [named, named | {"consumer_group": "g"}]) == expected

@@ -225,10 +225,8 @@ def test_what_is_not_replayed_moves_nothing_whatever_its_members_run() -> None:
     timeline = [interval(before, 10), interval(after, 20, is_replayed=False), interval(after, 30, is_replayed=False)]
     _, changed, unchanged = (interval.moves for interval in with_moves(timeline, START, nobody_expired, no_switch))
     assert changed is not None
-    assert [(trigger.value, subject) for trigger, subject in changed.triggers] == [
-        ("MEMBER_LEFT", "q"),
-        ("MEMBER_JOINED", "r"),
-    ]
+    expected = [("MEMBER_LEFT", "q"), ("MEMBER_JOINED", "r")]
+    assert [(trigger.value, subject) for trigger, subject in changed.triggers] == expected
     assert (changed.joined, changed.left) == (("r",), ("q",))
     assert (changed.moved, changed.least, changed.handed_over) == (None, None, frozenset())
     assert unchanged is not None
@@ -263,10 +261,8 @@ def test_a_switch_is_named_beside_what_changed_around_it_and_alone_is_no_rebalan
     )
     assert joined.moves
     assert same.moves
-    assert [(name.value, subject) for name, subject in joined.moves.triggers] == [
-        ("BROKER_SWITCHED", "a"),
-        ("MEMBER_JOINED", "q"),
-    ]
+    expected = [("BROKER_SWITCHED", "a"), ("MEMBER_JOINED", "q")]
+    assert [(name.value, subject) for name, subject in joined.moves.triggers] == expected
     assert same.moves.triggers == ()
 
 

@@ -144,10 +144,8 @@ def test_another_owner_s_readings_are_in_no_window() -> None:
     read = offsets([("b", 0)], {10 * number: ["9/0" if number < 6 else "9/4"] for number in range(10)})
     found = topic_progress([first, second], read, WINDOW, SETTINGS)
     assert [progress.verdicts for progress in found] == [["STALL"], ["OK"]]
-    assert [[(span.verdict, seconds(span.end)) for span in progress.spans] for progress in found] == [
-        [("STALL", 60)],
-        [],
-    ]
+    expected = [[("STALL", 60)], []]
+    assert [[(span.verdict, seconds(span.end)) for span in progress.spans] for progress in found] == expected
 
 
 def test_a_rebalance_that_leaves_a_queue_its_owner_cuts_no_window() -> None:

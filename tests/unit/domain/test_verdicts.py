@@ -167,9 +167,5 @@ def test_what_went_in_and_out(history: list[str], went: tuple[int, int], back: t
     assert (found.produced[0], found.consumed[0]) == went
     rewinds, rewound, greatest, seconds = back
     when = UNKNOWN if seconds == UNKNOWN else micros(seconds)
-    assert (found.rewinds[0], found.rewound[0], found.rewound_max[0], found.rewound_at[0]) == (
-        rewinds,
-        rewound,
-        greatest,
-        when,
-    )
+    expected = (rewinds, rewound, greatest, when)
+    assert (found.rewinds[0], found.rewound[0], found.rewound_max[0], found.rewound_at[0]) == expected

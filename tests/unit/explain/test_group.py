@@ -166,10 +166,8 @@ def test_a_moment_belongs_to_the_interval_that_begins_with_it() -> None:
 
 
 def test_nothing_is_known_of_a_whole_step() -> None:
-    assert topic_lines(group_step(150, unobserved(0, 3600)))[-2:] == [
-        "  This step has no known state before that.",
-        "  This step has no known state after that.",
-    ]
+    expected = ["  This step has no known state before that.", "  This step has no known state after that."]
+    assert topic_lines(group_step(150, unobserved(0, 3600)))[-2:] == expected
 
 
 @pytest.mark.parametrize("reason", [reason for reason in Reason if reason.status is not Status.UNOBSERVED])

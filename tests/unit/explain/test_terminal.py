@@ -128,7 +128,5 @@ def test_what_several_pop_by_design_is_called_so() -> None:
     shared = allocation(row, "b:0", member("c1"), member("c2"), double_owned_cause="POP_SHARED")
     story = explain(group_step(40, row, allocations=[shared]))
     (line,) = (one for one in lines(story) if "popped" in one.text)
-    assert (line.text, line.part) == (
-        "b:0 (1 queue) could be popped by indexes 0 and 1: each message goes to one of them.",
-        "",
-    )
+    expected = ("b:0 (1 queue) could be popped by indexes 0 and 1: each message goes to one of them.", "")
+    assert (line.text, line.part) == expected

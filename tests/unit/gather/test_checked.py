@@ -78,13 +78,8 @@ def test_what_breaks_a_rule_is_left_out_and_the_rest_is_judged() -> None:
     seconds = [(one - int(at(0).timestamp() * 1_000_000)) // 1_000_000 for one in history.offsets["t"].times.tolist()]
     assert seconds == [0, 40, 80]
     (fact,) = facts(found, OFFSET_SNAPSHOTS)
-    assert {name: fact[name] for name in (ROWS, REJECTED, LEFT_OUT, SERIES, SPANS)} == {
-        ROWS: 9,
-        REJECTED: 3,
-        LEFT_OUT: 6,
-        SERIES: 1,
-        SPANS: 80_000_000,
-    }
+    expected = {ROWS: 9, REJECTED: 3, LEFT_OUT: 6, SERIES: 1, SPANS: 80_000_000}
+    assert {name: fact[name] for name in (ROWS, REJECTED, LEFT_OUT, SERIES, SPANS)} == expected
     assert {name: count for name, count in fact[BROKEN].items() if count} == {
         "queues_are_named": 2,
         "offsets_are_possible": 1,

@@ -86,10 +86,8 @@ def test_states_that_are_the_same_in_their_normal_form_are_one() -> None:
     rows[1]["subscriptions"][0]["sub_string"] = ""
     rows[2]["connections"] = []
     seen = history_of({MEMBERSHIP_SNAPSHOTS: rows}).memberships["b"]
-    assert (seconds(seen.times), [len(seen.states[code].connections) for code in seen.codes]) == (
-        [0, 20, 40],
-        [1, 0, 1],
-    )
+    expected = ([0, 20, 40], [1, 0, 1])
+    assert (seconds(seen.times), [len(seen.states[code].connections) for code in seen.codes]) == expected
     assert len(seen.states) == 2
 
 

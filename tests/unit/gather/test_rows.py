@@ -246,11 +246,8 @@ def test_intervals_that_share_an_allocation_have_the_addresses_of_their_own_memb
     later = replace(REPLAYED, start=START + 10 * SECOND, end=START + 20 * SECOND, members=moved)
     again = replace(REPLAYED, start=START + 20 * SECOND, end=START + 30 * SECOND)
     found = tables([JudgedStep(step(START, REPLAYED, later, again), [], None)])["allocations"].to_pylist()
-    assert [[owner["client_addr"] for owner in row["owners"]] for row in found[::3]] == [
-        ["10.0.0.1:1", None],
-        ["10.9.9.9:9", "10.9.9.9:9"],
-        ["10.0.0.1:1", None],
-    ]
+    expected = [["10.0.0.1:1", None], ["10.9.9.9:9", "10.9.9.9:9"], ["10.0.0.1:1", None]]
+    assert [[owner["client_addr"] for owner in row["owners"]] for row in found[::3]] == expected
     assert [row["queue_id"] for row in found] == [0, 1, 2] * 3
 
 

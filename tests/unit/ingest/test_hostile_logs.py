@@ -31,10 +31,8 @@ def test_a_clock_that_is_set_back_makes_the_time_that_is_written_twice_unknown(t
     ]  # fmt: skip
     recording = read(tmp_path)
     assert f"{path} goes back in time 1 time: the clock was set back" in str(recording)
-    assert [(clock_of(first), clock_of(last)) for first, last in recording.processes[0].alive] == [
-        ("22:20:33", "22:24:32"),
-        ("22:30:33", "22:35:33"),
-    ]
+    expected = [("22:20:33", "22:24:32"), ("22:30:33", "22:35:33")]
+    assert [(clock_of(first), clock_of(last)) for first, last in recording.processes[0].alive] == expected
 
 
 def test_lines_of_threads_may_be_a_little_out_of_order(tmp_path: Path) -> None:

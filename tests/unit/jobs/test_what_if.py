@@ -170,11 +170,8 @@ def test_the_size_that_a_group_needs(paced: str, capsys: pytest.CaptureFixture[s
 
 def test_as_json(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(printed(capsys, "--warehouse", warehouse, "--group", "g", "--members", "+1", "--json"))
-    assert (document["cluster"], document["consumer_group"], document["interval"]) == (
-        "c",
-        "g",
-        "2026-03-01T10:00:00Z/2026-03-01T11:00:00Z",
-    )
+    expected = ("c", "g", "2026-03-01T10:00:00Z/2026-03-01T11:00:00Z")
+    assert (document["cluster"], document["consumer_group"], document["interval"]) == expected
     (case,) = document["cases"]
     assert (case["label"], case["members"], case["highest"], case["at_most"]) == ("--members +1", 3, 4500, False)
     assert len(document["times"]) == len(case["curve"]) == len(document["recorded"]["curve"])

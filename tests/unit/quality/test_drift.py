@@ -121,11 +121,8 @@ def test_an_unusual_step_is_a_warning_and_look_back_is_not_looked_at() -> None:
         return (one.column_name, one.step_start, one.observed_value)
 
     # Nobody is online in these rows, so what is said of them is null.
-    assert [observed(one) for one in drift if not one.success] == [
-        (None, TEN, 4.0),
-        (None, ELEVEN, 0.0),
-        ("consume_type", TEN, 100.0),
-    ]
+    expected = [(None, TEN, 4.0), (None, ELEVEN, 0.0), ("consume_type", TEN, 100.0)]
+    assert [observed(one) for one in drift if not one.success] == expected
     assert {observed(one) for one in drift if one.success and one.column_name in (None, "message_model")} == {
         ("message_model", TEN, 100.0)
     }

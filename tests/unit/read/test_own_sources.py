@@ -72,10 +72,8 @@ def _words(problem: SourceProblem) -> tuple[str, ...]:
 
 def test_nothing_is_wrong_with_tables_that_fit(tmp_path: Path) -> None:
     report = checked(warehouse(tmp_path))
-    assert [(problem.severity, problem.table) for problem in report.problems] == [
-        ("note", "topic_snapshots"),
-        ("note", "client_snapshots"),
-    ]
+    expected = [("note", "topic_snapshots"), ("note", "client_snapshots")]
+    assert [(problem.severity, problem.table) for problem in report.problems] == expected
     assert [(table.table, table.rows, table.keys, table.usual_seconds) for table in report.tables] == [
         ("membership_snapshots", 30, 1, 20),
         ("route_snapshots", 30, 1, 20),

@@ -33,13 +33,8 @@ def test_lanes_are_of_the_same_groups_and_what_needs_attention_comes_first() -> 
         incident(600, 660, "little", peak_backlog_messages=None),
     ]
     names, left_out = lanes(incidents)
-    assert [lane.groups for lane in names] == [
-        ("much",),
-        ("little",),
-        ("resolved",),
-        ("little", "much", "third"),
-        ("warned",),
-    ]
+    expected = [("much",), ("little",), ("resolved",), ("little", "much", "third"), ("warned",)]
+    assert [lane.groups for lane in names] == expected
     # The second incident of `little` began while the first stood.
     assert [len(lane.rows) for lane in names] == [1, 2, 1, 1, 1]
     assert left_out == 0
@@ -48,10 +43,8 @@ def test_lanes_are_of_the_same_groups_and_what_needs_attention_comes_first() -> 
 
 def test_a_row_is_free_again_when_its_incident_is_over() -> None:
     (lane,), _ = lanes([incident(60, 120), incident(0, 60), incident(30, 90), incident(120, None)])
-    assert [[shown.incident_id for shown in row] for row in lane.rows] == [
-        ["twins-0", "twins-60", "twins-120"],
-        ["twins-30"],
-    ]
+    expected = [["twins-0", "twins-60", "twins-120"], ["twins-30"]]
+    assert [[shown.incident_id for shown in row] for row in lane.rows] == expected
 
 
 def test_clusters_stand_apart_and_are_named() -> None:
@@ -82,10 +75,8 @@ def test_an_open_end_reaches_the_right_edge_and_is_called_open() -> None:
         (3, ms(0), ms(3600), ms(3600), "#2b6cb0"),
     ]
     ends = drawn(*incidents, renderer="open")
-    assert [(mark["y"], mark["x"], mark["goes_on"]) for mark in ends] == [
-        (1, ms(3600), "open"),
-        (3, ms(3600), "ends later"),
-    ]
+    expected = [(1, ms(3600), "open"), (3, ms(3600), "ends later")]
+    assert [(mark["y"], mark["x"], mark["goes_on"]) for mark in ends] == expected
     assert [mark["y"] for mark in drawn(*incidents, renderer="earlier")] == [3]
 
 

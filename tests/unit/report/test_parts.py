@@ -27,11 +27,8 @@ def test_weeks_come_the_newest_first_and_what_was_not_observed_is_left_out() -> 
         ("2026-03-08 10:00:00", ["1", "10.0", "5", "100", "1 min 30 s", "50%"]),
     ]
     # 96 pixels for three weeks, 28 for the highest.
-    assert [(bar["x"], bar["width"], bar["height"], bar["text"]) for bar in row["bars"]] == [
-        (1, 30, None, "unknown"),
-        (33, 30, 7, "10.0"),
-        (65, 30, 28, "40.0"),
-    ]
+    expected = [(1, 30, None, "unknown"), (33, 30, 7, "10.0"), (65, 30, 28, "40.0")]
+    assert [(bar["x"], bar["width"], bar["height"], bar["text"]) for bar in row["bars"]] == expected
 
 
 def test_what_cannot_be_compared_is_named() -> None:
@@ -70,12 +67,8 @@ def test_what_lasts_over_steps_is_one_row_with_its_worst_numbers() -> None:
         ]
     )
     minutes = [tuple((row[at].hour - 10) * 60 + row[at].minute for at in ("started_at", "ended_at")) for row in rows]
-    assert [(row["severity"], row["finding_id"], row["steps"]) for row in rows] == [
-        ("ERROR", "a", 3),
-        ("WARN", "e", 1),
-        ("WARN", "d", 1),
-        ("INFO", "f", 1),
-    ]
+    expected = [("ERROR", "a", 3), ("WARN", "e", 1), ("WARN", "d", 1), ("INFO", "f", 1)]
+    assert [(row["severity"], row["finding_id"], row["steps"]) for row in rows] == expected
     assert minutes == [(10, 150), (0, 10), (160, 165), (10, 60)]
     assert rows[0]["of"] == (measured(600, 3600, 90)["started_at"], measured(600, 3600, 90)["ended_at"])
 

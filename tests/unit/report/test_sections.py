@@ -142,10 +142,8 @@ def test_what_was_not_replayed_is_one_state_as_long_as_the_reason_is_one() -> No
         interval(2000, 3600, None, status="UNOBSERVED"),
     ]
     counted = [{**row, "member_count": count} for row, count in zip(named(rows, _INTERVALS), (1, 2, None), strict=True)]
-    assert columns_of(states(counted), "start", "end", "status", "trigger_type", "member_count") == [
-        (at(0), at(2000), "NOT_REPLAYABLE", None, None),
-        (at(2000), at(3600), "UNOBSERVED", None, None),
-    ]
+    expected = [(at(0), at(2000), "NOT_REPLAYABLE", None, None), (at(2000), at(3600), "UNOBSERVED", None, None)]
+    assert columns_of(states(counted), "start", "end", "status", "trigger_type", "member_count") == expected
 
 
 def test_a_part_of_the_backlog_keeps_its_first_last_and_highest_lag_and_the_time_that_was_counted() -> None:
@@ -204,13 +202,8 @@ def test_the_fleet_lists_what_needs_attention_first() -> None:
         finding("w", "ERROR UNASSIGNED_QUEUE", "b:1", None, "CONFIG_HOLE", topic="t"),
     ]
     rows = fleet(named(status, _STATUS), findings, [], TWO_HOURS)
-    assert [(row["consumer_group"], row["rank"], row["peak_backlog_messages"]) for row in rows] == [
-        ("z", 3, 70),
-        ("y", 3, 1000),
-        ("w", 3, None),
-        ("x", 1, None),
-        ("quiet", None, None),
-    ]
+    expected = [("z", 3, 70), ("y", 3, 1000), ("w", 3, None), ("x", 1, None), ("quiet", None, None)]
+    assert [(row["consumer_group"], row["rank"], row["peak_backlog_messages"]) for row in rows] == expected
     rules = [(rule["rule"], rule["findings"]) for rule in rows[0]["rules"]]
     assert rules == [("UNASSIGNED_QUEUE", 3), ("IDLE_CONSUMER", 1), ("CONSUMER_LAGGING", 1)]
     assert [(rule["rule"], rule["findings"]) for rule in rows[1]["rules"]] == [("CLIENT_HUNG", 1)]

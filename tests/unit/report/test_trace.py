@@ -50,12 +50,8 @@ def test_owners_are_slices_and_the_backlog_is_a_counter() -> None:
         },
         [],
     )
-    assert facts(written, "no owner") == {
-        "cause": "DUPLICATE_CLIENT_ID",
-        "lag_first": 10,
-        "lag_last": 20,
-        "lag_max": 1500,
-    }
+    expected = {"cause": "DUPLICATE_CLIENT_ID", "lag_first": 10, "lag_last": 20, "lag_max": 1500}
+    assert facts(written, "no owner") == expected
     twice = {"addresses": "a:1, b:1", "cause": "MIXED_STRATEGIES", "lag_first": 10, "lag_last": 20, "lag_max": 1500}
     assert facts(written, "2 owners: a, b") == twice
 
@@ -70,12 +66,8 @@ def test_many_owners_are_named_in_part_and_pop_shares() -> None:
 def test_a_group_with_too_many_spans_says_so() -> None:
     ownership = [span(60, 120, 0, "b:1"), span(0, 60, 0, "a:1"), span(0, 60, 1, "a:1")]
     written, left_out = traced(TracedGroup("c", "g", ownership, []), at_most=2)
-    assert tracks(written) == {
-        ("c",): [],
-        ("c", "g"): [],
-        ("c", "g", "t b:0"): [(0, 60, "a")],
-        ("c", "g", "t b:1"): [(0, 60, "a")],
-    }
+    expected = {("c",): [], ("c", "g"): [], ("c", "g", "t b:0"): [(0, 60, "a")], ("c", "g", "t b:1"): [(0, 60, "a")]}
+    assert tracks(written) == expected
     assert left_out == [
         "The trace has only the first 2 of 3 spans of ownership of group g (cluster c): choose only this group, or a "
         "shorter interval."
@@ -92,12 +84,8 @@ def test_an_unknown_backlog_has_no_point() -> None:
 
 
 def test_an_interval_without_reading_keeps_what_was_known_before() -> None:
-    assert points(progress(0, 60, 0, 1, 2), progress(60, 120, 0, None, None), progress(120, 180, 0, 5, 6)) == [
-        (0, 1),
-        (60, 2),
-        (120, 5),
-        (180, 6),
-    ]
+    expected = [(0, 1), (60, 2), (120, 5), (180, 6)]
+    assert points(progress(0, 60, 0, 1, 2), progress(60, 120, 0, None, None), progress(120, 180, 0, 5, 6)) == expected
 
 
 def test_a_queue_that_is_not_observed_any_more_does_not_count() -> None:

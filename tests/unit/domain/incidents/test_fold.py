@@ -302,10 +302,8 @@ def test_a_group_that_is_not_audited_is_not_resolved() -> None:
     assert summaries(before, after, but=(5, 6, 7)) == [f"{OFFLINE} 03:30-08:20 g {NOBODY} ERROR 0"]
     assert summaries(before, but=(5, 6, 7)) == [f"{OFFLINE} 03:30-08:00 g {NOBODY} ERROR 0"]
     blind = published("04:30-06:15", "UNOBSERVED", "NO_SNAPSHOTS", severity="WARN")
-    assert summaries(published("03:30-04:30", OFFLINE, NOBODY), blind) == [
-        "UNOBSERVED 04:30-06:15 g NO_SNAPSHOTS WARN 0",
-        f"{OFFLINE} 03:30-06:15 g {NOBODY} ERROR 0",
-    ]
+    expected = ["UNOBSERVED 04:30-06:15 g NO_SNAPSHOTS WARN 0", f"{OFFLINE} 03:30-06:15 g {NOBODY} ERROR 0"]
+    assert summaries(published("03:30-04:30", OFFLINE, NOBODY), blind) == expected
 
 
 def test_the_recorder_stops_for_all_groups_at_once() -> None:
@@ -370,10 +368,8 @@ def test_whether_it_never_went_away_is_counted_from_when_it_held_again() -> None
 def test_what_is_silent_since_shortly_before_the_step_is_not_resolved_there() -> None:
     offline = published("02:30-02:59", OFFLINE, NOBODY)
     blind = since("02:59", published("03:00-05:00", "UNOBSERVED", "NO_SNAPSHOTS", severity="INFO"))
-    assert summaries(offline, blind, until=5) == [
-        "UNOBSERVED 02:59-open g NO_SNAPSHOTS INFO 0",
-        f"{OFFLINE} 02:30-open g {NOBODY} ERROR 0",
-    ]
+    expected = ["UNOBSERVED 02:59-open g NO_SNAPSHOTS INFO 0", f"{OFFLINE} 02:30-open g {NOBODY} ERROR 0"]
+    assert summaries(offline, blind, until=5) == expected
 
 
 def test_a_transient_finding_that_proves_persistent_gives_the_incident_no_cause() -> None:

@@ -46,10 +46,8 @@ def test_the_begin_and_the_end_of_an_incident_are_sent_once_each() -> None:
     assert pager.hears(offline("02:30-04:20"), until=5) == ["resolved ERROR GROUP_OFFLINE 02:30"]
     assert pager.hears(offline("02:30-04:20"), until=5) == []
     assert pager.hears(offline("02:30-04:20"), until=30) == []
-    assert [(clock(one.resolved_at), clock(one.last_seen_at)) for one in pager.memory] == [
-        ("open", "03:00"),
-        ("04:20", "04:20"),
-    ]
+    expected = [("open", "03:00"), ("04:20", "04:20")]
+    assert [(clock(one.resolved_at), clock(one.last_seen_at)) for one in pager.memory] == expected
 
 
 def test_what_was_over_before_it_was_sent_is_one_line() -> None:
@@ -79,10 +77,8 @@ def test_it_got_worse() -> None:
 
 def test_who_hears_for_the_first_time_hears_of_the_last_day_only() -> None:
     old, recent, still = offline("02:30-02:40", "g1"), offline("25:00-25:10", "g2"), offline("03:00-48:00", "g3")
-    assert Listener().hears(old, recent, still, until=48) == [
-        "resolved ERROR GROUP_OFFLINE 25:00",
-        "opened ERROR GROUP_OFFLINE 03:00",
-    ]
+    expected = ["resolved ERROR GROUP_OFFLINE 25:00", "opened ERROR GROUP_OFFLINE 03:00"]
+    assert Listener().hears(old, recent, still, until=48) == expected
 
 
 def test_an_hour_before_that_is_audited_later_changes_the_id_and_is_not_sent() -> None:
@@ -110,10 +106,8 @@ def test_two_that_turn_out_to_be_one_event_are_not_sent_again() -> None:
         return published(span, "BROKER_NOT_READABLE", "LEFT_ROUTE", group, topic=queue[0], queues=[queue])
 
     pager, apart = Listener(), (gone("02:10-02:20", "g1"), gone("03:05-04:00", "g2"))
-    assert pager.hears(*apart, until=4) == [
-        "opened ERROR BROKER_NOT_READABLE 03:05",
-        "resolved ERROR BROKER_NOT_READABLE 02:10",
-    ]
+    expected = ["opened ERROR BROKER_NOT_READABLE 03:05", "resolved ERROR BROKER_NOT_READABLE 02:10"]
+    assert pager.hears(*apart, until=4) == expected
     # Late snapshots tell that the broker was gone all the while, for another group.
     assert pager.hears(*apart, gone("02:15-04:00", "g3"), until=4) == []
     assert pager.hears(*apart, gone("02:15-04:00", "g3"), until=5) == ["resolved ERROR BROKER_NOT_READABLE 02:10"]
