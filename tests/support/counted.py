@@ -79,9 +79,8 @@ class _Seen:
         queries = {self.roots.get(query, query) for query in self.begun_by if query is not None}
         actions = len(queries) + self.begun_by.count(None)
         log_stages = sum(stage in self.log_stages for stage in self.stages)
-        return Counts(
-            actions, len(self.begun_by), len(self.stages), log_stages, self.tasks, dict(sorted(tables.items()))
-        )
+        ran = actions, len(self.begun_by), len(self.stages), log_stages, self.tasks
+        return Counts(*ran, dict(sorted(tables.items())))
 
 
 def _scanned(plan: Mapping[str, Any]) -> Iterator[str]:

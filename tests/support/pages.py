@@ -25,11 +25,8 @@ def fleet_row(group: str, **facts: Any) -> dict[str, Any]:
     found = ("busiest", "rank", "errors", "peak_backlog_messages", "rules", "lines")
     backlog = ("backlog_start", "backlog_end", "catches_up", "catch_up_seconds", "retention_left_seconds")
     row = dict.fromkeys((*found, *backlog, "member_count", "queue_count", "double_owned_queues", "unassigned_queues"))
-    return (
-        row
-        | {"cluster": "c", "consumer_group": group, "bottleneck": "NO_BACKLOG", "advice": "Nothing to help."}
-        | facts
-    )
+    row |= {"cluster": "c", "consumer_group": group, "bottleneck": "NO_BACKLOG", "advice": "Nothing to help."}
+    return row | facts
 
 
 def finding(start: float, end: float, **facts: Any) -> dict[str, Any]:
@@ -74,14 +71,8 @@ def lag(start: float, end: float, queue_id: int, first: int | None, last: int | 
 
 def step(**facts: Any) -> dict[str, Any]:
     """`group_status` of the hour."""
-    numbers = {
-        "member_count": 2,
-        "queue_count": 2,
-        "backlog_start": 20,
-        "backlog_end": 40,
-        "produced_messages_per_second": 2.0,
-        "consumed_messages_per_second": None,
-    }
+    numbers: dict[str, Any] = {"member_count": 2, "queue_count": 2, "backlog_start": 20, "backlog_end": 40}
+    numbers |= {"produced_messages_per_second": 2.0, "consumed_messages_per_second": None}
     numbers |= {"utilization": 0.25, "headroom_messages_per_second": None}
     numbers |= {"catches_up": True, "catch_up_seconds": 90.4, "retention_left_seconds": 172_800.0}
     answer = {"bottleneck": "ALLOCATION", "advice": "No: correct the ids.", "attribution": [], "step_start": at(0)}
@@ -95,34 +86,17 @@ def incident(start: float, end: float | None, *groups: str, **facts: Any) -> Inc
     """
     named = groups or ("twins",)
     opened, seen = to_micros(at(start)), to_micros(at(3600 if end is None else end))
-    root = IncidentPart(
-        named[0], "DUPLICATE_CLIENT_ID", "FIXED_INSTANCE_NAME", "ERROR", None, "twin", opened, seen, ("f0",)
-    )
-    unowned = root._replace(
-        rule="UNASSIGNED_QUEUE", cause="DUPLICATE_CLIENT_ID", topic="t", subject="b:1", finding_ids=("f1",)
-    )
-    fields: dict[str, Any] = {
-        "incident_id": f"{named[0]}-{start:g}",
-        "cluster": "c",
-        "rule": "DUPLICATE_CLIENT_ID",
-        "cause": "FIXED_INSTANCE_NAME",
-        "causes": ("FIXED_INSTANCE_NAME",),
-        "severity": "ERROR",
-        "headline": f"Consumers of {named[0]} share the client id twin",
-        "opened_at": opened,
-        "resolved_at": None if end is None else seen,
-        "last_seen_at": seen,
-        "consumer_groups": named,
-        "topics": ("t",),
-        "queues": (("t", "b", 0), ("t", "b", 1)),
-        "client_ids": ("twin",),
-        "peak_backlog_messages": 1234,
-        "unassigned_queue_minutes": 40.0,
-        "advice": "Make it unique.",
-        "root_causes": (root,),
-        "symptoms": (unowned,),
-        "costs": tuple(GroupCost(name, 1234 if name == named[0] else None, 40.0) for name in named),
-    }
+    what = ("DUPLICATE_CLIENT_ID", "FIXED_INSTANCE_NAME", "ERROR")
+    root = IncidentPart(named[0], *what, None, "twin", opened, seen, ("f0",))
+    unowned = root._replace(rule="UNASSIGNED_QUEUE", cause=root.rule, topic="t", subject="b:1", finding_ids=("f1",))
+    fields: dict[str, Any] = {"incident_id": f"{named[0]}-{start:g}", "cluster": "c", "severity": "ERROR"}
+    fields |= {"rule": root.rule, "cause": root.cause, "causes": (root.cause,), "advice": "Make it unique."}
+    fields |= {"headline": f"Consumers of {named[0]} share the client id twin", "consumer_groups": named}
+    fields |= {"opened_at": opened, "resolved_at": None if end is None else seen, "last_seen_at": seen}
+    fields |= {"topics": ("t",), "queues": (("t", "b", 0), ("t", "b", 1)), "client_ids": ("twin",)}
+    fields |= {"peak_backlog_messages": 1234, "unassigned_queue_minutes": 40.0}
+    costs = tuple(GroupCost(name, 1234 if name == named[0] else None, 40.0) for name in named)
+    fields |= {"root_causes": (root,), "symptoms": (unowned,), "costs": costs}
     return Incident(**(fields | facts))
 
 
@@ -164,17 +138,9 @@ def content(*groups: GroupRows, others: tuple[dict[str, Any], ...] = (), **facts
     run = {"run_id": "run-1", "finished_at": at(7200), "interval_start": at(0), "interval_end": at(3600)}
     run |= {"cluster": None, "consumer_group": None, "topic": None, "code_version": "0.1.0"}
     run |= {"source_versions": {"route_snapshots": 7}, "configuration_hash": "abcdef0123456789"}
-    fields: dict[str, Any] = {
-        "requested": HOUR,
-        "interval": HOUR,
-        "fleet": [*(group.fleet for group in groups), *others],
-        "groups": groups,
-        "notes": [],
-        "runs": [run],
-        "warehouse": "/data/audit",
-        "versions": {"findings": 3},
-        "code_version": "0.1.0",
-    }
+    fields: dict[str, Any] = {"requested": HOUR, "interval": HOUR, "groups": groups, "notes": [], "runs": [run]}
+    fields |= {"fleet": [*(group.fleet for group in groups), *others], "warehouse": "/data/audit"}
+    fields |= {"versions": {"findings": 3}, "code_version": "0.1.0"}
     return PageContent(**(fields | facts))
 
 

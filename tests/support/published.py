@@ -51,13 +51,6 @@ def publish_hours(
 
 
 def _offline(group: str, topic: str | None, hour: int, deleted_at: int | None) -> dict[str, Any]:
-    named = {
-        "rule": "GROUP_OFFLINE",
-        "cause": "NO_MEMBERS",
-        "severity": "ERROR",
-        "topic": topic,
-        "subject": group,
-    }
     end = min(3600 * (hour + 1), deleted_at or 3600 * (hour + 1))
     time = {"started_at": at(3600 * hour), "ended_at": at(end), "step_start": at(3600 * hour)}
-    return named | time
+    return time | {"topic": topic, "subject": group}

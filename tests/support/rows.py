@@ -27,31 +27,13 @@ def queues(text: str) -> list[dict[str, Any]]:
 
 def interval(start: float, end: float, *members: dict[str, Any], of: str = "a:2", **values: Any) -> dict[str, Any]:
     """A replayed interval of the topic T, as all hosts list it."""
-    replayed: dict[str, Any] = {
-        "topic": "T",
-        "membership_view": "*",
-        "interval_start": at(start),
-        "interval_end": at(end),
-        "status": "REPLAYED",
-        "reason": None,
-        "strategy": "AVG",
-        "strategy_source": "CLIENT",
-        "members": list(members),
-        "queues": queues(of),
-        "member_count": len(members),
-        "queue_count": len(queues(of)),
-        "unassigned_queues": 0,
-        "double_owned_queues": 0,
-        "trigger_type": None,
-        "triggers": [],
-        "queues_moved": 0,
-        "queues_preserved": len(queues(of)),
-        "minimum_moves": 0,
-        "strategy_alternatives": None,
-        "observed_virtual_nodes": None,
-        "observed_rooms": None,
-    }
-    return replayed | values
+    key = {"topic": "T", "membership_view": "*", "interval_start": at(start), "interval_end": at(end)}
+    listed = {"members": list(members), "queues": queues(of), "member_count": len(members), "triggers": []}
+    counts = dict.fromkeys(("queue_count", "queues_preserved"), len(queues(of)))
+    none = dict.fromkeys(("unassigned_queues", "double_owned_queues", "queues_moved", "minimum_moves"), 0)
+    named = {"status": "REPLAYED", "strategy": "AVG", "strategy_source": "CLIENT"}
+    observed = ("strategy_alternatives", "observed_virtual_nodes", "observed_rooms")
+    return key | listed | counts | none | named | dict.fromkeys(("reason", "trigger_type", *observed)) | values
 
 
 def unobserved(start: float, end: float, reason: str = "NO_MEMBERSHIP_SNAPSHOT") -> dict[str, Any]:
@@ -61,53 +43,32 @@ def unobserved(start: float, end: float, reason: str = "NO_MEMBERSHIP_SNAPSHOT")
 
 def allocation(row: Row, queue: str, *owners: dict[str, Any], **values: Any) -> dict[str, Any]:
     """The owners of the queue `broker:id` in an interval."""
-    broker, _, number = queue.rpartition(":")
-    names = ("topic", "membership_view", "interval_start", "interval_end")
     nobody = dict.fromkeys(("unassigned_cause", "unassigned_client_id", "double_owned_cause"))
     owned = [{name: owner[name] for name in ("client_id", "client_addr")} for owner in owners]
-    of_interval = {name: row[name] for name in names} | {"broker_name": broker, "queue_id": int(number)}
-    return of_interval | {"readable": True, "owners": owned} | nobody | values
+    return _in_interval(row, queue) | {"readable": True, "owners": owned} | nobody | values
+
+
+def _in_interval(row: Row, queue: str) -> dict[str, Any]:
+    broker, _, number = queue.rpartition(":")
+    names = ("topic", "membership_view", "interval_start", "interval_end")
+    return {name: row[name] for name in names} | {"broker_name": broker, "queue_id": int(number)}
 
 
 def progress(row: Row, queue: str, **values: Any) -> dict[str, Any]:
     """One queue that went from 10 to 4 messages behind."""
-    broker, _, number = queue.rpartition(":")
-    names = ("topic", "membership_view", "interval_start", "interval_end")
-    measured = {
-        "broker_name": broker,
-        "queue_id": int(number),
-        "lag_quality": "MEASURED",
-        "last_reading_at": at(50),
-        "produced": 1000,
-        "consumed": 1006,
-        "lag_first": 10,
-        "lag_last": 4,
-        "readings": 2,
-        "verdict": "OK",
-    }
-    return {name: row[name] for name in names} | measured | values
+    numbers = {"produced": 1000, "consumed": 1006, "lag_first": 10, "lag_last": 4, "readings": 2}
+    known = {"lag_quality": "MEASURED", "last_reading_at": at(50), "verdict": "OK"}
+    return _in_interval(row, queue) | numbers | known | values
 
 
 def finding(**values: Any) -> dict[str, Any]:
     evidence = dict.fromkeys(
         ("backlog_start", "backlog_end", "unknown_queues", "measures", "conflicting_values", "client_ids", "queues")
     )
-    columns: dict[str, Any] = {
-        "cluster": "C",
-        "consumer_group": "G",
-        "severity": "ERROR",
-        "rule": "GROUP_OFFLINE",
-        "topic": None,
-        "subject": "G",
-        "started_at": at(0),
-        "ended_at": at(3600),
-        "cause": "NO_MEMBERS",
-        "evidence": evidence,
-        "advice": "Start it.",
-        "silenced_because": None,
-        "root_finding_id": None,
-        "finding_id": values.get("rule"),
-    }
+    about = {"cluster": "C", "consumer_group": "G", "topic": None, "subject": "G", "finding_id": values.get("rule")}
+    what = {"rule": "GROUP_OFFLINE", "cause": "NO_MEMBERS", "severity": "ERROR", "advice": "Start it."}
+    time = {"started_at": at(0), "ended_at": at(3600)}
+    columns = about | what | time | dict.fromkeys(("silenced_because", "root_finding_id"))
     return columns | values | {"evidence": evidence | values.get("evidence", {})}
 
 

@@ -34,18 +34,10 @@ def membership(
     subscriptions = [
         {"topic": topic, "expression_type": "TAG", "sub_string": "*", "sub_version": 1} for topic in topics
     ]
-    return {
-        "cluster": "c",
-        "consumer_group": group,
-        "broker_name": broker,
-        "captured_at": at(seconds),
-        "message_model": "CLUSTERING" if client_ids else None,
-        "consume_type": None,
-        "consume_from_where": None,
-        "connections": connections,
-        "subscriptions": subscriptions if client_ids else [],
-        "listed": listed,
-    }
+    key = {"cluster": "c", "consumer_group": group, "broker_name": broker, "captured_at": at(seconds)}
+    lists = {"connections": connections, "subscriptions": subscriptions if client_ids else []}
+    unknown = dict.fromkeys(("consume_type", "consume_from_where"))
+    return key | lists | unknown | {"message_model": "CLUSTERING" if client_ids else None, "listed": listed}
 
 
 def route(
@@ -60,15 +52,9 @@ def route(
 def offsets(seconds: float, *readings: tuple[int, int, int], topic: str = "t", group: str = "g") -> dict[str, Any]:
     """Per queue from 0: broker offset, consumer offset, last timestamp (0 with consumer offset 0: never committed)."""
     entries = [
-        {
-            "broker_name": "b",
-            "queue_id": queue_id,
-            "broker_offset": broker_offset,
-            "consumer_offset": consumer_offset,
-            "pull_offset": consumer_offset,
-            "last_timestamp": last_timestamp,
-        }
-        for queue_id, (broker_offset, consumer_offset, last_timestamp) in enumerate(readings)
+        {"broker_name": "b", "queue_id": queue_id, "broker_offset": end, "last_timestamp": last_timestamp}
+        | dict.fromkeys(("consumer_offset", "pull_offset"), consumed)
+        for queue_id, (end, consumed, last_timestamp) in enumerate(readings)
     ]
     return {"cluster": "c", "consumer_group": group, "topic": topic, "captured_at": at(seconds), "offsets": entries}
 

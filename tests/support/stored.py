@@ -31,13 +31,8 @@ def audit_run(interval: Interval, published_versions: Mapping[str, int], **value
         **dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), "r"),
         **dict.fromkeys(("cluster", "consumer_group", "topic", "message")),
         **{name: {} for name in ("source_versions", "row_counts", "content_hashes")},
-        "started_at": interval.start,
-        "finished_at": interval.end,
-        "interval_start": interval.start,
-        "interval_end": interval.end,
-        "step_seconds": 3600,
-        "not_evaluated": [],
-        "published_versions": published_versions,
-        "outcome": "published",
+        **dict.fromkeys(("started_at", "interval_start"), interval.start),
+        **dict.fromkeys(("finished_at", "interval_end"), interval.end),
     }
+    run |= {"step_seconds": 3600, "not_evaluated": [], "outcome": "published", "published_versions": published_versions}
     return run | values

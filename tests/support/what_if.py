@@ -8,9 +8,10 @@ from typing import Any
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from tests.support.client_groups import AVERAGELY
 from tests.support.kernel import SETTINGS, audited_steps, group_histories
-from tests.support.snapshots import membership, offsets, route
-from tests.support.times import HOUR, at
+from tests.support.snapshots import client, membership, offsets, route
+from tests.support.times import HOUR
 
 NOTHING = StrategySettings()
 SECONDS = range(0, 601, 20)
@@ -75,13 +76,8 @@ def nothing(_: int) -> int:
 
 
 #: What RocketMQ's Java client sets by itself, but for its 20 threads.
-DEFAULTS: dict[str, Any] = {
-    "consume_threads": 1,
-    "consume_batch_size": 1,
-    "pull_batch_size": 32,
-    "pull_interval_ms": 0,
-    "consume_orderly": False,
-}
+DEFAULTS: dict[str, Any] = dict.fromkeys(("consume_threads", "consume_batch_size"), 1)
+DEFAULTS |= {"pull_batch_size": 32, "pull_interval_ms": 0, "consume_orderly": False}
 
 
 def client_row(
@@ -89,18 +85,8 @@ def client_row(
 ) -> dict[str, Any]:
     """A row of `client_snapshots`: a client of group g that owns so many queues of topic t."""
     owned = [{"topic": "t", "broker_name": "b", "queue_id": queue_id} for queue_id in range(queues)]
-    return {
-        "cluster": "c",
-        "consumer_group": "g",
-        "client_id": client_id,
-        "captured_at": at(seconds),
-        "answered": True,
-        "strategy_class": "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely",
-        "owned_queues": owned,
-        "consume_status": list(statuses),
-        **DEFAULTS,
-        **settings,
-    }
+    reported = {"strategy_class": AVERAGELY, "owned_queues": owned, "consume_status": list(statuses)} | DEFAULTS
+    return client(seconds, client_id, **reported | settings)
 
 
 def status(minute: str, topic: str = "t") -> dict[str, Any]:
