@@ -187,11 +187,5 @@ def _subscriptions(topics: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def _entry(broker: str, queue_id: int, end: int | None, consumed: int | None, stored: int | None) -> dict[str, Any]:
-    return {
-        "broker_name": broker,
-        "queue_id": queue_id,
-        "broker_offset": end,
-        "consumer_offset": consumed,
-        "pull_offset": consumed,
-        "last_timestamp": stored,
-    }
+    queue = {"broker_name": broker, "queue_id": queue_id, "broker_offset": end, "last_timestamp": stored}
+    return queue | {"consumer_offset": consumed, "pull_offset": consumed}

@@ -16,17 +16,8 @@ STEP, CADENCE, MAX_GAP, PERSISTENT_AFTER = 40 * SECOND, 10 * SECOND, 20 * SECOND
 VERDICT_WINDOW, VERDICT_READINGS = 30 * SECOND, 4
 #: Offsets that stand for two rounds while messages come in are those of a group that nobody consumes.
 STALLED_AFTER = 20 * SECOND
-SETTINGS = AuditSettings(
-    STEP,
-    CADENCE,
-    MAX_GAP,
-    Thresholds(
-        persistent_after_seconds=60,
-        stalled_after_seconds=20,
-        verdict_window_seconds=30,
-        verdict_window_readings=VERDICT_READINGS,
-    ),
-)
+_SECONDS = {"persistent_after_seconds": 60, "stalled_after_seconds": 20, "verdict_window_seconds": 30}
+SETTINGS = AuditSettings(STEP, CADENCE, MAX_GAP, Thresholds(**_SECONDS, verdict_window_readings=VERDICT_READINGS))
 #: A window begins ten rounds before its step.
 FIRST_ROUND = -11
 

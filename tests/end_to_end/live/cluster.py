@@ -93,17 +93,10 @@ class Cluster:
 
     def start_proxy(self) -> None:
         """In cluster mode: gRPC and remoting."""
-        told = {
-            "rocketMQClusterName": "LiveCluster",
-            "proxyClusterName": "LiveCluster",
-            "proxyName": "proxy",
-            "proxyMode": "CLUSTER",
-            "namesrvAddr": self.namesrv,
-            "grpcServerPort": self.grpc,
-            "remotingListenPort": self.proxy,
-            "localServeAddr": "127.0.0.1",
-        }
-        config = self._file("proxy.json", json.dumps(told))
+        named = dict.fromkeys(("rocketMQClusterName", "proxyClusterName"), "LiveCluster")
+        named |= {"proxyName": "proxy", "proxyMode": "CLUSTER", "namesrvAddr": self.namesrv}
+        ports = {"grpcServerPort": self.grpc, "remotingListenPort": self.proxy, "localServeAddr": "127.0.0.1"}
+        config = self._file("proxy.json", json.dumps(named | ports))
         main, home = "org.apache.rocketmq.proxy.ProxyStartup", f"-Drocketmq.home.dir={self.folder}"
         self.running["proxy"] = self._java("proxy", main, ["-pc", config], 256, home)
         processes.wait_listening(self.proxy)

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from tests.end_to_end.live import languages, processes
 from tests.end_to_end.live.cluster import Cluster, cluster
-from tests.end_to_end.live.scenario import start_capture
+from tests.end_to_end.live.scenario import Clock, start_recording
 from tests.support.agreement import Holder
+from tests.support.tables import cells
 
 _OLD_PROGRAM = "OldClients.java"
 _BROKERS = ("broker-a", "broker-b", "broker-c")
@@ -143,12 +144,7 @@ class Scenario:
         return next((self.folder / "recordings").glob("*.jsonl.gz"))
 
 
-def _cells(table: str) -> Iterator[list[str]]:
-    for line in table.strip().splitlines():
-        yield [cell.strip() for cell in line.split("|")]
-
-
-CLIENTS = {process: Client(process, program, told.split()) for process, program, told in _cells(_CLIENTS)}
+CLIENTS = {process: Client(process, program, told.split()) for process, program, told in cells(_CLIENTS)}
 GROUPS = sorted({group for client in CLIENTS.values() for group in client.groups})
 
 
@@ -169,7 +165,7 @@ def _begin(made: Cluster) -> None:
     made.start_proxy()
     for broker in made.brokers:
         _topics(made, broker, [f"{topic}:{_QUEUES[topic]}" for topic, brokers in TOPICS.items() if broker in brokers])
-    late = {name for _, what, subjects in _cells(_EVENTS) if what == "start" for name in subjects.split()}
+    late = {name for _, what, subjects in cells(_EVENTS) if what == "start" for name in subjects.split()}
     made.clients("producer", "produce", ["250", *TOPICS], _OLD_PROGRAM)
     names = [name for name in CLIENTS if name not in late]
     for name in names:
@@ -193,11 +189,10 @@ def _start(made: Cluster, name: str) -> None:
 
 
 def _record(made: Cluster) -> Scenario:
-    capture = start_capture(made, made.folder / "recordings", options=("--for", f"{END}s"))
-    processes.wait_until(lambda: "calls (" in made.log("capture"), 90, lambda: made.log("capture"))
-    begun, begin, done = time.monotonic(), time.time(), list[Event]()
-    for second, what, subjects in _cells(_EVENTS):
-        time.sleep(max(begun + int(second) - time.monotonic(), 0))
+    capture = start_recording(made, made.folder / "recordings", END)
+    clock, begin, done = Clock(), time.time(), list[Event]()
+    for second, what, subjects in cells(_EVENTS):
+        clock.wait(int(second))
         for subject in [subjects] if what == "topic" else subjects.split():
             _ACTIONS[what](made, subject)
             done.append(Event(what, subject, time.time()))

@@ -53,15 +53,22 @@ def begin(cluster: Cluster) -> None:
     time.sleep(25)
 
 
+class Clock:
+    """Seconds of a recording; `times`: when it began, and when each thing that has a name was done."""
+
+    def __init__(self) -> None:
+        self._begun, self.times = time.monotonic(), {"begin": datetime.now(UTC)}
+
+    def wait(self, second: float, name: str = "") -> None:
+        time.sleep(max(self._begun + second - time.monotonic(), 0))
+        self.times[name] = datetime.now(UTC)
+
+
 def record(cluster: Cluster, out: Path) -> dict[str, datetime]:
     """Runs `rebalance-audit capture` while things happen; when each did."""
     capture = start_capture(cluster, out)
-    begun, times = time.monotonic(), {"begin": datetime.now(UTC)}
-
-    def at(seconds: float, name: str) -> None:
-        time.sleep(max(begun + seconds - time.monotonic(), 0))
-        times[name] = datetime.now(UTC)
-
+    clock = Clock()
+    at = clock.wait
     at(FREEZE, "freeze")
     processes.kill(cluster.running["frozen"], signal.SIGSTOP)
     at(KILL, "kill")
@@ -75,7 +82,14 @@ def record(cluster: Cluster, out: Path) -> dict[str, datetime]:
     processes.kill(cluster.running["frozen"], signal.SIGCONT)
     at(END, "end")
     stop_capture(capture)
-    return times
+    return clock.times
+
+
+def start_recording(cluster: Cluster, out: Path, seconds: int) -> subprocess.Popen[bytes]:
+    """`capture`, which ends by itself, after its first round."""
+    capture = start_capture(cluster, out, options=("--for", f"{seconds}s"))
+    processes.wait_until(lambda: "calls (" in cluster.log("capture"), 90, lambda: cluster.log("capture"))
+    return capture
 
 
 def start_capture(

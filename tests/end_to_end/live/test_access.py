@@ -76,13 +76,8 @@ def acl_2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def captured(made: Cluster, out: Path, *options: str, **keys: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "spark_jobs.cli", "capture", "--namesrv", made.namesrv, "--verbose"]
     environment = {name: text for name, text in os.environ.items() if not name.startswith("ROCKETMQ_")} | keys
-    return subprocess.run(
-        [*command, "--out", str(out), *(options or ["--once"])],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
+    command += ["--out", str(out), *(options or ["--once"])]
+    return subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
 
 
 def text_of(folder: Path) -> str:
@@ -98,17 +93,8 @@ def check_whole(done: subprocess.CompletedProcess[str], folder: Path) -> None:
     """Everything that is asked was answered, and nothing shows a secret."""
     assert done.returncode == 0, done.stderr
     found = fates(folder)
-    asked = {
-        "brokers",
-        "groups",
-        "request_modes",
-        "route",
-        "topic_config",
-        "connection",
-        "stats",
-        "topicstats",
-        "running",
-    }
+    asked = {"brokers", "groups", "request_modes", "route", "topic_config"}
+    asked |= {"connection", "stats", "topicstats", "running"}
     assert {request for request, fate in found if fate == "ANSWERED"} == asked
     assert not [request for request, fate in found if fate in ("FAILED", "TIMED_OUT", "REFUSED") and request != "route"]
     for secret in (SECRET, READERS):

@@ -25,6 +25,7 @@ from tests.end_to_end.live import languages, mixed
 from tests.end_to_end.live.recorded import Recorded
 from tests.end_to_end.live.scenario import CADENCE
 from tests.support.agreement import Ownership, agreement, held, owned
+from tests.support.tables import cells
 
 pytestmark = pytest.mark.live
 
@@ -138,8 +139,7 @@ def test_each_event_is_an_incident_or_none(audited: Audited) -> None:
 
 
 def _expected() -> dict[tuple[str, str], list[str]]:
-    cells = [[cell.strip() for cell in line.split("|")] for line in _INCIDENTS.strip().splitlines()]
-    return {(rule, group): times for rule, group, *times in cells}
+    return {(rule, group): times for rule, group, *times in cells(_INCIDENTS)}
 
 
 def _roots(published: Published) -> dict[tuple[str, str], tuple[str, datetime, datetime]]:

@@ -20,6 +20,7 @@ from tests.end_to_end.live.cluster import VERSION, cluster
 from tests.end_to_end.live.recorded import Recorded
 from tests.end_to_end.live.scenario import CADENCE
 from tests.spark.recording.test_truth import Answer, History, answers
+from tests.support.tables import cells
 
 pytestmark = pytest.mark.live
 
@@ -77,17 +78,11 @@ def test_every_group_is_recorded_whole_in_every_round(old: Old) -> None:
 
 def test_only_what_a_version_lacks_is_left_out(old: Old) -> None:
     left_out = {line.partition(" (")[0] for line in old.log.splitlines() if "is not asked for" in line}
-    expected = {
-        name
-        for name, version in zip(("broker-a", "broker-b"), (VERSION.split("+") * 2)[:2], strict=True)
-        if version < "5"
-    }
-    assert left_out == expected
+    versions_of = dict(zip(("broker-a", "broker-b"), (VERSION.split("+") * 2)[:2], strict=True))
+    assert left_out == {name for name, version in versions_of.items() if version < "5"}
 
 
-@pytest.mark.parametrize(
-    ("group", "rule", "start"), [[cell.strip() for cell in row.split("|")] for row in _RULES.strip().splitlines()]
-)
+@pytest.mark.parametrize(("group", "rule", "start"), cells(_RULES))
 def test_what_was_done_is_found_in_time(old: Old, group: str, rule: str, start: str) -> None:
     findings = old.published[FINDINGS]
     begins = [row["started_at"] for row in findings if (row["consumer_group"], row["rule"]) == (group, rule)]

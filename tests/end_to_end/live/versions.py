@@ -14,7 +14,7 @@ from schemas import CAPTURE_CALLS
 from tests.end_to_end.live import processes
 from tests.end_to_end.live.cluster import Cluster
 from tests.end_to_end.live.recorded import Recorded
-from tests.end_to_end.live.scenario import start_capture
+from tests.end_to_end.live.scenario import Clock, start_recording
 
 _PROGRAM = "OldClients.java"
 #: Queues to read and to write on each broker; the one whose offsets are reset has many messages in each of few queues.
@@ -59,15 +59,9 @@ def begin(cluster: Cluster) -> None:
 
 def record(cluster: Cluster, out: Path) -> dict[str, datetime]:
     """Runs `rebalance-audit capture` while things happen, from the end of its first round on; when each did."""
-    capture = start_capture(cluster, out, options=("--for", f"{END}s"))
-    log = cluster.folder / "capture.log"
-    processes.wait_until(lambda: "calls (" in log.read_text(), 90, log.read_text)
-    begun, times = time.monotonic(), {"begin": datetime.now(UTC)}
-
-    def at(seconds: float, name: str) -> None:
-        time.sleep(max(begun + seconds - time.monotonic(), 0))
-        times[name] = datetime.now(UTC)
-
+    capture = start_recording(cluster, out, END)
+    clock = Clock()
+    times, at = clock.times, clock.wait
     at(FREEZE, "freeze")
     processes.kill(cluster.running["frozen-jvm"], signal.SIGSTOP)
     at(KILL, "kill")

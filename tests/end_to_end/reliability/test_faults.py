@@ -41,18 +41,9 @@ _JUDGING = "checking and auditing every group"
 _STARTS = "starting Spark"
 #: Beginnings of the lines that say how far a command is.
 _PROGRESS = (
-    "checking paths and tables",
-    "bringing sightings up to date",
-    "loading ",
-    _STARTS,
-    "looking for late snapshots",
-    "auditing ",
-    "compacting ",
-    "reading the snapshots",
-    _JUDGING,
-    "checking what was counted",
-    "publishing",
-    "recording the run",
+    *("checking paths and tables", "bringing sightings up to date", "loading ", _STARTS, "looking for late snapshots"),
+    *("auditing ", "compacting ", "reading the snapshots", _JUDGING, "checking what was counted"),
+    *("publishing", "recording the run"),
 )
 #: All that a command may say of a fault, beside its progress.
 _LINES = 2

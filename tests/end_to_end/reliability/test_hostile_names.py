@@ -84,14 +84,8 @@ def is_inert(output: str) -> bool:
 
 
 COMMANDS = (
-    ["status", "--all"],
-    ["incidents"],
-    ["trends", "--days", "7"],
-    ["runs"],
-    ["clients", ""],
-    ["run", "--interval", INTERVAL],
-    ["run", "--interval", INTERVAL, "--findings"],
-    ["validate"],
+    *(["status", "--all"], ["incidents"], ["trends", "--days", "7"], ["runs"], ["clients", ""]),
+    *(["run", "--interval", INTERVAL], ["run", "--interval", INTERVAL, "--findings"], ["validate"]),
 )
 
 

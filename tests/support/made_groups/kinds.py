@@ -86,10 +86,15 @@ def one_alone(random: Random, hours: int) -> Life:
 def one_broker_keeps_a_stale_connection(random: Random, hours: int) -> Life:
     """Once an hour a member reconnects to one of two brokers, which lists it twice for 130 s."""
     ids = _ids(random, 2)
+    return _misled(random, hours, ids, (ids[0], *ids), 130)
+
+
+def _misled(random: Random, hours: int, ids: tuple[str, ...], briefly: tuple[str, ...], seconds: int) -> Life:
+    """Once an hour one of two brokers lists others for so many seconds."""
     listed: list[tuple[int, tuple[str, ...]]] = [(ALWAYS, ids)]
     for hour in range(hours):
         second = 3600 * hour + random.randrange(200, 3400)
-        listed += [(second, (ids[0], *ids)), (second + 130, ids)]
+        listed += [(second, briefly), (second + seconds, ids)]
     return Life(ON_TWO_BROKERS, [(ALWAYS, ids)], listed={"broker-b": listed}, hours=hours)
 
 
@@ -106,10 +111,8 @@ def circle(random: Random, hours: int) -> Life:
 
 def hash_ring(random: Random, hours: int) -> Life:
     """16 queues and two members: the ring leaves nobody out."""
-    route = [(ALWAYS, {"broker-a": 16})]
-    members = [(ALWAYS, _ids(random, 2))]
-    rate = random.choice((0, 5))
-    return Life({"topic": route}, members, strategy="CONSISTENT_HASH", rate=rate, hours=hours)
+    route, members = [(ALWAYS, {"broker-a": 16})], [(ALWAYS, _ids(random, 2))]
+    return Life({"topic": route}, members, strategy="CONSISTENT_HASH", rate=random.choice((0, 5)), hours=hours)
 
 
 def orderly(random: Random, hours: int) -> Life:
@@ -238,12 +241,7 @@ def slow_start(random: Random, hours: int) -> Life:
 
 def broker_reconnects(random: Random, hours: int) -> Life:
     """Once an hour one of two brokers lists nobody for 50 s."""
-    ids = _ids(random, 2)
-    listed: list[tuple[int, tuple[str, ...]]] = [(ALWAYS, ids)]
-    for hour in range(hours):
-        second = 3600 * hour + random.randrange(200, 3400)
-        listed += [(second, ()), (second + 50, ids)]
-    return Life(ON_TWO_BROKERS, [(ALWAYS, ids)], listed={"broker-b": listed}, hours=hours)
+    return _misled(random, hours, _ids(random, 2), (), 50)
 
 
 def fewer_queues(random: Random, hours: int) -> Life:
@@ -321,22 +319,8 @@ def pops_after_a_pause(random: Random, hours: int) -> Life:
 
 HEALTHY: tuple[Kind, ...] = (
     *(push, push, push, one_alone, one_broker_keeps_a_stale_connection, much_in_flight, circle, hash_ring, orderly),
-    *(
-        in_go,
-        in_two_languages,
-        two_topics,
-        pull,
-        pull_by_hand,
-        pop,
-        grpc_on_a_broker,
-        behind_a_proxy,
-        broadcasting,
-        quiet,
-        topic_made_again,
-        topic_gone_for_a_moment,
-        other_tags,
-        clocks_behind,
-    ),
+    *(in_go, in_two_languages, two_topics, pull, pull_by_hand, pop, grpc_on_a_broker, behind_a_proxy, broadcasting),
+    *(quiet, topic_made_again, topic_gone_for_a_moment, other_tags, clocks_behind),
     *(born, trickle, broker_reconnects, broker_drops_a_connection, slow_start, new_group, fewer_queues),
     *(of_a_framework, few_fail, a_queue_is_taken_late, slave_serves, batch, pops_after_a_pause),
 )

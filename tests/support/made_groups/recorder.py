@@ -70,10 +70,8 @@ def readable(route: Series[tuple[RouteEntry, ...]]) -> Iterator[tuple[tuple[str,
 class _Recorder:
     def __init__(self, life: Life, random: Random, cadence: int, *, is_slow: bool) -> None:
         self._life, self._random, self._cadence, self._is_slow = life, random, cadence, is_slow
-        self._base, self._numbers = (
-            random.randrange(1, 10_000) + life.waiting + life.batch + life.base,
-            np.random.default_rng(random.randrange(2**32)),
-        )
+        self._base = random.randrange(1, 10_000) + life.waiting + life.batch + life.base
+        self._numbers = np.random.default_rng(random.randrange(2**32))
         self._down: set[int] = set()
         for _ in range(life.hours):
             self._down |= self._few_rounds(random.choice((0, 0, 1, 2)), self._down)
@@ -115,10 +113,8 @@ class _Recorder:
             is_host = broker != "bystander" and life.connects
             members = life.listed.get(broker, life.members)
             seen = [(second, at(members, second) if is_host else ()) for second in self._begun(self._seconds(late))]
-            yield (
-                broker,
-                series_of([(micros(second), self._listed(ids, number)) for number, (second, ids) in enumerate(seen)]),
-            )
+            listed = [(micros(second), self._listed(ids, number)) for number, (second, ids) in enumerate(seen)]
+            yield broker, series_of(listed)
 
     def _listed(self, ids: Sequence[str], number: int) -> Membership:
         """The subscriptions are those of the last heartbeat."""
@@ -133,14 +129,8 @@ class _Recorder:
         ]
         topics = life.topics_of(ids[number % len(ids)])
         subscribed = frozenset((topic, life.expression) for topic in topics if not topic.startswith("%RETRY%"))
-        return Membership(
-            tuple(connections),
-            frozenset(topics),
-            subscribed,
-            life.model,
-            life.consume_type,
-            consume_from_where=life.consume_from_where,
-        )
+        listed = tuple(connections), frozenset(topics), subscribed
+        return Membership(*listed, life.model, life.consume_type, consume_from_where=life.consume_from_where)
 
     def routes(self) -> Iterator[tuple[str, Series[tuple[RouteEntry, ...]]]]:
         for topic in self._life.routes:
@@ -157,13 +147,8 @@ class _Recorder:
         for client_id in life.ids:
             seconds = [one for one in self._seconds() if client_id in at(life.members, one)]
             states = [self._state(client_id, second) for second in seconds]
-            yield (
-                client_id,
-                ClientHistory(
-                    series_of([(micros(one), state) for one, state in zip(seconds, states, strict=True)]),
-                    self._readings(client_id, seconds, states),
-                ),
-            )
+            series = series_of([(micros(one), state) for one, state in zip(seconds, states, strict=True)])
+            yield client_id, ClientHistory(series, self._readings(client_id, seconds, states))
 
     def _state(self, client_id: str, second: float) -> ClientState:
         life = self._life

@@ -154,10 +154,10 @@ def progress(
         readings=len(readings),
         last_reading_at=last.at if last and last.consumed_to is not None else None,
         consumer_offset=last.consumed_to if last else None,
-        produced=_sum(log.produced(*pair) for pair in pairs),
-        consumed=_sum(forward),
+        produced=known_sum(log.produced(*pair) for pair in pairs),
+        consumed=known_sum(forward),
         rewinds=len(back) if forward or back else None,
-        rewound=_sum(messages for messages, _ in back),
+        rewound=known_sum(messages for messages, _ in back),
         rewound_max=greatest[0],
         rewound_at=greatest[1],
         moved_at=max(moved_at(own), default=None),
@@ -172,7 +172,8 @@ def progress(
     )
 
 
-def _sum(messages: Iterable[int | None]) -> int | None:
+def known_sum(messages: Iterable[int | None]) -> int | None:
+    """Of those that are known; None: none is."""
     found = [number for number in messages if number is not None]
     return sum(found) if found else None
 

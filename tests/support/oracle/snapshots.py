@@ -89,17 +89,8 @@ class Group:
 
     def about(self, topic: str) -> TopicHistory:
         """What counts for one topic."""
-        return TopicHistory(
-            topic,
-            self.memberships,
-            self.routes.get(topic, ()),
-            self.clients,
-            self.offsets.get(topic, ()),
-            self.configured,
-            self.offsets,
-            self.proxies,
-            self.software,
-        )
+        of_topic = self.memberships, self.routes.get(topic, ()), self.clients, self.offsets.get(topic, ())
+        return TopicHistory(topic, *of_topic, self.configured, self.offsets, self.proxies, self.software)
 
 
 @dataclass(frozen=True)

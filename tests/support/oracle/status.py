@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tests.support.oracle.moves import Place
 from tests.support.oracle.ownership import QueueOwnership
-from tests.support.oracle.progress import Progress
+from tests.support.oracle.progress import Progress, known_sum
 from tests.support.oracle.snapshots import OffsetSnapshot, StepWindow
 from tests.support.oracle.timeline import RebalanceInterval, Status
 
@@ -125,8 +125,8 @@ def backlog(rows: Iterable[QueueRow]) -> Backlog:
     ends = [both for of_queue in filled if (both := _start_and_end(of_queue))[1] is not None]
     starts = [start for start, _ in ends]
     return Backlog(
-        None if None in starts else _sum(starts),
-        _sum(end for _, end in ends),
+        None if None in starts else known_sum(starts),
+        known_sum(end for _, end in ends),
         sum(_start_and_end(of_queue)[1] is None for of_queue in queues),
         max((row.measured.age_ms for row in every if row.measured.age_ms is not None), default=None),
         _rates([[(row, row.measured.produced) for row in of_queue] for of_queue in filled]),
@@ -150,11 +150,6 @@ def _is_empty(of_queue: Sequence[QueueRow]) -> bool:
     """Whether nothing ever came into the queue, as its last reading says."""
     read = [row.measured for row in of_queue if row.measured.readings]
     return bool(read) and (read[-1].consumer_offset, read[-1].lag_last) == (0, 0)
-
-
-def _sum(values: Iterable[int | None]) -> int | None:
-    found = [value for value in values if value is not None]
-    return sum(found) if found else None
 
 
 def _rates(queues: Iterable[Sequence[tuple[QueueRow, int | None]]]) -> float | None:

@@ -174,15 +174,11 @@ def _segment(
             return not_replayed
         readable = tuple(queue for queue in queues if queue.unreadable is None)
         return replace(not_replayed, members=of_unknown_strategy(client_ids), queues=readable)
+    topic = history.topic
     members = tuple(
-        IntervalMember(
-            client_id,
-            resolution.strategy,
-            subscribed is None or history.topic in subscribed,
-            variant_of(resolution.strategy, by),
-        )
+        IntervalMember(client_id, name, subscribed is None or topic in subscribed, variant_of(name, by))
         for client_id, resolution, subscribed, by in zip(client_ids, resolved, topics, software, strict=True)
-        if resolution.strategy
+        if (name := resolution.strategy)
     )
     source = group_source(resolved, configured.strategy)
     return RebalanceInterval(view, start, end, Status.REPLAYED, None, source, members, tuple(queues))

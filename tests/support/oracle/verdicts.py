@@ -65,15 +65,9 @@ class Spans:
 def spans(readings: Sequence[Reading], start: int, limits: Limits) -> Spans:
     """`readings`: of the whole interval, in the order of time; those from `start` on are judged."""
     judged = list(_judged(list(_runs(readings, limits.max_gap)), start, limits))
-    worst = [
-        verdict
-        for verdict in ("STOP", "REWIND", "STALL", "WARN", "OK")
-        if verdict in {judgement[1] for judgement in judged}
-    ]
-    stuck = tuple(
-        (judgement.since, judgement.at) for judgement in judged if judgement.verdict in ("STOP", "STALL", "WARN")
-    )
-    return Spans(worst[0] if worst else None, stuck)
+    verdicts = {one.verdict for one in judged}
+    worst = next((verdict for verdict in ("STOP", "REWIND", "STALL", "WARN", "OK") if verdict in verdicts), None)
+    return Spans(worst, tuple((one.since, one.at) for one in judged if one.verdict in ("STOP", "STALL", "WARN")))
 
 
 def _runs(readings: Sequence[Reading], max_gap: int) -> Iterator[list[ObservedNeighbor]]:
