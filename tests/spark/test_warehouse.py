@@ -20,7 +20,7 @@ from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.staging import drop_staged, stage, staged_times
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import load, membership
-from tests.support.times import at
+from tests.support.times import naive
 
 HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
 
@@ -74,7 +74,7 @@ def test_a_version_can_be_pinned(spark: SparkSession, warehouse: Warehouse) -> N
     version = warehouse.version(spark, MEMBERSHIP_SNAPSHOTS)
     load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(20, "c1")]})
     pinned = warehouse.read(spark, MEMBERSHIP_SNAPSHOTS, version).collect()
-    assert [row.captured_at for row in pinned] == [at(0).replace(tzinfo=None)]
+    assert [row.captured_at for row in pinned] == [naive(0)]
 
 
 def test_a_schema_that_is_not_there_is_named(spark: SparkSession) -> None:

@@ -25,17 +25,12 @@ from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.store.read.finding_rows import published_findings
 from tests.conformance.recording.test_live_bodies import DATA
 from tests.spark.recording.conftest import EXAMPLE
-from tests.spark.recording.test_timeline import BEGIN, END, T0
+from tests.spark.recording.test_timeline import BEGIN, END, EVERYBODY, T0
 from tests.support.kernel import recorded_rows
 from tests.support.recordings import DAY, HOUR, PROXIES, Published, audited, write_warehouse
 from tests.support.stored import arrow_table
 from tests.support.tables import cells
 
-EVERYBODY = (
-    "audit-service batch-export config-service flapper geo-service inventory-service ledger legacy-import "
-    "mixed-service near-service notify-service order-service payment-service pop-service price-cache tag-service "
-    "tick-service"
-)
 ON_BROKER_B = "audit-service batch-export flapper mixed-service near-service order-service tick-service"
 EXPECTED = f"""
 opened | resolved | root                  | severity | consequences | groups

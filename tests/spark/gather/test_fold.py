@@ -84,25 +84,16 @@ def test_addresses_tell_routes_apart_and_their_order_does_not(spark: SparkSessio
 def test_the_hash_of_a_state_tells_unknown_from_empty_and_one_unknown_from_another(spark: SparkSession) -> None:
     answers: list[dict[str, Any]] = [
         {},
-        {"subscriptions": []},
-        {"owned_queues": []},
-        {"consume_orderly": True},
-        {"client_rebalance": True},
-        {"strategy_class": "x"},
-        {"message_model": "x"},
+        *({name: []} for name in ("subscriptions", "owned_queues")),
+        *({name: True} for name in ("consume_orderly", "client_rebalance")),
+        *({name: "x"} for name in ("strategy_class", "message_model")),
         {"owned_queues": [owned("t", 0, locked=True), owned("t", 1)]},
         {"owned_queues": [owned("t", 0), owned("t", 1, locked=True)]},
         {"owned_queues": [owned("t", 0, dropped=True), owned("t", 1)]},
-        {"consume_threads": 1},
-        {"consume_batch_size": 1},
-        {"pull_batch_size": 1},
-        {"pull_interval_ms": 1},
-        {"pull_threshold_for_queue": 1},
-        {"pull_threshold_size_for_queue": 1},
-        {"consume_max_span": 1},
-        {"consume_timeout_minutes": 1},
-        {"answered": False},
-        {"in_group": False},
+        *({name: 1} for name in ("consume_threads", "consume_batch_size", "pull_batch_size", "pull_interval_ms")),
+        *({name: 1} for name in ("pull_threshold_for_queue", "pull_threshold_size_for_queue")),
+        *({name: 1} for name in ("consume_max_span", "consume_timeout_minutes")),
+        *({name: False} for name in ("answered", "in_group")),
     ]
     rows = [client(place, **answer, started_at=at(0)) for place, answer in enumerate(answers)]
     rows += [client(100 + place, **answer, started_at=at(60 + place)) for place, answer in enumerate(answers)]

@@ -106,13 +106,8 @@ def test_every_module_is_imported_from_the_zip(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("master", "shipped"),
     [
-        ("local", 0),
-        ("local[*]", 0),
-        ("local[2,3]", 0),
-        ("local-cluster[2,1,1024]", 1),
-        ("spark://host:7077", 1),
-        ("yarn", 1),
-        ("k8s://https://host", 1),
+        *((master, 0) for master in ("local", "local[*]", "local[2,3]")),
+        *((master, 1) for master in ("local-cluster[2,1,1024]", "spark://host:7077", "yarn", "k8s://https://host")),
     ],
 )
 def test_modules_are_shipped_to_processes_elsewhere_only(master: str, shipped: int) -> None:

@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -102,14 +103,8 @@ def test_both_write_what_the_other_reads(spark: SparkSession, warehouse: Warehou
     warehouse.create(spark, [MEMBERSHIP_SNAPSHOTS])
     names = dict.fromkeys(("target", "cluster", "incident_id", "event", "severity", "rule", "headline"), "it's")
     times = dict.fromkeys(("opened_at", "last_seen_at", "audited_until", "sent_at"), HOUR.start)
-    row = {
-        **names,
-        "consumer_groups": ["g"],
-        **times,
-        "resolved_at": None,
-        "resolution": None,
-        "root_finding_ids": ["f1", "f2"],
-    }
+    lists = {"consumer_groups": ["g"], "root_finding_ids": ["f1", "f2"]}
+    row: dict[str, Any] = names | times | lists | {"resolved_at": None, "resolution": None}
     for first, second in ((by_delta, by_spark), (by_spark, by_delta)):
         first.append(NOTICES, [row])
         if first is by_delta:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import healthy_group, load, membership, route
-from tests.support.times import at
+from tests.support.times import at, naive
 
 HOUR = 3600
 
@@ -88,20 +88,14 @@ def loaded(spark: SparkSession, warehouse: Warehouse, filled_tables: None, tmp_p
     return warehouse
 
 
-def naive(second: int) -> datetime:
-    """As Spark gives it."""
-    return at(second).replace(tzinfo=None)
-
-
 def hour(number: int) -> Interval:
     return Interval(at(number * HOUR), at((number + 1) * HOUR))
 
 
 def hits(findings: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
     """Rule, group, severity, subject, second at which it begins."""
-    begins = at(0).replace(tzinfo=None)
     named = ("rule", "consumer_group", "severity", "subject")
-    return {(*(row[name] for name in named), (row["started_at"] - begins).total_seconds()) for row in findings}
+    return {(*(row[name] for name in named), (row["started_at"] - naive(0)).total_seconds()) for row in findings}
 
 
 def sightings(spark: SparkSession, warehouse: Warehouse) -> list[tuple[str, float, float]]:

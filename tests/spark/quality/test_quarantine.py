@@ -75,10 +75,7 @@ def test_rows_are_set_aside_with_every_reason_and_only_once(spark: SparkSession,
     _, first, _ = checked(spark, warehouse, 100)
     found = quarantine(spark, warehouse)
     assert {(_second(row), tuple(sorted(row["reasons"]))) for row in found} == {
-        (
-            20,
-            ("CONSUMER_IS_NOT_AHEAD_OF_BROKER", "OFFSETS_ARE_POSSIBLE", "QUEUES_ARE_NAMED", "TOPIC_IS_A_NAME"),
-        ),
+        (20, ("CONSUMER_IS_NOT_AHEAD_OF_BROKER", "OFFSETS_ARE_POSSIBLE", "QUEUES_ARE_NAMED", "TOPIC_IS_A_NAME")),
         (40, ("KEYS_ARE_UNIQUE",)),
         (60, ("KEYS_ARE_UNIQUE",)),
         (80, ("QUEUES_ARE_NAMED",)),

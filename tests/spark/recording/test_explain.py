@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections import defaultdict
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -34,6 +33,7 @@ from spark_jobs.show.text.arithmetic import sizes
 from spark_jobs.show.text.explanation_text import lines
 from spark_jobs.store.read.delta import DeltaTables
 from tests.spark.recording.conftest import EXAMPLE, RECORDING, Audited
+from tests.support.tables import cells
 
 EXPLAINED = Path(__file__).parents[2] / "data" / "explained"
 pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="the texts are those of the recording of the project")
@@ -54,32 +54,24 @@ brokers-disagree   | order-service   | 2026-11-21T02:24Z
 """
 
 
-def moments() -> list[list[str]]:
-    return [[cell.strip() for cell in line.split("|")] for line in MOMENTS.strip().splitlines()]
+AT = "2026-11-21T02:10Z"
 
 
 def question(group: str, at: str, topic: str | None = None, cluster: str | None = None) -> tuple[Any, ...]:
     return group, parse_utc(at), cluster, topic
 
 
-@pytest.mark.parametrize(("name", "group", "at"), moments(), ids=[name for name, _, _ in moments()])
-def test_a_moment_is_told(spark: SparkSession, audited: Audited, name: str, group: str, at: str) -> None:
+@pytest.mark.parametrize(("name", "group", "at"), cells(MOMENTS), ids=[name for name, *_ in cells(MOMENTS)])
+def test_a_moment_has_the_whole_text(spark: SparkSession, audited: Audited, name: str, group: str, at: str) -> None:
     story = explain_group(DeltaTables(audited.warehouse), *question(group, at))
     file = io.StringIO()
     show_explanation(Console(file=file, width=80), lines(story))
     assert file.getvalue() == (EXPLAINED / f"{name}.txt").read_text(encoding="utf-8")
 
 
-def test_the_tutorial_shows_what_is_told() -> None:
-    tutorial = (EXPLAINED.parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8")
-    (excerpt,) = re.findall(r"^```text\n(.*?)^```", tutorial, re.DOTALL | re.MULTILINE)
-    explained = (EXPLAINED / "twins.txt").read_text(encoding="utf-8")
-    assert " ".join(excerpt.split()) in " ".join(explained.split())
-
-
-def test_a_retry_topic_is_told_when_it_is_named(spark: SparkSession, audited: Audited) -> None:
+def test_a_retry_topic_is_explained_when_it_is_named(spark: SparkSession, audited: Audited) -> None:
     """Nothing was ever consumed again: there is nothing to be behind of."""
-    request = question("payment-service", "2026-11-21T02:10Z", "%RETRY%payment-service")
+    request = question("payment-service", AT, "%RETRY%payment-service")
     story = explain_group(DeltaTables(audited.warehouse), *request)
     document = json.loads(as_json(asdict(story)))
     (topic,) = document["topics"]
@@ -95,16 +87,13 @@ def test_a_retry_topic_is_told_when_it_is_named(spark: SparkSession, audited: Au
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
+        (question("paymentservice", AT), "there is no consumer group paymentservice: did you mean payment-service or"),
         (
-            question("paymentservice", "2026-11-21T02:10Z"),
-            "there is no consumer group paymentservice: did you mean payment-service or",
-        ),
-        (
-            question("payment-service", "2026-11-21T02:10Z", "payment"),
+            question("payment-service", AT, "payment"),
             "payment-service has no topic payment in 2026-11-21T02:00Z/2026-11-21T03:00Z: did you mean payments?",
         ),
         (
-            question("payment-service", "2026-11-21T02:10Z", "zzz"),
+            question("payment-service", AT, "zzz"),
             "payment-service has no topic zzz in 2026-11-21T02:00Z/2026-11-21T03:00Z: its topics are "
             "payments, %RETRY%payment-service",
         ),
@@ -114,7 +103,7 @@ def test_a_retry_topic_is_told_when_it_is_named(spark: SparkSession, audited: Au
             "2026-11-21T02:00Z, its last at 2026-11-21T02:00Z",
         ),
         (
-            question("payment-service", "2026-11-21T02:10Z", cluster="elsewhere"),
+            question("payment-service", AT, cluster="elsewhere"),
             "there is no cluster elsewhere with a group payment-service: that group is in demo",
         ),
     ],

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from schemas import REBALANCE_INTERVALS
 from tests.spark.recording.conftest import EXAMPLE, RECORDING, Audited
+from tests.support.tables import cells, measures
 
 T0 = datetime(2026, 11, 21, 2, 1, 54, 278000, tzinfo=UTC)
 BEGIN, END = 33, 1502
@@ -81,28 +82,14 @@ audit-service     | audit-log              | PRODUCER_SKEW       | WARN     | HO
 mixed-service     | audit-log              | PRODUCER_SKEW       | WARN     | HOT_QUEUES               | broker-a:0                 | …    | …
 """
 #: The recording ends before its hour does, which every group of it is told: UNOBSERVED, INFO, from its end on.
-GROUPS = [
-    "audit-service",
-    "batch-export",
-    "config-service",
-    "flapper",
-    "geo-service",
-    "inventory-service",
-    "ledger",
-    "legacy-import",
-    "mixed-service",
-    "near-service",
-    "notify-service",
-    "order-service",
-    "payment-service",
-    "pop-service",
-    "price-cache",
-    "tag-service",
-    "tick-service",
-]
+EVERYBODY = (
+    "audit-service batch-export config-service flapper geo-service inventory-service ledger legacy-import "
+    "mixed-service near-service notify-service order-service payment-service pop-service price-cache tag-service "
+    "tick-service"
+)
 HOUR_END = 3485
 EXPECTED += "".join(
-    f"{group} | | UNOBSERVED | INFO | NO_SNAPSHOTS | {group} | {END - 1} | {HOUR_END}\n" for group in GROUPS
+    f"{group} | | UNOBSERVED | INFO | NO_SNAPSHOTS | {group} | {END - 1} | {HOUR_END}\n" for group in EVERYBODY.split()
 )
 #: Scripted, and rightly without a finding of their own: the twins of payment-service and tick-service start from one
 #: committed offset and come on at one pace, so no reading of their offsets is below the one before. The slow member of
@@ -113,7 +100,7 @@ pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="the table is that 
 
 
 def expected() -> list[dict[str, str]]:
-    header, *lines = ([cell.strip() for cell in line.split("|")] for line in EXPECTED.strip().splitlines())
+    header, *lines = cells(EXPECTED)
     return [dict(zip(header, line, strict=True)) for line in lines]
 
 
@@ -161,11 +148,8 @@ def test_twins_left_four_queues_to_nobody_where_messages_piled_up(audited: Audit
 
 
 def conflicting_values(audited: Audited, group: str, rule: str) -> dict[str, set[str]]:
-    (finding,) = (one for one in audited.result.findings if (one["consumer_group"], one["rule"]) == (group, rule))
-    return {
-        one["name"]: {id_.partition("@")[0] for id_ in one["client_ids"]}
-        for one in finding["evidence"]["conflicting_values"]
-    }
+    values = the_finding(audited, rule, group)["evidence"]["conflicting_values"]
+    return {one["name"]: {id_.partition("@")[0] for id_ in one["client_ids"]} for one in values}
 
 
 def test_who_says_what(audited: Audited) -> None:
@@ -191,18 +175,15 @@ def test_who_says_what(audited: Audited) -> None:
 def test_messages_for_a_group_that_is_offline(audited: Audited) -> None:
     """16 queues at about 2.45 messages a second for 470 s; all of them are still there at the end."""
     (finding,) = (found for found in audited.result.findings if found["rule"] == "GROUP_OFFLINE")
-    measured = {one["name"]: one["value"] for one in finding["evidence"]["measures"]}
+    measured = measures(finding["evidence"])
     assert 18000 < measured["produced"] < 19500
     assert measured["produced"] <= measured["backlog_end"] < measured["produced"] + 200
 
 
 def test_a_queue_never_committed_is_unknown_not_caught_up(audited: Audited) -> None:
     """config-service queue 3: nobody ever consumed it, and the broker says 0 of 0 committed. At least what came waits."""
-    (finding,) = (
-        found
-        for found in audited.result.findings
-        if found["cause"] == "CONFIG_HOLE" and found["topic"] == "config-feed"
-    )
+    hole = ("CONFIG_HOLE", "config-feed")
+    (finding,) = (found for found in audited.result.findings if (found["cause"], found["topic"]) == hole)
     (queue,) = finding["evidence"]["queues"]
     assert (queue["backlog_start"], queue["backlog_end"], queue["consumed"]) == (None,) * 3
     assert queue["backlog_max"] == queue["produced"] == 1435
@@ -225,15 +206,13 @@ ORDER_SERVICE = """
 
 def intervals_of(spark: SparkSession, audited: Audited, group: str, topic: str) -> list[dict[str, Any]]:
     """Those that all hosts agree on and that a trigger began, in order."""
-    rows = audited.rows(spark, REBALANCE_INTERVALS)
-    wanted = (
-        row for row in rows if (row["consumer_group"], row["topic"], row["membership_view"]) == (group, topic, "*")
-    )
-    return sorted((row for row in wanted if row["trigger_type"]), key=lambda row: row["interval_start"])
+    names, wanted = ("consumer_group", "topic", "membership_view"), (group, topic, "*")
+    rows = [row for row in audited.rows(spark, REBALANCE_INTERVALS) if tuple(row[name] for name in names) == wanted]
+    return sorted((row for row in rows if row["trigger_type"]), key=lambda row: row["interval_start"])
 
 
 def test_why_order_service_rebalanced_and_what_it_moved(spark: SparkSession, audited: Audited) -> None:
-    script = [[cell.strip() for cell in line.split("|")] for line in ORDER_SERVICE.strip().splitlines()]
+    script = cells(ORDER_SERVICE)
     found = intervals_of(spark, audited, "order-service", "orders")
     assert [row["trigger_type"] for row in found] == [trigger for _, trigger, _, _ in script]
     for row, (seconds, trigger, subject, counts) in zip(found, script, strict=True):
@@ -254,30 +233,21 @@ def test_a_frozen_process_expired_and_did_not_leave(spark: SparkSession, audited
     assert expired["trigger_subject"].startswith("10.31.82.5@")
 
 
-def measured(finding: dict[str, Any]) -> dict[str, float]:
-    return {one["name"]: one["value"] for one in finding["evidence"]["measures"]}
-
-
 def test_a_flapping_member_moved_half_of_all_queues_every_time(audited: Audited) -> None:
     """Gone six times and back six times, its last three with 18 queues: 9 × 8 + 3 × 9 of `orders`, 12 × 1 of the retry
     topic, and no allocation does with less. The storm goes on while five are within 10 min: broker-b goes (the two
     have 4 of 8 each, so 4 move) and comes back (9 of 18 each: 4 move where none had to).
     """
     flapping = the_finding(audited, "FLAPPING_MEMBER", "flapper")
-    assert measured(flapping) == {
-        "comings": 6,
-        "goings": 6,
-        "queues_moved": 111,
-        "minimum_moves": 111,
-        "moved_per_least_move": 1,
-    }
+    moved = {"queues_moved": 111, "minimum_moves": 111, "moved_per_least_move": 1}
+    assert measures(flapping["evidence"]) == {"comings": 6, "goings": 6} | moved
     (party,) = flapping["evidence"]["conflicting_values"]
     assert len(party["client_ids"]) == 7
     storm = the_finding(audited, "REBALANCE_STORM", "flapper")
-    assert measured(storm) == {"rebalances": 14, "queues_moved": 119, "minimum_moves": 115}
+    assert measures(storm["evidence"]) == {"rebalances": 14, "queues_moved": 119, "minimum_moves": 115}
 
 
 def test_what_order_service_may_have_consumed_again(audited: Audited) -> None:
     """Read by hand from the `stats` lines before each of its five moves: 4 at most, 11 together."""
-    found = measured(the_finding(audited, "REDELIVERY_EXPOSURE", "order-service"))
+    found = measures(the_finding(audited, "REDELIVERY_EXPOSURE", "order-service")["evidence"])
     assert (found["rebalances"], found["in_flight_max"], found["in_flight_total"]) == (5, 4, 11)

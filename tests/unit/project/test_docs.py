@@ -20,7 +20,7 @@ from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.setup.java import VERSIONS
 
 DOCS = Path(__file__).parents[3] / "docs"
-INCIDENT = Path(__file__).parents[2] / "data" / "explained"
+EXPLAINED = Path(__file__).parents[2] / "data" / "explained"
 FIRST = (DOCS / "README.md").read_text(encoding="utf-8")
 QUESTIONS = (DOCS / "triage.md").read_text(encoding="utf-8")
 README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
@@ -45,6 +45,11 @@ def test_the_first_page_leads_to_every_page() -> None:
     assert "(docs/README.md)" in README
 
 
+def test_the_explanation_in_the_tutorial_is_that_of_the_recording() -> None:
+    (excerpt,) = re.findall(r"^```text\n(.*?)^```", (DOCS / "tutorial.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    assert " ".join(excerpt.split()) in " ".join((EXPLAINED / "twins.txt").read_text("utf-8").split())
+
+
 def test_the_commands_that_answer_questions_exist_with_their_options() -> None:
     told = [shlex.split(text) for text in re.findall(r"`([a-z][^`]*)`", QUESTIONS)]
     commands = [words for words in told if words[0] in COMMANDS]
@@ -67,7 +72,7 @@ def test_the_readme_is_short_and_begins_with_the_question_and_the_picture() -> N
 
 def test_the_readme_shows_a_finding_as_people_see_it() -> None:
     (shown,) = re.findall(r"^```text\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
-    assert (INCIDENT / "incident.txt").read_text(encoding="utf-8").startswith(shown)
+    assert (EXPLAINED / "incident.txt").read_text(encoding="utf-8").startswith(shown)
 
 
 def test_the_readme_names_the_findings_in_ten_lines() -> None:
