@@ -147,13 +147,17 @@ def check_rooms(inner: str, broker_rooms: int, client_rooms: int, queue_count: i
         *((5, 3, 10, members) for members in (10, 5, 20, 0)),
     ],
 )
-def test_rooms(inner: str, broker_rooms: int, client_rooms: int, queue_count: int, members: int) -> None:
+def test_a_queue_is_owned_in_its_room_if_the_room_has_members(
+    inner: str, broker_rooms: int, client_rooms: int, queue_count: int, members: int
+) -> None:
     """`AllocateMachineRoomNearByTest`; rocketmq-rust runs it with AVG_BY_CIRCLE inside."""
     check_rooms(inner, broker_rooms, client_rooms, queue_count, members)
 
 
 @given(st.integers(1, 10), st.integers(1, 10), st.integers(1, 100), st.integers(1, 200))
-def test_rooms_at_random(broker_rooms: int, client_rooms: int, queue_count: int, members: int) -> None:
+def test_a_queue_is_owned_in_its_room_at_random_sizes(
+    broker_rooms: int, client_rooms: int, queue_count: int, members: int
+) -> None:
     """`AllocateMachineRoomNearByTest.testRun10RandomCase`."""
     check_rooms(AVG, broker_rooms, client_rooms, queue_count, members)
 

@@ -40,7 +40,7 @@ def verdict(case: dict[str, Any], thresholds: Thresholds, more: Iterable[int] = 
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["number"]))
-def test_its_cases_each_as_one_window(case: dict[str, Any]) -> None:
+def test_a_case_of_burrow_in_one_window_has_its_status(case: dict[str, Any]) -> None:
     too_short_for_a_window = Thresholds(allowed_lag=case["allowed_lag"], verdict_window_readings=100)
     assert verdict(case, too_short_for_a_window) == SAID_LATER.get(case["number"], case["status"])
 

@@ -49,7 +49,9 @@ def listed(capsys: pytest.CaptureFixture[str], warehouse: Path, number: str) -> 
     return list(json.loads(output(capsys, warehouse, number, "incidents", "--json"))["incidents"])
 
 
-def test_the_first_line(number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_incident_is_what_the_user_reported(
+    number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     first = ANSWERS[number]["first"]
     incidents = listed(capsys, warehouse, number)
     if first == "none":
@@ -60,7 +62,9 @@ def test_the_first_line(number: str, warehouse: Path, capsys: pytest.CaptureFixt
     assert differences(first, incidents[0], text) == []
 
 
-def test_the_others(number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_further_incidents_are_as_expected_and_no_absent_rule_fires(
+    number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     incidents = listed(capsys, warehouse, number)
     for expected in ANSWERS[number].get("also", ()):
         candidates = [
@@ -79,7 +83,7 @@ def test_would_more_consumers_have_helped(number: str, warehouse: Path, capsys: 
         assert misworded(expected, answers[group]["advice"]) == []
 
 
-def test_explained(number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_names_the_cause(number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for expected in ANSWERS[number].get("explain", ()):
         at = moment(expected["at"]).isoformat()
         text = output(capsys, warehouse, number, "explain", "--group", expected["group"], "--at", at)

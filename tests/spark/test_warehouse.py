@@ -115,7 +115,7 @@ def test_credentials_in_a_uri_are_refused_and_not_repeated() -> None:
     assert Warehouse.parse("abfss://container@account.dfs.core.windows.net/audit").scheme == "abfss"
 
 
-def test_locations() -> None:
+def test_locations_give_identifiers_and_local_paths() -> None:
     assert Warehouse.parse("s3a://bucket/audit/").identifier("t") == "delta.`s3a://bucket/audit/t`"
     assert Warehouse.parse("s3a://bucket/a`b").identifier("t") == "delta.`s3a://bucket/a``b/t`"
     assert Warehouse.parse("s3a://bucket/audit").local_path is None

@@ -66,7 +66,7 @@ def test_each_rule_fires_where_it_must_and_nowhere_else(audited: Audited) -> Non
     assert found == {tuple(line.split()) for line in EXPECTED.strip().splitlines()}
 
 
-def test_they_need_client_snapshots_and_most_are_as_bad_as_the_harm() -> None:
+def test_rules_about_clients_need_their_snapshots_and_most_are_as_bad_as_the_harm() -> None:
     needs = {rule.name: rule.needs for rule in catalog.RULES if rule.needs}
     notes = {"CLOCK_DIFFERS", "LONG_PULL_INTERVAL", "OFFSET_HELD_BACK"}
     assert needs == dict.fromkeys(RULES | notes | {"NEAR_CAPACITY"}, (CLIENT_SNAPSHOTS.name,))

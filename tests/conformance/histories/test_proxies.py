@@ -118,7 +118,7 @@ def test_where_nobody_says_who_consumes_it_is_unknown_whether_more_members_help(
     }
 
 
-def test_a_backlog_that_no_offset_tells_is_unknown(found: Published) -> None:
+def test_a_backlog_that_no_offset_shows_is_unknown(found: Published) -> None:
     """600 messages came in, and nobody can say whether they wait."""
     (status,) = (row for row in found[GROUP_STATUS] if row["consumer_group"] == "grpc")
     names = ("backlog_end", "unknown_queues", "bottleneck", "more_members_help")

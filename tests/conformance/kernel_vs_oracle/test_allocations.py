@@ -37,12 +37,12 @@ def check_equal(allocation: Allocation) -> None:
 
 @few(400)
 @given(allocations())
-def test_random_allocations(allocation: Allocation) -> None:
+def test_random_allocations_are_those_of_the_oracle(allocation: Allocation) -> None:
     check_equal(allocation)
 
 
 @pytest.mark.fuzz
 @many()
 @given(allocations())
-def test_many_random_allocations(allocation: Allocation) -> None:
+def test_many_random_allocations_are_those_of_the_oracle(allocation: Allocation) -> None:
     check_equal(allocation)

@@ -88,7 +88,7 @@ def test_a_broker_that_is_new_and_disagrees_from_the_first_moment_on() -> None:
     assert begun[micros(0), "b"] == (("QUEUES_ADDED", "b:0-1"), ("MEMBER_LEFT", "q"))
 
 
-def test_a_connection_is_told_by_its_number_whatever_its_address() -> None:
+def test_a_connection_goes_by_its_number_whatever_its_address() -> None:
     """A topic grows when the minute, and with it every port, is another than where the other topic's interval began."""
     found = said(group({"a": {-100: "p q r"}}, routes={"T": {-100: "a3"}, "S": {-100: "a1", 10: "a2"}}))
     # r owns a queue of T and none of S.

@@ -29,12 +29,12 @@ def check_equal(recording: Recording) -> None:
 
 @few(200)
 @given(recordings())
-def test_random_histories(recording: Recording) -> None:
+def test_random_histories_are_judged_as_by_the_oracle(recording: Recording) -> None:
     check_equal(recording)
 
 
 @pytest.mark.fuzz
 @many()
 @given(recordings())
-def test_many_random_histories(recording: Recording) -> None:
+def test_many_random_histories_are_judged_as_by_the_oracle(recording: Recording) -> None:
     check_equal(recording)

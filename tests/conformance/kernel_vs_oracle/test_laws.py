@@ -115,7 +115,7 @@ LAWS = (check_cutting, check_order, check_findings)
 @pytest.mark.parametrize("law", LAWS)
 @few(50)
 @given(recording=recordings())
-def test_laws(law: Callable[[Recording], None], recording: Recording) -> None:
+def test_random_histories_keep_the_laws(law: Callable[[Recording], None], recording: Recording) -> None:
     law(recording)
 
 
@@ -123,5 +123,5 @@ def test_laws(law: Callable[[Recording], None], recording: Recording) -> None:
 @pytest.mark.parametrize("law", LAWS)
 @many(share=10)
 @given(recording=recordings())
-def test_laws_on_many(law: Callable[[Recording], None], recording: Recording) -> None:
+def test_many_random_histories_keep_the_laws(law: Callable[[Recording], None], recording: Recording) -> None:
     law(recording)

@@ -33,7 +33,7 @@ def test_every_incident_of_the_table_has_a_page_and_no_other(section: dict[str, 
     assert sum(page["resolved"] is None for page in pages) == 11
 
 
-def test_the_twins_are_told_in_words(section: dict[str, Any]) -> None:
+def test_the_page_of_the_twins_names_their_id_queues_and_cost(section: dict[str, Any]) -> None:
     """309 s after T0 both consumers have one id; four of eight queues have no owner for 620 s."""
     (twins,) = [page for page in section["pages"] if page["groups"] == [{"name": "payment-service", "id": "group-1"}]]
     assert twins["headline"] == "Consumers of payment-service share the client id 172.17.0.1@1"

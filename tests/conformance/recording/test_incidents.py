@@ -161,7 +161,7 @@ def times(one: Incident) -> tuple[int, int | None, int | None]:
     return one.opened_at, None if one.rule == "UNOBSERVED" else one.last_seen_at, one.resolved_at
 
 
-def test_step_by_step_backwards_and_twice(hourly: Published) -> None:
+def test_steps_audited_backwards_and_twice_have_the_same_incidents(hourly: Published) -> None:
     grid = list(StepGrid(timedelta(minutes=15)).steps(HOUR))
     assert folded(audited(900, [*reversed(grid), *grid]), 900) == folded(audited(900), 900)
 
@@ -209,7 +209,9 @@ def test_only_what_is_asked_for(
     assert [one["rule"] for one in document["incidents"]] == rules
 
 
-def test_one_in_full(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_incident_is_shown_in_full_and_unknown_names_are_errors_that_help(
+    warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (twins, _) = json.loads(shown(capsys, warehouse, "--group", "payment-service", "--json"))["incidents"]
     text = Path(__file__).parents[2] / "data" / "explained" / "incident.txt"
     told = shown(capsys, warehouse, "--id", twins["incident_id"]).replace(twins["incident_id"], "ID")

@@ -37,7 +37,7 @@ def test_every_line_is_read() -> None:
     assert {type(outcome) for outcome in outcomes(read_lines(FILE))} == {Meta, Row}
 
 
-def test_every_route_tells_the_type_of_its_topic_from_the_first_on() -> None:
+def test_every_route_has_the_type_of_its_topic_from_the_first_on() -> None:
     told = {
         (row["topic"], row["message_type"]) for row in recorded_rows(FILE)[ROUTE_SNAPSHOTS] if row["topic"][0] != "%"
     }

@@ -36,7 +36,7 @@ def audited() -> dict[Table, list[dict[str, Any]]]:
     return published_hour(recorded_rows(FILE), cadence_seconds=10)
 
 
-def test_every_line_is_read_and_brokers_tell_of_both_kinds_of_topics() -> None:
+def test_every_line_is_read_and_brokers_return_offsets_of_both_kinds_of_topics() -> None:
     assert {type(outcome) for outcome in outcomes(read_lines(FILE))} == {Row, Meta}
     offsets = recorded_rows(FILE)[OFFSET_SNAPSHOTS]
     found: dict[Any, set[Any]] = defaultdict(set)

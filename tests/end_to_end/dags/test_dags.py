@@ -116,7 +116,7 @@ def test_a_local_spark_starts_as_that_of_the_command_line_and_standalone_has_no_
     }
 
 
-def test_incidents_are_told_once_and_fail_the_task_where_they_are_severe_enough(
+def test_notifications_are_sent_once_and_severe_incidents_fail_the_task(
     described: dict[str, Any], airflow: Airflow
 ) -> None:
     assert described["notified"] == {

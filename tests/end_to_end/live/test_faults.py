@@ -105,7 +105,9 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def test_killed_at_ten_moments(small: Cluster, tmp_path: Path) -> None:
+def test_a_recorder_that_is_killed_at_ten_moments_leaves_whole_lines_and_named_gaps(
+    small: Cluster, tmp_path: Path
+) -> None:
     killed = []
     for begin, seconds in [*((begun, one) for one in EARLY), *((first_round, one) for one in LATER)]:
         capture = begin(small, tmp_path)
@@ -213,7 +215,7 @@ def test_a_full_disk_costs_whole_rounds(small: Cluster, small_disk: Path) -> Non
     assert invented(recorded) == []
 
 
-def test_a_clock_that_jumps_tells_of_no_time_twice(small: Cluster, tmp_path: Path) -> None:
+def test_a_clock_that_jumps_records_no_time_twice(small: Cluster, tmp_path: Path) -> None:
     off = tmp_path / "off"
 
     def jump(seconds: int) -> datetime:

@@ -47,7 +47,7 @@ def gone(made: Cluster) -> datetime:
     return datetime.fromtimestamp(int(re.findall(r"gone (\d+)", made.log("ghost"))[0]) / 1000, UTC)
 
 
-def test_it_is_found_as_long_as_brokers_list_it(made: Cluster) -> None:
+def test_a_ghost_is_a_finding_as_long_as_brokers_list_it(made: Cluster) -> None:
     recorded = Recorded.read(Path(made.folder / "recordings"))
     recorded.check_whole()
     found = [one for one in recorded.audited(CADENCE)[FINDINGS] if one["severity"] != "INFO"]

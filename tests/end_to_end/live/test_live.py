@@ -111,7 +111,7 @@ def _until(live: Live, until: str) -> tuple[datetime, datetime]:
     return (end - LATE, end + 4 * CADENCE) if until == "end" else (end, end + LATE)
 
 
-def test_nothing_is_said_of_healthy_groups(live: Live) -> None:
+def test_healthy_groups_have_no_finding_above_info(live: Live) -> None:
     healthy = EXPECTED.rpartition("healthy:")[2].split()
     found = [finding for finding in live.findings if finding["consumer_group"] in healthy]
     wrong = [one for one in found if one["severity"] != "INFO" and not _is_of_the_stopped_broker(live, one)]
@@ -152,7 +152,7 @@ def test_every_call_has_its_fate(live: Live) -> None:
     assert all(call["took_ms"] >= 3000 for call in hung)
 
 
-def test_the_gate_has_nothing_to_say(live: Live) -> None:
+def test_every_expectation_of_the_gate_holds(live: Live) -> None:
     failed = [result for result in live.rows(QUALITY_RESULTS) if not result["success"]]
     assert [(result["table_name"], result["expectation"], result["observed_value"]) for result in failed] == []
 

@@ -90,7 +90,7 @@ def test_what_was_done_is_found_in_time(old: Old, group: str, rule: str, start: 
     assert old.times[start] - EARLY[start == "begin"] <= min(begins) <= old.times[start] + LATE
 
 
-def test_nothing_is_said_of_healthy_groups(old: Old) -> None:
+def test_healthy_groups_have_no_finding_above_info(old: Old) -> None:
     healthy = ("healthy-service", "orderly-service")
     said = [row for row in old.published[FINDINGS] if row["consumer_group"] in healthy and row["severity"] != "INFO"]
     assert [(row["consumer_group"], row["rule"], row["started_at"]) for row in said] == []

@@ -38,7 +38,9 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return environment
 
 
-def test_the_whole_way(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_a_warehouse_in_a_catalog_has_the_rows_of_a_local_one_after_every_command(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
     catalog = Commands(tmp_path, "spark_catalog.audit", environment)
     local = Commands(tmp_path, str(tmp_path / "local"), os.environ)
     files = str(tmp_path / "tables" / "audit.db")

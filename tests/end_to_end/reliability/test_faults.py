@@ -130,7 +130,9 @@ def fill(disk: Path, spare: int) -> Path:
 
 
 @pytest.mark.parametrize(("when", "spare"), [(_JUDGING, 0), ("publishing", 0), ("publishing", 50_000)])
-def test_a_full_disk(prepared: Prepared, expected: Contents, disk: Path, tmp_path: Path, when: str, spare: int) -> None:
+def test_a_run_on_a_full_disk_publishes_nothing_half_and_completes_later(
+    prepared: Prepared, expected: Contents, disk: Path, tmp_path: Path, when: str, spare: int
+) -> None:
     """Full before anything is published, or when some tables are."""
     warehouse = prepared.copy("run", disk / "warehouse")
     before = published_steps(warehouse.location)
@@ -143,7 +145,7 @@ def test_a_full_disk(prepared: Prepared, expected: Contents, disk: Path, tmp_pat
 
 
 @pytest.mark.parametrize(("command", "when"), [("ingest", "loading "), ("late", "auditing "), ("maintain", _STARTS)])
-def test_a_full_disk_under_other_commands(
+def test_other_commands_on_a_full_disk_leave_nothing_half_and_complete_later(
     prepared: Prepared, disk: Path, tmp_path: Path, command: str, when: str
 ) -> None:
     warehouse = prepared.copy(command, disk / "warehouse")
@@ -155,7 +157,9 @@ def test_a_full_disk_under_other_commands(
     completes(warehouse, prepared, undisturbed(prepared, command, tmp_path), command)
 
 
-def test_a_table_that_becomes_read_only(prepared: Prepared, expected: Contents, disk: Path, tmp_path: Path) -> None:
+def test_a_table_that_becomes_read_only_is_named_and_nothing_is_published_half(
+    prepared: Prepared, expected: Contents, disk: Path, tmp_path: Path
+) -> None:
     warehouse = prepared.copy("run", disk / "warehouse")
     before, table = published_steps(warehouse.location), disk / "warehouse" / FINDINGS.name
     mounted(table, "--bind", str(table))
@@ -171,7 +175,7 @@ def test_a_table_that_becomes_read_only(prepared: Prepared, expected: Contents, 
     completes(warehouse, prepared, expected)
 
 
-def test_a_read_only_warehouse(prepared: Prepared, disk: Path, tmp_path: Path) -> None:
+def test_a_read_only_warehouse_is_an_error_that_says_so(prepared: Prepared, disk: Path, tmp_path: Path) -> None:
     warehouse = prepared.copy("run", disk / "warehouse")
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
     told = struck(warehouse, prepared, tmp_path, lambda: None, when=_STARTS)
@@ -179,7 +183,9 @@ def test_a_read_only_warehouse(prepared: Prepared, disk: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("when", [_JUDGING, "publishing"])
-def test_a_warehouse_that_vanishes(prepared: Prepared, expected: Contents, tmp_path: Path, when: str) -> None:
+def test_a_warehouse_that_vanishes_is_named_and_completed_when_it_is_back(
+    prepared: Prepared, expected: Contents, tmp_path: Path, when: str
+) -> None:
     warehouse = prepared.copy("run", tmp_path / "warehouse")
     root, away = Path(warehouse.location), tmp_path / "away"
     before = published_steps(warehouse.location)
@@ -198,7 +204,9 @@ def test_a_warehouse_that_vanishes(prepared: Prepared, expected: Contents, tmp_p
     completes(warehouse, prepared, expected)
 
 
-def test_permission_is_taken_away(prepared: Prepared, expected: Contents, tmp_path: Path) -> None:
+def test_a_warehouse_without_permission_to_write_is_named_and_completed_later(
+    prepared: Prepared, expected: Contents, tmp_path: Path
+) -> None:
     """Root, too, may not write where only others may, once it has dropped two capabilities."""
     warehouse = prepared.copy("run", tmp_path / "warehouse")
     before, table = published_steps(warehouse.location), tmp_path / "warehouse" / FINDINGS.name
@@ -237,7 +245,7 @@ def test_a_clock_that_goes_back_an_hour_between_two_runs(
     assert contents(warehouse) == expected
 
 
-def test_java_lacks_memory(spark: SparkSession, tmp_path: Path) -> None:
+def test_java_without_enough_memory_is_an_error_that_says_so(spark: SparkSession, tmp_path: Path) -> None:
     """One topic of 20,000 queues, with the least memory that Spark takes: 1,500 groups of 16 queues need no more."""
     warehouse = Warehouse.parse(str(tmp_path / "warehouse"))
     fleet = Fleet(groups=1, hours=1, churn=0, duplicates=0, brokers=4, hosts=4, queues=20_000)

@@ -153,7 +153,9 @@ def judged(case: Case, spark: SparkSession, prepared: Prepared, expected: Undist
     return wrong + [f"left: {one}" for one in left] + [*dict.fromkeys(reader.wrong)]
 
 
-def test_killed_at_random_moments(spark: SparkSession, prepared: Prepared, tmp_path: Path) -> None:
+def test_commands_killed_at_random_moments_leave_nothing_half_and_complete_later(
+    spark: SparkSession, prepared: Prepared, tmp_path: Path
+) -> None:
     every = list(cases())
     expected: dict[str, Undisturbed] = {}
     print("number command victim moment hit code looks outcome")

@@ -64,7 +64,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_the_whole_way(environment: dict[str, str], folder: Path) -> None:
+def test_a_warehouse_on_s3_has_the_rows_of_a_local_one_after_every_command(
+    environment: dict[str, str], folder: Path
+) -> None:
     s3 = Commands(folder, f"s3a://{BUCKET}/audit", environment)
     local = Commands(folder, str(folder / "local"), environment)
     on, whole = ("--config", "c.yaml"), steps(3, 5)

@@ -76,7 +76,9 @@ def _hashable(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(tuple(value) if isinstance(value, list) else value for value in row)
 
 
-def test_intervals(spark: SparkSession, warehouse: Warehouse, replayed: duckdb.DuckDBPyConnection) -> None:
+def test_duckdb_computes_the_published_intervals(
+    spark: SparkSession, warehouse: Warehouse, replayed: duckdb.DuckDBPyConnection
+) -> None:
     published = warehouse.read(spark, REBALANCE_INTERVALS)
     wanted = published.select(*_KEY, "interval_end", "reason", "members.client_id").collect()
     found = rows(replayed, "intervals", "interval_end", "reason", "CASE WHEN reason IS NULL THEN ids END")
@@ -87,7 +89,9 @@ def test_intervals(spark: SparkSession, warehouse: Warehouse, replayed: duckdb.D
     assert {row.reason for row in wanted} == {None, "NO_ROUTE_SNAPSHOT", "NO_MEMBERSHIP_SNAPSHOT"}
 
 
-def test_owners(spark: SparkSession, warehouse: Warehouse, replayed: duckdb.DuckDBPyConnection) -> None:
+def test_duckdb_computes_the_published_owners(
+    spark: SparkSession, warehouse: Warehouse, replayed: duckdb.DuckDBPyConnection
+) -> None:
     owners = F.array_sort(F.transform("owners", lambda one: F.concat_ws(" ", one["client_id"], one["client_addr"])))
     wanted = warehouse.read(spark, ALLOCATIONS).select(*_KEY, "broker_name", "queue_id", owners).collect()
     texts = "list_sort([o.client_id || ' ' || o.client_addr FOR o IN owners])"
@@ -97,7 +101,9 @@ def test_owners(spark: SparkSession, warehouse: Warehouse, replayed: duckdb.Duck
     assert {len(row[-1]) for row in wanted} == {0, 1, 2}
 
 
-def test_lags(spark: SparkSession, warehouse: Warehouse, replayed: duckdb.DuckDBPyConnection) -> None:
+def test_duckdb_computes_the_published_lags(
+    spark: SparkSession, warehouse: Warehouse, replayed: duckdb.DuckDBPyConnection
+) -> None:
     columns = ("broker_name", "queue_id", "readings", "lag_first", "lag_last", "lag_max")
     wanted = warehouse.read(spark, QUEUE_PROGRESS).select(*_KEY, *columns).collect()
     assert rows(replayed, "progress", *columns) == {tuple(row) for row in wanted}

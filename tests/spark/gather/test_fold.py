@@ -65,7 +65,7 @@ def test_what_is_listed_in_another_order_is_the_same_state_and_what_is_unknown_e
     assert sizes == {(2, 2): 1, (2, 1): 2, (1, 1): 1, (0, 1): 1}
 
 
-def test_request_modes_tell_states_apart_and_their_order_does_not(spark: SparkSession) -> None:
+def test_states_differ_by_request_modes_and_not_by_their_order(spark: SparkSession) -> None:
     pop, pull = ("t", "POP", 1), ("u", "PULL", None)
     recorded = [None, [], [pop], [("t", "POP", 2)], [("t", "POP", None)], [pop, pull], [pull, pop]]
     rows = [membership(20 * place) | {"request_modes": modes} for place, modes in enumerate(recorded)]
@@ -73,7 +73,7 @@ def test_request_modes_tell_states_apart_and_their_order_does_not(spark: SparkSe
     assert sorted(len(row["times"]) for row in states) == [1, 1, 1, 1, 1, 2]
 
 
-def test_addresses_tell_routes_apart_and_their_order_does_not(spark: SparkSession) -> None:
+def test_routes_differ_by_addresses_and_not_by_their_order(spark: SparkSession) -> None:
     master, slave = ("b", 0, "h:1"), ("b", 1, "h:2")
     recorded = [None, [], [master], [("b", 0, "h:2")], [("b", None, "h:1")], [master, slave], [slave, master]]
     rows = [route(20 * place, 4) | {"addresses": addresses} for place, addresses in enumerate(recorded)]
@@ -81,7 +81,7 @@ def test_addresses_tell_routes_apart_and_their_order_does_not(spark: SparkSessio
     assert sorted(len(row["times"]) for row in states) == [1, 1, 1, 1, 1, 2]
 
 
-def test_the_hash_of_a_state_tells_unknown_from_empty_and_one_unknown_from_another(spark: SparkSession) -> None:
+def test_the_hash_of_a_state_differs_for_unknown_and_empty_and_for_each_unknown_column(spark: SparkSession) -> None:
     answers: list[dict[str, Any]] = [
         {},
         *({name: []} for name in ("subscriptions", "owned_queues")),

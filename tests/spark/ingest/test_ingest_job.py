@@ -225,7 +225,7 @@ def test_a_missing_file_stops_everything_before_it_begins(
     assert not any(warehouse.exists(spark, table) for table in LOADED)
 
 
-def test_a_report_reads_aloud() -> None:
+def test_a_report_names_every_count_in_a_line_of_text() -> None:
     report = IngestReport(
         lines=1_010,
         meta=1,

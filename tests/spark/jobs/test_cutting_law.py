@@ -122,14 +122,14 @@ def kill_when(process: subprocess.Popen[str], says: str, then: Callable[[], None
 
 
 @pytest.mark.slow
-def test_step_by_step_backwards(
+def test_steps_audited_backwards_publish_what_one_run_does(
     spark: SparkSession, unaudited: Warehouse, configuration: Path, in_one_run: Contents
 ) -> None:
     assert audit(spark, unaudited, configuration, SECOND, FIRST) == in_one_run
 
 
 @pytest.mark.slow
-def test_killed_while_publishing_then_run_again(
+def test_a_run_killed_while_it_publishes_is_completed_by_the_next(
     spark: SparkSession, unaudited: Warehouse, configuration: Path, in_one_run: Contents
 ) -> None:
     unaudited.create(spark, OUTPUTS)
@@ -149,7 +149,7 @@ def test_killed_while_publishing_then_run_again(
 
 
 @pytest.mark.slow
-def test_two_processes_at_once(
+def test_two_processes_at_once_publish_what_one_run_does(
     spark: SparkSession, unaudited: Warehouse, configuration: Path, in_one_run: Contents
 ) -> None:
     both = [start_audit(unaudited, configuration, step) for step in (FIRST, SECOND)]
@@ -160,7 +160,7 @@ def test_two_processes_at_once(
 
 
 @pytest.mark.slow
-def test_killed_before_and_after_publishing_and_audited_twice(
+def test_runs_killed_before_and_after_publishing_leave_what_the_last_whole_run_publishes(
     spark: SparkSession, unaudited: Warehouse, configuration: Path, in_one_run: Contents
 ) -> None:
     kill_when(start_audit(unaudited, configuration, WHOLE), "checking what was counted")

@@ -16,7 +16,7 @@ FLEET = Fleet(groups=100, hours=1, churn=1.0, duplicates=0)
 
 
 @pytest.mark.slow
-def test_deploys_of_a_healthy_fleet_tell_what_was_in_flight_and_raise_no_alarm(spark: SparkSession) -> None:
+def test_deploys_of_a_healthy_fleet_report_what_was_in_flight_and_raise_no_alarm(spark: SparkSession) -> None:
     steps = judged({table: frame.toArrow().to_pylist() for table, frame in snapshots(spark, FLEET)}, FLEET.interval)
     # What was in flight on the queues that moved is consumed again, which an operator may want to know.
     told = {(finding.severity, finding.rule) for step in steps for finding in step.findings}

@@ -209,7 +209,7 @@ def test_late_steps_are_audited_again_and_one_that_fails_does_not_keep_the_other
     assert (before[ELEVEN.start].rows, after[ELEVEN.start].rows) == (2, 4)
 
 
-def test_nothing_late_is_told(
+def test_a_command_that_finds_no_late_step_says_so(
     spark: SparkSession, audited: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["late", "--warehouse", audited.location, "--interval", str(DAY)]) == 0

@@ -32,7 +32,7 @@ from tests.support.snapshots import load, membership
 from tests.support.times import HOUR, at
 
 
-def test_spark_reads_the_same(spark: SparkSession, twins_hour: Warehouse) -> None:
+def test_spark_and_delta_rs_read_the_same_rows(spark: SparkSession, twins_hour: Warehouse) -> None:
     filters = [Filter("cluster", "=", "c"), Filter("step_start", ">=", HOUR.start), Filter("step_start", "<", HOUR.end)]
     filters += [Filter("consumer_group", "IN", ("g", "it's")), Filter("step_start", "<=", HOUR.end)]
     filters += [Filter("step_start", ">", HOUR.start.replace(year=2000))]
@@ -75,7 +75,7 @@ def test_no_jvm_and_not_even_pyspark(twins_hour: Warehouse, tmp_path: Path, comm
 
 
 @pytest.mark.slow
-def test_every_table_stays_readable(spark: SparkSession, copied: Warehouse) -> None:
+def test_every_table_stays_readable_without_spark_after_maintenance(spark: SparkSession, copied: Warehouse) -> None:
     """After maintenance, which brings the sightings, and after more commits than a log should hold without a
     checkpoint: Spark makes that with the tenth.
     """

@@ -73,7 +73,9 @@ def warehouse(audited: Warehouse, tmp_path: Path) -> Warehouse:
     return Warehouse.parse(str(tmp_path / "copy"))
 
 
-def test_old_days_go(spark: SparkSession, warehouse: Warehouse, capsys: pytest.CaptureFixture[str]) -> None:
+def test_days_older_than_the_retention_are_deleted_and_all_others_stay(
+    spark: SparkSession, warehouse: Warehouse, capsys: pytest.CaptureFixture[str]
+) -> None:
     by_delta = DeltaTables(warehouse)
     versions = {table: by_delta.version(table) for table in (*SOURCES, *OUTPUTS)}
     kept = {table: [row for row in stored(warehouse, table) if row["step_start"] >= MIDNIGHT] for table in OUTPUTS}

@@ -163,7 +163,7 @@ def test_a_group_that_was_deleted_is_not_missed(spark: SparkSession, warehouse: 
 
 
 @pytest.mark.slow
-def test_one_group_alone_is_told_the_same(spark: SparkSession, loaded: Warehouse) -> None:
+def test_a_run_of_one_group_has_the_same_findings(spark: SparkSession, loaded: Warehouse) -> None:
     findings = run(spark, loaded, RunSpec(hour(3), "c", "g"), Configuration()).findings
     assert {rule for rule, *_ in hits(findings)} == {"UNOBSERVED", "BROKER_NOT_READABLE"}
     assert {row["consumer_group"] for row in findings} == {"g"}
@@ -202,7 +202,7 @@ def test_steps_are_late_if_what_was_seen_before_them_came_late(
 
 
 @pytest.mark.slow
-def test_maintain_brings_what_the_sources_tell(spark: SparkSession, warehouse: Warehouse) -> None:
+def test_maintain_adds_the_sightings_of_all_sources(spark: SparkSession, warehouse: Warehouse) -> None:
     """Snapshots that no ingest has loaded, but for some. (`test_reading.py` sees that maintain makes the table, too;
     `test_run.py` that a run without it says so.)
     """

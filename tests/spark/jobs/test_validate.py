@@ -109,7 +109,9 @@ def test_a_run_of_one_topic_leaves_groups_in_part(spark: SparkSession, copied: W
     assert failed_of(spark, copied, GROUP_STATUS) == [("critical", "group_status", "findings_are_counted")]
 
 
-def test_bad_use_is_told_in_words(spark: SparkSession, twins_hour: Warehouse, tmp_path: Path) -> None:
+def test_bad_use_is_an_error_that_names_what_is_wrong(
+    spark: SparkSession, twins_hour: Warehouse, tmp_path: Path
+) -> None:
     with pytest.raises(WarehouseError, match="there is no table membership_snapshots in the warehouse"):
         validate(spark, Warehouse.parse(str(tmp_path / "nothing")), CONFIGURATION)
     assert not (tmp_path / "nothing").exists()

@@ -9,7 +9,7 @@ from schemas import QUALITY_RESULTS, QUARANTINE
 from tests.spark.recording.conftest import Audited
 
 
-def test_nothing_is_wrong(spark: SparkSession, audited: Audited) -> None:
+def test_every_expectation_is_evaluated_and_holds(spark: SparkSession, audited: Audited) -> None:
     """Nor is it that the recording is shorter than the hour that is audited."""
     results = [row for row in audited.rows(spark, QUALITY_RESULTS) if row["run_id"] == audited.result.run["run_id"]]
     assert [(row["table_name"], row["expectation"]) for row in results if not row["success"]] == []

@@ -63,7 +63,7 @@ def test_both_are_the_same_history_of_every_group(by_spark: Histories, without_s
         assert plain(history) == plain(without_spark[group]), group
 
 
-def test_it_is_what_the_clients_said(without_spark: Histories) -> None:
+def test_histories_hold_what_the_clients_reported(without_spark: Histories) -> None:
     """As zcat and grep show it: 11 of 5915 snapshots are of clients that did not answer."""
     clients = [client for history in without_spark.values() for client in history.clients.values()]
     every = [

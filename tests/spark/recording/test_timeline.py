@@ -152,7 +152,7 @@ def conflicting_values(audited: Audited, group: str, rule: str) -> dict[str, set
     return {one["name"]: {id_.partition("@")[0] for id_ in one["client_ids"]} for one in values}
 
 
-def test_who_says_what(audited: Audited) -> None:
+def test_conflicting_values_name_the_clients_that_have_them(audited: Audited) -> None:
     assert conflicting_values(audited, "notify-service", "SUBSCRIPTION_MISMATCH") == {
         "retail: *": {"10.31.85.1"},
         "wholesale: *": {"10.31.85.2"},
