@@ -28,3 +28,14 @@ def seconds(moment: datetime) -> int:
 def measures(evidence: Mapping[str, Any]) -> dict[str, Any]:
     """The measures of a finding's evidence, by name."""
     return {measure["name"]: measure["value"] for measure in evidence["measures"]}
+
+
+def cases(text: str) -> list[list[str]]:
+    """Of each line its cells, between `|`, and as the last one the words of the deeper lines behind it."""
+    rows: list[list[str]] = []
+    for line in text.strip("\n").splitlines():
+        if line.startswith(" " * 8):
+            rows[-1][-1] = f"{rows[-1][-1]} {line.strip()}".strip()
+        else:
+            rows.append([*(cell.strip() for cell in line.split("|")), ""])
+    return rows

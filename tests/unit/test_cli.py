@@ -407,18 +407,12 @@ def failure(**values: Any) -> dict[str, Any]:
     ) | values
 
 
+UNKNOWN = dict.fromkeys(("unexpected_count", "unexpected_percent"))
+USUAL = {"severity": "critical", "expectation": "null_percent_is_usual", "column_name": "topic", "observed_value": 62.5}
 FAILURES = [
     failure(step_start=datetime(2026, 11, 21, 3, tzinfo=UTC), unexpected_count=9),
     failure(),
-    failure(
-        severity="critical",
-        expectation="null_percent_is_usual",
-        column_name="topic",
-        observed_value=62.5,
-        unexpected_count=None,
-        unexpected_percent=None,
-        examples=[],
-    ),
+    failure(**USUAL, **UNKNOWN, examples=[]),
 ]
 
 

@@ -22,29 +22,15 @@ UNOWNED = PART._replace(rule="UNASSIGNED_QUEUE", cause="GROUP_OFFLINE", topic="t
 
 
 def incident(**values: Any) -> Incident:
-    made = Incident(
-        incident_id="0123456789abcdef",
-        cluster="eu",
-        rule="GROUP_OFFLINE",
-        cause="NO_MEMBERS",
-        causes=("NO_MEMBERS",),
-        severity="ERROR",
-        headline="No consumer of g is connected",
-        opened_at=micros(0),
-        resolved_at=micros(90),
-        last_seen_at=micros(90),
-        consumer_groups=("g",),
-        topics=("t",),
-        queues=(("t", "b", 0), ("t", "b", 1)),
-        client_ids=(),
-        peak_backlog_messages=12345,
-        unassigned_queue_minutes=3.0,
-        advice="Start it.",
-        root_causes=(PART,),
-        symptoms=(UNOWNED,),
-        costs=(GroupCost("g", 12345, 3.0),),
+    known: dict[str, Any] = (
+        {"incident_id": "0123456789abcdef", "cluster": "eu", "consumer_groups": ("g",), "topics": ("t",)}
+        | {"rule": "GROUP_OFFLINE", "cause": "NOBODY_CONNECTED", "causes": ("NOBODY_CONNECTED",), "severity": "ERROR"}
+        | {"headline": "No consumer of g is connected", "advice": "Start it."}
+        | {"opened_at": micros(0), "resolved_at": micros(90), "last_seen_at": micros(90)}
+        | {"queues": (("t", "b", 0), ("t", "b", 1)), "client_ids": (), "root_causes": (PART,), "symptoms": (UNOWNED,)}
+        | {"peak_backlog_messages": 12345, "unassigned_queue_minutes": 3.0, "costs": (GroupCost("g", 12345, 3.0),)}
     )
-    return replace(made, **values)
+    return Incident(**known | values)
 
 
 def shown(console: Console, *incidents: Incident) -> list[str]:
@@ -54,14 +40,8 @@ def shown(console: Console, *incidents: Incident) -> list[str]:
 
 
 def test_incidents_are_lines_where_nobody_watches() -> None:
-    groups = ("a", "b", "c")
-    hostile = incident(
-        severity="WARN",
-        headline="[red]:bomb:\x1b[2J",
-        consumer_groups=groups,
-        resolved_at=None,
-        peak_backlog_messages=None,
-    )
+    unknown: dict[str, Any] = {"resolved_at": None, "peak_backlog_messages": None}
+    hostile = incident(severity="WARN", headline="[red]:bomb:\x1b[2J", consumer_groups=("a", "b", "c"), **unknown)
     many = incident(consumer_groups=("a", "b", "c", "d"), cluster="us", opened_at=micros(0.123456))
     assert shown(Console(file=io.StringIO(), width=40), incident(), hostile) == [
         "ERROR GROUP_OFFLINE group=g since=2026-03-01T10:00Z (1 min 30 s) id=01234567 No consumer of g is connected",
@@ -188,11 +168,8 @@ def test_what_was_over_because_its_group_was_deleted_says_so() -> None:
 
 
 def test_causes_before_the_worst_and_long_lists() -> None:
-    lines = lines_of(
-        incident(
-            causes=("B", "A"), cause="A", consumer_groups=tuple(f"g{n:02}" for n in range(22)), root_causes=(PART,) * 23
-        )
-    )
+    many: dict[str, Any] = {"consumer_groups": tuple(f"g{n:02}" for n in range(22)), "root_causes": (PART,) * 23}
+    lines = lines_of(incident(causes=("B", "A"), cause="A", **many))
     assert lines[1] == "ERROR GROUP_OFFLINE, A, at times B; incident 0123456789abcdef"
     assert lines[6].endswith("g18, g19 and 2 more")
     assert "  … and 3 more." in lines

@@ -43,27 +43,12 @@ def group(name: str, severity: str | None = None, backlog: int | None = 0, **val
     ) | values
 
 
-UNKNOWN = dict.fromkeys(
-    (
-        *(
-            "member_count",
-            "idle_members",
-            "queue_count",
-            "backlog_start",
-            "backlog_end",
-            "oldest_message_ms",
-            "produced_messages_per_second",
-        ),
-        *(
-            "consumed_messages_per_second",
-            "utilization",
-            "busiest_utilization",
-            "busiest_bottleneck",
-            "headroom_messages_per_second",
-        ),
-        *("catches_up", "catch_up_seconds", "retention_left_seconds"),
-    )
-)
+_UNKNOWN = """
+    member_count idle_members queue_count backlog_start backlog_end oldest_message_ms produced_messages_per_second
+    consumed_messages_per_second utilization busiest_utilization busiest_bottleneck headroom_messages_per_second
+    catches_up catch_up_seconds retention_left_seconds
+"""
+UNKNOWN = dict.fromkeys(_UNKNOWN.split())
 
 
 def test_what_needs_attention_comes_first() -> None:

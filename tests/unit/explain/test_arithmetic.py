@@ -11,6 +11,7 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.rocketmq.strategies import ConfigQueues, Strategy, Variant
 from spark_jobs.show.text.arithmetic import AllocatingMember, allocation_arithmetic, arithmetic
 from tests.support.oracle.client import allocate
+from tests.support.tables import cases
 
 AVG, CIRCLE = Strategy("AVG"), Strategy("AVG_BY_CIRCLE")
 ROOMS = Strategy("MACHINE_ROOM", rooms=frozenset({"r1", "r2"}))
@@ -35,17 +36,6 @@ def queues(text: str, topic: str = "T") -> list[MessageQueue]:
     """`a:2 b:1`: queues 0 and 1 of a, 0 of b."""
     counts = (entry.rpartition(":") for entry in text.split())
     return [MessageQueue(topic, broker, queue_id) for broker, _, n in counts for queue_id in range(int(n))]
-
-
-def cases(text: str) -> list[list[str]]:
-    """Of each line its cells, and the words of the deeper lines behind it."""
-    found: list[list[str]] = []
-    for line in text.strip("\n").splitlines():
-        if line.startswith(" " * 8):
-            found[-1][-1] = f"{found[-1][-1]} {line.strip()}".strip()
-        else:
-            found.append([*(cell.strip() for cell in line.split("|")), ""])
-    return found
 
 
 #: strategy | queues | members, and how it cuts

@@ -23,6 +23,7 @@ from tests.support.rows import (
     topic_lines,
     unobserved,
 )
+from tests.support.tables import cases
 from tests.support.times import at
 
 C1, C2 = member("c1", "10.0.0.1:1"), member("c2", None)
@@ -61,10 +62,8 @@ def test_an_interval_that_reaches_over_the_step() -> None:
 def test_until_when_members_may_not_have_followed_the_route() -> None:
     row = interval(0, 60, C1, C2)
     settling = owned(row) | {"allocations": [one | {"settled_at": at(50)} for one in owned(row)["allocations"]]}
-    assert (
-        "  Until 2026-03-01T10:00:50Z members may have had the former queues: they ask for the route every 30 s, "
-        "and rebalance within 20 s more."
-    ) in topic_lines(group_step(30, row, **settling))
+    until = "  Until 2026-03-01T10:00:50Z members may have had the former queues: they ask for the route every 30 s, "
+    assert f"{until}and rebalance within 20 s more." in topic_lines(group_step(30, row, **settling))
 
 
 def test_how_a_strategy_was_observed_is_explained() -> None:
@@ -84,50 +83,39 @@ def test_how_a_strategy_was_observed_is_explained() -> None:
 
 def test_a_backlog_of_more_than_the_group_subscribes_is_called_one() -> None:
     row = interval(0, 3600, C1)
-    lines = topic_lines(
-        group_step(60, row, progress=[progress(row, "a:0", lag_quality="UNFILTERED"), progress(row, "a:1")])
-    )
-    assert lines[-1] == (
+    queues = [progress(row, "a:0", lag_quality="UNFILTERED"), progress(row, "a:1")]
+    assert topic_lines(group_step(60, row, progress=queues))[-1] == (
         "  The group subscribes to some of the messages only, by tags or SQL: backlog, produced and consumed messages "
         "count those that it skips, too."
     )
 
 
-def trigger(*pairs: tuple[str, str | None]) -> list[dict[str, Any]]:
-    return [{"trigger_type": name, "subject": subject} for name, subject in pairs]
+#: Triggers | moved, preserved, least (`-`: unknown), and the sentence.
+_BEGAN = """
+    | - - -
+        Nothing differs from the interval before it.
+    FIRST_OBSERVATION | - - -
+        This is the first interval that was recorded, so its trigger is unknown.
+    BROKER_BACK b; MEMBER_EXPIRED c3; MEMBER_JOINED c1, c2 | 1500 300 1200
+        It began because b returned to the route, c3 stopped answering and expired and c1, c2 joined. 1,500 of 1,800
+        queues changed owner; 1,200 would have been enough for this allocation.
+    QUEUES_ADDED a:8-9 | 0 - 0
+        It began because the queues a:8-9 were added. No queue changed owner.
+    STRATEGY_CHANGED c1 | 1 0 1
+        It began because c1 changed strategy. 1 of 1 queue changed owner, the minimum for this allocation.
+"""
 
 
-@pytest.mark.parametrize(
-    ("values", "sentence"),
-    [
-        ({"triggers": []}, "Nothing differs from the interval before it."),
-        (
-            {
-                "trigger_type": "FIRST_OBSERVATION",
-                "triggers": trigger(("FIRST_OBSERVATION", None)),
-                "queues_moved": None,
-            },
-            "This is the first interval that was recorded, so its trigger is unknown.",
-        ),
-        (
-            {"triggers": trigger(("BROKER_BACK", "b"), ("MEMBER_EXPIRED", "c3"), ("MEMBER_JOINED", "c1, c2"))}
-            | {"queues_moved": 1_500, "queues_preserved": 300, "minimum_moves": 1_200},
-            "It began because b returned to the route, c3 stopped answering and expired and c1, c2 joined. 1,500 of "
-            "1,800 queues changed owner; 1,200 would have been enough for this allocation.",
-        ),
-        (
-            {"triggers": trigger(("QUEUES_ADDED", "a:8-9")), "queues_moved": 0, "minimum_moves": 0},
-            "It began because the queues a:8-9 were added. No queue changed owner.",
-        ),
-        (
-            {"triggers": trigger(("STRATEGY_CHANGED", "c1")), "queues_moved": 1, "queues_preserved": 0}
-            | {"minimum_moves": 1},
-            "It began because c1 changed strategy. 1 of 1 queue changed owner, the minimum for this allocation.",
-        ),
-    ],
-)
-def test_why_it_began(values: dict[str, Any], sentence: str) -> None:
-    assert topic_lines(group_step(60, interval(30, 90, C1, C2, **values)))[2].strip() == sentence
+@pytest.mark.parametrize(("why", "numbers", "sentence"), cases(_BEGAN))
+def test_why_it_began(why: str, numbers: str, sentence: str) -> None:
+    pairs = [text.partition(" ") for text in why.split("; ") if text]
+    triggers = [{"trigger_type": name, "subject": subject or None} for name, _, subject in pairs]
+    names = ("queues_moved", "queues_preserved", "minimum_moves")
+    moves: dict[str, Any] = {n: int(text) for n, text in zip(names, numbers.split(), strict=True) if text != "-"}
+    if why == "FIRST_OBSERVATION":
+        moves = {"trigger_type": why, "queues_moved": None}
+    row = interval(30, 90, C1, C2, triggers=triggers, **moves)
+    assert topic_lines(group_step(60, row))[2].strip() == sentence
 
 
 @pytest.mark.parametrize(
@@ -175,11 +163,8 @@ def test_what_cannot_be_replayed_says_why(reason: Reason) -> None:
     unknown: dict[str, Any] = {"strategy": None, "strategy_source": None, "triggers": None, "queues_moved": None}
     text = topic_lines(group_step(30, interval(0, 60, C1, status=reason.status.value, reason=reason.value, **unknown)))
     assert text[2].endswith((".", "configure them."))
-    assert text[3:] == [
-        "  1 member, as clients sort them:",
-        "    0  c1  10.0.0.1:1",
-        "  2 queues, as clients sort them: a:0-1",
-    ]
+    queues = "  2 queues, as clients sort them: a:0-1"
+    assert text[3:] == ["  1 member, as clients sort them:", "    0  c1  10.0.0.1:1", queues]
 
 
 @pytest.mark.parametrize(
@@ -201,18 +186,12 @@ def test_members_behind_a_proxy_are_those_that_the_proxy_lists(proxies: dict[str
 
 
 def test_brokers_that_disagree_are_explained_one_by_one() -> None:
-    """Progress belongs to one of the views, and is told of the queues under both."""
-    view_a = interval(0, 60, C1, C2, membership_view="a")
-    view_b = interval(0, 60, C1, membership_view="b")
-    published = {
-        "allocations": [
-            allocation(view_a, "a:0", C1),
-            allocation(view_a, "a:1", C2),
-            *(allocation(view_b, queue, C1) for queue in ("a:0", "a:1")),
-        ],
-        "progress": [progress(view_a, queue, verdict=verdict) for queue, verdict in (("a:0", "OK"), ("a:1", "STOP"))],
-    }
-    text = topic_lines(group_step(30, view_b, view_a, **published))
+    """Progress belongs to one of the views, and is shown of the queues under both."""
+    view_a, view_b = interval(0, 60, C1, C2, membership_view="a"), interval(0, 60, C1, membership_view="b")
+    owners = ((view_a, "a:0", C1), (view_a, "a:1", C2), (view_b, "a:0", C1), (view_b, "a:1", C1))
+    read = [progress(view_a, queue, verdict=verdict) for queue, verdict in (("a:0", "OK"), ("a:1", "STOP"))]
+    step = group_step(30, view_b, view_a, allocations=[allocation(*each) for each in owners], progress=read)
+    text = topic_lines(step)
     assert text[1] == (
         "  The brokers disagreed: a and b listed different members. Each client asks a random one of them."
     )
@@ -258,11 +237,8 @@ def test_a_queue_that_ends_behind_is_not_called_ok() -> None:
 
 def test_a_backlog_that_is_unknown_at_first_did_not_grow() -> None:
     row = interval(0, 60, C1)
-    begun = progress(row, "a:1", lag_first=None, lag_last=30)
-    text = topic_lines(
-        group_step(30, row, allocations=[allocation(row, "a:0", C1)], progress=[progress(row, "a:0"), begun])
-    )
-    assert text[-1] == (
+    read = [progress(row, "a:0"), progress(row, "a:1", lag_first=None, lag_last=30)]
+    assert topic_lines(group_step(30, row, allocations=[allocation(row, "a:0", C1)], progress=read))[-1] == (
         "  Whole topic: backlog unknown → 34; 2,000 produced, 2,012 consumed; at first the group had not committed an "
         "offset in a:1."
     )
@@ -271,13 +247,10 @@ def test_a_backlog_that_is_unknown_at_first_did_not_grow() -> None:
 def test_a_retry_topic_is_explained_only_if_something_is_wrong_there() -> None:
     retry = "%RETRY%G"
     rows = interval(0, 60, C1), interval(0, 60, C1, topic=retry), interval(0, 60, C1, topic="%RETRY%other")
-    harmless, harm = (finding(topic=retry, severity=severity) for severity in ("INFO", "WARN"))
-    quiet = explain(group_step(30, *rows, findings=[harmless]))
+    harmless, harm = (group_step(30, *rows, findings=[finding(topic=retry, severity=one)]) for one in ("INFO", "WARN"))
+    quiet, loud = explain(harmless), explain(harm)
     assert ([explained.topic for explained in quiet.topics], quiet.quiet_topics) == (["T"], [retry, "%RETRY%other"])
-    assert "2 retry topics have no finding above INFO: --topic NAME shows one of them." in all_lines(
-        group_step(30, *rows, findings=[harmless])
-    )
-    loud = explain(group_step(30, *rows, findings=[harm]))
+    assert "2 retry topics have no finding above INFO: --topic NAME shows one of them." in all_lines(harmless)
     assert ([explained.topic for explained in loud.topics], loud.quiet_topics) == (["T", retry], ["%RETRY%other"])
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from schemas import OUTPUTS
 from spark_jobs.domain.incidents.values import PublishedFinding
 from spark_jobs.domain.judge import JudgedStep
-from spark_jobs.domain.kernel.allocations import Allocation, Member
+from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, Moves, RebalanceInterval
-from spark_jobs.domain.model.finding import ConflictingValue, Counts, Evidence, Finding, QueueEvidence
-from spark_jobs.domain.model.history import UNKNOWN, Connection, GroupHistory
+from spark_jobs.domain.model.finding import ConflictingValue, Counts, QueueEvidence
+from spark_jobs.domain.model.history import Connection, GroupHistory
 from spark_jobs.domain.model.statuses import Reason, Trigger
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.status.attribution import TopicGrowth
@@ -22,8 +21,11 @@ from spark_jobs.domain.status.group_status import DeletedTopic, GroupStatus
 from spark_jobs.domain.status.strategy_comparison import StrategyComparison
 from spark_jobs.pipeline.gather.rows import results, tables, tables_of
 from spark_jobs.store.read.finding_rows import published_findings
+from tests.support.builders import allocation, interval
+from tests.support.findings import finding
 from tests.support.kernel import SETTINGS
-from tests.support.times import START, at
+from tests.support.samples import progress
+from tests.support.times import START, at, micros
 
 GROUP = "g'\\\"\x00😀"
 MEMBERS = (
@@ -32,137 +34,42 @@ MEMBERS = (
     Member("c2", "10.0.0.2:1", "GO", 1, "AVG_BY_CIRCLE", False, True),
 )
 #: Queue 0 has two owners, queue 1 none; nobody may read queue 2.
-ALLOCATION = Allocation(
-    queues=[("b", 0), ("b", 1), ("b", 2)],
-    readable_count=2,
-    owners=[(0, 1), (), ()],
-    owner_ids=[("c1",), (), ()],
-    unassigned_causes=[None, "DUPLICATE_CLIENT_ID", "BEYOND_READ_QUEUES"],
-    unassigned_client_ids=[None, "c1", None],
-    double_owned_causes=["DUPLICATE_CLIENT_ID", None, None],
-    queues_per_member=[1, 1, 0],
-    counts=Counts(1, 1),
+ALLOCATION = allocation(
+    MEMBERS,
+    "0+1 -",
+    unassigned={1: ("DUPLICATE_CLIENT_ID", "c1")},
+    double_owned={0: "DUPLICATE_CLIENT_ID"},
+    unreadable=["BEYOND_READ_QUEUES"],
 )
-REPLAYED = RebalanceInterval(
-    topic="t",
-    view="*",
-    start=START - 5 * SECOND,
-    end=START + 10 * SECOND,
-    reason=None,
-    strategy_source="CLIENT",
-    members=MEMBERS,
-    queues=(("b", 0), ("b", 1)),
-    seen_at=START + SECOND,
-    allocation=ALLOCATION,
-    moves=Moves(triggers=((Trigger.MEMBER_LEFT, "c3"), (Trigger.MEMBER_JOINED, "c2")), moved=1, preserved=1, least=0),
+MOVES = Moves(((Trigger.MEMBER_LEFT, "c3"), (Trigger.MEMBER_JOINED, "c2")), moved=1, preserved=1, least=0)
+REPLAYED = interval(-5, 10, MEMBERS, ALLOCATION, seen_at=1, moves=MOVES)
+UNOBSERVED = interval(10, 20, MEMBERS, topic="u", seen_at=1, reason=Reason.NO_ROUTE_SNAPSHOT)
+#: Of queue 1 no offset was committed, and queue 2 was not read.
+OF_QUEUE_0 = {"consumer_offset": 7, "end_offset": 7, "consumed": 5, "lag_first": 2, "lag_last": 0, "lag_max": 9}
+OF_QUEUE_0 |= {"rewinds": 1, "rewound": 4, "rewound_max": 3, "rewound_at": 7, "moved_at": 6, "last_reading_at": 8}
+_READ: dict[str, Any] = {name: [value, None, None] for name, value in OF_QUEUE_0.items()}
+_READ |= {"verdicts": ["OK", None, None], "readings": [3, 2, 0], "produced": [10, 0, None]}
+PROGRESS = progress(REPLAYED, 0, 9, **_READ)
+MESSAGES = {"backlog_start": 1, "backlog_end": None, "backlog_max": 2, "produced": 3, "consumed": None}
+EVIDENCE: dict[str, Any] = MESSAGES | (
+    {"persistence": "PERSISTENT", "connections": [Connection("c1", None, "JAVA", 493)], "client_ids": ["c1"]}
+    | {"member_count": 3, "queue_count": 2, "unknown_queues": 1, "if_deduplicated": Counts(0, 1)}
+    | {"queues": [QueueEvidence("t", "b", 1, "UNASSIGNED", START, START + SECOND, 1, None, 2, 3, None)]}
+    | {"measures": [("lag", 1.5), ("age", None)]}
+    | {"conflicting_values": [ConflictingValue("b", ("c1", "c2")), ConflictingValue("?", None)]}
 )
-UNOBSERVED = replace(
-    REPLAYED,
-    topic="u",
-    start=START + 10 * SECOND,
-    end=START + 20 * SECOND,
-    reason=Reason.NO_ROUTE_SNAPSHOT,
-    members=MEMBERS,
-    queues=None,
-    allocation=None,
-    moves=None,
+_NAMED: dict[str, Any] = {"topic": "t", "client_id": "c1", "active_since": micros(-5), "evidence": EVIDENCE}
+FINDING = finding("f1", "DUPLICATE_CLIENT_ID", 0, 10, "SHARED_INSTANCE", **_NAMED)
+_STATUS: dict[str, Any] = dict.fromkeys(GroupStatus._fields) | (
+    {"worst_severity": "ERROR", "finding_count": 1, "member_count": 3, "distinct_members": 2, "idle_members": 1}
+    | {"queue_count": 2, "queues_with_one_owner": 0, "double_owned_queues": 1, "unassigned_queues": 1}
+    | {"backlog_start": 2, "backlog_end": 0, "lag_quality": "MEASURED", "unknown_queues": 2}
+    | {"produced_messages_per_second": 1.25, "utilization": 0.25, "busiest_utilization": 0.5, "busiest_member": "c1"}
+    | {"busiest_bottleneck": "PULLS", "headroom_messages_per_second": 1.25, "catches_up": True}
+    | {"catch_up_seconds": 90.5, "attribution": [TopicGrowth("t", 1, 2, 3, 4, 5, 6)], "bottleneck": "NONE"}
+    | {"advice": "add", "deleted_at": 8_000_000, "deleted_topics": [DeletedTopic("u", 7_000_000)]}
 )
-
-
-def numbers(*values: int | None) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return np.array([UNKNOWN if value is None else value for value in values], dtype=np.int64)
-
-
-PROGRESS = IntervalProgress(
-    interval=REPLAYED,
-    start=START,
-    end=START + 9 * SECOND,
-    readings=numbers(3, 2, 0),
-    last_reading_at=numbers(START + 8 * SECOND, None, None),
-    consumer_offset=numbers(7, None, None),
-    end_offset=numbers(7, None, None),
-    produced=numbers(10, 0, None),
-    consumed=numbers(5, None, None),
-    rewinds=numbers(1, None, None),
-    rewound=numbers(4, None, None),
-    rewound_max=numbers(3, None, None),
-    rewound_at=numbers(START + 7 * SECOND, None, None),
-    moved_at=numbers(START + 6 * SECOND, None, None),
-    lag_first=numbers(2, None, None),
-    lag_last=numbers(0, None, None),
-    lag_max=numbers(9, None, None),
-    age_ms=numbers(None, None, None),
-    stuck_growth=numbers(0, 0, 0),
-    stuck_produced=numbers(0, 0, 0),
-    stuck_time=numbers(0, 0, 0),
-    verdicts=["OK", None, None],
-    spans=[],
-)
-FINDING = Finding(
-    finding_id="f1",
-    rule="DUPLICATE_CLIENT_ID",
-    severity="ERROR",
-    topic="t",
-    subject="c1",
-    started_at=START,
-    ended_at=START + 10 * SECOND,
-    cause="SHARED_INSTANCE",
-    evidence=Evidence(
-        persistence="PERSISTENT",
-        connections=[Connection("c1", None, "JAVA", 493)],
-        client_ids=["c1"],
-        member_count=3,
-        queue_count=2,
-        queues=[QueueEvidence("t", "b", 1, "UNASSIGNED", START, START + SECOND, 1, None, 2, 3, None)],
-        backlog_start=1,
-        backlog_end=None,
-        backlog_max=2,
-        produced=3,
-        consumed=None,
-        unknown_queues=1,
-        if_deduplicated=Counts(0, 1),
-        if_unique=None,
-        measures=[("lag", 1.5), ("age", None)],
-        conflicting_values=[ConflictingValue("b", ("c1", "c2")), ConflictingValue("?", None)],
-    ),
-    advice="do",
-    active_since=START - 5 * SECOND,
-    client_id="c1",
-)
-STATUS = GroupStatus(
-    worst_severity="ERROR",
-    finding_count=1,
-    member_count=3,
-    distinct_members=2,
-    idle_members=1,
-    queue_count=2,
-    queues_with_one_owner=0,
-    double_owned_queues=1,
-    unassigned_queues=1,
-    backlog_start=2,
-    backlog_end=0,
-    lag_quality="MEASURED",
-    unknown_queues=2,
-    oldest_message_ms=None,
-    produced_messages_per_second=1.25,
-    consumed_messages_per_second=None,
-    utilization=0.25,
-    busiest_utilization=0.5,
-    busiest_member="c1",
-    busiest_bottleneck="PULLS",
-    headroom_messages_per_second=1.25,
-    catches_up=True,
-    catch_up_seconds=90.5,
-    retention_left_seconds=None,
-    attribution=[TopicGrowth("t", 1, 2, 3, 4, 5, 6)],
-    bottleneck="NONE",
-    more_members_help=None,
-    busiest_member_queues=None,
-    busiest_member_queues_with_one_more=None,
-    advice="add",
-    deleted_at=8_000_000,
-    deleted_topics=[DeletedTopic("u", 7_000_000)],
-)
+STATUS = GroupStatus(**_STATUS)
 COMPARED = StrategyComparison("t", "AVG", 1, 2, 3, 4, 1.5, 6, 5)
 
 
@@ -272,7 +179,7 @@ def test_a_finding_with_all_its_evidence() -> None:
     evidence = row.pop("evidence")
     assert row == STEP | (
         {"finding_id": "f1", "rule": "DUPLICATE_CLIENT_ID", "severity": "ERROR", "topic": "t", "subject": "c1"}
-        | {"started_at": at(0), "ended_at": at(10), "cause": "SHARED_INSTANCE", "advice": "do"}
+        | {"started_at": at(0), "ended_at": at(10), "cause": "SHARED_INSTANCE", "advice": "Do it."}
         | {"silenced_because": None, "root_finding_id": None, "active_since": at(-5), "client_id": "c1"}
     )
     queue = {"topic": "t", "broker_name": "b", "queue_id": 1, "role": "UNASSIGNED", "started_at": at(0)} | {

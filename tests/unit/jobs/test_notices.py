@@ -131,36 +131,31 @@ def test_what_opens_and_is_over_is_sent_once_and_written_down(service: Service, 
     )
 
 
-def test_what_is_over_because_its_group_was_deleted_says_so(
-    service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("topic", "words", "resolution"), [(None, "group deleted", "DELETED"), ("t", "topic deleted", "TOPIC_DELETED")]
+)
+def test_what_is_over_because_its_group_or_topic_was_deleted_says_so(
+    topic: str | None,
+    words: str,
+    resolution: str,
+    service: Service,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Deleted at 11:40; after that only the group H is audited."""
-    publish_hours(tmp_path, [0, 1], offline=[1], deleted_at=6000)
+    """Deleted at 11:40; after that only the group H is audited, or the group without the topic."""
+    publish_hours(tmp_path, [0, 1, *([2] if topic else [])], offline=[1], deleted_at=6000, topic=topic)
     publish_hours(tmp_path, [2], group="H")
     assert notify(tmp_path) == 0
     (resolved,) = remembered(tmp_path)
     assert service.got[0]["message"].splitlines()[0] == (
-        "RESOLVED ERROR No consumer of G is connected (1 group, from 2026-03-01T11:00Z to 2026-03-01T11:40Z, group "
-        f"deleted, id {resolved['incident_id']})"
+        "RESOLVED ERROR No consumer of G is connected (1 group, from 2026-03-01T11:00Z to 2026-03-01T11:40Z, "
+        f"{words}, id {resolved['incident_id']})"
     )
-    assert (resolved["resolved_at"], resolved["resolution"]) == (at(6000), "DELETED")
+    assert (resolved["resolved_at"], resolved["resolution"]) == (at(6000), resolution)
     capsys.readouterr()
     assert main(["incidents", "--warehouse", str(tmp_path), "--json"]) == 0
     (incident,) = json.loads(capsys.readouterr().out)["incidents"]
-    assert (incident["resolved_at"], incident["resolution"]) == ("2026-03-01T11:40:00Z", "DELETED")
-
-
-def test_what_is_over_because_its_topic_was_deleted_says_so(
-    service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The group goes on, without it."""
-    publish_hours(tmp_path, [0, 1, 2], offline=[1], deleted_at=6000, topic="t")
-    assert notify(tmp_path) == 0
-    assert ", topic deleted, id " in service.got[0]["message"].splitlines()[0]
-    capsys.readouterr()
-    assert main(["incidents", "--warehouse", str(tmp_path), "--json"]) == 0
-    (incident,) = json.loads(capsys.readouterr().out)["incidents"]
-    assert (incident["resolved_at"], incident["resolution"]) == ("2026-03-01T11:40:00Z", "TOPIC_DELETED")
+    assert (incident["resolved_at"], incident["resolution"]) == ("2026-03-01T11:40:00Z", resolution)
 
 
 def test_each_cluster_has_a_message_and_each_target_a_memory(service: Service, published: Path) -> None:

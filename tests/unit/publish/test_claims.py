@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 from filelock import FileLock
@@ -53,9 +54,13 @@ def test_overlapping_runs_exclude_each_other(place: Location, first: RunSpec, se
         pass
 
 
-def test_who_looks_at_the_claims_sees_none_half_gone(warehouse: Warehouse) -> None:
+@pytest.fixture
+def folder(warehouse: Warehouse) -> Path:
     assert warehouse.local_path is not None
-    folder = warehouse.local_path / "_claims"
+    return warehouse.local_path / "_claims"
+
+
+def test_who_looks_at_the_claims_sees_none_half_gone(warehouse: Warehouse, folder: Path) -> None:
     held, ends = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -84,10 +89,7 @@ with claim_task(Warehouse.parse(sys.argv[1]), "killed", "staging"):
 """
 
 
-def test_what_a_killed_process_leaves_blocks_nobody_and_is_removed(warehouse: Warehouse) -> None:
-    assert warehouse.local_path is not None
-    folder = warehouse.local_path / "_claims"
-
+def test_what_a_killed_process_leaves_blocks_nobody_and_is_removed(warehouse: Warehouse, folder: Path) -> None:
     def killed() -> None:
         assert subprocess.run([sys.executable, "-c", KILLED, warehouse.location], check=False).returncode == -9
         assert len(list(folder.glob("task-staging.*.json"))) == 1
@@ -100,9 +102,7 @@ def test_what_a_killed_process_leaves_blocks_nobody_and_is_removed(warehouse: Wa
     assert [path.name for path in folder.iterdir()] == ["all.lock"]
 
 
-def test_a_run_killed_while_it_claimed_leaves_nothing(warehouse: Warehouse) -> None:
-    assert warehouse.local_path is not None
-    folder = warehouse.local_path / "_claims"
+def test_a_run_killed_while_it_claimed_leaves_nothing(warehouse: Warehouse, folder: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "run-killed.json").touch()
     drop_dead_claims(warehouse)
@@ -117,9 +117,8 @@ def test_who_is_refused_takes_nothing_from_the_holder_of_the_same_name(warehouse
             pass
 
 
-def test_a_claim_that_cannot_be_written_is_none(warehouse: Warehouse) -> None:
-    assert warehouse.local_path is not None
-    content = warehouse.local_path / "_claims" / "run-first.json"
+def test_a_claim_that_cannot_be_written_is_none(warehouse: Warehouse, folder: Path) -> None:
+    content = folder / "run-first.json"
     content.mkdir(parents=True)
     with pytest.raises(IsADirectoryError), claim(warehouse, RunSpec(TEN), "first"):
         pass
