@@ -24,7 +24,7 @@ UNOWNED = PART._replace(rule="UNASSIGNED_QUEUE", cause="GROUP_OFFLINE", topic="t
 def incident(**values: Any) -> Incident:
     known: dict[str, Any] = (
         {"incident_id": "0123456789abcdef", "cluster": "eu", "consumer_groups": ("g",), "topics": ("t",)}
-        | {"rule": "GROUP_OFFLINE", "cause": "NOBODY_CONNECTED", "causes": ("NOBODY_CONNECTED",), "severity": "ERROR"}
+        | {"rule": "GROUP_OFFLINE", "cause": "NO_MEMBERS", "causes": ("NO_MEMBERS",), "severity": "ERROR"}
         | {"headline": "No consumer of g is connected", "advice": "Start it."}
         | {"opened_at": micros(0), "resolved_at": micros(90), "last_seen_at": micros(90)}
         | {"queues": (("t", "b", 0), ("t", "b", 1)), "client_ids": (), "root_causes": (PART,), "symptoms": (UNOWNED,)}
