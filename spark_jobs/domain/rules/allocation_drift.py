@@ -100,7 +100,7 @@ RULE = Rule(
     headline="{members} in {groups} {members:holds|hold} other queues than {members:its share|their shares}",
     detail=_detail,
     meaning="Clients do not hold their assigned queues, or two clients hold one. The advice names the inputs that "
-    "explain their lists, such as an earlier route or other members.",
+    "explain their lists.",
     decided_by="Clients' lists differ from the replay in two client snapshots, `convergence_seconds` (20) apart and "
     "after a change; after a route change, `route_poll_seconds` (30) more. Not for popped queues, an assumed strategy, "
     "shared client ids, or empty lists under CONSUME_ACTIVELY or POP.",

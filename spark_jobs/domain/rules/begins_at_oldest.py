@@ -129,8 +129,7 @@ _RESET = "If the history is not wanted, reset the group to now."
 RULE = Rule(
     name="BEGINS_AT_OLDEST",
     headline="{groups} {groups:begins|begin} with the oldest messages of {queues}",
-    meaning="A new group begins at the oldest message that the broker has. It consumes the topic's history before "
-    "what is new.",
+    meaning="A new group begins at the oldest message that the broker has.",
     decided_by="The first known offset is at most a minute's consumption above the oldest one. More messages wait "
     "than the group consumes in a minute, and than twice what came since. INFO; WARN for NOT_AT_THE_END.",
     causes={

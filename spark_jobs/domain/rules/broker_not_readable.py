@@ -250,7 +250,7 @@ RULE = Rule(
         ),
         NO_READ_PERMISSION: Cause(
             "the route names the broker without read permission",
-            "The broker has no read permission for the topic: restore it (perm 6) until the messages are consumed.",
+            "Restore the read permission (perm 6) until the messages are consumed.",
             commands=(READ_PERMISSION,),
         ),
         QUEUES_REMOVED: Cause(

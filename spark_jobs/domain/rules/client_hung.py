@@ -99,7 +99,7 @@ RULE = Rule(
         HungCause.NO_ANSWER: Cause(
             "connected, but no client snapshot got an answer for `silent_after_seconds` (60)",
             "The process hangs, or its network is down. Take a thread dump, check for long garbage collection "
-            "pauses, and restart it: the other members then get its queues.",
+            "pauses, and restart it.",
             lasts="silent_after_seconds",
         ),
         HungCause.NO_PULL: Cause(

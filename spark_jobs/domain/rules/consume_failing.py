@@ -184,8 +184,8 @@ RULE = Rule(
         ),
         GIVEN_UP: Cause(
             "messages went to the dead-letter topic",
-            "These messages will not be delivered again. Read the group's dead-letter topic, fix the listener, and "
-            "send them again.",
+            "Read the group's dead-letter topic, fix the listener, and send the messages again: nothing else "
+            "delivers them.",
         ),
     },
     evaluate=hits,

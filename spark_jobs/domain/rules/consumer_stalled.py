@@ -153,8 +153,8 @@ RULE = Rule(
         ),
         FEW_MESSAGES: Cause(
             "at most `allowed_lag` messages wait, and the offset stands for twice `verdict_window_seconds` (WARN)",
-            "No consumer takes them. Check whether the owner pulls the queue, has the lock of an orderly queue, or "
-            "hangs in the listener with one message. Restart it if it does not recover.",
+            "Check whether the owner pulls the queue, has the lock of an orderly queue, or hangs in the listener "
+            "with one message. Restart it if it does not recover.",
             commands=(THREAD_DUMP,),
         ),
         REFUSED: Cause(

@@ -32,8 +32,7 @@ RULE = Rule(
             "client id.",
         ),
         DoubleOwnedCause.MIXED_STRATEGIES: Cause(
-            "members use different strategies",
-            "Members of the group use different allocation strategies: configure the same one on all of them.",
+            "members use different strategies", "Configure the same strategy on all members."
         ),
         DoubleOwnedCause.MIXED_CLIENTS: Cause(
             "clients compute the strategy differently",

@@ -153,8 +153,8 @@ RULE = Rule(
         ),
         CONTAINER_IDENTITY: Cause(
             "`ip@pid`, as of Java < 4.9.0, Go, C++ and Python",
-            "The client id is ip@pid, which containers can share. Upgrade to a Java client ≥ 4.9.0, or give every "
-            "consumer its own instanceName.",
+            "Containers can share ip@pid. Upgrade to a Java client ≥ 4.9.0, or give every consumer its own "
+            "instanceName.",
             commands=(CONNECTIONS,),
         ),
         FRAMEWORK_NAME: Cause(

@@ -109,7 +109,7 @@ RULE = Rule(
         ),
         NEW_ID_EACH_TIME: Cause(
             "a new client id each time, as of Java ≥ 4.9",
-            "The process restarts again and again. Check its exit code, out-of-memory kills and liveness probes.",
+            "Check why the process restarts: its exit code, out-of-memory kills and liveness probes.",
         ),
     },
     evaluate=hits,

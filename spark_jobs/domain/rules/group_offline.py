@@ -71,11 +71,7 @@ RULE = Rule(
     meaning="No consumer of the group is connected. Its topics receive messages or have a backlog.",
     decided_by="No broker lists a member for 50 s, and offset samples show messages. Not for BROADCASTING, POP "
     "without recorded request modes, or MEMBERS_UNSEEN. ERROR.",
-    causes={
-        NO_MEMBERS: Cause(
-            "always", "No consumer of the group was connected. Start one, or delete the group if it is not needed."
-        )
-    },
+    causes={NO_MEMBERS: Cause("always", "Start a consumer, or delete the group if it is not needed.")},
     evaluate=hits,
     hit_severity=ERROR,
 )

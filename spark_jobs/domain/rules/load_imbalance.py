@@ -184,16 +184,14 @@ RULE = Rule(
     "client id.",
     causes={
         HASH_RING: Cause(
-            "CONSISTENT_HASH",
-            "A hash ring never divides queues evenly. Raise virtualNodeCnt to even them out, or use AVG.",
+            "CONSISTENT_HASH", "Raise virtualNodeCnt, or use AVG: a hash ring never divides queues evenly."
         ),
         ROOMS: Cause(
             "MACHINE_ROOM_NEARBY: rooms differ in queues per client",
             "Start consumers in the rooms with more queues, or spread the queues like the consumers.",
         ),
         CONFIGURED: Cause(
-            "CONFIG: the lists differ in length",
-            "The configured lists differ in length. Even them out if that is not intended.",
+            "CONFIG: the lists differ in length", "Even the lists out if the difference is not intended."
         ),
         REMAINDERS: Cause(
             "AVG and AVG_BY_CIRCLE give the remainder of every topic to the first client ids",

@@ -183,8 +183,8 @@ RULE = Rule(
     causes={
         LOST: Cause(
             "the offset landed on the broker's oldest message (ERROR)",
-            "The broker deleted these messages before the group consumed them. Process them again from their source. "
-            "Raise fileReservedTime or the broker's disk space, and find out why the group was behind.",
+            "The broker deleted these messages: process them again from their source. Raise fileReservedTime or the "
+            "broker's disk space, and find out why the group was behind.",
             severity=ERROR,
         ),
         RESET_FORWARD: Cause(

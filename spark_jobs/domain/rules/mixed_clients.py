@@ -112,7 +112,7 @@ RULE = Rule(
         ),
         DIFFERENT_INSTANCE_NAMES: Cause(
             "Java clients before and since 4.9.0 (INFO)",
-            "Clients older than 4.9.0 use ip@pid as client id, which containers can share. Finish the upgrade.",
+            "Finish the upgrade: containers can share the ip@pid of older clients.",
         ),
     },
     evaluate=hits,

@@ -30,11 +30,7 @@ RULE = Rule(
     "consumer.",
     decided_by="Clients report different strategy classes, or one that pops and one that pulls. For a custom class the "
     "configured strategy counts. ERROR.",
-    causes={
-        DIFFERENT_STRATEGIES: Cause(
-            "always", "Members of the group use different allocation strategies: configure the same one on all of them."
-        )
-    },
+    causes={DIFFERENT_STRATEGIES: Cause("always", "Configure the same strategy on all members.")},
     evaluate=hits,
     hit_severity=ERROR,
 )

@@ -178,8 +178,8 @@ def _hit(
 RULE = Rule(
     name="NEAR_CAPACITY",
     headline="{subjects} in {groups} {subjects:consumes nearly as much as it|consume nearly as much as they} can",
-    meaning="A member is near the limit of what it can consume. With a few more messages a backlog grows. `with_…`: "
-    "the utilization after each change. The advice names the best one.",
+    meaning="A member is near the limit of what it can consume. `with_…`: the utilization after each change. The "
+    "advice names the best one.",
     decided_by="All client snapshots of `near_capacity_seconds` (300) show at least `near_capacity_percent` (80) of "
     "its [capacity](../what-if.md#the-model); also at full speed on a backlog. WARN.",
     causes={

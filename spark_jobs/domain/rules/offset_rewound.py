@@ -227,7 +227,7 @@ RULE = Rule(
     causes={
         DUPLICATE_CLIENT_ID: Cause(
             "consumers with one client id own the queue, or may own it",
-            "Consumers that share a client id overwrite each other's offsets. Give every consumer its own client id.",
+            "Give every consumer its own client id: with one id they overwrite each other's offsets.",
         ),
         BROKER_SWITCHED: Cause(
             "another process began to serve the broker at about this time, or the end offset fell, too",

@@ -187,8 +187,7 @@ RULE = Rule(
     causes={
         HOT_QUEUES: Cause(
             "these queues get at least `skew_ratio` times the mean; not with POP",
-            "More consumers cannot help, as a queue has one owner. Spread the ordering key or selector over more "
-            "queues.",
+            "More consumers cannot help: spread the ordering key or selector over more queues.",
         ),
         BROKER_WITHOUT_MESSAGES: Cause(
             "no writable queue of the broker grew, while others did",

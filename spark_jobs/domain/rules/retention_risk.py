@@ -68,8 +68,8 @@ RULE = Rule(
     causes={
         LOST: Cause(
             "the consumer offset is below the broker's oldest",
-            "The broker deleted messages that the group never consumed. Send them again from their source, and keep "
-            "messages longer (fileReservedTime) until the group has caught up.",
+            "Send the deleted messages again from their source, and keep messages longer (fileReservedTime) until "
+            "the group has caught up.",
             severity=ERROR,
         ),
         EXPIRING: Cause(

@@ -104,12 +104,10 @@ RULE = Rule(
             "Make all members subscribe to the same topics, or give those that lack this one a group of their own.",
         ),
         UnassignedCause.GROUP_OFFLINE: Cause(
-            "no broker of the topic lists a member",
-            "No consumer of the group was connected. Start one, or delete the group if it is not needed.",
+            "no broker of the topic lists a member", "Start a consumer, or delete the group if it is not needed."
         ),
         UnassignedCause.MIXED_STRATEGIES: Cause(
-            "its member has another strategy",
-            "Members of the group use different allocation strategies: configure the same one on all of them.",
+            "its member has another strategy", "Configure the same strategy on all members."
         ),
         UnassignedCause.MIXED_CLIENTS: Cause(
             "its member computes the strategy differently",
@@ -147,7 +145,7 @@ RULE = Rule(
         ),
         UnassignedCause.BROKER_NOT_READABLE: Cause(
             "no read permission for the topic",
-            "The broker has no read permission for the topic: restore it (perm 6) until the messages are consumed.",
+            "Restore the read permission (perm 6) until the messages are consumed.",
             commands=(READ_PERMISSION,),
         ),
         VIEWS_DISAGREE: Cause(

@@ -80,12 +80,12 @@ RULE = Rule(
     causes={
         NO_SNAPSHOTS: Cause(
             "the source had snapshots before",
-            "Check the recorder: was it down, or unable to reach the brokers? What happened then stays unknown. If "
-            "the group was deleted, this lasts for `sightings_days`.",
+            "Check the recorder: was it down, or unable to reach the brokers? If the group was deleted, this lasts "
+            "for `sightings_days`.",
         ),
         NOT_ANSWERED: Cause(
             "brokers that list the group did not return its members",
-            "Check these brokers, and the recorder's permissions and network. What happened then stays unknown.",
+            "Check these brokers, and the recorder's permissions and network.",
         ),
         SILENT_BROKER: Cause(
             "a broker of the route gave neither offsets nor members, others did",
@@ -96,8 +96,7 @@ RULE = Rule(
         ),
         NOTHING_RECORDED: Cause(
             "no members of any group were recorded for a whole step (incidents only)",
-            "Check the recorder first: does it run, does it reach the brokers, is what it records loaded? Until then "
-            "no rule sees anything of this cluster.",
+            "Check the recorder first: does it run, does it reach the brokers, is what it records loaded?",
         ),
     },
     evaluate=hits,
