@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -145,6 +146,10 @@ def _owned_words(group: Group) -> str:
     return _owned(group, "{} with one owner, {} with several, {} without")
 
 
+def _owned_word(group: Group) -> str:
+    return f"queues: {_owned_words(group)},"
+
+
 #: By whether queues are unknown, and whether messages of others count.
 _BOUNDS = {(False, False): "", (True, False): "≥ ", (False, True): "≤ ", (True, True): "~ "}
 
@@ -169,34 +174,21 @@ def _bottleneck(group: Group) -> str:
     return str(group["bottleneck"].replace("_", " ").lower())
 
 
+_number = partial(Column[Group], right=True, fixed=True)
+
+
 _COLUMNS: tuple[Column[Group], ...] = (
     Column("since", _since, _since_word, fixed=True, drop=4),
-    Column("lasted", _lasted, right=True, fixed=True, drop=6),
-    Column(
-        "members",
-        lambda group: known(number_text(group["member_count"])),
-        _members_word,
-        right=True,
-        fixed=True,
-        drop=7,
-    ),
-    Column(
-        "queues with one/\nseveral/no owner",
-        lambda group: known(_owned(group)),
-        lambda group: f"queues: {_owned_words(group)},",
-        right=True,
-        fixed=True,
-        drop=2,
-    ),
-    Column("backlog", lambda group: known(_backlog(group)), "backlog {}", right=True, fixed=True, drop=1),
-    Column("change", lambda group: known(_change(group)), "({}),", right=True, fixed=True, drop=5),
+    _number("lasted", _lasted, drop=6),
+    _number("members", lambda group: known(number_text(group["member_count"])), _members_word, drop=7),
+    _number("queues with one/\nseveral/no owner", lambda group: known(_owned(group)), _owned_word, drop=2),
+    _number("backlog", lambda group: known(_backlog(group)), "backlog {}", drop=1),
+    _number("change", lambda group: known(_change(group)), "({}),", drop=5),
     Column("bottleneck", _bottleneck, "bottleneck: {}", fold=True, drop=3),
 )
 
 
-_BUSIEST: Column[Group] = Column(
-    "busiest\nmember", lambda group: known(percent_text(group["busiest_utilization"])), right=True, fixed=True, drop=8
-)
+_BUSIEST = _number("busiest\nmember", lambda group: known(percent_text(group["busiest_utilization"])), drop=8)
 
 
 def show_group(console: Console, statuses: Statuses) -> None:

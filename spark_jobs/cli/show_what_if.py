@@ -16,7 +16,7 @@ from spark_jobs.cli.terminal import Column, measure, print_line, printable, show
 from spark_jobs.domain.model.intervals import Interval, duration_text, format_utc
 from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.model.window import from_micros
-from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
+from spark_jobs.domain.phrases import UNKNOWN, count, number_text, percent_text, rate_text
 from spark_jobs.domain.what_if.fleet_size import FleetNeed, SizeVerdict
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison, Scaled
 from spark_jobs.domain.what_if.pace import MemberPace
@@ -127,10 +127,13 @@ def _outcome(outcome: CaseOutcome) -> dict[str, Any]:
     return fields | {"curve": curve, "scaled": outcome.scaled and outcome.scaled._asdict()}
 
 
+def _named(group: GroupSteps) -> dict[str, Any]:
+    return {"cluster": group.cluster, "consumer_group": group.consumer_group, "interval": group.interval}
+
+
 def _of_group(group: GroupSteps) -> dict[str, Any]:
-    named = {"cluster": group.cluster, "consumer_group": group.consumer_group, "interval": group.interval}
     quality = LagQuality.UNFILTERED if group.is_filtered else LagQuality.MEASURED
-    return named | {"lag_quality": quality, "new_room": group.configured.new_room}
+    return _named(group) | {"lag_quality": quality, "new_room": group.configured.new_room}
 
 
 def show_plan(console: Console, group: GroupSteps, plan: Plan) -> None:
@@ -167,13 +170,7 @@ _PLAN_COLUMNS: tuple[Column[PlannedSize], ...] = (
 def plan_document(group: GroupSteps, plan: Plan) -> dict[str, Any]:
     """A plan for `as_json`."""
     sizes = [
-        {
-            "change": planned.change,
-            "idle": planned.idle,
-            "unassigned_queues": planned.unassigned_queues,
-            "double_owned_queues": planned.double_owned_queues,
-            "members": [member._asdict() for member in planned.members],
-        }
+        planned._asdict() | {"idle": planned.idle, "members": [member._asdict() for member in planned.members]}
         for planned in plan.sizes
     ]
     return _of_group(group) | {"at": from_micros(plan.at), "sizes": sizes}
@@ -220,7 +217,7 @@ def _queues(outcome: SizeOutcome) -> str:
 
 def _busiest(outcome: SizeOutcome) -> str:
     by = "" if outcome.utilization is None else (" (pulls)" if outcome.by_pulls else " (listener)")
-    return _percent(outcome.utilization) + by
+    return percent_text(outcome.utilization) + by
 
 
 _SIZE_COLUMNS = (
@@ -235,10 +232,7 @@ _SIZE_COLUMNS = (
 
 def size_document(group: GroupSteps, needed: Size) -> dict[str, Any]:
     """For `as_json`; a goal that no group reaches has null as its group."""
-    return {
-        "cluster": group.cluster,
-        "consumer_group": group.consumer_group,
-        "interval": group.interval,
+    return _named(group) | {
         "members": needed.members,
         "queues": needed.queues,
         "peak_per_second": needed.peak,
@@ -268,11 +262,7 @@ def show_fleet(console: Console, interval: Interval, needs: Sequence[_FleetRow])
 
 def _busiest_of_fleet(row: _FleetRow) -> str:
     need = row[2]
-    return _percent(need.busiest) + ("" if need.bottleneck is None else f" ({need.bottleneck.lower()})")
-
-
-def _percent(part: float | None) -> str:
-    return UNKNOWN if part is None else f"{100 * part:.0f} %"
+    return percent_text(need.busiest) + ("" if need.bottleneck is None else f" ({need.bottleneck.lower()})")
 
 
 _FLEET_COLUMNS: tuple[Column[_FleetRow], ...] = (
@@ -280,7 +270,7 @@ _FLEET_COLUMNS: tuple[Column[_FleetRow], ...] = (
     Column("verdict", lambda row: row[2].verdict.value, "verdict={}", fixed=True),
     measure("members", "members", lambda row: number_text(row[2].members)),
     measure("queues", "queues", lambda row: number_text(row[2].queues)),
-    measure("all\nmembers", "all_members", lambda row: _percent(row[2].utilization)),
+    measure("all\nmembers", "all_members", lambda row: percent_text(row[2].utilization)),
     measure("busiest\nmember", "busiest_member", _busiest_of_fleet),
     measure("members\nneeded", "needed", lambda row: "-" if row[2].needed is None else f"{row[2].needed:,}"),
 )
