@@ -64,16 +64,10 @@ def queues_of(ids: Mapping[str, Sequence[int]], topic: str = "topic") -> list[Me
 
 
 def strategy_of(inputs: Mapping[str, Any], variant: Variant = Variant.JAVA) -> Strategy:
-    configured = inputs.get("configured", {})
-    return Strategy(
-        inputs["strategy"],
-        inputs.get("virtual_node_cnt", 10),
-        frozenset(inputs["rooms"]) if "rooms" in inputs else None,
-        inputs.get("room"),
-        inputs.get("room"),
-        tuple(ConfigQueues(".*", "topic", broker, tuple(ids)) for broker, ids in configured.items()),
-        variant,
-    )
+    rooms, room = frozenset(inputs["rooms"]) if "rooms" in inputs else None, inputs.get("room")
+    configured = inputs.get("configured", {}).items()
+    queues = tuple(ConfigQueues(".*", "topic", broker, tuple(ids)) for broker, ids in configured)
+    return Strategy(inputs["strategy"], inputs.get("virtual_node_cnt", 10), rooms, room, room, queues, variant)
 
 
 def answer(case: Case, variant: Variant = Variant.JAVA) -> Gets:

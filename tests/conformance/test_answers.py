@@ -56,13 +56,9 @@ def incident_of(life: Life, seed: int) -> Incident:
 
 def hangs(stands_until: int) -> Life:
     """The first member does not answer for ten minutes, and its queues stand until then."""
-    return Life(
-        {"topic": EIGHT},
-        [(ALWAYS, IDS)],
-        silent={FIRST: FAULT},
-        standing=[Standing("topic", range(4), Time(FAULT.start, stands_until))],
-        fault=Time(FAULT.start, stands_until),
-    )
+    fault = Time(FAULT.start, stands_until)
+    stands = [Standing("topic", range(4), fault)]
+    return Life({"topic": EIGHT}, [(ALWAYS, IDS)], silent={FIRST: FAULT}, standing=stands, fault=fault)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -127,13 +123,8 @@ def test_backlogs_of_topics_are_added_and_those_of_findings_are_not(
 
 def warms_up(rate: int, standing: Sequence[int]) -> Life:
     """A second member is there for 80 s, too short for a stall. Into each queue so many messages come in a second."""
-    return Life(
-        routes_of({"broker-a": 8}),
-        [(ALWAYS, IDS[:1]), (1200, IDS), (1280, IDS[:1])],
-        rate=rate,
-        standing=[Standing("topic", standing, Time(1190, 1300))],
-        fault=Time(1200, 1280),
-    )
+    members, stands = [(ALWAYS, IDS[:1]), (1200, IDS), (1280, IDS[:1])], [Standing("topic", standing, Time(1190, 1300))]
+    return Life(routes_of({"broker-a": 8}), members, rate=rate, standing=stands, fault=Time(1200, 1280))
 
 
 def wrong_at(life: Life, second: int, seed: int) -> list[str]:
@@ -196,13 +187,8 @@ def test_of_a_group_whose_owners_are_unknown_nobody_is_blamed() -> None:
         one: (Time(-HOUR, HOUR), listing(*own, strategy_class=None))
         for one, own in ((FIRST, (0, 3, 5, 6)), (SECOND_ONE, (1, 2, 3, 7)))
     }
-    life = Life(
-        {"topic": EIGHT},
-        [(ALWAYS, IDS)],
-        language="GO",
-        says=says,
-        standing=[Standing("topic", (2, 3), Time(900, 2400))],
-    )
+    stands = [Standing("topic", (2, 3), Time(900, 2400))]
+    life = Life({"topic": EIGHT}, [(ALWAYS, IDS)], language="GO", says=says, standing=stands)
     step = judged(life, 1)
     (stopped,) = (each for each in step.findings if each.severity != "INFO")
     assert (stopped.rule, stopped.cause, stopped.evidence.client_ids) == ("CONSUMER_STOPPED", "OWNERS_UNKNOWN", [])

@@ -32,13 +32,8 @@ class Vector(NamedTuple):
     @property
     def strategy(self) -> Strategy:
         """Made when asked for: Java's classes also refuse settings."""
-        return Strategy(
-            self.strategy_name,
-            virtual_node_cnt=self.params.get("virtualNodeCnt", 10),
-            rooms=frozenset(self.params["consumeridcs"]) if "consumeridcs" in self.params else None,
-            broker_room=_ROOM,
-            client_room=_ROOM,
-        )
+        rooms = frozenset(self.params["consumeridcs"]) if "consumeridcs" in self.params else None
+        return Strategy(self.strategy_name, self.params.get("virtualNodeCnt", 10), rooms, _ROOM, _ROOM)
 
 
 def read_vectors() -> list[Vector]:

@@ -79,9 +79,13 @@ def load(spark: SparkSession, warehouse: Warehouse, rows: dict[Table, list[dict[
     else:
         warehouse.create(spark, SOURCES)
     for table, found in rows.items():
-        schema = StructType([field for field in spark_schema(table) if field.name in table.columns])
-        frame = spark.createDataFrame(found, schema)
-        warehouse.save(frame.write.format("delta").mode("append"), table)
+        append(spark, warehouse, table, *found)
+
+
+def append(spark: SparkSession, warehouse: Warehouse, table: Table, *rows: dict[str, Any]) -> None:
+    """Append rows to a table that is there; what is not named is null."""
+    schema = StructType([field for field in spark_schema(table) if field.name in table.columns])
+    warehouse.save(spark.createDataFrame([*rows], schema).write.format("delta").mode("append"), table)
 
 
 def copy_empty(spark: SparkSession, warehouse: Warehouse, tables: Iterable[Table]) -> None:

@@ -12,11 +12,19 @@ from deltalake import write_deltalake
 from schemas import Table
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.store.location import Location
+from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.stored import rows as rows_of
 
 
 def write(warehouse: Path, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
     """Appends rows, of which what is not named is null."""
     write_deltalake(warehouse / table.name, arrow_table(table, rows), mode="append")
+
+
+def stored_rows(warehouse: Location, table: Table) -> list[dict[str, Any]]:
+    """The table's rows, in one order."""
+    return sorted(rows_of(DeltaTables(warehouse).read(table, table.columns)), key=repr)
 
 
 def arrow_table(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,15 @@ from tests.support.gathered import Row
 from tests.support.kernel import group_histories
 from tests.support.oracle.piled_up import PiledUp
 from tests.support.oracle.progress import Progress
-from tests.support.oracle.snapshots import JAVA_5, Group, Software
+from tests.support.oracle.snapshots import (
+    JAVA_5,
+    ClientSnapshot,
+    Group,
+    MembershipSnapshot,
+    OffsetSnapshot,
+    RouteSnapshot,
+    Software,
+)
 from tests.support.oracle.status import Backlog, Counts
 from tests.support.oracle.timeline import of_unknown_strategy
 
@@ -129,47 +138,35 @@ def source_rows(group: Group) -> dict[Table, list[Row]]:
     return {
         MEMBERSHIP_SNAPSHOTS: [
             of_group
-            | {
-                "broker_name": snapshot.broker_name,
-                "captured_at": from_micros(snapshot.captured_at),
-                "message_model": snapshot.message_model,
-                "connections": _connections(snapshot.captured_at, snapshot.client_ids, group.software),
-                "subscriptions": _subscriptions(snapshot.topics),
-            }
+            | {"broker_name": snapshot.broker_name, "message_model": snapshot.message_model, **_captured(snapshot)}
+            | {"connections": _connections(snapshot.captured_at, snapshot.client_ids, group.software)}
+            | {"subscriptions": _subscriptions(snapshot.topics)}
             for of_group, listed in ((key, group.memberships), (proxies, group.proxies))
             for snapshot in listed
         ],
         ROUTE_SNAPSHOTS: [
-            {
-                "cluster": "c",
-                "topic": topic,
-                "captured_at": from_micros(snapshot.captured_at),
-                "queues": [entry._asdict() for entry in snapshot.entries],
-                "message_type": topic_type(snapshot.entries),
-            }
+            {"cluster": "c", "topic": topic, "message_type": topic_type(snapshot.entries), **_captured(snapshot)}
+            | {"queues": [entry._asdict() for entry in snapshot.entries]}
             for topic, routes in group.routes.items()
             for snapshot in routes
         ],
         CLIENT_SNAPSHOTS: [
             key
             | snapshot._asdict()
-            | {
-                "captured_at": from_micros(snapshot.captured_at),
-                "subscriptions": None if snapshot.topics is None else _subscriptions(snapshot.topics),
-            }
+            | _captured(snapshot)
+            | {"subscriptions": None if snapshot.topics is None else _subscriptions(snapshot.topics)}
             for snapshot in group.clients
         ],
         OFFSET_SNAPSHOTS: [
-            key
-            | {
-                "topic": topic,
-                "captured_at": from_micros(snapshot.captured_at),
-                "offsets": [_entry(*entry) for entry in snapshot.offsets],
-            }
+            key | {"topic": topic, "offsets": [_entry(*entry) for entry in snapshot.offsets], **_captured(snapshot)}
             for topic, snapshots in group.offsets.items()
             for snapshot in snapshots
         ],
     }
+
+
+def _captured(snapshot: MembershipSnapshot | RouteSnapshot | ClientSnapshot | OffsetSnapshot) -> dict[str, datetime]:
+    return {"captured_at": from_micros(snapshot.captured_at)}
 
 
 def _connections(at: int, client_ids: Iterable[str], software: Mapping[str, Software]) -> list[dict[str, Any]]:

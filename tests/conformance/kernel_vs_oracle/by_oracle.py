@@ -204,8 +204,6 @@ def _begun(line: Line) -> Begun:
     """Who came and went, whatever it is called, and what else triggered it."""
     assert line.began
     others = ((what, who or "") for what, who in line.began.triggers if not what.startswith("MEMBER_"))
-    came, went = (
-        (("came", client_id) for client_id in line.began.joined),
-        (("went", client_id) for client_id in line.began.left),
-    )
+    came = (("came", client_id) for client_id in line.began.joined)
+    went = (("went", client_id) for client_id in line.began.left)
     return Begun(line.start, line.topic, frozenset((*others, *came, *went)))

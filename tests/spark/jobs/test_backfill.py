@@ -20,9 +20,8 @@ from spark_jobs.operate.backfill import audited, backfill, failed, published_ste
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.content import Content, content
 from spark_jobs.pipeline.run import RunRecord, RunSpec, run
-from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.snapshots import healthy_group, load, membership
+from tests.support.snapshots import append, healthy_group, load, membership
 from tests.support.stored import audit_run
 from tests.support.times import at
 
@@ -121,8 +120,7 @@ def test_the_steps_that_are_published(spark: SparkSession, warehouse: Warehouse)
     ]
     warehouse.create(spark, [AUDIT_RUNS])
     # The newest first, as they need not stand in the order of their ends.
-    frame = spark.createDataFrame(rows[::-1], spark_schema(AUDIT_RUNS))
-    warehouse.save(frame.write.format("delta").mode("append"), AUDIT_RUNS)
+    append(spark, warehouse, AUDIT_RUNS, *rows[::-1])
     assert published_steps(spark, warehouse, WHOLE, TEN_MINUTES) == {SECOND}
     assert published_steps(spark, warehouse, WHOLE, OTHER) == set()
     assert published_steps(spark, warehouse, Interval(at(-600), at(600)), TEN_MINUTES) == {Interval(at(-600), at(0))}

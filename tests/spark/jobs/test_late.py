@@ -25,9 +25,8 @@ from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.content import content_of_steps
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.read.through_spark import SparkTables
-from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.snapshots import healthy_group, load, membership
+from tests.support.snapshots import append, healthy_group, load, membership
 from tests.support.times import at
 
 pytestmark = pytest.mark.slow
@@ -177,8 +176,7 @@ def test_sightings_are_compared_where_only_spark_reads_them(
     warehouse.create(spark, [SIGHTINGS])
     for group in ("g", "h"):
         row = {"cluster": "c", "consumer_group": group, "hour": at(-HOUR), "first_at": at(-HOUR), "last_at": at(-HOUR)}
-        frame = spark.createDataFrame([row], spark_schema(SIGHTINGS))
-        warehouse.save(frame.write.format("delta").mode("append"), SIGHTINGS)
+        append(spark, warehouse, SIGHTINGS, row)
     stored = SparkTables(spark, warehouse)
     steps: StepsByVersion = {1: [TEN], 2: [ELEVEN]}
     assert with_other_sightings(stored, CONFIGURATION, steps, 2) == {TEN}

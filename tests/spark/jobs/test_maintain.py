@@ -16,7 +16,6 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
 from schemas import ALLOCATIONS, FINDINGS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SOURCES, TABLES, Table
 from spark_jobs.cli.commands.maintain import show_maintained
@@ -32,10 +31,9 @@ from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.delta_log import LocalLog
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
-from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.consoles import cells, shown
-from tests.support.snapshots import healthy_group, load, membership
+from tests.support.snapshots import append, healthy_group, load, membership
 from tests.support.stored import arrow_table
 from tests.support.times import HOUR, at
 
@@ -89,18 +87,11 @@ def test_the_rows_stay_and_so_do_the_versions_of_the_last_runs(spark: SparkSessi
     assert late_steps(spark, warehouse, Configuration(), HOUR) == []
 
 
-def columns() -> StructType:
-    return StructType(
-        [field for field in spark_schema(MEMBERSHIP_SNAPSHOTS) if field.name in MEMBERSHIP_SNAPSHOTS.columns]
-    )
-
-
 @pytest.fixture
 def small(spark: SparkSession, warehouse: Warehouse) -> Warehouse:
     """Two tables that have constraints."""
     warehouse.create(spark, [MEMBERSHIP_SNAPSHOTS, ALLOCATIONS])
-    frame = spark.createDataFrame([membership(0, "c1"), membership(20)], columns())
-    warehouse.save(frame.write.format("delta").mode("append"), MEMBERSHIP_SNAPSHOTS)
+    append(spark, warehouse, MEMBERSHIP_SNAPSHOTS, membership(0, "c1"), membership(20))
     return warehouse
 
 
@@ -155,15 +146,12 @@ def test_less_than_a_week_is_refused_and_so_is_no_warehouse(
 
 def test_the_second_time_nothing_is_to_be_done_and_no_java_is_needed(spark: SparkSession, small: Warehouse) -> None:
     first = maintain(spark, small, MONTH)
-    assert (
-        nothing_to_maintain(small, MONTH)
-        == [as_left(maintained) for maintained in first]
-        == maintain(spark, small, MONTH)
-    )
+    left = [as_left(maintained) for maintained in first]
+    assert nothing_to_maintain(small, MONTH) == left == maintain(spark, small, MONTH)
     command = [sys.executable, "-m", "spark_jobs.cli", "maintain", "--warehouse", small.location, "--json"]
     environment = os.environ | {"JAVA_HOME": "/nowhere"}
     answer = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    assert json.loads(answer.stdout)["tables"] == [asdict(as_left(maintained)) for maintained in first]
+    assert json.loads(answer.stdout)["tables"] == [*map(asdict, left)]
 
 
 def as_left(maintained: Maintained) -> Maintained:
@@ -194,13 +182,10 @@ def test_whatever_is_to_be_done_is_seen_without_spark(spark: SparkSession, small
     (root / "_staging" / "of_a_run").rmdir()
     assert nothing_to_maintain(small, MONTH)
 
-    small.save(
-        spark.createDataFrame([membership(40)], columns()).write.format("delta").mode("append"), MEMBERSHIP_SNAPSHOTS
-    )
+    append(spark, small, MEMBERSHIP_SNAPSHOTS, membership(40))
     assert nothing_to_maintain(small, MONTH) is None
-    assert [table.table for table in maintain(spark, small, MONTH) if table.version_after > table.version_before] == [
-        MEMBERSHIP_SNAPSHOTS.name
-    ]
+    changed = [table.table for table in maintain(spark, small, MONTH) if table.version_after > table.version_before]
+    assert changed == [MEMBERSHIP_SNAPSHOTS.name]
     spark.sql(f"ALTER TABLE {small.identifier(ALLOCATIONS.name)} DROP CONSTRAINT unassigned_has_a_cause")
     assert nothing_to_maintain(small, MONTH) is None
 

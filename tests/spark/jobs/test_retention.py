@@ -6,13 +6,14 @@ import json
 import logging
 import shutil
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SOURCES, Table
+from schemas import GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SOURCES
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
@@ -22,32 +23,21 @@ from spark_jobs.operate.retention import Keep, delete_expired
 from spark_jobs.operate.upkeep import oldest_versions
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.read.delta import DeltaTables
-from spark_jobs.store.read.stored import rows
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import healthy_group, load, membership
+from tests.support.stored import stored_rows
 
 MIDNIGHT = datetime(2026, 3, 2, tzinfo=UTC)
 #: Seconds after 2026-03-01T10:00: 22:00, midnight, and 02:00.
 AT_22, AT_24, AT_26 = 12 * 3600, 14 * 3600, 16 * 3600
 AUDITED = Interval.parse("2026-03-01T22:00/2026-03-02T02:00")
-DELETED, CUT, KEPT = (
-    Interval.parse(text)
-    for text in (
-        "2026-03-01T23:00/2026-03-02T00:00",
-        "2026-03-02T00:00/2026-03-02T01:00",
-        "2026-03-02T01:00/2026-03-02T02:00",
-    )
-)
+_CUTS = ("2026-03-01T23:00", "2026-03-02T00:00", "2026-03-02T01:00", "2026-03-02T02:00")
+DELETED, CUT, KEPT = (Interval.parse(f"{start}/{end}") for start, end in pairwise(_CUTS))
 
 
 def since_midnight() -> timedelta:
     """How long rows are kept, so that those from `MIDNIGHT` on are."""
     return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - MIDNIGHT
-
-
-def stored(warehouse: Warehouse, table: Table) -> list[dict[str, Any]]:
-    """The table's rows, in one order."""
-    return sorted(rows(DeltaTables(warehouse).read(table, table.columns)), key=repr)
 
 
 def is_late_or_logged(
@@ -78,30 +68,25 @@ def test_days_older_than_the_retention_are_deleted_and_all_others_stay(
 ) -> None:
     by_delta = DeltaTables(warehouse)
     versions = {table: by_delta.version(table) for table in (*SOURCES, *OUTPUTS)}
-    kept = {table: [row for row in stored(warehouse, table) if row["step_start"] >= MIDNIGHT] for table in OUTPUTS}
+    kept = {table: [row for row in stored_rows(warehouse, table) if row["step_start"] >= MIDNIGHT] for table in OUTPUTS}
 
     days = f"{since_midnight().days}d"
     of_both = ["--keep-snapshots", days, "--keep-results", days]
     assert main(["maintain", "--warehouse", warehouse.location, *of_both, "--dry-run", "--json"]) == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     by_table = {change["table"]: change for change in document["would_delete"]}
-    assert by_table["offset_snapshots"] == {
-        "table": "offset_snapshots",
-        "rows": 360,
-        "first": "2026-03-01T22:00:00Z",
-        "before": "2026-03-02T00:00:00Z",
-    }
+    times = {"first": "2026-03-01T22:00:00Z", "before": "2026-03-02T00:00:00Z"}
+    assert by_table["offset_snapshots"] == {"table": "offset_snapshots", "rows": 360} | times
     assert by_table["group_status"]["rows"] == 2
     assert "topic_snapshots" not in by_table
     assert {table: by_delta.version(table) for table in versions} == versions
 
     deleted = delete_expired(spark, warehouse, Keep(since_midnight(), since_midnight()))
-    assert {expired.table: expired.rows for expired in deleted} == {
-        name: change["rows"] for name, change in by_table.items()
-    }
+    counts = {name: change["rows"] for name, change in by_table.items()}
+    assert {expired.table: expired.rows for expired in deleted} == counts
     assert str(deleted[0]) == "membership_snapshots: 360 rows, 2026-03-01T22:00Z to 2026-03-02T00:00Z"
     assert warehouse.read(spark, MEMBERSHIP_SNAPSHOTS).where("captured_at < TIMESTAMP '2026-03-02'").isEmpty()
-    assert {table: stored(warehouse, table) for table in OUTPUTS} == kept
+    assert {table: stored_rows(warehouse, table) for table in OUTPUTS} == kept
     assert len(kept[GROUP_STATUS]) == 2
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -18,7 +17,6 @@ from schemas import (
     OUTPUTS,
     REBALANCE_INTERVALS,
     ROUTE_SNAPSHOTS,
-    Table,
 )
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
@@ -27,19 +25,13 @@ from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.content import content
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.runtime.session import SMALL_SETTINGS
-from spark_jobs.store.read.delta import DeltaTables
-from spark_jobs.store.read.stored import rows
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import healthy_group, load
+from tests.support.stored import stored_rows
 from tests.support.times import HOUR, naive
 
 REQUEST = RunSpec(HOUR)
 EVERY_20_S = range(0, 600, 20)
-
-
-def stored(warehouse: Warehouse, table: Table) -> list[dict[str, Any]]:
-    """The table's rows, in one order."""
-    return sorted(rows(DeltaTables(warehouse).read(table, table.columns)), key=repr)
 
 
 def versions(spark: SparkSession, warehouse: Warehouse) -> dict[str, int]:
@@ -111,12 +103,12 @@ def test_a_filtered_run_replaces_only_what_it_is_about(
     spark: SparkSession, copied: Warehouse, group: str, topic: str | None
 ) -> None:
     """Findings of a whole group are published with any of its topics."""
-    intervals, found = (stored(copied, table) for table in (REBALANCE_INTERVALS, FINDINGS))
+    intervals, found = (stored_rows(copied, table) for table in (REBALANCE_INTERVALS, FINDINGS))
     assert (len(intervals), len(found)) == (2, 4)
     result = run(spark, copied, RunSpec(HOUR, "c", group, topic), Configuration())
     assert result.run["row_counts"]["rebalance_intervals"] == 1
-    assert stored(copied, REBALANCE_INTERVALS) == intervals
-    assert stored(copied, FINDINGS) == found
+    assert stored_rows(copied, REBALANCE_INTERVALS) == intervals
+    assert stored_rows(copied, FINDINGS) == found
 
 
 @pytest.fixture
@@ -132,9 +124,9 @@ def compiling(spark: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.mark.slow
 def test_compiled_expressions_publish_the_same(compiling: SparkSession, copied: Warehouse) -> None:
-    before = {table: stored(copied, table) for table in OUTPUTS}
+    before = {table: stored_rows(copied, table) for table in OUTPUTS}
     run(compiling, copied, REQUEST, Configuration())
-    assert {table: stored(copied, table) for table in OUTPUTS} == before
+    assert {table: stored_rows(copied, table) for table in OUTPUTS} == before
 
 
 def test_an_interval_off_the_grid_names_the_whole_steps(spark: SparkSession, warehouse: Warehouse) -> None:

@@ -23,9 +23,8 @@ from spark_jobs.operate.late import late_steps
 from spark_jobs.operate.maintain import maintain
 from spark_jobs.operate.verify import verify
 from spark_jobs.pipeline.run import RunSpec, run
-from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.snapshots import healthy_group, load, membership, route
+from tests.support.snapshots import append, healthy_group, load, membership, route
 from tests.support.times import at, naive
 
 HOUR = 3600
@@ -212,8 +211,8 @@ def test_maintain_adds_the_sightings_of_all_sources(spark: SparkSession, warehou
     no_route = route(600, 4) | {"queues": []}
     load(spark, warehouse, rows | {ROUTE_SNAPSHOTS: [*rows[ROUTE_SNAPSHOTS], unreadable, no_route]})
     warehouse.create(spark, [SIGHTINGS])
-    kept = [{"cluster": "c", "consumer_group": "g", "hour": at(0), "first_at": at(20), "last_at": at(580)}]
-    warehouse.save(spark.createDataFrame(kept, spark_schema(SIGHTINGS)).write.format("delta").mode("append"), SIGHTINGS)
+    kept = {"cluster": "c", "consumer_group": "g", "hour": at(0), "first_at": at(20), "last_at": at(580)}
+    append(spark, warehouse, SIGHTINGS, kept)
     further = [*healthy_group([-20, 600], "c1")[MEMBERSHIP_SNAPSHOTS], membership(40, group="d", listed=False)]
     load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: further})
     maintain(spark, warehouse, timedelta(days=30))

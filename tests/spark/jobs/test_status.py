@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import AUDIT_RUNS, GROUP_STATUS, OUTPUTS, Table
+from schemas import AUDIT_RUNS, GROUP_STATUS, OUTPUTS
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import NothingPublishedError, WarehouseError
 from spark_jobs.show.data_age import DataAge
 from spark_jobs.show.status import Statuses, statuses
 from spark_jobs.store.read.delta import DeltaTables
-from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
+from tests.support.snapshots import append
 from tests.support.stored import audit_run
 
 HOUR = datetime(2026, 11, 21, 2, tzinfo=UTC)
@@ -27,12 +27,6 @@ def status(cluster: str, group: str, hours: int, severity: str | None = None) ->
     return key | {"worst_severity": severity} | counts
 
 
-def write(spark: SparkSession, warehouse: Warehouse, table: Table, *rows: dict[str, Any]) -> None:
-    values = [tuple(row.get(name) for name in table.columns) for row in rows]
-    frame = spark.createDataFrame(values, spark_schema(table))
-    warehouse.save(frame.write.format("delta").mode("append"), table)
-
-
 def published(spark: SparkSession, warehouse: Warehouse) -> dict[str, Any]:
     """A run that left the tables as they are now."""
     versions = {table.name: warehouse.version(spark, table) for table in OUTPUTS}
@@ -42,10 +36,10 @@ def published(spark: SparkSession, warehouse: Warehouse) -> dict[str, Any]:
 def test_the_newest_step_of_every_group_that_a_run_has_published(spark: SparkSession, warehouse: Warehouse) -> None:
     warehouse.create(spark, (*OUTPUTS, AUDIT_RUNS))
     rows = [status("eu", "a", 0, "ERROR"), status("eu", "a", 1), status("eu", "b", 0, "WARN"), status("us", "a", 1)]
-    write(spark, warehouse, GROUP_STATUS, *rows)
-    write(spark, warehouse, AUDIT_RUNS, published(spark, warehouse))
+    append(spark, warehouse, GROUP_STATUS, *rows)
+    append(spark, warehouse, AUDIT_RUNS, published(spark, warehouse))
     # A run that has not come to its end: its rows are not published.
-    write(spark, warehouse, GROUP_STATUS, status("eu", "a", 2, "ERROR"))
+    append(spark, warehouse, GROUP_STATUS, status("eu", "a", 2, "ERROR"))
 
     newest = statuses(DeltaTables(warehouse))
     assert newest.newest_step == HOUR + timedelta(hours=1)
@@ -76,7 +70,7 @@ def test_a_warehouse_in_which_nothing_was_published(warehouse: Warehouse) -> Non
 
 def test_a_run_that_found_no_group(spark: SparkSession, warehouse: Warehouse) -> None:
     warehouse.create(spark, (*OUTPUTS, AUDIT_RUNS))
-    write(spark, warehouse, AUDIT_RUNS, published(spark, warehouse))
+    append(spark, warehouse, AUDIT_RUNS, published(spark, warehouse))
     assert statuses(DeltaTables(warehouse)) == Statuses(None, [], DataAge({}, timedelta(hours=1)))
     with pytest.raises(NothingPublishedError, match="there is no cluster eu; audited clusters: none"):
         statuses(DeltaTables(warehouse), "eu")

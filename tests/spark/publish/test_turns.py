@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -29,24 +30,27 @@ class KilledError(Exception):
     """Stands for the end of a process."""
 
 
+@contextmanager
+def turn_of(spark: SparkSession, warehouse: Warehouse, request: RunSpec, run_id: str) -> Iterator[Turn]:
+    """The run holds its steps, and publishes."""
+    with claim(warehouse, request, run_id) as held, publishing(spark, warehouse, request, run_id, held) as turn:
+        yield turn
+
+
 def publish_and_die(spark: SparkSession, warehouse: Warehouse, request: RunSpec, topic: str, run_id: str) -> None:
     """Its tables are published, and `audit_runs` does not say so."""
     rows = intervals(spark, request.interval.start, [topic])
-    with (
-        suppress(KilledError),
-        claim(warehouse, request, run_id) as held,
-        publishing(spark, warehouse, request, run_id, held),
-    ):
+    with suppress(KilledError), turn_of(spark, warehouse, request, run_id):
         publish(spark, warehouse, request, rows, run_id)
         raise KilledError
 
 
 def test_what_a_run_published_and_did_not_finish_is_put_back(spark: SparkSession, warehouse: Warehouse) -> None:
     of_hour, of_next = RunSpec(HOUR), RunSpec(NEXT)
-    with claim(warehouse, of_hour, "first") as held, publishing(spark, warehouse, of_hour, "first", held):
+    with turn_of(spark, warehouse, of_hour, "first"):
         publish(spark, warehouse, of_hour, intervals(spark, HOUR.start, ["a", "b"]), "first")
     publish_and_die(spark, warehouse, of_hour, "half", "second")
-    with claim(warehouse, of_next, "third") as held, publishing(spark, warehouse, of_next, "third", held):
+    with turn_of(spark, warehouse, of_next, "third"):
         publish(spark, warehouse, of_next, intervals(spark, NEXT.start, ["c"]), "third")
     ten, eleven = (step.replace(tzinfo=None) for step in (HOUR.start, NEXT.start))
     assert topics(spark, warehouse) == {ten: ["a", "b"], eleven: ["c"]}
@@ -66,7 +70,7 @@ def test_a_run_publishes_after_it_has_put_back_what_others_left(
     request = RunSpec(HOUR)
     for run_id in ("first", "second"):
         publish_and_die(spark, warehouse, request, "half", run_id)
-    with claim(warehouse, request, "third") as held, publishing(spark, warehouse, request, "third", held) as turn:
+    with turn_of(spark, warehouse, request, "third") as turn:
         publish(spark, warehouse, request, intervals(spark, HOUR.start, ["whole"]), "third", turn=turn)
     assert [*topics(spark, warehouse).values()] == [["whole"]]
 
@@ -86,14 +90,11 @@ def test_the_second_waits_for_the_first(spark: SparkSession, warehouse: Warehous
 
     def second() -> None:
         begun.set()
-        with (
-            claim(warehouse, RunSpec(NEXT), "second") as held,
-            publishing(spark, warehouse, RunSpec(NEXT), "second", held),
-        ):
+        with turn_of(spark, warehouse, RunSpec(NEXT), "second"):
             order.append("second")
 
     other = threading.Thread(target=second)
-    with claim(warehouse, RunSpec(HOUR), "first") as held, publishing(spark, warehouse, RunSpec(HOUR), "first", held):
+    with turn_of(spark, warehouse, RunSpec(HOUR), "first"):
         other.start()
         assert begun.wait(10)
         other.join(0.3)
@@ -117,8 +118,7 @@ def test_a_run_that_has_lost_its_claim_commits_nothing(spark: SparkSession, ware
     for lost in ("turn-*.json", "run-*.json"):
         with (
             pytest.raises(WarehouseError, match="another process took over"),
-            claim(warehouse, of_hour, "second") as held,
-            publishing(spark, warehouse, of_hour, "second", held) as turn,
+            turn_of(spark, warehouse, of_hour, "second") as turn,
         ):
             lose_and_publish(lost, turn)
     assert warehouse.marked_version(spark, REBALANCE_INTERVALS, "second") is None
@@ -135,7 +135,7 @@ def test_a_run_that_is_suspended_before_a_commit_commits_nothing(
     request, folder, save = RunSpec(HOUR), Path(warehouse.location, "_claims"), Warehouse.save
 
     def run_to_its_end(run_id: str, topic: str) -> None:
-        with claim(warehouse, request, run_id) as held, publishing(spark, warehouse, request, run_id, held) as turn:
+        with turn_of(spark, warehouse, request, run_id) as turn:
             publish(spark, warehouse, request, intervals(spark, HOUR.start, [topic]), run_id, turn=turn)
             turn.check()
             SparkTables(spark, warehouse).append(AUDIT_RUNS, [audit_run(HOUR, {}, run_id=run_id)], turn.options())

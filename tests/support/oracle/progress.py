@@ -221,11 +221,8 @@ def one_at_a_time(clipped: Sequence[RebalanceInterval]) -> list[tuple[RebalanceI
     in_order = sorted(clipped, key=lambda interval: (interval.start, interval.status != Status.REPLAYED, interval.view))
     firsts = [next(together) for _, together in groupby(in_order, key=lambda interval: interval.start)]
     ends = [interval.start for interval in firsts[1:]]
-    return (
-        [(interval, min(interval.end, start)) for interval, start in zip(firsts, [*ends, firsts[-1].end], strict=True)]
-        if firsts
-        else []
-    )
+    last = [interval.end for interval in firsts[-1:]]
+    return [(interval, min(interval.end, until)) for interval, until in zip(firsts, [*ends, *last], strict=True)]
 
 
 def queue_readings(
