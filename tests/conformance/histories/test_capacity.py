@@ -18,6 +18,7 @@ from tests.support.snapshots import by_table, client, membership, offsets, route
 from tests.support.times import HOUR
 
 TIMES = range(0, 620, 20)
+KEPT_UP, ONE_UNKNOWN = "No: 2 members kept up with 4 queues.", "Unknown: the backlog of 1 queue is not known."
 YES = "Yes, at least 2 more consumers, up to 4 in all"
 #: Somebody consumes 2 messages a second of a queue that nobody owns, or a member 2 a second and then 14: no model with
 #: one pace per member comes to that.
@@ -48,17 +49,16 @@ class Group:
 
 
 GROUPS = {
-    "healthy": (Group(), "NO_BACKLOG", "No: 2 members kept up with 4 queues."),
+    "healthy": (Group(), "NO_BACKLOG", KEPT_UP),
     # Readings until 381 s belong to the twins, and the next one shows the most: 900 in each of the queues 2 and 3.
     "twins": (
         Group(meanwhile="c1 c1", behind=(2, 3)),
         "DUPLICATE_IDS",
-        f"No: consumers shared a client id, and the backlog reached 1,800 messages in 2 queues. Give every "
-        f"consumer its own."
-        f"{UNEXPLAINED}",
+        "No: consumers shared a client id, and the backlog reached 1,800 messages in 2 queues. Give every consumer its "
+        f"own.{UNEXPLAINED}",
     ),
     # An old connection of c1 is seen for 120 s: that ends by itself. 360 messages wait in each of its queues then.
-    "stale": (Group(meanwhile="c1 c1", until=220, behind=(2, 3)), "NO_BACKLOG", "No: 2 members kept up with 4 queues."),
+    "stale": (Group(meanwhile="c1 c1", until=220, behind=(2, 3)), "NO_BACKLOG", KEPT_UP),
     # Each of two members took 12 a second of each of its two queues then: one more serves the four queues' 12 alone.
     "offline": (
         Group(meanwhile="", behind=range(4), incoming=3),
@@ -100,25 +100,19 @@ GROUPS = {
         Group(behind=(0, 1), c1_said={"answered": False}),
         "STUCK_CONSUMER",
         "No: a consumer was stuck while it owned queues, and the backlog reached 1,800 messages in 2 queues. "
-        "Take a thread dump "
-        "of it, and restart it.",
+        "Take a thread dump of it, and restart it.",
     ),
     # 600 s of 5 a second in each of the queues that would be c2's.
     "split": (
         Group(uncommitted=(2, 3), c2_topics=["else"]),
         "SUBSCRIPTIONS",
         "No: members did not subscribe to the same topics, and the backlog reached at least 6,000 messages in 2 "
-        "queues. Make all "
-        "of them subscribe to the same topics. The backlog of 2 queues is unknown.",
+        "queues. Make all of them subscribe to the same topics. The backlog of 2 queues is unknown.",
     ),
-    "never committed": (
-        Group(uncommitted=[3], idle=True),
-        "UNKNOWN_BACKLOG",
-        "Unknown: the backlog of 1 queue is not known.",
-    ),
+    "never committed": (Group(uncommitted=[3], idle=True), "UNKNOWN_BACKLOG", ONE_UNKNOWN),
     # Nothing came into the retry topic, and so nobody committed there.
-    "no retries": (Group(retry_messages=0), "NO_BACKLOG", "No: 2 members kept up with 4 queues."),
-    "retries": (Group(retry_messages=1), "UNKNOWN_BACKLOG", "Unknown: the backlog of 1 queue is not known."),
+    "no retries": (Group(retry_messages=0), "NO_BACKLOG", KEPT_UP),
+    "retries": (Group(retry_messages=1), "UNKNOWN_BACKLOG", ONE_UNKNOWN),
 }
 
 

@@ -34,14 +34,9 @@ def task(then: str | None = None, *, kind: str = "AuditOperator", timeout: float
 
 
 def dag(cron: str, at_once: int, tasks: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "owner": "rebalance-audit",
-        "start": "2026-01-01T00:00:00+00:00",
-        "catchup": False,
-        "max_active_runs": at_once,
-        "schedule": ["CronDataIntervalTimetable", cron],
-        "tasks": tasks,
-    }
+    always = {"owner": "rebalance-audit", "start": "2026-01-01T00:00:00+00:00", "catchup": False}
+    schedule = ["CronDataIntervalTimetable", cron]
+    return always | {"max_active_runs": at_once, "schedule": schedule, "tasks": tasks}
 
 
 def test_dags_are_these_and_no_others(described: dict[str, Any]) -> None:

@@ -14,19 +14,15 @@ from tests.end_to_end.release.environments import Environment, must
 pytestmark = pytest.mark.release
 
 GROUP = ("--group", "payment-service")
+NONE_LEFT = "unassigned_queues=0.0 double_owned_queues=0.0"
+LABELS = 'cluster="demo",consumer_group="payment-service"'
 #: A command that reads, and a part of what it says of the demo's warehouse.
 READ = [
     (["status", *GROUP, "--json"], "DUPLICATE_CLIENT_ID"),
     (["incidents", "--rule", "DUPLICATE_CLIENT_ID", "--json"], "172.17.0.1@1"),
     (["explain", *GROUP, "--at", "2026-11-21T02:10Z"], "2 members with 1 client id"),
-    (
-        ["what-if", *GROUP, "--interval", HOUR, "--unique-ids"],
-        "\n--unique-ids: unassigned_queues=0.0 double_owned_queues=0.0 ",
-    ),
-    (
-        ["metrics", *GROUP],
-        'rebalance_audit_step_end_timestamp_seconds{cluster="demo",consumer_group="payment-service"}',
-    ),
+    (["what-if", *GROUP, "--interval", HOUR, "--unique-ids"], f"\n--unique-ids: {NONE_LEFT} "),
+    (["metrics", *GROUP], f"rebalance_audit_step_end_timestamp_seconds{{{LABELS}}}"),
     (["runs"], "\n1 run."),
 ]
 

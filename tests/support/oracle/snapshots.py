@@ -148,19 +148,14 @@ class TopicHistory:
             [snapshot for snapshot in snapshots if begin - window.max_gap < snapshot.captured_at < window.end]
             for snapshots in (self.memberships, self.proxies)
         )
-        answered = [
-            snapshot
-            for snapshot in self.clients
-            if snapshot.answered and window.read_from <= snapshot.captured_at < window.end
-        ]
+        inside = range(window.read_from, window.end)
+        answered = [snapshot for snapshot in self.clients if snapshot.answered and snapshot.captured_at in inside]
         return replace(
             self,
             memberships=_from(begin, listed, lambda snapshot: snapshot.broker_name),
-            routes=tuple(snapshot for snapshot in self.routes if window.read_from <= snapshot.captured_at < window.end),
+            routes=tuple(snapshot for snapshot in self.routes if snapshot.captured_at in inside),
             clients=_from(begin, answered, lambda snapshot: snapshot.client_id),
-            offsets=tuple(
-                snapshot for snapshot in self.offsets if window.read_from <= snapshot.captured_at < window.end
-            ),
+            offsets=tuple(snapshot for snapshot in self.offsets if snapshot.captured_at in inside),
             proxies=_from(begin, proxies, lambda snapshot: snapshot.broker_name),
         )
 
