@@ -1,20 +1,16 @@
-"""A history played otherwise, and the size that a group needs, for people and for programs."""
+"""A history played otherwise, and the size that a group needs, as tables."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from math import isinf, isnan
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from spark_jobs.cli.terminal import Column, measure, print_line, printable, show_table
 from spark_jobs.domain.model.intervals import Interval, duration_text, format_utc
-from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, percent_text, rate_text
 from spark_jobs.domain.what_if.fleet_size import FleetNeed, SizeVerdict
@@ -104,38 +100,6 @@ def _summary(compared: Comparison) -> str:
     return f"Without any change, the model differs from the recorded backlog by {messages} on average. {_NOTE}"
 
 
-def comparison_document(group: GroupSteps, compared: Comparison) -> dict[str, Any]:
-    """A comparison for `as_json`; curves are messages at each of the times, null is unknown."""
-    return _of_group(group) | {
-        "error": compared.error,
-        "times": [from_micros(moment) for moment in compared.times],
-        "recorded": _outcome(compared.recorded),
-        "cases": [_outcome(outcome) for outcome in compared.cases],
-        "members": [_member_document(pace) for pace in compared.members],
-    }
-
-
-def _member_document(pace: MemberPace) -> dict[str, Any]:
-    """JSON knows no infinity: a listener that takes no time has no limit, null, and a response time of 0."""
-    return pace._asdict() | {"listener": None if pace.listener is None or isinf(pace.listener) else pace.listener}
-
-
-def _outcome(outcome: CaseOutcome) -> dict[str, Any]:
-    fields = {field.name: getattr(outcome, field.name) for field in dataclasses.fields(outcome)}
-    values = None if outcome.curve is None else outcome.curve.tolist()
-    curve = values and [None if isnan(value) else round(value, 1) for value in values]
-    return fields | {"curve": curve, "scaled": outcome.scaled and outcome.scaled._asdict()}
-
-
-def _named(group: GroupSteps) -> dict[str, Any]:
-    return {"cluster": group.cluster, "consumer_group": group.consumer_group, "interval": group.interval}
-
-
-def _of_group(group: GroupSteps) -> dict[str, Any]:
-    quality = LagQuality.UNFILTERED if group.is_filtered else LagQuality.MEASURED
-    return _named(group) | {"lag_quality": quality, "new_room": group.configured.new_room}
-
-
 def show_plan(console: Console, group: GroupSteps, plan: Plan) -> None:
     """One row per size of the group."""
     title = f"{group.consumer_group} as it was at {format_utc(from_micros(plan.at))}, with fewer and more members"
@@ -165,15 +129,6 @@ _PLAN_COLUMNS: tuple[Column[PlannedSize], ...] = (
         fold=True,
     ),
 )
-
-
-def plan_document(group: GroupSteps, plan: Plan) -> dict[str, Any]:
-    """A plan for `as_json`."""
-    sizes = [
-        planned._asdict() | {"idle": planned.idle, "members": [member._asdict() for member in planned.members]}
-        for planned in plan.sizes
-    ]
-    return _of_group(group) | {"at": from_micros(plan.at), "sizes": sizes}
 
 
 _SIZE_NOTE = (
@@ -230,29 +185,15 @@ _SIZE_COLUMNS = (
 )
 
 
-def size_document(group: GroupSteps, needed: Size) -> dict[str, Any]:
-    """For `as_json`; a goal that no group reaches has null as its group."""
-    return _named(group) | {
-        "members": needed.members,
-        "queues": needed.queues,
-        "peak_per_second": needed.peak,
-        "today": needed.today._asdict(),
-        "needs": [
-            {"goal": goal.goal, "wanted": goal.wanted, "group": goal.group and goal.group._asdict()}
-            for goal in needed.needs
-        ],
-    }
-
-
 #: Of one group: its cluster, its name, what it needs.
-_FleetRow = tuple[str, str, FleetNeed]
+FleetRow = tuple[str, str, FleetNeed]
 _FLEET_NOTE = (
     "How busy members were in the busiest step, by their listeners and pulls. UNEVEN: enough members, of which one is "
     "slower or has more to do. NOT_BY_MEMBERS: one queue is the limit, or there are too few. See docs/what-if.md."
 )
 
 
-def show_fleet(console: Console, interval: Interval, needs: Sequence[_FleetRow]) -> None:
+def show_fleet(console: Console, interval: Interval, needs: Sequence[FleetRow]) -> None:
     """One row per group; below them how many have each verdict."""
     counts = Counter(need.verdict for _, _, need in needs)
     verdicts = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in SizeVerdict if counts[verdict])
@@ -260,12 +201,12 @@ def show_fleet(console: Console, interval: Interval, needs: Sequence[_FleetRow])
     show_table(console, f"{interval} (UTC)", _FLEET_COLUMNS, needs, summary)
 
 
-def _busiest_of_fleet(row: _FleetRow) -> str:
+def _busiest_of_fleet(row: FleetRow) -> str:
     need = row[2]
     return percent_text(need.busiest) + ("" if need.bottleneck is None else f" ({need.bottleneck.lower()})")
 
 
-_FLEET_COLUMNS: tuple[Column[_FleetRow], ...] = (
+_FLEET_COLUMNS: tuple[Column[FleetRow], ...] = (
     Column("group\ncluster", lambda row: (row[1], row[0]), "cluster={1} group={0}", fold=True),
     Column("verdict", lambda row: row[2].verdict.value, "verdict={}", fixed=True),
     measure("members", "members", lambda row: number_text(row[2].members)),
@@ -274,9 +215,3 @@ _FLEET_COLUMNS: tuple[Column[_FleetRow], ...] = (
     measure("busiest\nmember", "busiest_member", _busiest_of_fleet),
     measure("members\nneeded", "needed", lambda row: "-" if row[2].needed is None else f"{row[2].needed:,}"),
 )
-
-
-def fleet_document(interval: Interval, needs: Sequence[_FleetRow]) -> dict[str, Any]:
-    """For `as_json`: one object per group; null is unknown, `needed` also where no number of members is enough."""
-    groups = [{"cluster": cluster, "consumer_group": group} | need._asdict() for cluster, group, need in needs]
-    return {"interval": interval, "groups": groups}

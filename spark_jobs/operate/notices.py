@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,15 +10,14 @@ from operator import attrgetter
 from typing import Any
 
 from schemas import NOTICES
-from spark_jobs.domain.incidents.notices import OPENED, RESOLVED, WITHDRAWN, WORSE, Notice, NoticeScope, notices
+from spark_jobs.domain.incidents.notices import Notice, NoticeScope, notices
 from spark_jobs.domain.incidents.team_routes import TeamRoute, targets_of
-from spark_jobs.domain.model.intervals import EVER, Interval, format_utc
+from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.window import from_micros, to_micros
-from spark_jobs.domain.phrases import count, printable
 from spark_jobs.errors import NotDeliveredError
 from spark_jobs.pipeline.publish.claims import claim_notices
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
-from spark_jobs.show.text.incident_text import deletion_text
+from spark_jobs.show.text.notice_text import notices_text, notices_title
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import PublishedTables, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
@@ -133,7 +130,7 @@ def messages(
         of_target = sorted(notices(incidents, sent_before[target], scope._replace(only=ids)), key=by_cluster)
         for cluster, of_cluster in groupby(of_target, key=by_cluster):
             unsent = tuple(of_cluster)
-            title, text = _title(cluster, unsent), _text(stored.location.location, unsent)
+            title, text = notices_title(cluster, unsent), notices_text(stored.location.location, unsent)
             new.append(Message(target, cluster, title, text, unsent, until.get(cluster, end)))
     return new
 
@@ -173,40 +170,3 @@ def notice_row(notice: Notice) -> dict[str, Any]:
         | {"consumer_groups": list(notice.consumer_groups), "root_finding_ids": list(notice.root_finding_ids)}
         | times
     )
-
-
-#: Incidents in one message, at most; the others are counted.
-_NAMED = 50
-#: In the order in which the title counts them.
-_NEWS = {OPENED: "opened", WORSE: "got worse", RESOLVED: "resolved", WITHDRAWN: "withdrawn"}
-
-
-def _title(cluster: str, notices: Sequence[Notice]) -> str:
-    """Such as `rebalance-audit eu: 2 incidents opened, 1 resolved`."""
-    counts = Counter(notice.event for notice in notices)
-    (number, words), *further_counts = ((counts[news], words) for news, words in _NEWS.items() if counts[news])
-    parts = [f"{count(number, 'incident')} {words}", *(f"{number} {words}" for number, words in further_counts)]
-    return printable(f"rebalance-audit {cluster}: {', '.join(parts)}")
-
-
-def _text(warehouse: str, notices: Sequence[Notice]) -> str:
-    """A line for each in the order given, and below them how to see one in full."""
-    lines = [*map(_line, notices[:_NAMED])]
-    if notices[_NAMED:]:
-        lines.append(f"... and {len(notices) - _NAMED} more")
-    lines.append(f"In full: rebalance-audit incidents --warehouse {shlex.quote(warehouse)} --id ID")
-    return "\n".join(map(printable, lines))
-
-
-def _line(notice: Notice) -> str:
-    where = f"{count(len(notice.consumer_groups), 'group')}, {_time(notice)}, id {notice.incident_id}"
-    return f"{_NEWS[notice.event].upper()} {notice.severity} {notice.headline} ({where})"
-
-
-def _time(notice: Notice) -> str:
-    opened, seen = format_utc(from_micros(notice.opened_at)), format_utc(from_micros(notice.last_seen_at))
-    if notice.event == WITHDRAWN:
-        return f"from {opened}: a later audit no longer finds it"
-    if notice.event != RESOLVED:
-        return f"since {opened}"
-    return ", ".join(filter(None, (f"from {opened} to {seen}", deletion_text(notice.resolution))))

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from spark_jobs.api.answers import Report
-from spark_jobs.cli import show_what_if
+from spark_jobs.cli import show_what_if, what_if_documents
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.questions import opened, time_of
 from spark_jobs.cli.terminal import printable, show_next
@@ -41,7 +41,7 @@ def what_if_command(arguments: Namespace) -> int:
         answer = warehouse.what_if(arguments.group, *(arguments.case or ()), **request, **options)
     if arguments.html:
         Report(answer.page()).save(arguments.html)
-    if not answered(arguments, show_what_if.comparison_document(answer.group, answer.comparison)):
+    if not answered(arguments, what_if_documents.comparison_document(answer.group, answer.comparison)):
         show_what_if.show_comparison(Console(), answer.group, answer.comparison)
         _note(answer.group)
         if arguments.html:
@@ -54,7 +54,7 @@ def what_if_command(arguments: Namespace) -> int:
 def _plan(arguments: Namespace, request: dict[str, Any]) -> int:
     with opened(arguments) as warehouse:
         answer = warehouse.plan(arguments.group, arguments.plan, **request)
-    if not answered(arguments, show_what_if.plan_document(answer.group, answer.plan)):
+    if not answered(arguments, what_if_documents.plan_document(answer.group, answer.plan)):
         show_what_if.show_plan(Console(), answer.group, answer.plan)
         _note(answer.group)
     return ExitCode.CLEAN
@@ -66,7 +66,7 @@ def _size(arguments: Namespace, request: dict[str, Any]) -> int:
         return _fleet_size(arguments, request, goals, load)
     with opened(arguments) as warehouse:
         answer = warehouse.size(arguments.group, **goals._asdict(), load=load, **request)
-    if not answered(arguments, show_what_if.size_document(answer.group, answer.size)):
+    if not answered(arguments, what_if_documents.size_document(answer.group, answer.size)):
         show_what_if.show_size(Console(), answer.group, answer.size)
         _note(answer.group)
     return ExitCode.CLEAN
@@ -85,7 +85,7 @@ def _fleet_size(arguments: Namespace, request: dict[str, Any], goals: Goals, loa
         raise CaseError("--backlog-below and --drained-within are played for one group: add --group")
     with opened(arguments) as warehouse:
         answer = warehouse.fleet_size(goals.utilization or 1.0, load=load, **request)
-    if not answered(arguments, show_what_if.fleet_document(answer.interval, answer.needs)):
+    if not answered(arguments, what_if_documents.fleet_document(answer.interval, answer.needs)):
         show_what_if.show_fleet(Console(), answer.interval, answer.needs)
     return ExitCode.CLEAN
 

@@ -1,0 +1,49 @@
+"""Notifications as plain text: a title that counts them, and a line for each."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+
+from spark_jobs.domain.incidents.notices import OPENED, RESOLVED, WITHDRAWN, WORSE, Notice
+from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.phrases import count, printable
+from spark_jobs.show.text.incident_text import deletion_text
+
+#: Incidents in one message, at most; the others are counted.
+_NAMED = 50
+#: In the order in which the title counts them.
+_NEWS = {OPENED: "opened", WORSE: "got worse", RESOLVED: "resolved", WITHDRAWN: "withdrawn"}
+
+
+def notices_title(cluster: str, notices: Sequence[Notice]) -> str:
+    """Such as `rebalance-audit eu: 2 incidents opened, 1 resolved`."""
+    counts = Counter(notice.event for notice in notices)
+    (number, words), *further_counts = ((counts[news], words) for news, words in _NEWS.items() if counts[news])
+    parts = [f"{count(number, 'incident')} {words}", *(f"{number} {words}" for number, words in further_counts)]
+    return printable(f"rebalance-audit {cluster}: {', '.join(parts)}")
+
+
+def notices_text(warehouse: str, notices: Sequence[Notice]) -> str:
+    """A line for each in the order given, and below them how to see one in full."""
+    lines = [*map(_line, notices[:_NAMED])]
+    if notices[_NAMED:]:
+        lines.append(f"... and {len(notices) - _NAMED} more")
+    lines.append(f"In full: rebalance-audit incidents --warehouse {shlex.quote(warehouse)} --id ID")
+    return "\n".join(map(printable, lines))
+
+
+def _line(notice: Notice) -> str:
+    where = f"{count(len(notice.consumer_groups), 'group')}, {_time(notice)}, id {notice.incident_id}"
+    return f"{_NEWS[notice.event].upper()} {notice.severity} {notice.headline} ({where})"
+
+
+def _time(notice: Notice) -> str:
+    opened, seen = format_utc(from_micros(notice.opened_at)), format_utc(from_micros(notice.last_seen_at))
+    if notice.event == WITHDRAWN:
+        return f"from {opened}: a later audit no longer finds it"
+    if notice.event != RESOLVED:
+        return f"since {opened}"
+    return ", ".join(filter(None, (f"from {opened} to {seen}", deletion_text(notice.resolution))))
