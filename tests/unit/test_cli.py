@@ -291,27 +291,14 @@ def test_a_backfill_leaves_out_published_steps_only_if_asked(backfilled: dict[st
 def test_a_backfill_prints_each_step_as_json(backfilled: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(shlex.split(f"{BACKFILL} --only-missing --json")) == 4
     out, err = capsys.readouterr()
+    run = {"run_id": "r1", "findings": {"ERROR": 1, "INFO": 2}, "warnings": ["AVG was assumed\x1b"]}
+    audited = run | {"step": "2026-11-21T03:00:00Z/2026-11-21T04:00:00Z", "quality_warnings": [], "observed": True}
+    failed = {"error": "PublishConflictError", "reason": "run\x1b x\nholds it", "exit_code": 4}
     assert json.loads(out) == {
         "interval": "2026-11-21T02:00:00Z/2026-11-21T05:00:00Z",
-        "audited": [
-            {
-                "step": "2026-11-21T03:00:00Z/2026-11-21T04:00:00Z",
-                "run_id": "r1",
-                "findings": {"ERROR": 1, "INFO": 2},
-                "warnings": ["AVG was assumed\x1b"],
-                "quality_warnings": [],
-                "observed": True,
-            }
-        ],
+        "audited": [audited],
         "left_out": ["2026-11-21T02:00:00Z/2026-11-21T03:00:00Z"],
-        "failed": [
-            {
-                "step": "2026-11-21T04:00:00Z/2026-11-21T05:00:00Z",
-                "error": "PublishConflictError",
-                "reason": "run\x1b x\nholds it",
-                "exit_code": 4,
-            }
-        ],
+        "failed": [failed | {"step": "2026-11-21T04:00:00Z/2026-11-21T05:00:00Z"}],
         "findings": {"INFO": 2, "WARN": 0, "ERROR": 1},
     }
     assert err.splitlines() == [

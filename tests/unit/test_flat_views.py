@@ -96,11 +96,8 @@ def test_the_cost_of_every_group(
 
 
 def test_findings(database: duckdb.DuckDBPyConnection, example_warehouse: str) -> None:
-    measured = {
-        "backlog_max": "peak_backlog_messages",
-        "backlog_end": "backlog_end_messages",
-        "queue_count": "queue_count",
-    }
+    measured = {"backlog_max": "peak_backlog_messages", "backlog_end": "backlog_end_messages"}
+    measured |= {"queue_count": "queue_count"}
     found = {row["finding_id"]: row for row in rows(database, "SELECT * FROM audit.bi_findings")}
     published = {row["finding_id"]: row for row in ra.open(example_warehouse).findings()}
     assert found.keys() == published.keys()

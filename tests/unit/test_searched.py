@@ -42,18 +42,11 @@ def hung(group: str, hour: int, minutes: tuple[int, int], **values: Any) -> dict
     named = {"rule": "CLIENT_HUNG", "cause": "NO_ANSWER", "cluster": "c", "consumer_group": group, "subject": "h1@7"}
     subject = values.get("subject", "h1@7")
     client_id = None if subject == group else subject
-    evidence = {
-        "client_ids": [] if client_id is None else [client_id],
-        "connections": [],
-        "backlog_max": values.pop("most", None),
-    }
-    times = {
-        "started_at": start,
-        "ended_at": end,
-        "step_start": at(hour * HOUR),
-        "finding_id": f"{group}{hour}{minutes}",
-    }
-    return finding(**(named | times | values), evidence=evidence, client_id=client_id)
+    client_ids = [] if client_id is None else [client_id]
+    evidence = {"client_ids": client_ids, "connections": [], "backlog_max": values.pop("most", None)}
+    times = {"started_at": start, "ended_at": end, "step_start": at(hour * HOUR)}
+    of_finding = {"finding_id": f"{group}{hour}{minutes}", "evidence": evidence, "client_id": client_id}
+    return finding(**named | times | of_finding | values)
 
 
 @pytest.fixture

@@ -47,28 +47,15 @@ def queue_growths(
     growth: int, stuck: int, owners: int, produced: int | None, seconds: float, rate: float | None, *, moved: bool
 ) -> QueueGrowths:
     """Those of one queue."""
-    return QueueGrowths(
-        np.array([growth]),
-        np.array([stuck]),
-        np.array([owners > 0]),
-        np.array([moved]),
-        np.array([UNKNOWN if produced is None else produced]),
-        np.array([seconds]),
-        np.array([np.nan if rate is None else rate]),
-    )
+    known = (UNKNOWN if produced is None else produced, seconds, np.nan if rate is None else rate)
+    return QueueGrowths(*(np.array([value]) for value in (growth, stuck, owners > 0, moved, *known)))
 
 
 def _case(line: str) -> tuple[QueueGrowths, TopicGrowth]:
     growth, stuck, owners, moved, produced, seconds, rate, expected = (cell.strip() for cell in line.split("|"))
-    queue = queue_growths(
-        int(growth),
-        int(stuck),
-        int(owners),
-        None if produced == "-" else int(produced),
-        float(seconds),
-        None if rate == "-" else float(rate),
-        moved=moved == "yes",
-    )
+    came, pace = None if produced == "-" else int(produced), None if rate == "-" else float(rate)
+    counts = int(growth), int(stuck), int(owners)
+    queue = queue_growths(*counts, came, float(seconds), pace, moved=moved == "yes")
     named = (text.split() for text in expected.split(",") if text)
     parts = dict.fromkeys(TopicGrowth._fields[2:], 0) | {part: int(messages) for part, messages in named}
     return queue, TopicGrowth("t", int(growth), **parts)
@@ -84,15 +71,10 @@ def test_the_parts_add_up_to_the_growth() -> None:
     chance = random.Random(4)
     for _ in range(300):
         growth = chance.randint(-300, 300)
-        queue = queue_growths(
-            growth,
-            chance.choice([0, chance.randint(-300, 300)]),
-            chance.randint(0, 2),
-            chance.choice([None, chance.randint(0, 500)]),
-            chance.uniform(1, 60),
-            chance.choice([None, chance.uniform(0, 20)]),
-            moved=chance.random() < 0.3,
-        )
+        stuck, owners = chance.choice([0, chance.randint(-300, 300)]), chance.randint(0, 2)
+        produced, rate = chance.choice([None, chance.randint(0, 500)]), chance.choice([None, chance.uniform(0, 20)])
+        moved = chance.random() < 0.3
+        queue = queue_growths(growth, stuck, owners, produced, chance.uniform(1, 60), rate, moved=moved)
         _, whole, *parts = topic_growth("t", queue)
         assert whole == sum(parts) == growth, queue
 

@@ -93,9 +93,8 @@ def test_what_a_snapshot_shows_of_a_queue(row: dict[str, str | None]) -> None:
     assert trouble.stale == ((place(),) if flag(row["stale"]) else ())
     assert said.unlocked == ((place(),) if flag(row["unlocked"]) else ())
     assert said.owned == (() if row["dropped"] == "yes" else (place(),))
-    assert [(throttled.queue, throttled.cause) for throttled in trouble.throttled] == [
-        (place(), c) for c in [row["throttled by"]] if c
-    ]
+    causes = [row["throttled by"]] if row["throttled by"] else []
+    assert [(throttled.queue, throttled.cause) for throttled in trouble.throttled] == [(place(), c) for c in causes]
     for throttled in trouble.throttled:
         cached = (throttled.cached_count, throttled.cached_mib, throttled.cached_span)
         assert cached == tuple(number(row[name]) for name in ("messages", "MiB", "span"))

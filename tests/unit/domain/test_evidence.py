@@ -31,10 +31,8 @@ def measure(
     of_group: OffsetReadings | None = None,
     of_topic: TopicReadings | None = None,
 ) -> tuple[list[Measured], Measured]:
-    history = GroupHistory(
-        "c", "g", offsets={"t": of_group} if of_group else {}, topics={"t": of_topic} if of_topic else {}
-    )
-    queues, total = queue_evidence(history, cause, spans)
+    read, held = {"t": of_group} if of_group else {}, {"t": of_topic} if of_topic else {}
+    queues, total = queue_evidence(GroupHistory("c", "g", offsets=read, topics=held), cause, spans)
     return [Measured(*queue[6:]) for queue in queues], total
 
 
@@ -70,9 +68,8 @@ def test_an_offset_that_went_back_leaves_its_growth_unknown() -> None:
 
 
 def test_who_never_committed_has_an_unknown_backlog() -> None:
-    queues, total = measure(
-        span(0, 0, 60), span(1, 0, 60), of_group=offsets(PLACES, {0: ["9/?", "5/1"], 30: ["12/?"] * 2})
-    )
+    rows = {0: ["9/?", "5/1"], 30: ["12/?"] * 2}
+    queues, total = measure(span(0, 0, 60), span(1, 0, 60), of_group=offsets(PLACES, rows))
     assert queues == [Measured(None, None, None, 3, None), Measured(4, None, 4, 7, None)]
     # The queue that was known at first is not in the end: two sums over different queues would be no shrinking.
     assert total == Measured(backlog_start=None, backlog_end=None, backlog_max=4, produced=10, consumed=None)
@@ -133,9 +130,8 @@ def test_a_queue_in_two_roles_counts_once() -> None:
 
 def test_what_lies_in_queues_that_nobody_may_read_is_what_the_topic_holds() -> None:
     read = oldest(PLACES, {0: ["10/30", "9/5"], 30: ["15/70", "?/8"]})
-    queues, total = measure(
-        span(0, 0, 60), span(1, 0, 60), cause="BEYOND_READ_QUEUES", of_group=offsets(PLACES, ROWS), of_topic=read
-    )
+    spans, of_group = (span(0, 0, 60), span(1, 0, 60)), offsets(PLACES, ROWS)
+    queues, total = measure(*spans, cause="BEYOND_READ_QUEUES", of_group=of_group, of_topic=read)
     assert queues == [Measured(20, 55, 55, produced=40, consumed=None), Measured(0, None, 0, 3, None)]
     assert total == Measured(20, 55, 55, 43, None)
 

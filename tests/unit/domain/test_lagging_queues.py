@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,13 +52,12 @@ def test_the_greatest_rise(messages: list[int], rise: tuple[int, int]) -> None:
 
 def test_what_was_worked_off_before_the_end_counts() -> None:
     found = one_queue({20: "10/10", 100: "910/10", 200: "950/50", 300: "960/960"}, 100, 250, lag_max=900)
-    # 900 messages waited for 200 s: 180,000 message-seconds.
-    assert [(queue.topic, queue.queue, queue.messages, queue.waited) for queue in found] == [
-        ("t", QUEUE, 900, 180_000_000)
-    ]
     # The reading at 100 s is the first of the second interval: what came since 20 s belongs to it.
     assert grown(found) == [(100, 900)]
-    (growth,) = found[0].growths
+    (queue,) = found
+    # 900 messages waited for 200 s: 180,000 message-seconds.
+    assert (queue.topic, queue.queue, queue.messages, queue.waited) == ("t", QUEUE, 900, 180_000_000)
+    (growth,) = queue.growths
     assert (growth.start, growth.end) == (micros(100), micros(100))
 
 
@@ -205,9 +205,8 @@ def test_nothing_was_replayed() -> None:
 
 def test_queues_without_a_known_backlog() -> None:
     def unknown(topic: str, **numbers: int | None) -> list[tuple[str, str, int]]:
-        row = measured(
-            replayed(0, 60, OWNED, topic=topic), verdicts=None, **{name: [number] for name, number in numbers.items()}
-        )
+        columns: dict[str, Any] = {name: [number] for name, number in numbers.items()}
+        row = measured(replayed(0, 60, OWNED, topic=topic), **columns)
         return [tuple(queue) for queue in queue_intervals([row]).unknown()]  # type: ignore[misc]
 
     assert unknown("t") == unknown("t", produced=0) == [("t", "b", 0)]
@@ -219,14 +218,9 @@ def test_queues_without_a_known_backlog() -> None:
 
 def test_the_most_together_is_what_waited_at_one_moment() -> None:
     """Queue 0 has 900 messages until 200 s and 10 later, queue 1 grows to 1000 at 300 s, when it is read alone."""
-    read = {
-        0: ["10/10", "10/10"],
-        100: ["910/10", "10/10"],
-        200: ["910/10", "710/10"],
-        250: ["910/900", "910/10"],
-        300: ["-", "1010/10"],
-        400: ["910/910", "1010/1010"],
-    }
+    first_queue = {0: "10/10", 100: "910/10", 200: "910/10", 250: "910/900", 300: "-", 400: "910/910"}
+    second_queue = {0: "10/10", 100: "10/10", 200: "710/10", 250: "910/10", 300: "1010/10", 400: "1010/1010"}
+    read = {second: [cell, second_queue[second]] for second, cell in first_queue.items()}
     places = [QUEUE, ("b", 1)]
     row = measured(replayed(0, 3600, dict.fromkeys(places, (0,))), lag_max=[900, 1000])
     first, second = found_in([row], offsets(places, read))

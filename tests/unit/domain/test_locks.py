@@ -115,9 +115,8 @@ def test_of_new_queues_a_client_hears_later() -> None:
 
 
 def test_a_cut_says_who_waits_and_is_no_rebalance() -> None:
-    joined = replace(
-        SHARED, moves=Moves(((Trigger.MEMBER_JOINED, "c2"),), joined=("c2",), moved=2, preserved=2, least=2)
-    )
+    moves = Moves(((Trigger.MEMBER_JOINED, "c2"),), joined=("c2",), moved=2, preserved=2, least=2)
+    joined = replace(SHARED, moves=moves)
     first, second = with_locks([joined], {"c2": _client({20: "2", 40: "2", 60: "2 3"})}, SETTINGS)
     assert first.allocation is not None
     assert first.allocation.unassigned_causes == [None, None, None, "WAITS_FOR_LOCK"]

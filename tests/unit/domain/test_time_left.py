@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -89,10 +90,8 @@ def test_the_pace_is_that_of_the_last_interval() -> None:
 def test_every_topic_counts_with_its_last_interval_that_was_read() -> None:
     first, second = step({0: ["900/0"], 300: ["900/675"]}), step({0: ["900/0"], 300: ["900/540"]}, topic="u")
     unread = measured(replayed(300, 3600, {("b", 0): (0,)}))
-    both = audited_step(
-        progress=[*first.progress, unread, *second.progress],
-        offsets={**first.history.offsets, **second.history.offsets},
-    )
+    read = {**first.history.offsets, **second.history.offsets}
+    both = audited_step(progress=[*first.progress, unread, *second.progress], offsets=read)
     assert time_left(both)[:2] == (True, 200.0)
     assert time_left(audited_step()) == UNKNOWN
 
@@ -131,15 +130,10 @@ def test_messages_are_deleted(
     kept: tuple[int, int] | None,
     expected: float | None,
 ) -> None:
-    row = measured(
-        replayed(0, 3600, {("b", 0): (0,)}),
-        lag_first=[lag_first],
-        lag_last=[lag_last],
-        age_ms=[None if age is None else 1000 * age],
-        consumer_offset=[offset],
-        consumed=[500],
-        last_reading_at=[1000],
-    )
+    numbers: dict[str, int | None] = {"lag_first": lag_first, "lag_last": lag_last, "consumer_offset": offset}
+    numbers |= {"age_ms": None if age is None else 1000 * age, "consumed": 500, "last_reading_at": 1000}
+    columns: dict[str, Any] = {name: [number] for name, number in numbers.items()}
+    row = measured(replayed(0, 3600, {("b", 0): (0,)}), **columns)
     looks = oldest([("b", 0)], {0: [f"{kept[0]}/9"], 1000: [f"{kept[1]}/9"]}) if kept else None
     found = audited_step(progress=[row], topics={"t": looks} if looks else {})
     assert time_left(found).retention_left_seconds == expected
@@ -147,12 +141,8 @@ def test_messages_are_deleted(
 
 def test_the_first_message_of_all_queues_counts() -> None:
     ages = [2 * A_DAY * 1000, A_DAY * 1000, None]
-    row = measured(
-        replayed(0, 3600, {("b", number): (0,) for number in range(3)}),
-        lag_first=[100] * 3,
-        lag_last=[100] * 3,
-        age_ms=ages,
-    )
+    interval = replayed(0, 3600, {("b", number): (0,) for number in range(3)})
+    row = measured(interval, lag_first=[100] * 3, lag_last=[100] * 3, age_ms=ages)
     later = replace(row, interval=replace(row.interval, topic="u"), age_ms=row.age_ms - 3_600_000)
     assert time_left(audited_step(progress=[row, later])).retention_left_seconds == A_DAY
     assert time_left(audited_step(progress=[later])).retention_left_seconds == A_DAY + 3600

@@ -213,10 +213,8 @@ def test_what_an_interval_is_compared_with() -> None:
     ]
     timeline[7] = replace(timeline[7], members=None)
     found = with_moves(timeline, START, nobody_expired, no_switch)
-    compared = [
-        None if interval.moves is None else ((interval.moves.before_seen_at or 0) - START) // SECOND
-        for interval in found
-    ]
+    moves = [interval.moves for interval in found]
+    compared = [None if each is None else ((each.before_seen_at or 0) - START) // SECOND for each in moves]
     assert compared == [before for *_, before in history]
 
 

@@ -9,9 +9,8 @@ from schemas import ALLOCATIONS, REBALANCE_INTERVALS
 from tests.support.times import at
 from tests.unit.expectations.cases import OWN, Cases, Row, Rows
 
-KEY = {"step_start": at(0), "cluster": OWN, "consumer_group": "g", "topic": "t", "membership_view": "*"} | {
-    "interval_start": at(0)
-}
+KEY = {"step_start": at(0), "cluster": OWN, "consumer_group": "g", "topic": "t", "membership_view": "*"}
+KEY |= {"interval_start": at(0)}
 INTERVAL = KEY | {"interval_end": at(3600), "status": "REPLAYED"}
 A, B = ({"client_id": client_id, "client_addr": "10.0.0.1:1"} for client_id in "ab")
 

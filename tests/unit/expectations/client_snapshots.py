@@ -35,13 +35,8 @@ ANSWER: Row = (
     | {"consume_max_span": 2000, "consume_timeout_minutes": 15, "subscriptions": [SUBSCRIPTION]}
     | {"owned_queues": [queue()], "consume_status": [rates()]}
 )
-FROM_1 = (
-    "consume_batch_size",
-    "pull_batch_size",
-    "pull_threshold_for_queue",
-    "pull_threshold_size_for_queue",
-    "consume_max_span",
-)
+_LIMITS = ("pull_threshold_for_queue", "pull_threshold_size_for_queue", "consume_max_span")
+FROM_1 = ("consume_batch_size", "pull_batch_size", *_LIMITS)
 SILENCE: Row = dict.fromkeys(ANSWER) | {"answered": False}
 
 

@@ -14,13 +14,9 @@ MUTED = KEY | {"finding_id": "m", "severity": "ERROR", "silenced_because": "know
 FOUND = [KEY | {"finding_id": severity, "severity": severity} for severity in ("INFO", "WARN")]
 
 
-BUSY = {
-    "utilization": 0.25,
-    "busiest_utilization": 0.5,
-    "busiest_member": "c1",
-    "busiest_bottleneck": "PULLS",
-    "headroom_messages_per_second": 1.0,
-}
+BUSY = {"utilization": 0.25, "busiest_utilization": 0.5, "busiest_member": "c1", "busiest_bottleneck": "PULLS"}
+BUSY |= {"headroom_messages_per_second": 1.0}
+RATES = ("produced_messages_per_second", "consumed_messages_per_second")
 
 
 def growth(**changes: Any) -> Row:
@@ -34,14 +30,9 @@ def row(**changes: Any) -> Row:
     found = {"worst_severity": "WARN", "finding_count": 2, "bottleneck": "MEMBERS", "attribution": [growth()]}
     who = {"member_count": 2, "distinct_members": 2, "idle_members": 2}
     queues = {"queue_count": 3, "queues_with_one_owner": 1, "double_owned_queues": 1, "unassigned_queues": 1}
-    rates = {
-        "backlog_start": 100,
-        "backlog_end": 115,
-        "oldest_message_ms": 1,
-        "produced_messages_per_second": 1.0,
-        "consumed_messages_per_second": 0.5,
-    }
-    return KEY | found | who | queues | rates | BUSY | changes
+    backlog = {"backlog_start": 100, "backlog_end": 115, "oldest_message_ms": 1}
+    rates = dict(zip(RATES, (1.0, 0.5), strict=True))
+    return KEY | found | who | queues | backlog | rates | BUSY | changes
 
 
 def good(**changes: Any) -> Rows:
@@ -65,7 +56,7 @@ CASES = Cases(
         "messages_are_not_negative": [
             good(backlog_start=-1, backlog_end=14),
             *(good(**{name: -1}) for name in ("oldest_message_ms",)),
-            *(good(**{name: -0.5}) for name in ("produced_messages_per_second", "consumed_messages_per_second")),
+            *(good(**{name: -0.5}) for name in RATES),
         ],
         "utilization_is_known_or_not": [good(**{name: None}) for name in BUSY],
         "utilization_is_not_negative": [
@@ -91,21 +82,8 @@ CASES = Cases(
         {GROUP_STATUS: [row(finding_count=0, worst_severity=None)]},
         good(queue_count=None, queues_with_one_owner=None, double_owned_queues=None, unassigned_queues=None),
         good(member_count=None, distinct_members=None, idle_members=None),
-        good(
-            backlog_start=0,
-            backlog_end=0,
-            attribution=[],
-            oldest_message_ms=0,
-            produced_messages_per_second=0.0,
-            consumed_messages_per_second=0.0,
-        ),
-        good(
-            backlog_start=None,
-            backlog_end=None,
-            oldest_message_ms=None,
-            produced_messages_per_second=None,
-            consumed_messages_per_second=None,
-        ),
+        good(backlog_start=0, backlog_end=0, attribution=[], oldest_message_ms=0, **dict.fromkeys(RATES, 0.0)),
+        good(backlog_start=None, backlog_end=None, oldest_message_ms=None, **dict.fromkeys(RATES)),
         good(backlog_end=130, attribution=[growth(), growth(topic="t2")]),
         good(backlog_end=85, attribution=[growth(growth=-15, residual=-25)]),
         good(attribution=None),

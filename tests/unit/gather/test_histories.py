@@ -174,17 +174,11 @@ def test_the_readings_of_topics_and_clients_are_kept_apart_from_those_of_the_gro
     cached |= {"last_consume": 6, "last_lock": 7}
     status = {"topic": "t", "consume_rt_ms": 1.5, "consume_ok_tps": None, "consume_failed_tps": 0.0}
     status |= {"pull_rt_ms": 2.0, "pull_tps": 3.0}
-    found = history_of(
-        {
-            OFFSET_SNAPSHOTS: [offsets(0, (3, 2, 1))],
-            TOPIC_SNAPSHOTS: [topic | {"queues": listed}],
-            CLIENT_SNAPSHOTS: [
-                client(40, owned_queues=[owned("t", 1), owned("t", 0, locked=True, **cached)], consume_status=[status]),
-                client(20, answered=False),
-                client(0, owned_queues=[], consume_status=[]),
-            ],
-        }
-    )
+    last = client(40, owned_queues=[owned("t", 1), owned("t", 0, locked=True, **cached)], consume_status=[status])
+    clients = [last, client(20, answered=False), client(0, owned_queues=[], consume_status=[])]
+    topics = [topic | {"queues": listed}]
+    rows = {OFFSET_SNAPSHOTS: [offsets(0, (3, 2, 1))], TOPIC_SNAPSHOTS: topics, CLIENT_SNAPSHOTS: clients}
+    found = history_of(rows)
     assert found.offsets["t"].end_offset.tolist() == [[3]]
     read = found.topics["t"]
     assert (seconds(read.times), list(read.queues)) == ([7], [("b", 0)])

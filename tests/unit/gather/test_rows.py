@@ -182,9 +182,8 @@ def test_a_finding_with_all_its_evidence() -> None:
         | {"started_at": at(0), "ended_at": at(10), "cause": "SHARED_INSTANCE", "advice": "Do it."}
         | {"silenced_because": None, "root_finding_id": None, "active_since": at(-5), "client_id": "c1"}
     )
-    queue = {"topic": "t", "broker_name": "b", "queue_id": 1, "role": "UNASSIGNED", "started_at": at(0)} | {
-        "ended_at": at(1)
-    }
+    queue = {"topic": "t", "broker_name": "b", "queue_id": 1, "role": "UNASSIGNED", "started_at": at(0)}
+    queue |= {"ended_at": at(1)}
     known = {"backlog_start": 1, "backlog_end": None, "backlog_max": 2, "produced": 3, "consumed": None}
     assert evidence == known | (
         {"persistence": "PERSISTENT"}

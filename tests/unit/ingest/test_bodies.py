@@ -214,10 +214,8 @@ def test_committed_offsets_are_all_that_logs_know_of_a_queue() -> None:
     ]
 
 
-BODIES = {"connection": CONNECTIONS, "route": ROUTE, "stats": STATS, "committed": COMMITTED} | {
-    "topicstats": TOPIC_STATS,
-    "running": RUNNING,
-}
+BODIES = {"connection": CONNECTIONS, "route": ROUTE, "stats": STATS, "committed": COMMITTED}
+BODIES |= {"topicstats": TOPIC_STATS, "running": RUNNING}
 
 
 @pytest.mark.parametrize(

@@ -75,12 +75,8 @@ def test_a_schedule_asks_how_severe_the_incidents_of_an_interval_are(tmp_path: P
 def test_the_report_and_the_list_name_the_team(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     key = {"cluster": "eu", "consumer_group": "G", "step_start": at(0)}
     status = key | {"finding_count": 1, "unknown_queues": 0, "bottleneck": "NO_BACKLOG", "advice": "No."}
-    tables = {
-        GROUP_STATUS: [status],
-        REBALANCE_INTERVALS: [interval(0, 3600) | key],
-        ALLOCATIONS: [],
-        QUEUE_PROGRESS: [],
-    }
+    tables = {GROUP_STATUS: [status], REBALANCE_INTERVALS: [interval(0, 3600) | key]}
+    tables |= {ALLOCATIONS: [], QUEUE_PROGRESS: []}
     write_warehouse(tmp_path, {FINDINGS: [finding(**key, finding_id="f")], **tables}, 3600)
     routes, page = tmp_path / "routes.yaml", tmp_path / "report.html"
     routes.write_text("routes: [{team: core, to: f, cluster: e.}]")

@@ -19,22 +19,15 @@ from tests.support.times import at
 
 HOUR, DAY = 3600, 24
 HOSTILE = 'a"b\\c\nd{e="f"} 1\u202e\x1b[2J,#'
-KNOWN = {"member_count": 3, "queue_count": 8, "queues_with_one_owner": 4, "double_owned_queues": 1} | {
-    "unassigned_queues": 3,
-    "backlog_end": 0,
-}
+KNOWN = {"member_count": 3, "queue_count": 8, "queues_with_one_owner": 4, "double_owned_queues": 1}
+KNOWN |= {"unassigned_queues": 3, "backlog_end": 0}
 BUSY = (
     {"utilization": 0.25, "busiest_utilization": 0.5, "busiest_member": "c1", "busiest_bottleneck": "PULLS"}
     | {"headroom_messages_per_second": 0.0, "catches_up": True, "catch_up_seconds": 90.5}
     | {"retention_left_seconds": 3600.0}
 )
-OFFLINE_STATUS = {
-    "member_count": 0,
-    "unassigned_queues": 8,
-    "queues_with_one_owner": 0,
-    "double_owned_queues": 0,
-    "catches_up": False,
-}
+OFFLINE_STATUS = {"member_count": 0, "unassigned_queues": 8, "queues_with_one_owner": 0, "double_owned_queues": 0}
+OFFLINE_STATUS |= {"catches_up": False}
 OFFLINE = {"rule": "GROUP_OFFLINE", "cause": "NO_MEMBERS", "severity": "ERROR", "topic": None}
 
 
@@ -144,10 +137,7 @@ def test_the_newest_step_of_every_group(warehouse: Path, tmp_path: Path, capsys:
 
 def test_without_a_file_they_are_printed(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["metrics", "--warehouse", str(warehouse), "--cluster", "eu", "--group", HOSTILE]) == 0
-    of_group = {
-        name: {labels: value for labels, value in values.items() if HOSTILE in labels}
-        for name, values in BY_HAND.items()
-    }
+    of_group = {name: {key: value for key, value in of.items() if HOSTILE in key} for name, of in BY_HAND.items()}
     assert metrics_in(capsys.readouterr().out) == of_group
 
 

@@ -25,11 +25,8 @@ def a_finding(group: str, hour: int, rule: str, span: tuple[int, int] = (0, HOUR
     measures = [{"name": name, "value": float(one)} for name, one in values.items() if not isinstance(one, list)]
     evidence = {"measures": measures, "queues": values.get("queues", [])}
     severity = "ERROR" if rule == "CONSUMER_STOPPED" else "WARN"
-    time = {
-        "step_start": at(hour * HOUR),
-        "started_at": at(hour * HOUR + span[0]),
-        "ended_at": at(hour * HOUR + span[1]),
-    }
+    start, end = (at(hour * HOUR + second) for second in span)
+    time = {"step_start": at(hour * HOUR), "started_at": start, "ended_at": end}
     named = {"cluster": "eu", "consumer_group": group, "rule": rule, "severity": severity, "evidence": evidence}
     return finding(**named, **time, finding_id=f"{group}{rule}{hour}")
 
@@ -55,12 +52,8 @@ def history(groups: dict[str, int]) -> Published:
         for key, hour, last in keys
     ]
     calm = [interval(hour * HOUR, (hour + 1) * HOUR) | key for key, hour, _ in keys]
-    return {
-        GROUP_STATUS: [key | STATUS for key, _, _ in keys],
-        QUEUE_PROGRESS: lag,
-        REBALANCE_INTERVALS: calm,
-        FINDINGS: [],
-    }
+    status = [key | STATUS for key, _, _ in keys]
+    return {GROUP_STATUS: status, QUEUE_PROGRESS: lag, REBALANCE_INTERVALS: calm, FINDINGS: []}
 
 
 def suggested(folder: Path, published: Published, capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:

@@ -82,12 +82,8 @@ def test_a_line_per_group_and_week(warehouse: Path, capsys: pytest.CaptureFixtur
 
 def test_trends_are_a_document_for_programs(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trends", "--warehouse", str(warehouse), "--days", "1", "--group", "calm", "--json"]) == 0
-    week = {"start": "2026-03-08T10:00:00Z", "end": "2026-03-09T10:00:00Z", "incidents": 0, "wrong_minutes": None} | {
-        "rebalances": None,
-        "queues_moved": None,
-        "seconds_to_resolve": None,
-        "observed_share": 0.0,
-    }
+    week = {"start": "2026-03-08T10:00:00Z", "end": "2026-03-09T10:00:00Z", "incidents": 0, "wrong_minutes": None}
+    week |= {"rebalances": None, "queues_moved": None, "seconds_to_resolve": None, "observed_share": 0.0}
     calm = {"cluster": "c", "consumer_group": "calm", "weeks": [week]}
     assert json.loads(capsys.readouterr().out) == {"groups": [calm]}
 

@@ -58,14 +58,8 @@ def written(
         write(tmp_path, table, [*found, *more.get(table, ())])
     for table in OUTPUTS:
         write(tmp_path, table, [])
-    status = {
-        "step_start": HOUR.start,
-        "bottleneck": "DUPLICATE_IDS",
-        "finding_count": 1,
-        "unknown_queues": 0,
-        "advice": ".",
-    }
-    write(tmp_path, GROUP_STATUS, [KEY | status])
+    status = {"bottleneck": "DUPLICATE_IDS", "finding_count": 1, "unknown_queues": 0, "advice": "."}
+    write(tmp_path, GROUP_STATUS, [KEY | {"step_start": HOUR.start} | status])
     published = {table.name: int(table is GROUP_STATUS) for table in OUTPUTS}
     sources = {table.name: 0 for table in twins(clients)}
     configured = configuration.model_dump_json()

@@ -173,9 +173,8 @@ def finding(group: str, kind: str, subject: str, backlog: int | None, cause: str
     """The columns of a finding that the fleet reads; `kind`: its severity and rule."""
     severity, rule = kind.split()
     evidence = {"backlog_max": backlog, "unknown_queues": None}
-    columns = {"rule": rule, "severity": severity, "topic": None, "subject": subject, "cause": cause} | {
-        "silenced_because": None
-    }
+    columns = {"rule": rule, "severity": severity, "topic": None, "subject": subject, "cause": cause}
+    columns |= {"silenced_because": None}
     named = {"cluster": "c", "consumer_group": group, "root_finding_id": None}
     return {**named, "evidence": evidence, **columns, **facts}
 
