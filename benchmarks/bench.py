@@ -17,6 +17,7 @@ from benchmarks.sides import Side
 from benchmarks.times import Times
 from schemas import SOURCES
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.operate.demo import example_files
 
 #: The parts of the groups whose audits are compared.
 SIZES = (0.1, 1.0)
@@ -77,6 +78,13 @@ class Bench:
             self.say("loading the recording")
             perform({"action": "load", "warehouse": str(self.root / RECORDING)})
 
+    def loaded_by(self, side: Side) -> Path:
+        """The recording, loaded by this side itself: the columns of its source tables may be others."""
+        target = self.root / f"{RECORDING}-{side.name}"
+        if not target.exists():
+            side.cold("ingest", "--warehouse", str(target), str(example_files().recording))
+        return target
+
     def copied(self, name: str, side: str) -> Path:
         """The source tables of a fleet or the recording, copied once for one side alone: its results go beside them."""
         target = self.root / f"{name}-{side}"
@@ -84,12 +92,6 @@ class Bench:
             for table in SOURCES:
                 shutil.copytree(self.root / name / table.name, target / table.name)
         return target
-
-    def any_name(self) -> str:
-        """Some fleet that was made; a small one, if none was."""
-        if not self._made:
-            self.make({"small": Fleet(groups=5, hours=1)})
-        return next(iter(self._made))
 
     def files(self, name: str) -> dict[str, list[str]]:
         """Of a fleet that was made: the Parquet files of each table, by the table's name."""

@@ -6,13 +6,13 @@ from benchmarks.measure import Measure
 from benchmarks.measures import before, cluster, commands, cost, growth, java, logs, wide
 
 MEASURES: tuple[Measure, ...] = (
-    Measure("warm", "recording's hour, warm ÷ before", 0.6, before.warm_hour),
-    Measure("cold", "recording's hour, cold ÷ before", 0.4, before.cold_hour),
-    Measure("empty", "empty step, cold ÷ before", 0.45, before.empty_step),
-    Measure("fleet", "fleet-day ÷ before", 0.5, before.fleet_day, of_fleet_day=True),
+    Measure("warm", "recording's hour, warm ÷ before", 0.8, before.warm_hour),
+    Measure("cold", "recording's hour, cold ÷ before", 0.8, before.cold_hour),
+    Measure("empty", "empty step, cold ÷ before", 0.8, before.empty_step),
+    Measure("fleet", "fleet-day ÷ before", None, before.fleet_day, of_fleet_day=True),
     Measure("scan", "fleet-day ÷ scan", 5.0, cost.audit_by_scan, of_fleet_day=True, is_quick=True),
     Measure("hash-loop", "fleet-day ÷ Java's consistent hash", 0.12, java.hash_loop, of_fleet_day=True),
-    Measure("duckdb", "snapshots to progress ÷ DuckDB", 2.5, cost.by_duckdb, of_fleet_day=True),
+    Measure("duckdb", "snapshots to progress ÷ DuckDB", 3.0, cost.by_duckdb, of_fleet_day=True),
     Measure("gate", "gate ÷ audit", 0.2, cost.gate_by_audit, of_fleet_day=True, is_quick=True),
     Measure("strategies", "strategy_comparison ÷ audit", 0.1, cost.strategies_by_audit, of_fleet_day=True),
     Measure("inference", "strategies inferred ÷ audit", 0.03, cost.inference_by_audit, of_fleet_day=True),

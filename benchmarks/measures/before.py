@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import yaml
 
-from benchmarks.bench import EMPTY, LONG_ROUNDS, RECORDING, Bench
+from benchmarks.bench import EMPTY, LONG_ROUNDS, Bench
 from benchmarks.measure import CallResults
 from benchmarks.sides import Side
 from benchmarks.times import Times
@@ -24,16 +25,15 @@ Once = Callable[[], float]
 def warm_hour(bench: Bench) -> CallResults:
     """A run over the recording's hour in a process that has done it before."""
     sides = bench.two_sides()
-    bench.load_recording()
     configuration = yaml.safe_load(example_files().configuration.read_text(encoding="utf-8"))
-    with _warm(bench, sides, RECORDING, configuration) as audits:
+    with _warm({side: bench.loaded_by(side) for side in sides}, configuration) as audits:
         return _ratio(bench, "auditing the recording's hour, warm", _turns(audits, RECORDED_HOUR), bench.rounds)
 
 
 def fleet_day(bench: Bench) -> CallResults:
     """A run over the whole fleet in a process that has audited its first hour."""
     sides, name, interval = bench.two_sides(), bench.full_fleet_name, bench.full_fleet.interval
-    with _warm(bench, sides, name, {}) as audits:
+    with _warm({side: bench.copied(name, side.name) for side in sides}, {}) as audits:
         bench.say("auditing the whole fleet's first hour, now and before")
         for audit in audits:
             audit(Interval(interval.start, interval.start + timedelta(hours=1)))
@@ -43,33 +43,30 @@ def fleet_day(bench: Bench) -> CallResults:
 
 def cold_hour(bench: Bench) -> CallResults:
     """`rebalance-audit run` over the recording's hour, the whole process."""
-    sides = bench.two_sides()
-    bench.load_recording()
     options = ("--config", str(example_files().configuration), "--interval", str(RECORDED_HOUR))
-    return _cold(bench, sides, "auditing the recording's hour, cold", RECORDING, *options)
+    return _cold(bench, "auditing the recording's hour, cold", *options)
 
 
 def empty_step(bench: Bench) -> CallResults:
     """`rebalance-audit run` over an hour in which nothing was recorded, the whole process."""
-    sides = bench.two_sides()
-    return _cold(bench, sides, "auditing an empty step, cold", bench.any_name(), "--interval", str(EMPTY))
+    return _cold(bench, "auditing an empty step, cold", "--interval", str(EMPTY))
 
 
-def _cold(bench: Bench, sides: Sequence[Side], what: str, name: str, *options: str) -> CallResults:
+def _cold(bench: Bench, what: str, *options: str) -> CallResults:
     def once(side: Side) -> Once:
-        warehouse = str(bench.copied(name, side.name))
+        warehouse = str(bench.loaded_by(side))
         return lambda: side.cold("run", "--warehouse", warehouse, "--fail-on", "NEVER", *options)
 
-    return _ratio(bench, what, [once(side) for side in sides], bench.rounds)
+    return _ratio(bench, what, [once(side) for side in bench.two_sides()], bench.rounds)
 
 
 @contextmanager
 def _warm(
-    bench: Bench, sides: Sequence[Side], name: str, configuration: Mapping[str, Any]
+    warehouses: Mapping[Side, Path], configuration: Mapping[str, Any]
 ) -> Iterator[list[Callable[[Interval], float]]]:
-    """A process per side, each with a copy of the fleet's sources."""
+    """A process per side, in its warehouse."""
     with ExitStack() as started:
-        yield [started.enter_context(side.warm(bench.copied(name, side.name), configuration)) for side in sides]
+        yield [started.enter_context(side.warm(place, configuration)) for side, place in warehouses.items()]
 
 
 def _turns(audits: Sequence[Callable[[Interval], float]], interval: Interval) -> list[Once]:
