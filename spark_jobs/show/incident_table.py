@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pyarrow as pa
 
-from schemas import GROUP_STATUS, INCIDENTS
+from schemas import AUDIT_RUNS, GROUP_STATUS, INCIDENTS
 from spark_jobs.domain.incidents.team_routes import TeamRoute
 from spark_jobs.domain.incidents.thread import QUIET
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.window import Time, from_micros, joined, to_micros
 from spark_jobs.pipeline.publish.claims import claim_incidents
 from spark_jobs.show.incidents import IncidentQuery, Incidents, published_incidents, was_seen_in
 from spark_jobs.show.rows import GROUP
 from spark_jobs.store.read.published import PublishedTables, Scope, published_tables
-from spark_jobs.store.read.stored import StoredTables, tuples
+from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
 _QUIET = timedelta(microseconds=QUIET)
 
@@ -26,21 +28,44 @@ def publish_incidents(
     """Fold the findings that touch the interval, replace their incidents in the table, and return those seen in it.
 
     The whole history is folded if the table does not exist, or without an interval. An audit of the interval can also
-    change an incident that is open, or whose end or beginning is within `QUIET` of it. Raises `PublishConflictError` if
-    another process does not finish, else as `published_incidents` and `StoredTables.replace` do.
+    change an incident that is open, or whose end or beginning is within `QUIET` of it. What was published since the
+    table was written is folded too, as the process that audited it may have ended before it came here. Raises
+    `PublishConflictError` if another process does not finish, else as `published_incidents` and `StoredTables.replace`
+    do.
     """
     with claim_incidents(stored.folder):
-        tables, time = published_tables(stored), None
-        if interval is not None and stored.exists(INCIDENTS):
-            before = stored.read(INCIDENTS, INCIDENTS.columns)
-            time = _changed(tables, interval, before)
-        folded = published_incidents(tables, IncidentQuery(time, routes=routes))
-        rows = Incidents(folded, [], []).to_arrow()
-        if time is not None:
-            stays = pa.array(_untouched(before, time, {*rows["incident_id"].to_pylist()}), pa.bool_())
-            rows = pa.concat_tables([before.filter(stays).cast(rows.schema), rows])
-        stored.replace(INCIDENTS, rows)
+        tables = published_tables(stored)
+        if interval is None or not stored.exists(INCIDENTS):
+            folded = published_incidents(tables, IncidentQuery(routes=routes))
+            stored.replace(INCIDENTS, Incidents(folded, [], []).to_arrow())
+        else:
+            audited_time = to_micros(interval.start), to_micros(interval.end)
+            for start, end in joined([*_published_since(stored), audited_time]):
+                of_time = _replaced(tables, routes, Interval(from_micros(start), from_micros(end)))
+                if start <= audited_time[0] < end:
+                    folded = of_time
         return [incident for incident in folded if interval is None or was_seen_in(incident, interval)]
+
+
+def _published_since(stored: StoredTables) -> Iterator[Time]:
+    """The times, in microseconds, of runs that ended since the table was written, or so shortly before that its writer
+    may have missed them.
+    """
+    since = stored.written_at(INCIDENTS) - _QUIET
+    conditions = [Filter("outcome", "=", "published"), Filter("finished_at", ">=", since)]
+    for start, end in tuples(stored.read(AUDIT_RUNS, ("interval_start", "interval_end"), conditions)):
+        yield to_micros(start), to_micros(end)
+
+
+def _replaced(tables: PublishedTables, routes: tuple[TeamRoute, ...], interval: Interval) -> list[Incident]:
+    """The incidents that an audit of the interval can change, which replace those of the table."""
+    before = tables.stored.read(INCIDENTS, INCIDENTS.columns)
+    time = _changed(tables, interval, before)
+    folded = published_incidents(tables, IncidentQuery(time, routes=routes))
+    rows = Incidents(folded, [], []).to_arrow()
+    stays = pa.array(_untouched(before, time, {*rows["incident_id"].to_pylist()}), pa.bool_())
+    tables.stored.replace(INCIDENTS, pa.concat_tables([before.filter(stays).cast(rows.schema), rows]))
+    return folded
 
 
 def _changed(tables: PublishedTables, interval: Interval, before: pa.Table) -> Interval:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,10 @@ def publish_hours(
     cluster: str = "c",
     deleted_at: int | None = None,
     topic: str | None = None,
+    finished_at: datetime | None = None,
 ) -> None:
-    """A run over these hours after 10:00. Findings are about the topic; `deleted_at`: the second in which that, or else
-    the group, was deleted.
+    """A run over these hours after 10:00; by default runs finish one after the other, soon after 10:00. Findings are
+    about the topic; `deleted_at`: the second in which that, or else the group, was deleted.
     """
     key = {"cluster": cluster, "consumer_group": group}
     found = [
@@ -47,7 +49,9 @@ def publish_hours(
     number = DeltaTable(warehouse / GROUP_STATUS.name).version()
     versions = {table.name: number for table in (FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS)}
     of_run = dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), f"r{number}")
-    write(warehouse, AUDIT_RUNS, [audit_run(Interval(at(number - 1), at(number)), versions, **of_run)])
+    audited = Interval(at(3600 * min(hours, default=0)), at(3600 * (max(hours, default=0) + 1)))
+    run = audit_run(audited, versions, finished_at=finished_at or at(number), **of_run)
+    write(warehouse, AUDIT_RUNS, [run])
 
 
 def _offline(group: str, topic: str | None, hour: int, deleted_at: int | None) -> dict[str, Any]:

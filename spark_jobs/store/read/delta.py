@@ -17,6 +17,7 @@ from schemas import Table
 from schemas.differences import VALUE_COLUMNS, VALUES_OF_TODAY, as_stored
 from schemas.types import STRING
 from spark_jobs.domain.model.intervals import EVER, Interval
+from spark_jobs.domain.model.window import from_micros
 from spark_jobs.errors import PublishError, WarehouseError
 from spark_jobs.store.arrow_types import arrow_schema, delta_schema
 from spark_jobs.store.location import Location
@@ -86,6 +87,11 @@ class DeltaTables:
     def version(self, table: Table) -> int:
         """See `StoredTables.version`."""
         return int(self.open(table).version())
+
+    def written_at(self, table: Table) -> datetime:
+        """See `StoredTables.written_at`."""
+        (newest,) = self.open(table).history(1)
+        return from_micros(1000 * newest["timestamp"])
 
     def operations(self, table: Table, last: int) -> dict[int, str]:
         """See `StoredTables.operations`."""

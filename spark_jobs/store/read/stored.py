@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -45,6 +46,9 @@ class StoredTables(Protocol):
 
     def version(self, table: Table) -> int:
         """The newest version; raises as `read` does."""
+
+    def written_at(self, table: Table) -> datetime:
+        """Return when the newest version was committed, by the clock of its writer; raises as `read` does."""
 
     def operations(self, table: Table, last: int) -> Mapping[int, str]:
         """Return what the last so many commits did, by version, as Delta calls it; without commits that are gone."""

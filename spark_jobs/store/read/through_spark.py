@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt
 from types import MappingProxyType
@@ -14,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemas import Table
+from spark_jobs.domain.model.window import from_micros
 from spark_jobs.errors import WarehouseError
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.location import Location
@@ -58,6 +60,11 @@ class SparkTables:
     def version(self, table: Table) -> int:
         """See `StoredTables.version`."""
         return self.location.version(self.spark, table)
+
+    def written_at(self, table: Table) -> datetime:
+        """See `StoredTables.written_at`."""
+        (newest,) = self.location.delta_table(self.spark, table).history(1).select(F.unix_micros("timestamp")).collect()
+        return from_micros(newest[0])
 
     def operations(self, table: Table, last: int) -> dict[int, str]:
         """See `StoredTables.operations`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -62,6 +62,19 @@ def test_the_table_is_the_whole_history_after_each_audit(tmp_path: Path, order: 
     assert sorted(row["teams"] for row in rows) == [[], [], ["core"]]
     spans = [(from_micros(one.opened_at), from_micros(one.last_seen_at)) for one in whole if "G" in one.consumer_groups]
     assert sorted(spans) == [(at(3600), at(5 * 3600)), (at(6 * 3600), at(7 * 3600))]
+
+
+def test_the_next_audit_brings_incidents_of_runs_whose_process_was_killed_before_it_wrote_them(tmp_path: Path) -> None:
+    tables = DeltaTables(Location.parse(str(tmp_path)))
+    publish_hours(tmp_path, range(9))
+    publish_incidents(tables, (), hour(8))
+    for number in (0, 5, 6):
+        publish_hours(tmp_path, [number], offline=[number], group=f"H{number}", finished_at=datetime.now(UTC))
+    publish_hours(tmp_path, [9], offline=[9], finished_at=datetime.now(UTC))
+    (of_hour,) = publish_incidents(tables, (), hour(9))
+    assert of_hour.consumer_groups == ("G",)
+    groups = tables.read(INCIDENTS, ["consumer_groups"]).to_pylist()
+    assert sorted(group for row in groups for group in row["consumer_groups"]) == ["G", "H0", "H5", "H6"]
 
 
 def test_a_schedule_asks_how_severe_the_incidents_of_an_interval_are(tmp_path: Path) -> None:
