@@ -26,6 +26,10 @@ def test_the_class_path_is_the_same_however_often_a_session_is_asked_for(
     assert os.environ["SPARK_DIST_CLASSPATH"] == "/own/c.jar:/own/d.jar:/s3/a.jar:/s3/b.jar"
 
 
+def test_java_frees_the_memory_of_its_threads(spark: SparkSession) -> None:
+    assert spark.sparkContext._jvm.System.getenv("MALLOC_ARENA_MAX") == os.environ["MALLOC_ARENA_MAX"]  # type: ignore[union-attr]
+
+
 def test_what_is_given_to_spark_wins_over_the_settings_of_small_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
