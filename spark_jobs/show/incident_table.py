@@ -16,7 +16,7 @@ from spark_jobs.domain.model.window import Time, from_micros, joined, to_micros
 from spark_jobs.pipeline.publish.claims import claim_incidents
 from spark_jobs.show.incidents import IncidentQuery, Incidents, published_incidents, was_seen_in
 from spark_jobs.show.rows import GROUP
-from spark_jobs.store.read.published import PublishedTables, Scope, published_tables
+from spark_jobs.store.read.published import IS_PUBLISHED, PublishedTables, Scope, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
 _QUIET = timedelta(microseconds=QUIET)
@@ -52,7 +52,7 @@ def _published_since(stored: StoredTables) -> Iterator[Time]:
     may have missed them.
     """
     since = stored.written_at(INCIDENTS) - _QUIET
-    conditions = [Filter("outcome", "=", "published"), Filter("finished_at", ">=", since)]
+    conditions = [IS_PUBLISHED, Filter("finished_at", ">=", since)]
     for start, end in tuples(stored.read(AUDIT_RUNS, ("interval_start", "interval_end"), conditions)):
         yield to_micros(start), to_micros(end)
 

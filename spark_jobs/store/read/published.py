@@ -18,7 +18,8 @@ from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
 #: What the choice of the newest run needs.
 _RUN = ("run_id", "finished_at", "step_seconds", "interval_start", "published_versions")
 _GROUP_STEP = ("cluster", "consumer_group", "step_start")
-_IS_PUBLISHED = Filter("outcome", "=", "published")
+#: Of rows of `audit_runs`: the run has published.
+IS_PUBLISHED = Filter("outcome", "=", "published")
 
 
 class AuditedGroup(NamedTuple):
@@ -90,7 +91,7 @@ class PublishedTables:
 
 def published_tables(stored: StoredTables) -> PublishedTables:
     """The newest published run's tables. Raises `NothingPublishedError`, or `WarehouseError` without a folder."""
-    runs = rows(stored.read(AUDIT_RUNS, _RUN, [_IS_PUBLISHED])) if stored.exists(AUDIT_RUNS) else []
+    runs = rows(stored.read(AUDIT_RUNS, _RUN, [IS_PUBLISHED])) if stored.exists(AUDIT_RUNS) else []
     folder = stored.location.local_path
     if folder is not None and not folder.is_dir():
         raise WarehouseError(f"there is no warehouse {stored.location.location}: no such folder")
@@ -109,14 +110,14 @@ def runs_of(stored: StoredTables, interval: Interval | None, *, rejected: bool =
     overlap: tuple[Filter, ...] = ()
     if interval is not None:
         overlap = (Filter("interval_start", "<", interval.end), Filter("interval_end", ">", interval.start))
-    outcome = () if rejected else (_IS_PUBLISHED,)
+    outcome = () if rejected else (IS_PUBLISHED,)
     runs = rows(stored.read(AUDIT_RUNS, AUDIT_RUNS.columns, (*outcome, *overlap)))
     return sorted(runs, key=lambda run: run["finished_at"], reverse=True)
 
 
 def published_run(stored: StoredTables, run_id: str) -> dict[str, Any]:
     """The row of a run that published something; raises `NothingPublishedError` where there is none of that id."""
-    runs = rows(stored.read(AUDIT_RUNS, AUDIT_RUNS.columns, (_IS_PUBLISHED, Filter("run_id", "=", run_id))))
+    runs = rows(stored.read(AUDIT_RUNS, AUDIT_RUNS.columns, (IS_PUBLISHED, Filter("run_id", "=", run_id))))
     if not runs:
         raise NothingPublishedError(
             f"no run {run_id} has published anything in {stored.location.location}: audit_runs names those that have"
