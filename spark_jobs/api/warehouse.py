@@ -109,7 +109,7 @@ class AuditedWarehouse:
 
     def status(self, group: str | None = None, *, cluster: str | None = None) -> Statuses:
         """The newest step of every group, or of one: a row each, what needs attention first."""
-        return statuses(self.stored, cluster, group, self.progress)
+        return statuses(self.stored, Scope(None, cluster, group), self.progress)
 
     def incidents(
         self,
@@ -162,7 +162,7 @@ class AuditedWarehouse:
 
     def explain(self, group: str, at: Moment, *, cluster: str | None = None, topic: str | None = None) -> Explanation:
         """Who owned which queue at that moment and why, and what was wrong; of all topics, or of one."""
-        return Explanation(explain_group(self.stored, group, _utc(at), cluster, topic, self.progress))
+        return Explanation(explain_group(self.stored, Scope(None, cluster, group), _utc(at), topic, self.progress))
 
     def what_if(
         self,
@@ -243,7 +243,7 @@ class AuditedWarehouse:
         """Return what Prometheus is given: gauges of the newest steps, and of open incidents."""
         from spark_jobs.show.metrics import metrics
 
-        return metrics(self.stored, cluster, group, self.configuration.routes, self.progress)
+        return metrics(self.stored, Scope(None, cluster, group), self.configuration.routes, self.progress)
 
     def report(
         self,

@@ -11,16 +11,15 @@ from expectations.rows import CheckSettings
 from schemas import FINDINGS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.store.read.published import Scope
 from spark_jobs.store.sql import literal
 
 
 @dataclass(frozen=True)
-class RunSpec:
+class RunSpec(Scope):
     """Whole audit steps, of all clusters, groups and topics or of those named (exact names)."""
 
     interval: Interval
-    cluster: str | None = None
-    consumer_group: str | None = None
     topic: str | None = None
 
     @classmethod
@@ -46,8 +45,7 @@ class RunSpec:
 
     def filters(self) -> list[str]:
         """SQL conditions on cluster and group, for any table that has them."""
-        named = {"cluster": self.cluster, "consumer_group": self.consumer_group}
-        return [f"{column} = {literal(value)}" for column, value in named.items() if value is not None]
+        return [f"{column} = {literal(name)}" for column, name in self.names.items()]
 
     def replaces(self, table: Table) -> str:
         """SQL condition of the rows that this run publishes, and so replaces.
@@ -73,8 +71,6 @@ class RunSpec:
 
     def overlaps(self, other: RunSpec) -> bool:
         """Return whether both would replace some of the same rows."""
-        ours = (self.cluster, self.consumer_group, self.topic)
-        theirs = (other.cluster, other.consumer_group, other.topic)
         # Findings of a whole group are published with each of its topics: topics do not keep two runs apart.
-        same_rows = all(a is None or b is None or a == b for a, b in zip(ours[:2], theirs[:2], strict=True))
+        same_rows = all(other.names.get(column, name) == name for column, name in self.names.items())
         return same_rows and self.interval.intersect(other.interval) is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from spark_jobs.domain.incidents.values import Incident
@@ -29,11 +29,7 @@ class GroupTime:
 
 
 def compared_times(
-    stored: StoredTables,
-    consumer_group: str,
-    cluster: str | None,
-    intervals: Sequence[Interval],
-    say: Callable[[str], None],
+    stored: StoredTables, names: Scope, intervals: Sequence[Interval], say: Callable[[str], None]
 ) -> list[GroupTime]:
     """A `GroupTime` per interval, in order. Raises `IntervalError` (overlap, order) and `NothingPublishedError`."""
     for before, after in pairwise(intervals):
@@ -42,10 +38,10 @@ def compared_times(
     tables = published_tables(stored)
     times = []
     for interval in intervals:
-        group = group_steps(stored, Scope(tables.steps(interval), cluster, consumer_group), say)
+        group = group_steps(stored, replace(names, interval=tables.steps(interval)), say)
         start, end = to_micros(interval.start), to_micros(interval.end)
         outcome = recorded_outcome(group.steps, start, end, group.configured, str(interval))
-        incidents = published_incidents(tables, IncidentQuery(interval, group.cluster, consumer_group))
+        incidents = published_incidents(tables, IncidentQuery(interval, group.cluster, group.consumer_group))
         opened = [incident for incident in incidents if start <= incident.opened_at < end]
-        times.append(GroupTime(group.cluster, consumer_group, interval, outcome, opened))
+        times.append(GroupTime(group.cluster, group.consumer_group, interval, outcome, opened))
     return times

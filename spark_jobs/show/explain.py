@@ -37,20 +37,19 @@ from spark_jobs.store.read.stored import Filter, StoredTables, rows
 
 def explain_group(
     stored: StoredTables,
-    consumer_group: str,
+    names: Scope,
     at: datetime,
-    cluster: str | None = None,
     topic: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> GroupExplanation:
-    """Explains the group at that moment, with one topic or all; `cluster` None: the only one that has the group.
+    """Explains the named group at that moment, with one topic or all; without a cluster the only one that has it.
 
     Raises `NothingPublishedError` for an unknown group, topic, or time.
     """
     progress("looking for the group")
     tables = published_tables(stored)
     moment = Interval(at, at + timedelta(microseconds=1))
-    key = check_group(tables, Scope(moment, cluster, consumer_group))
+    key = check_group(tables, replace(names, interval=moment))
     progress("reading its published tables")
     return explain(_read(tables, moment, key, topic))
 

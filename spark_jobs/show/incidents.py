@@ -128,9 +128,8 @@ def severities_in(warehouse: str, interval: str, cluster: str | None, consumer_g
 
 def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
     """The incidents of the query, the newest first; raises `NothingPublishedError` for unknown names or ids."""
-    ever = Scope(None, query.cluster, query.consumer_group)
-    if not len(tables.read(GROUP_STATUS, ever, ["step_start"])):
-        check_names(tables, ever)
+    if not len(tables.read(GROUP_STATUS, query.ever, ["step_start"])):
+        check_names(tables, query.ever)
     folded = _from_their_beginnings(tables, query) if query.interval else _folded(tables, query, None)
     wanted = [with_teams(query.routes, incident) for incident in folded if is_wanted(incident, query)]
     if query.incident_id is not None and not wanted:
@@ -164,14 +163,10 @@ def not_recorded(tables: PublishedTables, query: IncidentQuery) -> list[Interval
 
 
 def open_incidents(
-    tables: PublishedTables,
-    first_step: datetime,
-    cluster: str | None = None,
-    consumer_group: str | None = None,
-    routes: tuple[TeamRoute, ...] = (),
+    tables: PublishedTables, first_step: datetime, names: Scope, routes: tuple[TeamRoute, ...]
 ) -> list[Incident]:
     """The open incidents, folded from the steps since `first_step`; severity, groups and costs are of these steps."""
-    query = IncidentQuery(is_open=True, cluster=cluster, consumer_group=consumer_group)
+    query = IncidentQuery(None, names.cluster, names.consumer_group, is_open=True)
     folded = _folded(tables, query, first_step)
     return [with_teams(routes, incident) for incident in folded if is_wanted(incident, query)]
 

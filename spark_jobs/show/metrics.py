@@ -23,7 +23,7 @@ from spark_jobs.show.incidents import open_incidents
 from spark_jobs.show.rows import GROUP, Row, group_of
 from spark_jobs.show.status import published_statuses
 from spark_jobs.show.trends import observed_shares
-from spark_jobs.store.read.published import published_tables
+from spark_jobs.store.read.published import EVERYTHING, Scope, published_tables
 from spark_jobs.store.read.stored import StoredTables
 
 #: Older steps are not exported: groups that are not captured any more disappear, and long incidents stay cheap.
@@ -32,8 +32,7 @@ EXPORTED = timedelta(days=7)
 
 def metrics(
     stored: StoredTables,
-    cluster: str | None = None,
-    consumer_group: str | None = None,
+    names: Scope = EVERYTHING,
     routes: tuple[TeamRoute, ...] = (),
     progress: Callable[[str], None] = lambda _: None,
 ) -> CollectorRegistry:
@@ -41,7 +40,7 @@ def metrics(
     progress("reading the newest step of every group")
     tables = published_tables(stored)
     length = tables.grid.length
-    newest = published_statuses(tables, cluster, consumer_group)
+    newest = published_statuses(tables, names)
     if newest.newest_step is None:
         return registry([], [])
     end = newest.newest_step + length
@@ -53,7 +52,7 @@ def metrics(
         for row in recent
     ]
     progress("reading the findings")
-    return registry(groups, open_incidents(tables, end - EXPORTED, cluster, consumer_group, routes))
+    return registry(groups, open_incidents(tables, end - EXPORTED, names, routes))
 
 
 def write_metrics(gauges: CollectorRegistry, file: Path) -> None:

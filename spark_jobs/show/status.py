@@ -20,7 +20,7 @@ from spark_jobs.show.fleet import FINDING_COLUMNS, attention, findings_summary
 from spark_jobs.show.rows import GROUP, Row, group_of
 from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.arrow_types import arrow_schema
-from spark_jobs.store.read.published import PublishedTables, Scope, check_cluster, check_group, published_tables
+from spark_jobs.store.read.published import EVERYTHING, PublishedTables, Scope, check_names, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, rows
 
 _FINDING = (*FINDING_COLUMNS, "finding_id", "step_start", "started_at", "ended_at")
@@ -53,10 +53,7 @@ class Statuses(Tabular):
 
 
 def statuses(
-    stored: StoredTables,
-    cluster: str | None = None,
-    consumer_group: str | None = None,
-    progress: Callable[[str], None] = lambda _: None,
+    stored: StoredTables, names: Scope = EVERYTHING, progress: Callable[[str], None] = lambda _: None
 ) -> Statuses:
     """`published_statuses` with more columns, by attention.
 
@@ -66,7 +63,7 @@ def statuses(
     """
     progress("reading the newest step of every group")
     tables = published_tables(stored)
-    newest = published_statuses(tables, cluster, consumer_group)
+    newest = published_statuses(tables, names)
     findings = _newest_steps(tables, FINDINGS, _FINDING, newest.groups)
     findings_per_group = by_key((row for row in findings if row["silenced_because"] is None), group_of)
     length = tables.grid.length
@@ -74,7 +71,7 @@ def statuses(
         {**row, **_findings_columns(findings_per_group.get(group_of(row), []), row["step_start"] + length)}
         for row in newest.groups
     )
-    return Statuses(newest.newest_step, sorted(groups, key=_order), data_age(tables, cluster))
+    return Statuses(newest.newest_step, sorted(groups, key=_order), data_age(tables, names.cluster))
 
 
 def _order(row: Row) -> tuple[object, ...]:
@@ -123,20 +120,11 @@ def _backlogs(findings: Sequence[Row]) -> dict[str, int]:
     return backlogs
 
 
-def published_statuses(
-    tables: PublishedTables, cluster: str | None = None, consumer_group: str | None = None
-) -> Statuses:
+def published_statuses(tables: PublishedTables, names: Scope) -> Statuses:
     """The newest row of every group, or of those named; raises `NothingPublishedError` for unknown names."""
-    if consumer_group is not None:
-        cluster, _ = check_group(tables, Scope(None, cluster, consumer_group))
+    check_names(tables, names.ever)
     all_groups = tables.groups()
-    wanted = [
-        group
-        for group in all_groups
-        if cluster in (None, group.cluster) and consumer_group in (None, group.consumer_group)
-    ]
-    if cluster is not None and not wanted:
-        check_cluster(tables, cluster)
+    wanted = [group for group in all_groups if names.names.items() <= group._asdict().items()]
     newest = max((group.last_step for group in all_groups), default=None)
     last_steps = [group._asdict() | {"step_start": group.last_step} for group in wanted]
     return Statuses(newest, in_order(_newest_steps(tables, GROUP_STATUS, GROUP_STATUS.columns, last_steps)))
@@ -148,7 +136,7 @@ def _newest_steps(
     """The table's rows of each group's last step; only those steps are read."""
     last_step = {group_of(group): group["step_start"] for group in groups}
     steps = Filter("step_start", "IN", sorted(set(last_step.values())))
-    published = rows(tables.read(table, Scope(), columns, [steps])) if last_step else []
+    published = rows(tables.read(table, EVERYTHING, columns, [steps])) if last_step else []
     return [row for row in published if last_step.get(group_of(row)) == row["step_start"]]
 
 

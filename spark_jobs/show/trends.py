@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -80,7 +80,7 @@ def published_trends(
     tables: PublishedTables, names: Scope, interval: Interval, incidents: Sequence[Incident]
 ) -> list[GroupTrend]:
     """One trend per group, those that got worse first. `interval`: `last_days`; `incidents`: those seen in it."""
-    scope = Scope(interval, names.cluster, names.consumer_group)
+    scope = replace(names, interval=interval)
     intervals = tables.read(REBALANCE_INTERVALS, scope, _COLUMNS)
     audited = tables.read(GROUP_STATUS, scope, GROUP)
     groups = sorted(_distinct_groups(pa.concat_tables([audited, intervals.select(GROUP)]))[0])
@@ -99,10 +99,9 @@ def observed_shares(tables: PublishedTables, step: Interval) -> dict[Group, floa
 
 def last_days(tables: PublishedTables, names: Scope, days: int, before: datetime | None = None) -> Interval:
     """The days before the end of the newest step of these groups, or of their last step `before` a time."""
-    ever = Scope(None, names.cluster, names.consumer_group)
-    check_names(tables, ever)
+    check_names(tables, names.ever)
     conditions = [] if before is None else [Filter("step_start", "<", before)]
-    steps = tables.read(GROUP_STATUS, ever, ["step_start"], conditions)["step_start"]
+    steps = tables.read(GROUP_STATUS, names.ever, ["step_start"], conditions)["step_start"]
     if not len(steps):
         raise NothingPublishedError("no group was audited: there is no trend")
     newest = pc.max(steps.cast(pa.timestamp("us", "UTC")).cast(pa.int64())).as_py()

@@ -20,13 +20,14 @@ from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
 from spark_jobs.errors import ExitCode
 from spark_jobs.show.compare import GroupTime, compared_times
+from spark_jobs.store.read.published import Scope
 
 
 def compare_command(arguments: Namespace) -> int:
     """Exit code 0 whatever differs; 2 where the owners of the queues were not known in one of the intervals."""
     with opened(arguments) as warehouse:
-        intervals = (arguments.BEFORE, arguments.AFTER)
-        times = compared_times(warehouse.stored, arguments.group, arguments.cluster, intervals, warehouse.progress)
+        scope, intervals = Scope(None, arguments.cluster, arguments.group), (arguments.BEFORE, arguments.AFTER)
+        times = compared_times(warehouse.stored, scope, intervals, warehouse.progress)
     rows = compared_rows(times)
     if not answered(arguments, {"compared": rows}, partial(pa.Table.from_pylist, rows, _COMPARED)):
         show_compared(Console(), times)

@@ -39,6 +39,21 @@ class Scope:
     cluster: str | None = None
     consumer_group: str | None = None
 
+    @property
+    def names(self) -> dict[str, str]:
+        """The names that it gives, by column."""
+        named = {"cluster": self.cluster, "consumer_group": self.consumer_group}
+        return {column: name for column, name in named.items() if name is not None}
+
+    @property
+    def ever(self) -> Scope:
+        """The same names, at any time."""
+        return Scope(None, self.cluster, self.consumer_group)
+
+
+#: Everything that was ever published.
+EVERYTHING = Scope()
+
 
 @dataclass(frozen=True)
 class PublishedTables:
@@ -57,9 +72,9 @@ class PublishedTables:
         conditions: Sequence[Filter] = (),
     ) -> pa.Table:
         """Rows of the steps that overlap the interval, of everything or of the names; all columns, or those named."""
-        interval, named = scope.interval or EVER, {"cluster": scope.cluster, "consumer_group": scope.consumer_group}
+        interval = scope.interval or EVER
         of_interval = () if interval == EVER else self._of_steps(interval)
-        of_names = (Filter(name, "=", value) for name, value in named.items() if value is not None)
+        of_names = (Filter(column, "=", name) for column, name in scope.names.items())
         every = (*of_interval, *of_names, *conditions)
         return self.stored.read(table, columns or table.columns, every, self.versions[table.name])
 
@@ -79,7 +94,7 @@ class PublishedTables:
     def groups(self) -> list[AuditedGroup]:
         """Every group that was ever audited."""
         spans: dict[tuple[str, str], tuple[datetime, datetime]] = {}
-        for cluster, consumer_group, step in tuples(self.read(GROUP_STATUS, Scope(), _GROUP_STEP)):
+        for cluster, consumer_group, step in tuples(self.read(GROUP_STATUS, EVERYTHING, _GROUP_STEP)):
             first, last = spans.get((cluster, consumer_group), (step, step))
             spans[cluster, consumer_group] = min(first, step), max(last, step)
         return [AuditedGroup(*group, *span) for group, span in spans.items()]

@@ -241,7 +241,7 @@ def test_explain_says_the_same(recording: AuditedRecording) -> None:
 
 
 def _explained(recording: AuditedRecording, group: str, topic: str, end: Any) -> GroupExplanation:
-    return explain_group(recording.tables, group, end - timedelta(milliseconds=1), topic=topic)
+    return explain_group(recording.tables, Scope(None, None, group), end - timedelta(milliseconds=1), topic)
 
 
 def test_incidents_and_sql_say_how_long_queues_had_no_owner(recording: AuditedRecording) -> None:

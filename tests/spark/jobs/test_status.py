@@ -14,6 +14,7 @@ from spark_jobs.errors import NothingPublishedError, WarehouseError
 from spark_jobs.show.data_age import DataAge
 from spark_jobs.show.status import Statuses, statuses
 from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.published import Scope
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import append
 from tests.support.stored import audit_run
@@ -50,13 +51,13 @@ def test_the_newest_step_of_every_group_that_a_run_has_published(spark: SparkSes
         ("us", "a", HOUR + timedelta(hours=1), "1"),
     ]
     # What is old is told by all groups, also where only old ones are asked for.
-    only = statuses(DeltaTables(warehouse), None, "b")
+    only = statuses(DeltaTables(warehouse), Scope(None, None, "b"))
     assert ([row["consumer_group"] for row in only.groups], only.newest_step) == (["b"], HOUR + timedelta(hours=1))
-    assert [row["cluster"] for row in statuses(DeltaTables(warehouse), "us").groups] == ["us"]
+    assert [row["cluster"] for row in statuses(DeltaTables(warehouse), Scope(None, "us")).groups] == ["us"]
     with pytest.raises(NothingPublishedError, match=r"a is in several clusters \(eu, us\)"):
-        statuses(DeltaTables(warehouse), None, "a")
+        statuses(DeltaTables(warehouse), Scope(None, None, "a"))
     with pytest.raises(NothingPublishedError, match="there is no cluster asia; audited clusters: eu, us"):
-        statuses(DeltaTables(warehouse), "asia")
+        statuses(DeltaTables(warehouse), Scope(None, "asia"))
 
 
 def test_a_warehouse_in_which_nothing_was_published(warehouse: Warehouse) -> None:
@@ -73,4 +74,4 @@ def test_a_run_that_found_no_group(spark: SparkSession, warehouse: Warehouse) ->
     append(spark, warehouse, AUDIT_RUNS, published(spark, warehouse))
     assert statuses(DeltaTables(warehouse)) == Statuses(None, [], DataAge({}, timedelta(hours=1)))
     with pytest.raises(NothingPublishedError, match="there is no cluster eu; audited clusters: none"):
-        statuses(DeltaTables(warehouse), "eu")
+        statuses(DeltaTables(warehouse), Scope(None, "eu"))

@@ -32,6 +32,7 @@ from spark_jobs.show.status import statuses
 from spark_jobs.show.text.arithmetic import sizes
 from spark_jobs.show.text.explanation_text import lines
 from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.published import Scope
 from tests.spark.recording.conftest import EXAMPLE, RECORDING, Audited
 from tests.support.tables import cells
 
@@ -58,7 +59,7 @@ AT = "2026-11-21T02:10Z"
 
 
 def question(group: str, at: str, topic: str | None = None, cluster: str | None = None) -> tuple[Any, ...]:
-    return group, parse_utc(at), cluster, topic
+    return Scope(None, cluster, group), parse_utc(at), topic
 
 
 @pytest.mark.parametrize(("name", "group", "at"), cells(MOMENTS), ids=[name for name, *_ in cells(MOMENTS)])
@@ -154,9 +155,12 @@ def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None
     assert names[:3] == ["mixed-service", "notify-service", "config-service"]
     assert names[-5:] == ["near-service", "order-service", "ledger", "pop-service", "price-cache"]
     assert len(names) == 17
-    (only,) = statuses(DeltaTables(audited.warehouse), "demo", "legacy-import").groups
+    (only,) = statuses(DeltaTables(audited.warehouse), Scope(None, "demo", "legacy-import")).groups
     file = io.StringIO()
-    show_group(Console(file=file, width=80), statuses(DeltaTables(audited.warehouse), None, only["consumer_group"]))
+    show_group(
+        Console(file=file, width=80),
+        statuses(DeltaTables(audited.warehouse), Scope(None, None, only["consumer_group"])),
+    )
     assert file.getvalue().splitlines() == [
         "ERROR legacy-import (cluster demo), step 2026-11-21T02:00Z",
         "  root cause      STRANDED_WRITE_QUEUES since=2026-11-21T02:02:28Z (24 min 27 s, open)",
@@ -178,4 +182,4 @@ def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None
         "members the highest backlog would have been about 73 instead of 2,229.",
     ]
     with pytest.raises(NothingPublishedError, match="did you mean payment-service"):
-        statuses(DeltaTables(audited.warehouse), None, "paymnt-service")
+        statuses(DeltaTables(audited.warehouse), Scope(None, None, "paymnt-service"))

@@ -8,6 +8,7 @@ from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.show.explain import explain_group
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.published import Scope
 from tests.support.look import rows_into
 from tests.support.snapshots import membership, offsets, route
 from tests.support.times import HOUR, at
@@ -25,5 +26,7 @@ def test_the_list_that_held_at_the_moment_is_named(tmp_path: Path) -> None:
     }
     rows_into(tmp_path, HOUR, 20, rows)
     stored = DeltaTables(Location.parse(str(tmp_path)))
-    (before,), (after,) = (explain_group(stored, "g", at(second)).topics[0].views for second in (290, 310))
+    (before,), (after,) = (
+        explain_group(stored, Scope(None, None, "g"), at(second)).topics[0].views for second in (290, 310)
+    )
     assert (before.proxies, after.proxies) == ({"proxy p:1": ["n1"]}, {"proxy p:1": ["n1", "n2"]})
