@@ -28,8 +28,7 @@ from spark_jobs.domain.rocketmq.strategies import POP
 def with_unexpected_answers(memberships: Rows, tables: Tables) -> Rows:
     """Add `is_unexpected`: others than the hosts of the group's topics answered in the step; false if unknown."""
     hosts = _hosts(tables[ROUTE_SNAPSHOTS])
-    step, broker = (memberships[name].array.to_pylist() for name in ("step_start", "broker_name"))
-    groups = [*zip(step, *(memberships[name].array.to_pylist() for name in ("cluster", "consumer_group")), strict=True)]
+    groups, broker = _keys(memberships, "consumer_group"), memberships["broker_name"].array.to_pylist()
     answered, listing, topics = (defaultdict[tuple[object, ...], set[str | None]](set) for _ in range(3))
     for group, name, size in zip(groups, broker, memberships["connections"].size().array.to_pylist(), strict=True):
         answered[group].add(name)
@@ -52,12 +51,18 @@ def with_unexpected_answers(memberships: Rows, tables: Tables) -> Rows:
 
 def _hosts(routes: Rows) -> dict[tuple[object, ...], set[str | None]]:
     """The brokers that a topic's routes name in a step, by step, cluster and topic."""
-    keys = [*zip(*(routes[name].array.to_pylist() for name in ("step_start", "cluster", "topic")), strict=True)]
+    keys = _keys(routes, "topic")
     entries, of_row = routes.elements("queues")
     hosts = defaultdict[tuple[object, ...], set[str | None]](set)
     for row, name in zip(of_row.tolist(), entries["broker_name"].array.to_pylist(), strict=True):
         hosts[keys[row]].add(name)
     return hosts
+
+
+def _keys(rows: Rows, name: str) -> list[tuple[object, ...]]:
+    """Step, cluster, and the group or topic of each row."""
+    texts = (rows[column].array.to_pylist() for column in ("cluster", name))
+    return [*zip(rows["step_start"].numbers().tolist(), *texts, strict=True)]
 
 
 def _mode_is_known(it: Rows) -> Values:

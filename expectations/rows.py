@@ -188,11 +188,12 @@ class Rows:
         return self._without(array, self._elements_of(array)[ELEMENT].is_unknown())
 
     def _without(self, array: str, broken: Values) -> Values:
-        """Return whether a row has no broken element; unknown where it has no array."""
-        flags, has_no_broken = broken.flags(), np.ones(self._size, bool)
-        if flags.any():
-            has_no_broken[self._rows_of_elements(array)[flags]] = False
-        return Values(pa.array(has_no_broken, mask=self[array].is_unknown().flags()))
+        """Return whether a row has no broken element."""
+        if not pc.any(broken.array).as_py():
+            return self.always()
+        has_no_broken = np.ones(self._size, bool)
+        has_no_broken[self._rows_of_elements(array)[broken.flags()]] = False
+        return Values(pa.array(has_no_broken))
 
     def in_order(self, array: str, *fields: str) -> Values:
         """Return whether the elements of the array are sorted by these fields, null first, texts as UTF-8."""
@@ -240,6 +241,12 @@ def codes(names: Iterable[str], *tables: Rows) -> list[Numbers]:
     # Ranked, so that the product with other numbers of rows fits into 64 bits.
     row_codes = np.unique(row_codes, return_inverse=True)[1]
     return np.split(row_codes, np.cumsum([len(table) for table in tables])[:-1])
+
+
+def distinct(numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """The numbers, each once, in the order in which they come; and the place of each number among these."""
+    coded = pa.array(numbers).dictionary_encode()
+    return coded.dictionary.to_numpy(), coded.indices.to_numpy()
 
 
 def first_places(wanted: Numbers, given: Numbers) -> Numbers:

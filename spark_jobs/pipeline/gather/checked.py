@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expectations import BY_TABLE
-from expectations.rows import CheckSettings, Flags, Numbers, Rows, codes, first_places
+from expectations.rows import CheckSettings, Flags, Numbers, Rows, codes, distinct, first_places
 from expectations.suite import KEYS_ARE_UNIQUE, Expectation
 from schemas import ROUTE_SNAPSHOTS, Table
 from spark_jobs.domain.model.window import to_micros
@@ -23,7 +23,7 @@ from spark_jobs.pipeline.exchange import (
     Kind,
     source_columns,
 )
-from spark_jobs.pipeline.quality.facts import CheckCounts, Fact, any_of, broken_by, repeats, unknown_in
+from spark_jobs.pipeline.quality.facts import STEP, CheckCounts, Fact, any_of, broken_by, repeats, unknown_in
 from spark_jobs.pipeline.quality.quarantine import quarantined
 from spark_jobs.store.arrow_values import one_array, ranges
 
@@ -48,82 +48,65 @@ def checked(states: pa.Table, samples: pa.Table, settings: CheckSettings) -> Che
     Copies of topics' states and of proxies' members are checked here, too, but counted in a part of their own.
     """
     states, samples = states.combine_chunks(), samples.combine_chunks()
-    sources = [
-        _SourceSnapshots(states, samples, settings, kind, is_counted, places)
-        for kind in KINDS
-        for is_counted in (True, False)
-        if len(places := _places(states, kind, is_counted)) or (kind is ROUTE and is_counted)
-    ]
-    routes = _routes([source for source in sources if source.kind is ROUTE], settings)
-    facts, rejected = list[Fact](), list[Mapping[str, Any]]()
+    kinds = set(states["kind"].to_pylist()) | {ROUTE.name}
+    sources = [_Source(states, samples, settings, kind) for kind in KINDS if kind.name in kinds]
+    (routes,) = (source.folded[0] for source in sources if source.kind is ROUTE)
     for source in sources:
         source.check({ROUTE_SNAPSHOTS: routes})
-        if source.is_counted:
-            facts += source.facts()
-            rejected += source.rejected()
+    facts = [fact for source in sources for fact in source.facts()]
+    rejected = [row for source in sources for row in source.rejected()]
     return Checked(*_without_left_out(states, samples, sources), facts, rejected)
 
 
-def _places(states: pa.Table, kind: Kind, is_counted: bool) -> Numbers:
-    """The places of a kind's states."""
-    is_wanted = pc.and_(pc.equal(states["kind"], kind.name), pc.equal(states["counted"], is_counted))
-    return np.flatnonzero(is_wanted.to_numpy())
-
-
-class _SourceSnapshots:
-    """The snapshots of one source, an entry each in `state` (a place in `places`, which are those of the states), `at`
-    and `position` (in the samples, or in all the states' times). Those outside the read window are left alone.
+class _Source:
+    """The snapshots of one source, an entry each in `state` (a place among the kind's states), `at` and `position` (in
+    the samples, or in all the states' times). Samples outside the read window are left alone.
     """
 
-    def __init__(
-        self,
-        states: pa.Table,
-        samples: pa.Table,
-        settings: CheckSettings,
-        kind: Kind,
-        is_counted: bool,
-        places: Numbers,
-    ) -> None:
-        self.kind, self.suite, self.is_counted, self.places = kind, BY_TABLE[kind.table], is_counted, places
-        self._states = states.select([*KEY, "fingerprint", kind.name]).take(pa.array(places))
-        self._samples, self._settings = samples, settings
-        state, position = self._of_samples() if kind.is_measured else _of_times(states, places)
-        times = samples["at"] if kind.is_measured else one_array(states["times"]).values
-        self._at = times.to_numpy()
-        at = self._at[position]
-        inside = (at >= to_micros(settings.read_start)) & (at < to_micros(settings.read_end))
-        self.state, self.at, self.position = state[inside], at[inside], position[inside]
-
-    def _of_samples(self) -> tuple[Numbers, Numbers]:
-        """State and position of every sample of these states."""
-        fingerprints, wanted = self._states["fingerprint"].to_numpy(), self._samples["fingerprint"].to_numpy()
-        places = first_places(wanted, fingerprints)
-        samples = np.flatnonzero(places >= 0)
-        return places[samples], samples
+    def __init__(self, states: pa.Table, samples: pa.Table, settings: CheckSettings, kind: Kind) -> None:
+        self.kind, self._suite, self._samples, self._settings = kind, BY_TABLE[kind.table], samples, settings
+        places = np.flatnonzero(pc.equal(states["kind"], kind.name).to_numpy())
+        self._states = states.select([*KEY, "counted", "fingerprint", kind.name]).take(pa.array(places))
+        if kind.is_measured:
+            times, fingerprints = samples["at"].to_numpy(), samples["fingerprint"].to_numpy()
+            state = first_places(fingerprints, self._states["fingerprint"].to_numpy())
+            inside = (times >= to_micros(settings.read_start)) & (times < to_micros(settings.read_end))
+            self.position = np.flatnonzero(inside & (state >= 0))
+            self.state = state[self.position]
+        else:
+            lists = one_array(states["times"])
+            times, offsets = lists.values.to_numpy(), lists.offsets.to_numpy().astype(np.int64)
+            sizes = np.diff(offsets)[places]
+            self.position, self.state = ranges(offsets[places], sizes), np.repeat(np.arange(len(places)), sizes)
+        self.at = times[self.position]
+        self._step = settings.step_of(self.at)
+        self._is_counted: Flags = self._states["counted"].to_numpy()[self.state]
 
     @cached_property
-    def _step(self) -> Numbers:
-        return self._settings.step_of(self.at)
-
-    @cached_property
-    def _folded(self) -> tuple[Rows, Numbers]:
-        """A row per (state, step), with what a state holds of its table's columns; and the row of each snapshot."""
-        steps, of_step = np.unique(self._step, return_inverse=True)
-        pairs, of_snapshot = np.unique(self.state * max(len(steps), 1) + of_step, return_inverse=True)
-        state, begins = pairs // max(len(steps), 1), steps[pairs % max(len(steps), 1)]
-        columns = self._keys(state) | source_columns(self.kind, self._values(state))
-        start = pa.array(begins).cast(_TIME)
-        return Rows({**columns, "step_start": start}, len(pairs), self._settings), of_snapshot
+    def folded(self) -> tuple[Rows, Numbers]:
+        """A row per state with what it holds of its table's columns, without samples one per (state, step), which other
+        tables ask for; and the row of each snapshot.
+        """
+        if self.kind.is_measured:
+            state, of_snapshot, columns = np.arange(len(self._states)), self.state, {}
+        else:
+            steps, of_step = distinct(self._step)
+            pairs, of_snapshot = distinct(self.state * len(steps) + of_step)
+            state, of_step = np.divmod(pairs, max(len(steps), 1))
+            columns = {STEP: pa.array(steps[of_step]).cast(_TIME)}
+        columns |= self._keys(state) | source_columns(self.kind, self._values(state))
+        return Rows(columns, len(state), self._settings), of_snapshot
 
     def _broken_measures(self, expectations: Sequence[Expectation]) -> dict[str, Flags]:
         """By expectation that is broken at all, which snapshots break it, by the times and numbers that each has of its
         own. All are asked, as they are: what is chosen of them would be copied.
         """
-        samples = one_array(self._samples[self.kind.name]) if self.kind.is_measured else None
-        columns = {} if samples is None else source_columns(self.kind, samples=samples)
-        rows = Rows(columns | {"captured_at": pa.array(self._at).cast(_TIME)}, len(self._at), self._settings)
-        of_snapshots = {name: flags[self.position] for name, flags in broken_by(rows, expectations).items()}
-        return {name: flags for name, flags in of_snapshots.items() if flags.any()}
+        if not self.kind.is_measured:
+            return {}
+        columns = source_columns(self.kind, samples=one_array(self._samples[self.kind.name]))
+        columns["captured_at"] = one_array(self._samples["at"]).cast(_TIME)
+        rows = Rows(columns, len(self._samples), self._settings)
+        return {name: flags[self.position] for name, flags in broken_by(rows, expectations).items()}
 
     def _keys(self, state: Numbers) -> dict[str, pa.Array]:
         """The columns of the source's key alongside the time, an entry per state."""
@@ -138,16 +121,13 @@ class _SourceSnapshots:
         return one_array(self._samples[self.kind.name]).take(pa.array(position))
 
     def check(self, tables: Mapping[Table, Rows]) -> None:
-        """Asks every expectation, or of a copy those that a snapshot must keep, and finds what is to be left out."""
-        rows, of_snapshot = self._folded
-        suite = self.suite
-        expectations: Sequence[Expectation] = suite.expectations if self.is_counted else suite.rejecting
-        if self.is_counted:
-            rows = suite.prepare(rows, tables)
-        of_states = broken_by(rows, [expectation for expectation in expectations if not expectation.of_readings])
-        self.broken = {name: flags[of_snapshot] for name, flags in of_states.items()}
-        self.broken |= self._broken_measures([expectation for expectation in expectations if expectation.of_readings])
-        self.breaking = any_of(self.broken, suite.rejecting, len(self.at))
+        """Asks every expectation, and finds what is to be left out."""
+        rows, of_snapshot = self.folded
+        of_readings = [expectation for expectation in self._suite.expectations if expectation.of_readings]
+        of_states = [expectation for expectation in self._suite.expectations if not expectation.of_readings]
+        broken = broken_by(self._suite.prepare(rows, tables), of_states)
+        self.broken = {name: flags[of_snapshot] for name, flags in broken.items()} | self._broken_measures(of_readings)
+        self.breaking = any_of(self.broken, self._suite.rejecting, len(self.at))
         self.left_out = self.breaking | self._repeated()
 
     def _repeated(self) -> Flags:
@@ -156,8 +136,9 @@ class _SourceSnapshots:
         """
         (series,) = codes(KEY, Rows.of(self._states.select(KEY), self._settings))
         self._series = series[self.state]
-        times, at = np.unique(self.at, return_inverse=True)
-        keys = self._series * (len(times) + 1) + at
+        start, end = to_micros(self._settings.read_start), to_micros(self._settings.read_end)
+        # Of a day, 64 bits hold the keys of 100 million series.
+        keys = self._series * (end - start) + (self.at - start)
         repeated = repeats(keys, ~self.breaking)
         if not repeated.any():
             return repeated
@@ -177,18 +158,26 @@ class _SourceSnapshots:
 
     def facts(self) -> Iterator[Fact]:
         """Return what was counted."""
-        rows, of_snapshot = self._folded
-        unknown = {name: flags[of_snapshot] for name, flags in unknown_in(rows, self.suite.nullable).items()}
+        rows, of_snapshot = self.folded
+        places = np.flatnonzero(self._is_counted)
         yield from CheckCounts(
-            self.suite, self._step, self.broken, unknown, self._key, self.breaking, self.left_out, self._series, self.at
+            self._suite,
+            self._step[places],
+            {name: flags[places] for name, flags in self.broken.items()},
+            {name: flags[of_snapshot[places]] for name, flags in unknown_in(rows, self._suite.nullable).items()},
+            lambda place: self._key(places[place]),
+            self.breaking[places],
+            self.left_out[places],
+            self._series[places],
+            self.at[places],
         ).facts()
 
     def rejected(self) -> Iterable[Mapping[str, Any]]:
         """The rows of `quarantine` for what is left out."""
-        places = np.flatnonzero(self.left_out)
+        places = np.flatnonzero(self.left_out & self._is_counted)
         if not len(places):
             return ()
-        rejecting = [expectation.name for expectation in self.suite.rejecting if expectation.name in self.broken]
+        rejecting = [expectation.name for expectation in self._suite.rejecting if expectation.name in self.broken]
         reasons = (
             [name.upper() for name in rejecting if self.broken[name][place]] or [KEYS_ARE_UNIQUE.name.upper()]
             for place in places
@@ -208,23 +197,7 @@ class _SourceSnapshots:
         return dict(row)
 
 
-def _routes(sources: Sequence[_SourceSnapshots], settings: CheckSettings) -> Rows:
-    """The routes of all that were gathered, by step."""
-    wanted = ("step_start", "cluster", "topic", "queues")
-    parts = [{name: source._folded[0][name].array for name in wanted} for source in sources]
-    return Rows.of(pa.concat_tables([pa.table(part) for part in parts]), settings)
-
-
-def _of_times(states: pa.Table, places: Numbers) -> tuple[Numbers, Numbers]:
-    """State and position of every time of the states at these places."""
-    offsets = one_array(states["times"]).offsets.to_numpy().astype(np.int64)
-    sizes = np.diff(offsets)[places]
-    return np.repeat(np.arange(len(places)), sizes), ranges(offsets[places], sizes)
-
-
-def _without_left_out(
-    states: pa.Table, samples: pa.Table, sources: Sequence[_SourceSnapshots]
-) -> tuple[pa.Table, pa.Table]:
+def _without_left_out(states: pa.Table, samples: pa.Table, sources: Sequence[_Source]) -> tuple[pa.Table, pa.Table]:
     """The states with the times, and the samples, of what is not left out."""
     if not any(source.left_out.any() for source in sources):
         return states, samples

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from expectations import BY_TABLE
-from expectations.rows import CheckSettings, Flags, Numbers, Rows, codes
+from expectations.rows import CheckSettings, Flags, Numbers, Rows, codes, distinct
 from expectations.suite import KEYS_ARE_UNIQUE, Expectation, Suite
 from schemas import OUTPUTS, Table
 
@@ -70,7 +71,7 @@ class CheckCounts:
 
     def facts(self) -> Iterator[Fact]:
         """One per step."""
-        steps, of_row = np.unique(self.step, return_inverse=True)
+        steps, of_row = distinct(self.step)
 
         def count(flags: Flags | None) -> Numbers:
             rows = of_row if flags is None else of_row[flags]
@@ -83,7 +84,7 @@ class CheckCounts:
         counts |= {name: count(flags) for name, flags in self.broken.items()}
         counts |= {_nulls(name): count(flags) for name, flags in self.unknown.items()}
         examples, by_name = self._examples(of_row), {name: of_steps.tolist() for name, of_steps in counts.items()}
-        for place, step in enumerate(steps.tolist()):
+        for step, place in sorted(zip(steps.tolist(), range(len(steps)), strict=True)):
             of_step = {name: of_steps[place] for name, of_steps in by_name.items() if of_steps[place]}
             yield Fact(self.suite.table.name, step, of_step, examples.get(place, []))
 
@@ -91,7 +92,7 @@ class CheckCounts:
         """By step, how many series there are, and the sum of their spans."""
         if self.series is None or self.at is None:
             return np.zeros(steps, np.int64), np.zeros(steps, np.int64)
-        pairs, of_pair = np.unique(self.series * steps + of_row, return_inverse=True)
+        pairs, of_pair = distinct(self.series * steps + of_row)
         first, last = np.full(len(pairs), np.iinfo(np.int64).max), np.zeros(len(pairs), np.int64)
         np.minimum.at(first, of_pair, self.at)
         np.maximum.at(last, of_pair, self.at)
@@ -137,8 +138,8 @@ def facts_of_outputs(tables: Mapping[str, pa.Table], settings: CheckSettings) ->
 
 def broken_by(rows: Rows, expectations: Iterable[Expectation]) -> dict[str, Flags]:
     """By expectation that is broken at all, which rows break it."""
-    broken = {expectation.name: ~expectation.holds(rows).or_else(True).flags() for expectation in expectations}
-    return {name: flags for name, flags in broken.items() if flags.any()}
+    keeping = ((expectation.name, expectation.holds(rows).or_else(True)) for expectation in expectations)
+    return {name: ~kept.flags() for name, kept in keeping if not pc.all(kept.array).as_py()}
 
 
 def any_of(broken: Mapping[str, Flags], expectations: Iterable[Expectation], size: int) -> Flags:
@@ -156,9 +157,10 @@ def unknown_in(rows: Rows, columns: Iterable[str]) -> dict[str, Flags]:
 
 def repeats(keys: Numbers, among: Flags) -> Flags:
     """Which of these rows have the key of an earlier one of them."""
-    rows = np.flatnonzero(among)
-    is_repeat = np.zeros(len(keys), bool)
-    is_repeat[np.delete(rows, np.unique(keys[rows], return_index=True)[1])] = True
+    rows, is_repeat = np.flatnonzero(among), np.zeros(len(keys), bool)
+    in_order = np.sort(keys[rows])
+    if (in_order[1:] == in_order[:-1]).any():
+        is_repeat[np.delete(rows, np.unique(keys[rows], return_index=True)[1])] = True
     return is_repeat
 
 
