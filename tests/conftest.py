@@ -14,9 +14,10 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 from spark_jobs.runtime.session import SMALL_SETTINGS, get_session
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.browser import NO_BROWSER
+from tests.support.commands import typed
 from tests.support.opened import browser, open_page
 
-__all__ = ["browser", "open_page"]
+__all__ = ["browser", "open_page", "typed"]
 
 #: For every Java that a test starts, in whichever process, as it lives for minutes only: the quick compiler alone takes
 #: a third less CPU. Without the last option what it has compiled would not fit after some minutes, and Java would go on

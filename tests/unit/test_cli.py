@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -29,28 +30,24 @@ from spark_jobs.cli.commands.demo import show_next_steps
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.environment import filters_from_environment, with_environment
 from spark_jobs.cli.exit_codes import exit_code, run_exit_code, steps_exit_code
-from spark_jobs.cli.main import build_parser, main
+from spark_jobs.cli.main import build_parser
 from spark_jobs.cli.show_incidents import show_findings
-from spark_jobs.cli.terminal import be_quiet, printable, progress_on, show_next
+from spark_jobs.cli.terminal import be_quiet, own_command, printable, progress_on, show_next
 from spark_jobs.cli.validation import show_failures
 from spark_jobs.domain.model.intervals import Interval, StepGrid, duration_text
 from spark_jobs.errors import ExitCode, PublishConflictError, QualityError, SetupError, WarehouseError
 from spark_jobs.operate.backfill import Outcome
 from spark_jobs.pipeline.run_record import RunRecord, reported_severities
+from tests.support.commands import Typed
 from tests.support.consoles import cells, shown
 from tests.support.rows import finding as published_finding
 
 HOUR = "2026-11-21T02:00/2026-11-21T03:00"
 
 
-def help_of(command: str, capsys: pytest.CaptureFixture[str]) -> str:
-    assert main([command, "--help"]) == 0
-    return capsys.readouterr().out
-
-
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    examples = re.findall(r"^  rebalance-audit (.*)$", help_of(command, capsys), re.MULTILINE)
+def test_every_example_of_the_help_parses(command: str, typed: Typed) -> None:
+    examples = re.findall(r"^  rebalance-audit (.*)$", typed(f"{command} --help").out, re.MULTILINE)
     assert examples, "a command without an example"
     for example in examples:
         assert build_parser().parse_args(shlex.split(example)).name == command
@@ -75,6 +72,7 @@ def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFi
         (f"run --warehouse= --interval {HOUR}", "the warehouse is empty"),
         ("backfill --warehouse w", "the following arguments are required: --interval"),
         ("backfill --warehouse w --interval 2026-11-21/2026-11-21", "is empty"),
+        ("backfill --warehouse w --interval 2026-11-21/2026-11-22 --jobs 17", "from 1 to 16"),
         ("backfill --warehouse w --interval 2026-11-21/2026-11-21T02:30", "is off the grid"),
         (f"backfill --warehouse w --interval {HOUR} --jobs 0", "'0' is not a whole number from 1 to 16"),
         (f"backfill --warehouse w --interval {HOUR} --group g", "backfill has no option --group: did you mean --"),
@@ -91,26 +89,26 @@ def test_every_example_of_the_help_parses(command: str, capsys: pytest.CaptureFi
             "route_snapshots",
         ),
         ("validate --warehouse w --interval 2026-11-21T02:30/2026-11-21T03:00", "is off the grid"),
+        ("trends --warehouse w --days 0", "argument --days: '0' is not a whole number from 1 to 366"),
+        ("trends --warehouse w --days x", "argument --days: 'x' is not a whole number from 1 to 366"),
         ("capture --namesrv n:1 --cadence never", "argument --cadence: invalid"),
         ("capture --namesrv n:1 --cadence 0s", "argument --cadence: invalid"),
         ("capture --namesrv n:1 --rate 0", "argument --rate: invalid"),
         ("capture --namesrv n:1 --groups [", "argument --groups: invalid"),
     ],
 )
-def test_wrong_usage_exits_with_3(line: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(shlex.split(line)) == 3
-    out, err = capsys.readouterr()
-    assert (out, message in err) == ("", True), err
+def test_wrong_usage_exits_with_3(line: str, message: str, typed: Typed) -> None:
+    out, err = typed(line, code=3)
+    last = err.splitlines()[-1]
+    assert (out, message in last, len(last) < 500) == ("", True, True), err
 
 
 def test_without_arguments_the_help_lists_every_command_in_its_group(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert main([]) == 0
-    help_text = capsys.readouterr().out
-    assert main(["--help"]) == 0
-    assert capsys.readouterr().out == help_text
+    help_text = typed("").out
+    assert typed("--help").out == help_text
     listed = re.findall(r"^  ([a-z][a-z-]+) ", help_text, re.MULTILINE)
     assert listed == [name for names in GROUPS.values() for name in names.split()]
     assert sorted(listed) == sorted(COMMANDS)
@@ -118,9 +116,8 @@ def test_without_arguments_the_help_lists_every_command_in_its_group(
     assert help_text.startswith("Usage: rebalance-audit COMMAND [OPTION ...]\n")
 
 
-def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"rebalance-audit {version('rebalance-audit')}\n"
+def test_the_version_is_that_of_the_package(typed: Typed) -> None:
+    assert typed("--version").out == f"rebalance-audit {version('rebalance-audit')}\n"
     assert rebalance_audit.__version__ == version("rebalance-audit")
 
 
@@ -129,9 +126,8 @@ def test_a_length_of_time_has_a_unit(text: str, seconds: float) -> None:
     assert build_parser().parse_args(["incidents", "--warehouse", "w", "--last", text]).last == seconds
 
 
-def test_quiet_leaves_only_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["examples", "--to", str(tmp_path), "--quiet"]) == 0
-    assert capsys.readouterr().err == ""
+def test_quiet_leaves_only_the_answer(tmp_path: Path, typed: Typed, capsys: pytest.CaptureFixture[str]) -> None:
+    assert typed("examples --quiet --to", tmp_path).err == ""
 
     def speak() -> None:
         be_quiet()
@@ -170,17 +166,15 @@ def noted(error: BaseException) -> BaseException:
     ],
 )
 def test_one_place_turns_errors_into_a_sentence_and_a_code(
-    error: BaseException, code: int, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: BaseException, code: int, message: str, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     monkeypatch.setattr("spark_jobs.cli.main.COMMANDS", {"fail": command_raising(error)})
-    assert main(["fail"]) == code
-    assert capsys.readouterr() == ("", message)
+    assert typed("fail", code=code) == ("", message)
 
 
-def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
     monkeypatch.setattr("spark_jobs.cli.main.COMMANDS", {"fail": command_raising(ZeroDivisionError("x"))})
-    assert main(["fail", "--debug"]) == 4
-    assert "in execute\n    raise error\n" in capsys.readouterr().err
+    assert "in execute\n    raise error\n" in typed("fail --debug", code=4).err
 
 
 def test_the_help_does_not_wait_for_spark() -> None:
@@ -281,27 +275,27 @@ def backfilled(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 BACKFILL = "backfill --warehouse s3a://b/w --interval 2026-11-21T02:00/2026-11-21T05:00"
 
 
-def test_a_backfill_leaves_out_published_steps_only_if_asked(backfilled: dict[str, Any]) -> None:
-    assert main(shlex.split(BACKFILL)) == 4
+def test_a_backfill_leaves_out_published_steps_only_if_asked(backfilled: dict[str, Any], typed: Typed) -> None:
+    typed(BACKFILL, code=4)
     assert backfilled == {"steps": STEPS, "jobs": 1}
-    assert main(shlex.split(f"{BACKFILL} --only-missing --jobs 2")) == 4
+    typed(f"{BACKFILL} --only-missing --jobs 2", code=4)
     assert backfilled == {"steps": STEPS[1:], "jobs": 2}
 
 
-def test_a_backfill_prints_each_step_as_json(backfilled: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(shlex.split(f"{BACKFILL} --only-missing --json")) == 4
-    out, err = capsys.readouterr()
+@pytest.mark.usefixtures("backfilled")
+def test_a_backfill_prints_each_step_as_json(typed: Typed) -> None:
+    printed = typed(f"{BACKFILL} --only-missing --json", code=4)
     run = {"run_id": "r1", "findings": {"ERROR": 1, "INFO": 2}, "warnings": ["AVG was assumed\x1b"]}
     audited = run | {"step": "2026-11-21T03:00:00Z/2026-11-21T04:00:00Z", "quality_warnings": [], "observed": True}
     failed = {"error": "PublishConflictError", "reason": "run\x1b x\nholds it", "exit_code": 4}
-    assert json.loads(out) == {
+    assert printed.document == {
         "interval": "2026-11-21T02:00:00Z/2026-11-21T05:00:00Z",
         "audited": [audited],
         "left_out": ["2026-11-21T02:00:00Z/2026-11-21T03:00:00Z"],
         "failed": [failed | {"step": "2026-11-21T04:00:00Z/2026-11-21T05:00:00Z"}],
         "findings": {"INFO": 2, "WARN": 0, "ERROR": 1},
     }
-    assert err.splitlines() == [
+    assert printed.err.splitlines() == [
         "checking paths and tables",
         "loading the audit",
         "1 of 2: 2026-11-21T03:00Z/2026-11-21T04:00Z audited",
@@ -310,11 +304,9 @@ def test_a_backfill_prints_each_step_as_json(backfilled: dict[str, Any], capsys:
     ]
 
 
-def test_a_backfill_is_lines_where_nobody_watches(
-    backfilled: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    main(shlex.split(f"{BACKFILL} --only-missing"))
-    assert capsys.readouterr().out.splitlines() == [
+@pytest.mark.usefixtures("backfilled")
+def test_a_backfill_is_lines_where_nobody_watches(typed: Typed) -> None:
+    assert typed(f"{BACKFILL} --only-missing", code=4).lines == [
         "audited 2026-11-21T03:00Z/2026-11-21T04:00Z run=r1 3 findings: 1 ERROR, 2 INFO",
         "failed 2026-11-21T04:00Z/2026-11-21T05:00Z PublishConflictError: run\\x1b x holds it",
         "Steps: 1 audited, 1 left out, 1 failed. 3 findings: 1 ERROR, 2 INFO",
@@ -451,12 +443,9 @@ def test_json_is_ascii_with_times_in_utc() -> None:
     assert as_json({"name": "\x9b"}).isascii()
 
 
-def test_the_demo_says_which_file_it_misses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_demo_says_which_file_it_misses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
     monkeypatch.setattr("spark_jobs.operate.demo._EXAMPLES", tmp_path)
-    assert main(["demo", "--warehouse", str(tmp_path)]) == 3
-    assert f"the demo needs {tmp_path}/recording.jsonl.gz" in capsys.readouterr().err
+    assert f"the demo needs {tmp_path}/recording.jsonl.gz" in typed("demo", warehouse=tmp_path, code=3).err
 
 
 @pytest.mark.parametrize(
@@ -491,12 +480,9 @@ def test_what_the_environment_filters_is_reported() -> None:
     assert [*filters_from_environment(["maintain"], environment)] == []
 
 
-def test_a_wrong_value_in_the_environment_is_wrong_usage(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_value_in_the_environment_is_wrong_usage(monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
     monkeypatch.setenv("REBALANCE_AUDIT_FAIL_ON", "loud")
-    assert main(["run", "--warehouse", "w", "--interval", HOUR]) == 3
-    assert "argument --fail-on: invalid choice: 'LOUD'" in capsys.readouterr().err
+    assert "argument --fail-on: invalid choice: 'LOUD'" in typed(f"run --warehouse w --interval {HOUR}", code=3).err
 
 
 def test_a_shell_completes_commands_and_options(tmp_path: Path) -> None:
@@ -520,17 +506,20 @@ def test_a_shell_completes_commands_and_options(tmp_path: Path) -> None:
         ("ingest {folder}/file --warehouse {folder}/file", "is a file: give a folder"),
         ("maintain --warehouse {folder}/file", "is a file: give a folder"),
         ("ingest {folder}/file --warehouse {folder}/other", "column rule (string) is missing"),
+        ("status --warehouse {folder}/nope", "there is no warehouse {folder}/nope: no such folder"),
+        ("status --warehouse {folder}", "nothing has been published in the warehouse {folder}"),
     ],
 )
-def test_what_is_wrong_is_reported_before_anything_is_loaded(
-    line: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_what_is_wrong_is_one_line_before_anything_is_loaded(
+    line: str, message: str, tmp_path: Path, typed: Typed
 ) -> None:
     (tmp_path / "file").write_text("")
     columns = {name: pa.array([], pa.string()) for name in FINDINGS.columns if name != "rule"}
     write_deltalake(tmp_path / "other" / "findings", pa.table(columns))
-    assert main(shlex.split(line.format(folder=tmp_path))) == 3
-    err = capsys.readouterr().err
-    assert message in err
+    err = typed(line.format(folder=tmp_path), code=3).err
+    last = err.splitlines()[-1]
+    assert message.format(folder=tmp_path) in last
+    assert len(last) < 300 or "column" in message  # each column that a table lacks is named
     assert "loading the audit" not in err
 
 
@@ -546,21 +535,45 @@ def test_muted_findings_are_shown_last_and_count_for_nothing() -> None:
     assert run_exit_code(RunRecord({}, [muted], reported_severities([muted])), "INFO") is ExitCode.CLEAN
 
 
-def test_capture_says_what_it_misses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_capture_says_what_it_misses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
     monkeypatch.setattr("spark_jobs.cli.commands.capture.TOOLS_DIR", tmp_path)
     monkeypatch.delenv("ROCKETMQ_ACCESS_KEY", raising=False)
     monkeypatch.setenv("ROCKETMQ_SECRET_KEY", "s3cret")
-    command = ["capture", "--namesrv", "127.0.0.1:1", "--out", str(tmp_path / "out")]
-    assert main(command) == 3
-    err = capsys.readouterr().err
+    command = f"capture --namesrv 127.0.0.1:1 --out {tmp_path / 'out'}"
+    err = typed(command, code=3).err
     assert "ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY belong together" in err
     assert "s3cret" not in err
     monkeypatch.delenv("ROCKETMQ_SECRET_KEY")
-    assert main(command) == 3
-    assert f"RocketMQ's admin client is not installed ({tmp_path} has no rocketmq-tools)" in capsys.readouterr().err
+    missing = f"RocketMQ's admin client is not installed ({tmp_path} has no rocketmq-tools)"
+    assert missing in typed(command, code=3).err
     assert not (tmp_path / "out").exists()
+
+
+def test_name_servers_are_quoted_in_the_help(typed: Typed) -> None:
+    assert "--namesrv '10.0.0.1:9876;10.0.0.2:9876'" in typed("capture --help").out
+
+
+def test_our_command_is_called_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("bin", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "rebalance-audit").write_text("#!/bin/sh\n")
+        (tmp_path / folder / "rebalance-audit").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+
+    def shown_as(called: str, path: str) -> str:
+        monkeypatch.setattr(sys, "argv", [called])
+        monkeypatch.setenv("PATH", path)
+        return own_command()
+
+    both = os.pathsep.join((str(tmp_path / "bin"), str(tmp_path / "other")))
+    assert shown_as(str(tmp_path / "bin" / "rebalance-audit"), both) == "rebalance-audit"
+    # The shell finds another one, or none, by that name.
+    assert shown_as(str(tmp_path / "other" / "rebalance-audit"), both) == "other/rebalance-audit"
+    assert shown_as("bin/rebalance-audit", "/nowhere") == "bin/rebalance-audit"
+    (tmp_path / "bin").rename(tmp_path / "my tools")
+    assert shown_as("my tools/rebalance-audit", "/nowhere") == "'my tools/rebalance-audit'"
+    module = Path(build_parser.__code__.co_filename).with_name("__main__.py")
+    assert shown_as(str(module), "/nowhere") == f"{sys.executable} -m spark_jobs.cli"
 
 
 def test_options_of_times_take_units() -> None:

@@ -15,7 +15,12 @@ import pytest
 
 from schemas import AUDIT_RUNS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, Table
 from spark_jobs.cli.main import main
+from spark_jobs.cli.show_what_if import show_plan
 from spark_jobs.config import Configuration
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.what_if.plan import Plan, PlannedMember, PlannedSize
+from spark_jobs.show.what_if import GroupSteps
+from tests.support.consoles import shown
 from tests.support.snapshots import membership, offsets
 from tests.support.stored import audit_run, write
 from tests.support.times import HOUR, at
@@ -193,6 +198,15 @@ def test_the_backlogs_are_drawn(warehouse: str, tmp_path: Path, capsys: pytest.C
     (packed,) = re.findall(r'data-gzip="(.*)"', page)
     assert "--members +1" in gzip.decompress(base64.b64decode(packed)).decode()
     assert not re.search(r"<(script|link|img)[^>]* (src|href)=", page)
+
+
+def test_every_member_of_a_plan_has_a_line_on_a_terminal() -> None:
+    """Hostile names stay escaped; the line breaks are ours."""
+    members = [PlannedMember(name, 1, 2.0, 3.0, True, True) for name in ("c1", "c\n\x1b[2J")]
+    plan, of = Plan(0, [PlannedSize(0, members, 0, 0)]), GroupSteps("c", "g", HOUR, [], StrategySettings())
+    lines = [line.strip() for line in shown(lambda console: show_plan(console, of, plan), 100, on_terminal=True)]
+    assert any(line.endswith(" c1: 1 queue, 2.0 of 3.0") for line in lines)
+    assert "c\\n\\x1b[2J: 1 queue, 2.0 of 3.0" in lines
 
 
 @pytest.mark.parametrize(

@@ -226,6 +226,15 @@ def test_a_heading_sorts_the_groups_by_what_its_cells_mean_and_unknown_stays_at_
     assert seen.get_attribute(".fleet th:nth-child(1)", "aria-sort") == "ascending"
 
 
+@pytest.mark.parametrize(("place", "is_shown"), [("", False), ("#group-1", False), ("#incident-gone", True)])
+def test_a_link_to_what_the_report_lacks_says_so(place: str, is_shown: bool, open_page: Open) -> None:
+    opened = open_page(page(content(twins(troubled()))), place)
+    opened.charts("group-1")
+    assert opened.page.is_visible("#missing") is is_shown
+    opened.page.evaluate("location.hash = '#fleet'")
+    opened.page.wait_for_function("() => location.hash === '#fleet'")
+
+
 def test_where_one_group_was_asked_for_there_is_no_fleet(open_page: Open) -> None:
     seen = open_page(page(content(twins(troubled()))))
     seen.charts("group-1")
