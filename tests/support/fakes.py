@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from spark_jobs.capture.asking import Backoff, CallRunner, RateLimit
 from spark_jobs.capture.calls import Call, CallError
 
 NOT_ONLINE = "MQBrokerException CODE: 206  DESC: the consumer group[g] not online BROKER: 10.0.0.1:10911"
@@ -18,6 +19,11 @@ NOT_IN_GROUP = "MQClientException CODE: 1  DESC: The Consumer Group <g> not exis
 NO_ROUTE = "MQClientException CODE: 17  DESC: No topic route info in name server for the topic: t"
 TIMED_OUT = "RemotingTimeoutException wait response on the channel </10.0.0.1:10911> timeout, 3000(ms)"
 REFUSED = "RemotingConnectException connect to 10.0.0.2:10911 failed"
+
+
+#: As brokers before 5.0 say of requests that they do not know.
+NOT_SUPPORTED = "MQBrokerException CODE: 3  DESC:  request type 351 not supported"
+NO_MODES = '{"messageRequestModeMap":{}}'
 
 
 def version(number: str) -> str:
@@ -60,6 +66,17 @@ class FakeAdmin:
         return Counter(call.request.value for _, call in self.asked)
 
 
+def asking(admin: FakeAdmin) -> CallRunner:
+    """As fast as it gets."""
+    return CallRunner(admin, RateLimit(10_000), Backoff(60), lambda _: None)
+
+
+def broker_answers(name: str, *groups: str, **answers: str) -> dict[tuple[str, ...], str]:
+    """Those of a broker of 5.4.0 without request modes that knows these groups; others by request."""
+    told = {"groups": "\n".join(groups), "request_modes": NO_MODES, "broker_version": version("5.4.0")} | answers
+    return {(request, name): text for request, text in told.items()}
+
+
 def brokers(**addresses: str) -> str:
     told = ",".join(
         f'"{name}":{{"brokerAddrs":{{0:"{address}"}},"brokerName":"{name}","cluster":"Main"}}'
@@ -84,7 +101,8 @@ def route(*names: str) -> str:
 
 
 def queue(broker: str, topic: str, **numbers: int) -> str:
-    """One entry of an offsetTable, in RocketMQ's own form."""
+    """One entry of an offsetTable, in RocketMQ's own form; by default of 9 messages, of which 8 are consumed."""
+    numbers = numbers or {"brokerOffset": 9, "consumerOffset": 8, "lastTimestamp": 7, "pullOffset": 8}
     told = ",".join(f'"{name}":{number}' for name, number in numbers.items())
     return f'{{"brokerName":"{broker}","queueId":0,"topic":"{topic}"}}:{{{told}}}'
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -22,13 +23,12 @@ from schemas import (
     Table,
 )
 from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
-from spark_jobs.cli.main import main
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import IntervalError, NothingPublishedError, UnknownNameError
 from spark_jobs.show.data_age import DataAge, data_age
-from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.recorded import check_recorded
+from tests.support.commands import ANSWERED, Typed
 from tests.support.published import STATUS, publish_hours
 from tests.support.recordings import write_warehouse
 from tests.support.rows import interval, member, unobserved
@@ -75,12 +75,9 @@ def test_steps_without_snapshots_are_no_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["status", "incidents"])
-def test_the_first_line_says_where_the_data_end(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_first_line_says_where_the_data_end(command: str, tmp_path: Path, typed: Typed) -> None:
     silent_since(tmp_path, 20)
-    main([command, "--warehouse", str(tmp_path)])
-    first = capsys.readouterr().out.splitlines()[0]
+    first = typed(command, warehouse=tmp_path, code=ANSWERED).lines[0]
     assert first.startswith("The data end at 2026-03-01T10:20Z, ")
     assert first.endswith(f" ago{OLD}.")
 
@@ -108,7 +105,7 @@ def test_the_last_hour_counts_from_now(now: int, missing: Sequence[str], tmp_pat
     assert [*map(str, warehouse.incidents(since=HOUR).not_audited)] == missing
 
 
-def test_what_is_in_the_future_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_in_the_future_is_an_error(tmp_path: Path, typed: Typed) -> None:
     publish_hours(tmp_path, [0])
     warehouse = replace(open_warehouse(tmp_path), clock=lambda: at(7200))
     with pytest.raises(IntervalError, match="is in the future: it is 2026-03-01T12:00Z"):
@@ -116,8 +113,8 @@ def test_what_is_in_the_future_is_an_error(tmp_path: Path, capsys: pytest.Captur
     with pytest.raises(IntervalError, match="T12:00Z/2026-03-01T13:00Z is in the future"):
         warehouse.run("2026-03-01T10:00/2026-03-01T13:00")
     for command in ("incidents", "run", "backfill"):
-        assert main([command, "--warehouse", str(tmp_path), "--interval", "3026-03-01/3026-03-02"]) == 3
-        assert "is in the future" in capsys.readouterr().err
+        line = f"{command} --interval 3026-03-01/3026-03-02"
+        assert "is in the future" in typed(line, warehouse=tmp_path, code=3).err
 
 
 def test_severities_and_rules_that_do_not_exist_are_errors(tmp_path: Path) -> None:
@@ -158,17 +155,12 @@ def recorded(warehouse: Path) -> None:
 )
 def test_names_that_no_snapshot_has(names: tuple[str | None, ...], message: str | None, tmp_path: Path) -> None:
     recorded(tmp_path)
-    stored = DeltaTables(Location.parse(str(tmp_path)))
-    if message is None:
-        check_recorded(stored, *names)
-        return
-    with pytest.raises(UnknownNameError, match=message):
-        check_recorded(stored, *names)
+    with pytest.raises(UnknownNameError, match=message) if message else nullcontext():
+        check_recorded(delta_tables(str(tmp_path)), *names)
 
 
-def test_a_run_of_a_name_that_does_not_exist_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_of_a_name_that_does_not_exist_writes_nothing(tmp_path: Path, typed: Typed) -> None:
     recorded(tmp_path)
-    words = ["run", "--warehouse", str(tmp_path), "--interval", "2026-03-01T10:00/2026-03-01T11:00"]
-    assert main([*words, "--group", "payment-servic"]) == 3
-    assert "did you mean payment-service?" in capsys.readouterr().err
+    line = "run --interval 2026-03-01T10:00/2026-03-01T11:00 --group payment-servic"
+    assert "did you mean payment-service?" in typed(line, warehouse=tmp_path, code=3).err
     assert not (tmp_path / AUDIT_RUNS.name).exists()

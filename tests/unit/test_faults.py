@@ -11,9 +11,9 @@ import pyspark
 import pytest
 from py4j.protocol import Py4JError
 
-from spark_jobs.cli.main import main
 from spark_jobs.runtime import faults
 from spark_jobs.runtime.faults import explained
+from tests.support.commands import Typed
 
 
 def os_error(number: int, file: str | None = "/w/_claims/all.lock") -> OSError:
@@ -107,14 +107,12 @@ def test_java_that_is_alive_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -
         java.kill()
 
 
-def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
     file = tmp_path / "recording.jsonl"
     file.write_text("{}\n", encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("spark_jobs.cli.session.start_spark", lambda *_, **__: None)
-        patch.setattr("spark_jobs.cli.commands.ingest.ingest", _full_disk)
-        assert main(["ingest", "--warehouse", str(tmp_path / "w"), str(file)]) == 4
-    last = capsys.readouterr().err.splitlines()[-1]
+    monkeypatch.setattr("spark_jobs.cli.session.start_spark", lambda *_, **__: None)
+    monkeypatch.setattr("spark_jobs.cli.commands.ingest.ingest", _full_disk)
+    last = typed("ingest", file, warehouse=tmp_path / "w", code=4).err.splitlines()[-1]
     assert last.startswith("rebalance-audit: there is no space left for the warehouse ")
 
 

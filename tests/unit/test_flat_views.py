@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -12,10 +11,11 @@ import pytest
 
 import rebalance_audit as ra
 from schemas import INCIDENTS, OUTPUTS, VIEWS, FlatView
-from spark_jobs.cli.main import main
 from spark_jobs.store.flat_views import view_statements
 from spark_jobs.store.location import Location
+from tests.support.commands import ANSWERED, Typed
 
+Database = duckdb.DuckDBPyConnection
 #: Reserved in PostgreSQL, BigQuery, Trino, MySQL or SQL Server, and names of columns elsewhere in the warehouse.
 RESERVED = """
 all and any array as asc at between by case cast collate column create cross current cube date default desc
@@ -28,7 +28,7 @@ true unbounded union unique unnest user using value values view when where windo
 
 
 @pytest.fixture(scope="module")
-def database(example_warehouse: str) -> Iterator[duckdb.DuckDBPyConnection]:
+def database(example_warehouse: str) -> Iterator[Database]:
     """The published tables of the recording, what `incidents --publish` writes, and the views that `sql` prints."""
     warehouse = ra.open(example_warehouse)
     with duckdb.connect() as connection:
@@ -43,26 +43,17 @@ def database(example_warehouse: str) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def rows(database: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
+def rows(database: Database, sql: str) -> list[dict[str, Any]]:
     result: list[dict[str, Any]] = database.sql(sql).to_arrow_table().to_pylist()
     return result
-
-
-def answer(example_warehouse: str, capsys: pytest.CaptureFixture[str], command: str) -> dict[str, Any]:
-    capsys.readouterr()
-    assert main([*command.split(), "--warehouse", example_warehouse, "--json"]) in (0, 2)
-    document: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return document
 
 
 def text(moment: datetime | None) -> str | None:
     return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def test_incidents_are_those_of_the_command(
-    database: duckdb.DuckDBPyConnection, example_warehouse: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shown = answer(example_warehouse, capsys, "incidents")["incidents"]
+def test_incidents_are_those_of_the_command(database: Database, example_warehouse: str, typed: Typed) -> None:
+    shown = typed("incidents --json", warehouse=example_warehouse, code=ANSWERED).document["incidents"]
     found = {row["incident_id"]: row for row in rows(database, "SELECT * FROM audit.bi_incidents")}
     assert len(shown) == len(found) > 10
     for incident in shown:
@@ -78,9 +69,7 @@ def test_incidents_are_those_of_the_command(
         assert row["unassigned_queue_minutes"] == incident["unassigned_queue_minutes"]
 
 
-def test_the_cost_of_every_group(
-    database: duckdb.DuckDBPyConnection, example_warehouse: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_cost_of_every_group(database: Database, example_warehouse: str, typed: Typed) -> None:
     columns = "incident_id, consumer_group, peak_backlog_messages, unassigned_queue_minutes, team"
     found = database.execute(f"SELECT {columns} FROM audit.bi_incident_groups ORDER BY ALL").fetchall()
     shown = [
@@ -88,14 +77,14 @@ def test_the_cost_of_every_group(
             incident["incident_id"],
             *(cost[name] for name in ("consumer_group", "peak_backlog_messages", "unassigned_queue_minutes", "team")),
         )
-        for incident in answer(example_warehouse, capsys, "incidents")["incidents"]
+        for incident in typed("incidents --json", warehouse=example_warehouse, code=ANSWERED).document["incidents"]
         for cost in incident["costs"]
     ]
     assert found == sorted(shown, key=lambda row: row[:2])
     assert any(minutes for *_, minutes, _ in shown)
 
 
-def test_findings(database: duckdb.DuckDBPyConnection, example_warehouse: str) -> None:
+def test_findings(database: Database, example_warehouse: str) -> None:
     measured = {"backlog_max": "peak_backlog_messages", "backlog_end": "backlog_end_messages"}
     measured |= {"queue_count": "queue_count"}
     found = {row["finding_id"]: row for row in rows(database, "SELECT * FROM audit.bi_findings")}
@@ -108,9 +97,7 @@ def test_findings(database: duckdb.DuckDBPyConnection, example_warehouse: str) -
     assert any(row["peak_backlog_messages"] for row in found.values())
 
 
-def test_group_status(
-    database: duckdb.DuckDBPyConnection, example_warehouse: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_group_status(database: Database, example_warehouse: str, typed: Typed) -> None:
     renamed = (
         {"member_count": "member_count", "unassigned_queues": "unassigned_queues"}
         | {"double_owned_queues": "double_owned_queues", "backlog_end_messages": "backlog_end"}
@@ -118,14 +105,14 @@ def test_group_status(
         | {"worst_severity": "worst_severity", "more_members_help": "more_members_help"}
     )
     found = {row["consumer_group"]: row for row in rows(database, "SELECT * FROM audit.bi_group_status")}
-    shown = answer(example_warehouse, capsys, "status")["groups"]
+    shown = typed("status --json", warehouse=example_warehouse, code=ANSWERED).document["groups"]
     assert len(shown) == len(found) == 17
     for group in shown:
         row = found[group["consumer_group"]]
         assert {new: row[new] for new in renamed} == {new: group[old] for new, old in renamed.items()}
 
 
-def test_ownership_is_what_explain_shows(database: duckdb.DuckDBPyConnection, example_warehouse: str) -> None:
+def test_ownership_is_what_explain_shows(database: Database, example_warehouse: str) -> None:
     """Of every connection how many queues of each topic it owns, and how many have no owner."""
     warehouse = ra.open(example_warehouse)
     owned = """
@@ -149,7 +136,7 @@ def test_ownership_is_what_explain_shows(database: duckdb.DuckDBPyConnection, ex
     assert compared > 30
 
 
-def test_who_owned_one_queue_from_when_to_when(database: duckdb.DuckDBPyConnection) -> None:
+def test_who_owned_one_queue_from_when_to_when(database: Database) -> None:
     """Two consumers share a client id from 02:07:05 on: queue 4 lies in the share of the second."""
     sql = """
         SELECT owner_client_id, unassigned_cause, strftime(owned_from, '%H:%M:%S'), strftime(owned_until, '%H:%M:%S')
@@ -163,7 +150,7 @@ def test_who_owned_one_queue_from_when_to_when(database: duckdb.DuckDBPyConnecti
     ]
 
 
-def test_ownership_has_no_two_rows_that_continue_each_other(database: duckdb.DuckDBPyConnection) -> None:
+def test_ownership_has_no_two_rows_that_continue_each_other(database: Database) -> None:
     same = ("cluster", "consumer_group", "topic", "membership_view", "broker_name", "queue_id", "is_readable")
     of_owner = ("owner_client_id", "owner_address", "unassigned_cause", "double_owned_cause")
     joined = " AND ".join(f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in (*same, *of_owner))
@@ -177,9 +164,7 @@ def test_ownership_has_no_two_rows_that_continue_each_other(database: duckdb.Duc
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
-def test_columns_are_flat_explained_and_named_for_any_engine(
-    database: duckdb.DuckDBPyConnection, view: FlatView
-) -> None:
+def test_columns_are_flat_explained_and_named_for_any_engine(database: Database, view: FlatView) -> None:
     keywords = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'"
     reserved = {*RESERVED.split(), *(name for (name,) in database.execute(keywords).fetchall())}
     columns = "SELECT column_name, data_type, comment FROM duckdb_columns() WHERE table_name = ?"
@@ -191,21 +176,19 @@ def test_columns_are_flat_explained_and_named_for_any_engine(
     assert database.execute(f"SELECT count(*) > 0 FROM audit.{view.name}").fetchall() == [(True,)]
 
 
-def test_over_a_path_duckdb_reads_the_tables_of_the_folder(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sql", "views", "--warehouse", "s3a://lake/it's", "--quiet"]) == 0
-    out = capsys.readouterr().out
+def test_over_a_path_duckdb_reads_the_tables_of_the_folder(typed: Typed) -> None:
+    out = typed("sql views --quiet", warehouse="s3a://lake/it's").out
     assert out.startswith("INSTALL delta;\n\nLOAD delta;\n\nCREATE OR REPLACE VIEW bi_incidents AS SELECT\n")
     assert "FROM delta_scan('s3://lake/it''s/findings');" in out
 
 
-def test_trino_needs_a_catalog(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sql", "views", "--engine", "trino", "--warehouse", "/data/audit", "--quiet"]) == 3
-    assert "give --warehouse catalog.schema" in capsys.readouterr().err
-    assert main(["sql", "views", "--engine", "trino", "--warehouse", "delta.audit", "--quiet"]) == 0
+def test_trino_needs_a_catalog(typed: Typed) -> None:
+    line = "sql views --engine trino --quiet"
+    assert "give --warehouse catalog.schema" in typed(line, warehouse="/data/audit", code=3).err
     assert (
         'FROM delta.audit.incidents LEFT JOIN UNNEST("costs") AS '
         "cost(consumer_group, peak_backlog_messages, unassigned_queue_minutes, team) ON true;"
-    ) in capsys.readouterr().out
+    ) in typed(line, warehouse="delta.audit").out
 
 
 @pytest.mark.parametrize("engine", ["spark", "trino"])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from spark_jobs.cli.documents import incidents_document
 from spark_jobs.cli.show_incidents import show_incidents
@@ -15,6 +13,7 @@ from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.show.incidents import Incidents
 from spark_jobs.show.text.incident_text import incident_lines, state_text, worst_first
+from tests.support.consoles import shown
 from tests.support.times import micros
 
 PART = IncidentPart("g", "GROUP_OFFLINE", "NO_MEMBERS", "ERROR", None, "g", micros(0), micros(90), ("f1", "f2"))
@@ -33,33 +32,34 @@ def incident(**values: Any) -> Incident:
     return Incident(**known | values)
 
 
-def shown(console: Console, *incidents: Incident) -> list[str]:
-    show_incidents(console, incidents)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue().splitlines()
+def listed(*incidents: Incident) -> list[str]:
+    return shown(lambda console: show_incidents(console, incidents), 40)
+
+
+def on_terminal(width: int, *incidents: Incident) -> list[str]:
+    return shown(lambda console: show_incidents(console, incidents), width, on_terminal=True)
 
 
 def test_incidents_are_lines_where_nobody_watches() -> None:
     unknown: dict[str, Any] = {"resolved_at": None, "peak_backlog_messages": None}
     hostile = incident(severity="WARN", headline="[red]:bomb:\x1b[2J", consumer_groups=("a", "b", "c"), **unknown)
     many = incident(consumer_groups=("a", "b", "c", "d"), cluster="us", opened_at=micros(0.123456))
-    assert shown(Console(file=io.StringIO(), width=40), incident(), hostile) == [
+    assert listed(incident(), hostile) == [
         "ERROR GROUP_OFFLINE group=g since=2026-03-01T10:00Z (1 min 30 s) id=01234567 No consumer of g is connected",
         "WARN GROUP_OFFLINE groups=a,b,c since=2026-03-01T10:00Z (1 min 30 s, open) id=01234567 [red]:bomb:\\x1b[2J",
         "2 incidents: 1 ERROR, 1 WARN; 1 is open",
     ]
-    assert shown(Console(file=io.StringIO()), incident(), many)[1] == (
+    assert listed(incident(), many)[1] == (
         "ERROR GROUP_OFFLINE groups=4 cluster=us since=2026-03-01T10:00Z (1 min 30 s) id=01234567 "
         "No consumer of g is connected"
     )
-    assert shown(Console(file=io.StringIO())) == ["No incidents."]
+    assert listed() == ["No incidents."]
 
 
 def test_whose_an_incident_is() -> None:
     one = incident(costs=(GroupCost("g", 12345, 3.0, "a"), GroupCost("h", None, 0, "b"), GroupCost("i", None, 0)))
-    assert " group=g teams=a,b since=" in shown(Console(file=io.StringIO()), one)[0]
-    terminal = Console(file=io.StringIO(), width=130, force_terminal=True, color_system=None)
-    assert any(line.split()[:4] == ["ERROR", "GROUP_OFFLINE", "g", "a,b"] for line in shown(terminal, one))
+    assert " group=g teams=a,b since=" in listed(one)[0]
+    assert any(line.split()[:4] == ["ERROR", "GROUP_OFFLINE", "g", "a,b"] for line in on_terminal(130, one))
     assert lines_of(one)[7] == "  Teams: a, b"
     (document,) = incidents_document(Incidents([one], [], []))["incidents"]
     assert (document["teams"], [cost["team"] for cost in document["costs"]]) == (["a", "b"], ["a", "b", None])
@@ -68,11 +68,10 @@ def test_whose_an_incident_is() -> None:
 @pytest.mark.parametrize("width", [80, 120])
 def test_rule_and_group_are_never_cut(width: int) -> None:
     long = incident(rule="STRANDED_WRITE_QUEUES", consumer_groups=("payment-service-orders", "b"), resolved_at=None)
-    terminal = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
-    text = "\n".join(shown(terminal, long, incident(cluster="eu-prod")))
+    lines = on_terminal(width, long, incident(cluster="eu-prod"))
     for name in ("STRANDED_WRITE_QUEUES", "payment-service-orders", "and 1 more", "01234567", "eu-prod"):
-        assert name in text
-    assert max(map(len, text.splitlines())) <= width
+        assert name in "\n".join(lines)
+    assert max(map(len, lines)) <= width
 
 
 def test_the_worst_comes_first_and_the_end_of_the_recording_last() -> None:
@@ -96,9 +95,8 @@ def test_an_incident_is_one_line_of_a_table(width: int, headlines: int, costs: l
     """Rule and group stay; what a terminal has no room for is left out; a sentence that is too long ends with the
     line.
     """
-    terminal = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
     hostile = incident(headline="[red]x\x9b " + "y" * 200, resolved_at=None, peak_backlog_messages=None)
-    lines = shown(terminal, incident(), hostile)
+    lines = on_terminal(width, incident(), hostile)
     rows = [line.split() for line in lines]
     assert rows[0] == ["Incidents", "(UTC)"]
     span = ["03-01", "10:00", "1", "min", "30"]
@@ -164,7 +162,7 @@ def test_what_was_over_because_its_group_was_deleted_says_so() -> None:
     assert state_text(deleted) == (
         "2026-03-01T10:00Z – 2026-03-01T10:01:50Z, group deleted, peak backlog 12,345 messages"
     )
-    assert "(1 min 30 s, deleted)" in shown(Console(file=io.StringIO(), width=40), deleted)[0]
+    assert "(1 min 30 s, deleted)" in listed(deleted)[0]
 
 
 def test_causes_before_the_worst_and_long_lists() -> None:

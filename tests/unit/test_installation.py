@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.cli.main import main
 from spark_jobs.errors import SetupError
 from spark_jobs.installation import PREFIX, ROOT, fetched
 from spark_jobs.runtime.extras import needed_extra
 from spark_jobs.runtime.session import JARS_DIR
 from spark_jobs.setup.jars import fetch_jars, fetch_tools, jar_names
 from tests.end_to_end.release.environments import clean_copy, environment, must
+from tests.support.commands import Typed
 
 
 def with_prefix(code: str) -> str:
@@ -111,41 +111,37 @@ def test_the_admin_client_is_copied_with_all_that_lies_beside_it(tmp_path: Path)
     assert names == {"org.apache.rocketmq_rocketmq-tools-5.4.0.jar", "fastjson2-2.0.jar"}
 
 
-def test_dags_are_written_beside_those_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dags_are_written_beside_those_of_others(tmp_path: Path, typed: Typed) -> None:
     (tmp_path / ".airflowignore").write_text("theirs.py")
     for _ in range(2):
-        assert main(["dags", "--to", str(tmp_path)]) == 0
+        written = typed("dags --to", tmp_path).lines
         ignored = (tmp_path / ".airflowignore").read_text().split()
         assert ignored == ["theirs.py", "rebalance_audit_tasks.py", "rebalance_audit_factory.py"]
     names = ["factory.py", "hourly.py", "late.py", "maintain.py", "tasks.py"]
-    written = capsys.readouterr().out.splitlines()[:6]
-    assert written == [*(f"{tmp_path}/rebalance_audit_{name}" for name in names), f"{tmp_path}/.airflowignore"]
+    assert written[:6] == [*(f"{tmp_path}/rebalance_audit_{name}" for name in names), f"{tmp_path}/.airflowignore"]
     for name in names:
         file = f"rebalance_audit_{name}"
         assert (tmp_path / file).read_bytes() == (ROOT / "dags" / file).read_bytes()
-    assert main(["dags", "--to", str(tmp_path / ".airflowignore")]) == 3
-    assert "the DAGs cannot be written to" in capsys.readouterr().err
+    assert "the DAGs cannot be written to" in typed("dags --to", tmp_path / ".airflowignore", code=3).err
 
 
-def test_examples_are_written_into_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_are_written_into_a_folder(tmp_path: Path, typed: Typed) -> None:
     folder = tmp_path / "new" / "examples"
-    for _ in range(2):
-        assert main(["examples", "--to", str(folder)]) == 0
     names = [*("demo.yaml", "grafana-dashboard.json", "notebook.ipynb", "prometheus-rules.yml")]
     names += ["rebalance-audit-capture.service", "recording.jsonl.gz", "routes.yaml"]
-    assert capsys.readouterr().out.splitlines() == [f"{folder}/{name}" for name in names] * 2
+    for _ in range(2):
+        assert typed("examples --to", folder).lines == [f"{folder}/{name}" for name in names]
     assert all((folder / name).read_bytes() == (ROOT / "examples" / name).read_bytes() for name in names)
-    assert main(["examples", "--to", str(folder / "demo.yaml")]) == 3
-    assert "the examples cannot be written to" in capsys.readouterr().err
+    assert "the examples cannot be written to" in typed("examples --to", folder / "demo.yaml", code=3).err
 
 
-def test_what_was_fetched_can_be_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_fetched_can_be_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (fetched("jars")).mkdir(parents=True)
     (tmp_path / "rebalance-audit").mkdir()
-    assert main(["setup", "--remove"]) == 0
-    assert main(["setup", "--remove"]) == 0  # nothing to do
+    typed("setup --remove")
+    typed("setup --remove")  # nothing to do
     assert [path.name for path in tmp_path.rglob("*")] == ["share"]
 
 

@@ -33,6 +33,7 @@ from spark_jobs.operate.verify import Verified
 from spark_jobs.pipeline.quality.checks import Result
 from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.store.arrow_types import arrow_schema
+from tests.support.commands import ANSWERED, Typed
 from tests.support.recordings import HOUR
 
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
@@ -181,13 +182,6 @@ DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
 }
 
 
-def _asked(command: str, example_warehouse: str, capsys: pytest.CaptureFixture[str]) -> Mapping[str, Any]:
-    capsys.readouterr()
-    assert main([*command.split(), "--warehouse", example_warehouse, "--json", "--quiet"]) in (0, 2), command
-    document: Mapping[str, Any] = json.loads(capsys.readouterr().out)
-    return document
-
-
 def test_every_command_with_json_is_on_the_page() -> None:
     described = {section.split(" ")[0] for section in documented()}
     assert described == {name for name, command in ALL.items() if "--json" in command.options}
@@ -195,9 +189,12 @@ def test_every_command_with_json_is_on_the_page() -> None:
 
 
 @pytest.mark.parametrize("section", [*COMMANDS, *DOCUMENTS])
-def test_the_page_lists_every_key(section: str, example_warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_lists_every_key(section: str, example_warehouse: str, typed: Typed) -> None:
     keys = documented()[section]
-    documents = [_asked(command, example_warehouse, capsys) for command in COMMANDS.get(section, ())]
+    documents = [
+        typed(f"{command} --json --quiet", warehouse=example_warehouse, code=ANSWERED).document
+        for command in COMMANDS.get(section, ())
+    ]
     documents += [json.loads(as_json(document)) for document in DOCUMENTS.get(section, ())]
     found = [pair for document in documents for pair in printed(document, keys)]
     paths = {path for path, _ in found}
@@ -230,9 +227,8 @@ def test_columns_have_one_type_whatever_the_rows_hold(
         assert (none.num_rows, none.schema) == (0, table.schema)
 
 
-def test_a_table_without_rows_has_its_columns(example_warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["clients", "nobody", "--warehouse", example_warehouse, "--format", "csv"]) == 2
-    assert capsys.readouterr().out == (
+def test_a_table_without_rows_has_its_columns(example_warehouse: str, typed: Typed) -> None:
+    assert typed("clients nobody --format csv", warehouse=example_warehouse, code=2).out == (
         "cluster,consumer_group,client_id,client_addr,language,version,first_seen,last_seen,topics\n"
     )
 

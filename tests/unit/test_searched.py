@@ -7,7 +7,7 @@ import io
 import json
 import re
 from argparse import Namespace
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from spark_jobs.cli.documents import answered
 from spark_jobs.cli.main import main
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.show.clients import CLIENT_SCHEMA, ClientSeen
+from tests.support.commands import Typed
 from tests.support.consoles import shown
 from tests.support.published import STATUS
 from tests.support.recordings import write_warehouse
@@ -76,40 +77,26 @@ def warehouse(tmp_path: Path) -> Path:
     return tmp_path
 
 
-Ask = Callable[..., list[str]]
-
-
 @pytest.fixture
-def ask(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
-    """Runs a command on the warehouse, and returns the lines that it prints."""
-
-    def lines(command: str, code: int = 0) -> list[str]:
-        assert main([*command.split(), "--warehouse", str(warehouse)]) == code, command
-        return capsys.readouterr().out.splitlines()
-
-    return lines
+def ask(warehouse: Path, typed: Typed) -> Typed:
+    """Types a command about the warehouse."""
+    return partial(typed, warehouse=warehouse)
 
 
-def documents(ask: Ask, command: str, name: str) -> list[dict[str, Any]]:
-    """What stands under that name in the JSON that the command prints."""
-    rows: list[dict[str, Any]] = json.loads("".join(ask(f"{command} --json")))[name]
-    return rows
-
-
-def test_a_client_is_shown_in_all_its_groups(ask: Ask) -> None:
+def test_a_client_is_shown_in_all_its_groups(ask: Typed) -> None:
     """By a part of its id, in whatever case, or of its address; retry topics are left out."""
     first = "cluster=c group=G client=h1@7 address=10.0.0.1:5 2026-03-01T10:00Z/2026-03-01T11:00Z topics=T,U"
     second = "cluster=c group=H client=H1@8 address=10.0.0.1:6 2026-03-01T11:00Z/2026-03-01T12:00Z topics=T"
     day = "as audited in 2026-02-28T12:00Z/2026-03-01T12:00Z."
     both = [first, second, f"2 connections in 2 groups, {day}"]
-    assert ask("clients h1@") == both
-    assert ask("clients 10.0.0.1") == both
-    assert ask("clients 10.0.0.1:6") == [second, f"1 connection in 1 group, {day}"]
-    assert ask("clients h1 --group G")[:-1] == [first]
-    assert ask("clients h1 --interval 2026-03-01T11:00/2026-03-01T12:00")[:-1] == [second]
-    assert ask("clients h1 --last 1h", code=2)[0].startswith("no such client id or address, as audited in 20")
-    assert ask("clients nobody", code=2) == [f"no such client id or address, {day}"]
-    (client,) = documents(ask, "clients h2", "clients")
+    assert ask("clients h1@").lines == both
+    assert ask("clients 10.0.0.1").lines == both
+    assert ask("clients 10.0.0.1:6").lines == [second, f"1 connection in 1 group, {day}"]
+    assert ask("clients h1 --group G").lines[:-1] == [first]
+    assert ask("clients h1 --interval 2026-03-01T11:00/2026-03-01T12:00").lines[:-1] == [second]
+    assert ask("clients h1 --last 1h", code=2).out.startswith("no such client id or address, as audited in 20")
+    assert ask("clients nobody", code=2).lines == [f"no such client id or address, {day}"]
+    (client,) = ask("clients h2 --json").document["clients"]
     assert (client["first_seen"], client["last_seen"]) == ("2026-03-01T10:00:00Z", "2026-03-01T12:00:00Z")
     assert client["client_addr"] is None
 
@@ -131,10 +118,9 @@ def test_a_client_is_shown_in_all_its_groups(ask: Ask) -> None:
         ("--sort piled-up", ["G h2@7", "G h1@7", "H"]),
     ],
 )
-def test_incidents_by_what_they_are_about(options: str, expected: list[str], ask: Ask) -> None:
-    of_h = documents(ask, "incidents --group H", "incidents")
-    options = options.format(beginning=of_h[0]["incident_id"][:8])
-    incidents = documents(ask, f"incidents {options}", "incidents")
+def test_incidents_by_what_they_are_about(options: str, expected: list[str], ask: Typed) -> None:
+    (of_h,) = ask("incidents --group H --json").document["incidents"]
+    incidents = ask(f"incidents {options.format(beginning=of_h['incident_id'][:8])} --json").document["incidents"]
     assert [" ".join((*incident["consumer_groups"], *incident["client_ids"])) for incident in incidents] == expected
 
 
@@ -142,9 +128,9 @@ def test_incidents_by_what_they_are_about(options: str, expected: list[str], ask
     ("options", "expected"),
     [("", ["G", "H"]), ("--all", ["G", "H"]), ("--all --sort backlog", ["H", "G"]), ("--group H", ["H"])],
 )
-def test_groups_that_are_asked_for(options: str, expected: list[str], ask: Ask) -> None:
-    assert re.findall(r"^\S+ .*?(?:group=)?([GH]) ", "\n".join(ask(f"status {options}")), re.MULTILINE) == expected
-    rows = ask("status --sort backlog --format logfmt")
+def test_groups_that_are_asked_for(options: str, expected: list[str], ask: Typed) -> None:
+    assert re.findall(r"^\S+ .*?(?:group=)?([GH]) ", ask(f"status {options}").out, re.MULTILINE) == expected
+    rows = ask("status --sort backlog --format logfmt").lines
     assert [line.split()[2] for line in rows] == ["consumer_group=H", "consumer_group=G"]
 
 
@@ -161,21 +147,18 @@ def test_groups_that_are_asked_for(options: str, expected: list[str], ask: Ask) 
         ("report", "one of the arguments --interval --last is required"),
     ],
 )
-def test_a_wrong_question_says_what_is_wrong_with_it(
-    line: str, message: str, warehouse: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*line.split(), "--warehouse", str(warehouse)]) == 3
-    assert message in capsys.readouterr().err
+def test_a_wrong_question_says_what_is_wrong_with_it(line: str, message: str, ask: Typed) -> None:
+    assert message in ask(line, code=3).err
 
 
-def test_times_are_shown_in_another_zone(ask: Ask) -> None:
+def test_times_are_shown_in_another_zone(ask: Typed) -> None:
     """Winter in Berlin is an hour ahead. For a program it stays UTC, and the next command says it as well."""
-    (age, line, _) = ask("incidents --client h1 --tz Europe/Berlin")
+    (age, line, _) = ask("incidents --client h1 --tz Europe/Berlin").lines
     assert age.startswith("The data end at 2026-03-01T13:00+01:00, ")
     assert "since=2026-03-01T11:10+01:00 (10 min 00 s)" in line
-    assert "2026-03-01T10:10:00Z" in "".join(ask("incidents --client h1 --tz Europe/Berlin --json"))
-    assert "2026-03-01T10:10Z" in "".join(ask("incidents --client h1"))
-    lines = ask("explain --group G --at 2026-03-01T10:15 --tz Asia/Kolkata")
+    assert "2026-03-01T10:10:00Z" in ask("incidents --client h1 --tz Europe/Berlin --json").out
+    assert "2026-03-01T10:10Z" in ask("incidents --client h1").out
+    lines = ask("explain --group G --at 2026-03-01T10:15 --tz Asia/Kolkata").lines
     assert lines[0] == "G (cluster c) at 2026-03-01T15:45+05:30"
     assert "All times are Asia/Kolkata; the audited step is 2026-03-01T15:30+05:30/2026-03-01T16:30+05:30." in lines[1]
 
@@ -232,11 +215,10 @@ def run(number: int, **values: Any) -> dict[str, Any]:
     return audit_run(hour, {}, finished_at=at(9 * HOUR + number)) | of_run | values
 
 
-def test_runs_are_listed_with_what_became_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_listed_with_what_became_of_them(tmp_path: Path, typed: Typed) -> None:
     write(tmp_path, AUDIT_RUNS, [run(1), run(2, outcome="rejected", cluster="c", consumer_group="G")])
-    assert main(["runs", "--warehouse", str(tmp_path)]) == 0
-    out, err = capsys.readouterr()
-    assert out.splitlines() == [
+    printed = typed("runs", warehouse=tmp_path)
+    assert printed.lines == [
         "rejected run=r2 interval=2026-03-01T12:00Z/2026-03-01T13:00Z of=c G finished=2026-03-01T19:00:02Z code=r2 "
         "configuration=r2",
         "published run=r1 interval=2026-03-01T11:00Z/2026-03-01T12:00Z of=everything finished=2026-03-01T19:00:01Z "
@@ -244,12 +226,10 @@ def test_runs_are_listed_with_what_became_of_them(tmp_path: Path, capsys: pytest
         "2 runs.",
     ]
     # What was rejected has nothing to verify.
-    assert err.endswith(f"Next: rebalance-audit verify r1 --warehouse {tmp_path}\n")
-    of_interval = ["runs", "--warehouse", str(tmp_path), "--interval"]
-    assert main([*of_interval, "2026-03-01T11:30/2026-03-01T11:40"]) == 0
-    assert capsys.readouterr().out.startswith("published run=r1 ")
-    assert main([*of_interval, "2025-03-01/2025-03-02"]) == 2
-    assert capsys.readouterr().out == "0 runs.\n"
+    assert printed.err.endswith(f"Next: rebalance-audit verify r1 --warehouse {tmp_path}\n")
+    of_interval = typed("runs --interval 2026-03-01T11:30/2026-03-01T11:40", warehouse=tmp_path)
+    assert of_interval.out.startswith("published run=r1 ")
+    assert typed("runs --interval 2025-03-01/2025-03-02", warehouse=tmp_path, code=2).out == "0 runs.\n"
 
 
 @pytest.mark.parametrize("width", [80, 160])

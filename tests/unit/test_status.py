@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import io
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable
-from rich.console import Console
 
 from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
-from spark_jobs.cli.main import main
 from spark_jobs.cli.show_status import ORDERS, show_group, show_statuses
 from spark_jobs.show.fleet import FINDING_COLUMNS, fleet
 from spark_jobs.show.status import Statuses, in_order
-from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.stored import Filter, rows
+from tests.support.commands import Typed
+from tests.support.consoles import shown
 from tests.support.published import publish_hours
 from tests.support.rows import STEP, finding
 from tests.support.stored import write
@@ -67,10 +64,16 @@ def test_what_needs_attention_comes_first() -> None:
     assert in_order(reversed(by_hand)) == by_hand
 
 
-def shown(console: Console, *groups: dict[str, Any], every: bool = False) -> list[str]:
-    show_statuses(console, Statuses(NEW, list(groups)), every=every)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue().splitlines()
+def lines_of(*groups: dict[str, Any], every: bool = False) -> list[str]:
+    return shown(lambda console: show_statuses(console, Statuses(NEW, [*groups]), every=every))
+
+
+def on_terminal(width: int, *groups: dict[str, Any]) -> list[str]:
+    return shown(lambda console: show_statuses(console, Statuses(NEW, [*groups])), width, on_terminal=True)
+
+
+def paragraphs(*groups: dict[str, Any]) -> list[str]:
+    return shown(lambda console: show_group(console, Statuses(NEW, [*groups])), 40)
 
 
 def worst(rule: str, start: datetime, minutes: int) -> dict[str, Any]:
@@ -91,7 +94,7 @@ def test_groups_are_lines_where_nobody_watches() -> None:
         *(group("e", step_start=OLD), group("f", "INFO", step_start=OLD)),
     )
     plain = group("g", "ERROR", 700, worst=DUPLICATE | {"is_over": True})
-    assert shown(Console(file=io.StringIO(), width=40), plain, hostile, *calm) == [
+    assert lines_of(plain, hostile, *calm) == [
         "ERROR DUPLICATE_CLIENT_ID cluster=eu group=g step=2026-11-21T02:00Z since=2026-11-21T02:05:06Z "
         "(12 min 00 s, over) 3 members, queues: 1,010 with one owner, 4 with several, 2 without, backlog 700 (+688), "
         "bottleneck: no backlog",
@@ -103,23 +106,23 @@ def test_groups_are_lines_where_nobody_watches() -> None:
         "1 with warnings or errors that are over, 2 not in that step, "
         "1 with unknown owners, 1 with INFO only, 2 without findings; --all shows them",
     ]
-    assert shown(Console(file=io.StringIO()), group("a"), every=True) == [
+    assert lines_of(group("a"), every=True) == [
         "- - group=a 3 members, queues: 1,010 with one owner, 4 with several, 2 without, backlog 0 (-12), "
         "bottleneck: no backlog",
         "1 group; newest step 2026-11-21T02:00Z: 1 without findings",
     ]
-    assert shown(Console(file=io.StringIO())) == ["0 groups; newest step 2026-11-21T02:00Z: none"]
+    assert lines_of() == ["0 groups; newest step 2026-11-21T02:00Z: none"]
 
 
 def test_a_group_that_is_deleted_needs_no_attention() -> None:
     deleted = group("gone", "ERROR", 700, worst=DUPLICATE, step_start=OLD, deleted_at=LATER)
-    assert shown(Console(file=io.StringIO()), deleted, group("b")) == [
+    assert lines_of(deleted, group("b")) == [
         "2 groups; newest step 2026-11-21T02:00Z: 1 without findings, 1 deleted; --all shows them"
     ]
 
 
 def test_what_may_have_begun_before_the_step() -> None:
-    (line, _) = shown(Console(file=io.StringIO()), group("g", "ERROR", worst=worst("UNASSIGNED_QUEUE", NEW, 60)))
+    (line, _) = lines_of(group("g", "ERROR", worst=worst("UNASSIGNED_QUEUE", NEW, 60)))
     assert " since=2026-11-21T02:00Z or earlier (1 h 00 min, open) " in line
     assert any("≤ 11-21 02:00" in line for line in on_terminal(160, group("g", "ERROR", worst=worst("R", NEW, 60))))
 
@@ -136,11 +139,7 @@ def test_what_may_have_begun_before_the_step() -> None:
     ],
 )
 def test_a_backlog_that_is_not_exact_says_so(values: dict[str, Any], backlog: str) -> None:
-    assert f" {backlog}," in shown(Console(file=io.StringIO()), group("g", "ERROR", 7, worst=DUPLICATE, **values))[0]
-
-
-def on_terminal(width: int, *groups: dict[str, Any]) -> list[str]:
-    return shown(Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None), *groups)
+    assert f" {backlog}," in lines_of(group("g", "ERROR", 7, worst=DUPLICATE, **values))[0]
 
 
 SINCE, LASTED, MEMBERS, OWNED = ["11-21", "02:05"], ["12", "min", "00", "s"], ["3"], ["1,010/4/2"]
@@ -182,11 +181,8 @@ def test_one_group_is_a_paragraph() -> None:
     waits: dict[str, Any] = {"catch_up_seconds": 5400.0, "retention_left_seconds": 172_800.0, "unknown_queues": 2}
     rules = [{"rule": rule, "findings": number} for number, rule in enumerate(RULES, start=1)]
     known = {"oldest_message_ms": 90_500, "stranded": 11_767, "lag_quality": "UNFILTERED", "rules": rules} | waits
-    console = Console(file=io.StringIO(), width=40)
     unknown = group("\x1b[2J", **UNKNOWN, step_start=OLD, rules=None)
-    show_group(console, Statuses(NEW, [group("g", "ERROR", 2_724, **known), unknown]))
-    assert isinstance(console.file, io.StringIO)
-    assert console.file.getvalue().splitlines() == [
+    assert paragraphs(group("g", "ERROR", 2_724, **known), unknown) == [
         "ERROR g (cluster eu), step 2026-11-21T02:00Z",
         "  findings        DOUBLE_OWNED_QUEUE, DUPLICATE_CLIENT_ID × 2, UNASSIGNED_QUEUE × 3, REDELIVERY_EXPOSURE × 4",
         "  members         3, 1 idle",
@@ -216,23 +212,20 @@ def test_one_group_is_a_paragraph() -> None:
 
 
 def test_what_was_deleted_stands_in_the_paragraph() -> None:
-    console = Console(file=io.StringIO(), width=40)
     topics = [{"topic": "t", "deleted_at": NEW}, {"topic": "u", "deleted_at": LATER}]
-    show_group(console, Statuses(NEW, [group("g", deleted_at=LATER), group("h", deleted_topics=topics)]))
-    assert isinstance(console.file, io.StringIO)
-    assert [line for line in console.file.getvalue().splitlines() if "any more" in line] == [
+    lines = paragraphs(group("g", deleted_at=LATER), group("h", deleted_topics=topics))
+    assert [line for line in lines if "any more" in line] == [
         "  group deleted   2026-11-21T02:05:06.789Z: no broker listed it any more",
         "  topic deleted   t, 2026-11-21T02:00Z: no broker had it any more",
         "  topic deleted   u, 2026-11-21T02:05:06.789Z: no broker had it any more",
     ]
 
 
-def test_a_group_that_was_deleted_is_the_last(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_group_that_was_deleted_is_the_last(tmp_path: Path, typed: Typed) -> None:
     """Its errors would be in its newest step for ever."""
     publish_hours(tmp_path, [0], offline=[0], group="a", deleted_at=1800)
     publish_hours(tmp_path, [0, 1], group="b")
-    assert main(["status", "--warehouse", str(tmp_path), "--json"]) == 0
-    groups = json.loads(capsys.readouterr().out)["groups"]
+    groups = typed("status --json", warehouse=tmp_path).document["groups"]
     expected = [("b", None), ("a", "2026-03-01T10:30:00Z")]
     assert [(row["consumer_group"], row["deleted_at"]) for row in groups] == expected
 
@@ -258,9 +251,7 @@ def published_finding(group: str, rule: str, severity: str, minutes: tuple[int, 
     return finding(consumer_group=group, **named, **times, cluster="c", evidence=evidence) | values
 
 
-def test_groups_come_in_the_order_of_the_report_with_their_findings(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_groups_come_in_the_order_of_the_report_with_their_findings(tmp_path: Path, typed: Typed) -> None:
     """What is open before what is over, more errors before a higher backlog; the newest step alone counts; what is
     muted, and the end of the recording, are no reason to look. Root causes are named.
     """
@@ -286,12 +277,11 @@ def test_groups_come_in_the_order_of_the_report_with_their_findings(
     )
     written = (FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS)
     versions = {table.name: DeltaTable(tmp_path / table.name).version() for table in written}
-    stored = DeltaTables(Location.parse(str(tmp_path)))
+    stored = delta_tables(str(tmp_path))
     run = rows(stored.read(AUDIT_RUNS, AUDIT_RUNS.columns))[-1]
     write(tmp_path, AUDIT_RUNS, [run | {"published_versions": versions, "finished_at": at(9 * 3600)}])
 
-    assert main(["status", "--warehouse", str(tmp_path), "--json"]) == 0
-    groups = json.loads(capsys.readouterr().out)["groups"]
+    groups = typed("status --json", warehouse=tmp_path).document["groups"]
     assert [
         (row["consumer_group"], row["errors"], row["peak_backlog_messages"], row["stranded"]) for row in groups
     ] == [
@@ -313,12 +303,10 @@ def test_groups_come_in_the_order_of_the_report_with_their_findings(
     assert [row["consumer_group"] for row in report] == ["many", "few", "open", "quiet", "muted"]
 
     # The middle of the worst that is open: 10:40 to 10:50.
-    assert main(["status", "--warehouse", str(tmp_path)]) == 0
-    assert capsys.readouterr().err.endswith(
+    assert typed("status", warehouse=tmp_path).err.endswith(
         f"Next: rebalance-audit explain --warehouse {tmp_path} --group open --cluster c --at 2026-03-01T10:45Z\n"
     )
     # Of the quiet group nothing is known at the end of the recording.
-    assert main(["status", "--warehouse", str(tmp_path), "--group", "quiet"]) == 0
-    assert capsys.readouterr().err.endswith(
+    assert typed("status --group quiet", warehouse=tmp_path).err.endswith(
         f"Next: rebalance-audit incidents --warehouse {tmp_path} --group quiet --cluster c\n"
     )

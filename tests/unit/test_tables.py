@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -17,7 +16,6 @@ from spark_jobs.cli.commands.clients import show_clients
 from spark_jobs.cli.commands.maintain import show_maintained
 from spark_jobs.cli.commands.runs import show_runs
 from spark_jobs.cli.folding import folded
-from spark_jobs.cli.main import main
 from spark_jobs.cli.show_incidents import show_findings
 from spark_jobs.cli.validation import show_failures
 from spark_jobs.domain.model.intervals import Interval
@@ -25,6 +23,7 @@ from spark_jobs.errors import PublishConflictError
 from spark_jobs.operate.upkeep import Maintained
 from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.show.clients import ClientSeen
+from tests.support.commands import ANSWERED, Typed
 from tests.support.consoles import shown
 from tests.support.rows import finding
 from tests.support.stored import audit_run
@@ -62,19 +61,14 @@ def broken(narrow: str, wide: str) -> list[str]:
 @pytest.mark.parametrize("width", [80, 100])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_break_no_word(
-    command: str,
-    width: int,
-    example_warehouse: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: str, width: int, example_warehouse: str, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
 
     def of_width(columns: int) -> str:
         monkeypatch.setenv("COLUMNS", str(columns))
-        capsys.readouterr()
-        assert main([*shlex.split(command), "--warehouse", example_warehouse, "--quiet"]) in (0, 2)
-        return re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+        printed = typed(f"{command} --quiet", warehouse=example_warehouse, code=ANSWERED).out
+        return re.sub(r"\x1b\[[\d;]*m", "", printed)
 
     narrow, wide = of_width(width), of_width(1000)
     table = [line for line in narrow.splitlines() if line.startswith(" ")]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
-from spark_jobs.cli.main import main
 from spark_jobs.domain.model.statuses import Reason
-from tests.support.bodies import line
+from tests.support import bodies
+from tests.support.commands import Typed
 from tests.support.published import STATUS, publish_hours
 from tests.support.recordings import write_warehouse
 from tests.support.rows import all_lines, allocation, finding, group_step, interval, member, progress, unobserved
@@ -23,47 +21,43 @@ C1 = member("c1")
 
 
 @pytest.mark.parametrize(
-    ("hours", "intervals", "text"),
+    ("hours", "options", "text"),
     [
         # Ten o'clock and twelve o'clock were audited.
-        ("", [], "No incidents."),
-        ("", ["2026-03-01T10:00/2026-03-01T11:00"], "No incidents."),
-        ("unknown", ["2025-03-01/2025-03-02"], "2025-03-01T00:00Z/2025-03-02T00:00Z"),
-        ("unknown", ["2026-03-01T11:10/2026-03-01T11:20"], "2026-03-01T11:00Z/2026-03-01T12:00Z"),
+        ("", "", "No incidents."),
+        ("", "--interval 2026-03-01T10:00/2026-03-01T11:00", "No incidents."),
+        ("unknown", "--interval 2025-03-01/2025-03-02", "2025-03-01T00:00Z/2025-03-02T00:00Z"),
+        ("unknown", "--interval 2026-03-01T11:10/2026-03-01T11:20", "2026-03-01T11:00Z/2026-03-01T12:00Z"),
         (
             "unknown",
-            ["2026-03-01T10:00/2026-03-01T15:00"],
+            "--interval 2026-03-01T10:00/2026-03-01T15:00",
             "2026-03-01T11:00Z/2026-03-01T12:00Z, 2026-03-01T13:00Z/2026-03-01T15:00Z",
         ),
     ],
 )
 def test_incidents_of_time_that_was_not_audited(
-    hours: str, intervals: list[str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    hours: str, options: str, text: str, tmp_path: Path, typed: Typed
 ) -> None:
     publish_hours(tmp_path, [0, 2])
-    words = ["incidents", "--warehouse", str(tmp_path), *(f"--interval={interval_text}" for interval_text in intervals)]
     code = 2 if hours else 0
-    assert main(words) == code
-    age, said = capsys.readouterr().out.splitlines()
+    age, said = typed(f"incidents {options}", warehouse=tmp_path, code=code).lines
     assert age.startswith("The data end at 2026-03-01T13:00Z, ")
     assert said == (f"unknown: nothing was audited in {text}" if hours else text)
-    assert main([*words, "--json"]) == code
     missing = text.replace(":00Z", ":00:00Z").split(", ") if hours else []
     unknown = {"not_audited": missing, "not_recorded": [], "data_until": {"c": "2026-03-01T13:00:00Z"}}
-    assert json.loads(capsys.readouterr().out) == {"incidents": [], **unknown}
+    document = typed(f"incidents {options} --json", warehouse=tmp_path, code=code).document
+    assert document == {"incidents": [], **unknown}
 
 
-def test_the_incidents_of_the_audited_part_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_incidents_of_the_audited_part_are_reported(tmp_path: Path, typed: Typed) -> None:
     publish_hours(tmp_path, [0], offline=[0])
     publish_hours(tmp_path, [0, 1], group="H")
-    words = ["incidents", "--warehouse", str(tmp_path), "--interval=2026-03-01T10:00/2026-03-01T12:00"]
+    line = "incidents --interval 2026-03-01T10:00/2026-03-01T12:00"
     # G was audited in the first hour only; of the fleet something was audited in both.
-    assert main([*words, "--group", "G"]) == 2
-    assert capsys.readouterr().out.splitlines()[-1] == (
+    assert typed(f"{line} --group G", warehouse=tmp_path, code=2).lines[-1] == (
         "1 incident: 1 ERROR; 1 is open; unknown: nothing was audited in 2026-03-01T11:00Z/2026-03-01T12:00Z"
     )
-    assert main(words) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "1 incident: 1 ERROR; 1 is open"
+    assert typed(line, warehouse=tmp_path).lines[-1] == "1 incident: 1 ERROR; 1 is open"
 
 
 @pytest.mark.parametrize(
@@ -75,22 +69,20 @@ def test_the_incidents_of_the_audited_part_are_reported(tmp_path: Path, capsys: 
     ],
 )
 def test_time_before_a_recording_begins(
-    minutes: tuple[int, int], code: int, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    minutes: tuple[int, int], code: int, text: str, tmp_path: Path, typed: Typed
 ) -> None:
     """At ten past ten, in an hour that was audited."""
     key = {"cluster": "c", "consumer_group": "G", "step_start": at(0)}
     rows = [row | key for row in (unobserved(0, 600), interval(600, 3600, C1))]
     write_warehouse(tmp_path, {FINDINGS: [], GROUP_STATUS: [key | STATUS], REBALANCE_INTERVALS: rows}, 3600)
     start, end = (at(60 * minute).isoformat() for minute in minutes)
-    assert main(["incidents", "--warehouse", str(tmp_path), "--interval", f"{start}/{end}"]) == code
-    assert capsys.readouterr().out.splitlines()[1:] == [text]
+    assert typed(f"incidents --interval {start}/{end}", warehouse=tmp_path, code=code).lines[1:] == [text]
 
 
 @pytest.mark.parametrize("command", ["incidents", "status"])
-def test_a_warehouse_without_any_group(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_warehouse_without_any_group(command: str, tmp_path: Path, typed: Typed) -> None:
     publish_hours(tmp_path, [])
-    assert main([command, "--warehouse", str(tmp_path)]) == 2
-    assert "nothing was audited" in capsys.readouterr().out
+    assert "nothing was audited" in typed(command, warehouse=tmp_path, code=2).out
 
 
 def unread(row: dict[str, Any]) -> dict[str, Any]:
@@ -125,17 +117,14 @@ def test_an_explanation_says_what_is_unknown(row: dict[str, Any], queues: list[d
     assert all_lines(harmless)[3] == sentence.replace("No finding", "No finding above INFO")
 
 
-def test_a_file_without_snapshots_is_nothing_to_audit(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["ingest", "--warehouse", str(tmp_path / "w"), str(tmp_path / "file.jsonl")]
+@pytest.mark.usefixtures("spark")
+def test_a_file_without_snapshots_is_nothing_to_audit(tmp_path: Path, typed: Typed) -> None:
+    line = f"ingest {tmp_path / 'file.jsonl'} --warehouse {tmp_path / 'w'}"
     for content in (b"", b"{broken\n"):
         (tmp_path / "file.jsonl").write_bytes(content)
-        assert main(words) == 2
-        err = capsys.readouterr().err
+        err = typed(line, code=2).err
         assert "rebalance-audit: warning: the files hold no snapshot: there is nothing to audit\n" in err
         assert "Next:" not in err
     # One that is right beside the broken one, of 02:02:27.799.
-    (tmp_path / "file.jsonl").write_bytes(b'{"kind":"meta","cluster":"c"}\n{broken\n' + line("route"))
-    assert main(words) == 2
-    assert " --interval 2026-11-21T02:00Z/2026-11-21T03:00Z\n" in capsys.readouterr().err
+    (tmp_path / "file.jsonl").write_bytes(b'{"kind":"meta","cluster":"c"}\n{broken\n' + bodies.line("route"))
+    assert " --interval 2026-11-21T02:00Z/2026-11-21T03:00Z\n" in typed(line, code=2).err

@@ -16,6 +16,7 @@ from spark_jobs.errors import CaptureError
 from tests.support.fakes import (
     TIMED_OUT,
     FakeAdmin,
+    broker_answers,
     brokers,
     connections,
     offset_table,
@@ -28,23 +29,20 @@ from tests.support.fakes import (
 
 def admin(groups: int, seconds: float = 0.0) -> FakeAdmin:
     """Two brokers that host the topic of every group."""
-    names = "\n".join(f"g{number}" for number in range(groups))
     told: dict[tuple[str, ...], str] = {
         ("brokers", "name server"): brokers(a="10.0.0.1:10911", b="10.0.0.2:10911"),
         ("route", "name server"): route("a", "b"),
     }
     for broker in ("a", "b"):
-        told |= {
-            ("groups", broker): names,
-            ("request_modes", broker): '{"messageRequestModeMap":{}}',
-            ("broker_version", broker): version("5.4.0"),
-            ("connection", broker): connections("t", "c1", "c2"),
-            ("topic_config", broker): '{"topicName":"t"}',
-            ("running", broker): '{"mqTable":{}}',
-            ("topicstats", broker): offset_table(queue(broker, "t", maxOffset=9, minOffset=0)),
-        }
-        numbers = {"brokerOffset": 9, "consumerOffset": 8, "lastTimestamp": 7, "pullOffset": 8}
-        told["stats", broker] = offset_table(queue(broker, "t", **numbers))
+        told |= broker_answers(
+            broker,
+            *(f"g{number}" for number in range(groups)),
+            connection=connections("t", "c1", "c2"),
+            topic_config='{"topicName":"t"}',
+            running='{"mqTable":{}}',
+            topicstats=offset_table(queue(broker, "t", maxOffset=9, minOffset=0)),
+            stats=offset_table(queue(broker, "t")),
+        )
     return FakeAdmin(told, seconds)
 
 

@@ -17,13 +17,13 @@ from tests.support.fakes import (
     REFUSED,
     TIMED_OUT,
     FakeAdmin,
+    broker_answers,
     brokers,
     connections,
     offset_table,
     queue,
     recorded,
     route,
-    version,
 )
 
 GROUPS = ("dup", "kill", "norm")
@@ -57,21 +57,19 @@ class FaultyAdmin(FakeAdmin):
 
 def answers() -> dict[tuple[str, ...], str]:
     """A broker of 5.4.0 with three groups, each of a topic of its own."""
-    told: dict[tuple[str, ...], str] = {
-        ("brokers", "name server"): brokers(**{"broker-a": "10.0.0.1:10911"}),
-        ("route", "name server"): route("broker-a"),
-        ("groups", "broker-a"): "\n".join(GROUPS),
-        ("broker_version", "broker-a"): version("5.4.0"),
-        ("request_modes", "broker-a"): '{"messageRequestModeMap":{}}',
-        ("topic_config", "broker-a"): '{"topicName":"t"}',
-        ("running", "broker-a"): '{"mqTable":{}}',
-        ("topicstats", "broker-a"): offset_table(queue("broker-a", "t", maxOffset=9, minOffset=0)),
-        ("stats", "broker-a"): offset_table(),
-    }
-    numbers = {"brokerOffset": 9, "consumerOffset": 8, "lastTimestamp": 7, "pullOffset": 8}
+    told = broker_answers(
+        "broker-a",
+        *GROUPS,
+        topic_config='{"topicName":"t"}',
+        running='{"mqTable":{}}',
+        topicstats=offset_table(queue("broker-a", "t", maxOffset=9, minOffset=0)),
+        stats=offset_table(),
+    )
+    told["brokers", "name server"] = brokers(**{"broker-a": "10.0.0.1:10911"})
+    told["route", "name server"] = route("broker-a")
     for group in GROUPS:
         told["connection", "broker-a", group] = connections(f"t-{group}", f"{group}-1", f"{group}-2")
-        told["stats", "broker-a", group] = offset_table(queue("broker-a", f"t-{group}", **numbers))
+        told["stats", "broker-a", group] = offset_table(queue("broker-a", f"t-{group}"))
     return told
 
 

@@ -3,70 +3,91 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
-from spark_jobs.capture.asking import Backoff, CallRunner, RateLimit
 from spark_jobs.capture.calls import Call, Callee, CallOutcome, Request
 from spark_jobs.capture.cluster import Cluster, name_servers
-from spark_jobs.capture.details import ask_broker, record_routes
-from spark_jobs.capture.details import ask_topic as ask_details
+from spark_jobs.capture.details import ask_broker, ask_topic, record_routes
 from spark_jobs.capture.rounds import ask_group, ask_revive, ask_route, client_calls, discover
 from spark_jobs.ingest.recording import NOT_LISTED
 from tests.support.fakes import (
+    NO_MODES,
     NO_ROUTE,
     NOT_ONLINE,
+    NOT_SUPPORTED,
     TIMED_OUT,
     FakeAdmin,
+    asking,
+    broker_answers,
     brokers,
     connections,
     offset_table,
     queue,
     route,
-    version,
 )
 
 A, B = Callee("a", "10.0.0.1:10911"), Callee("b", "10.0.0.2:10911")
 BROKERS = brokers(a=A.address, b=B.address)
-NO_MODES = '{"messageRequestModeMap":{}}'
-#: As brokers before 5.0 say of requests that they do not know.
-NOT_SUPPORTED = "MQBrokerException CODE: 3  DESC:  request type 351 not supported"
+BROKERS_ASKED, ROUTE = ("brokers", "name server"), ("route", "name server")
 MODES = '{"messageRequestModeMap":{"t":{"g":{"consumerGroup":"g","mode":"POP","popShareQueueNum":2,"topic":"t"}}}}'
+NO_OFFSETS = offset_table()
 
 
-def asking(admin: FakeAdmin) -> CallRunner:
-    return CallRunner(admin, RateLimit(10_000), Backoff(60), lambda _: None)
+class Recorder:
+    """Asks two brokers that know the group g. Answers are by request and who is called, of the two by `request_called`.
 
+    What it discovers at first is by other calls than those of the runner.
+    """
 
-def cluster(admin: FakeAdmin) -> tuple[Cluster, CallRunner]:
-    """What is discovered by other calls than those of the runner."""
-    discovered = Cluster()
-    discovered.discover(asking(admin))
-    for broker in discovered.brokers.values():
-        ask_broker(discovered, asking(admin), broker)
-    return discovered, asking(admin)
+    def __init__(
+        self, answers: Mapping[tuple[str, ...], str] = MappingProxyType({}), servers: str = "n1:9876", **of_both: str
+    ) -> None:
+        told = {BROKERS_ASKED: BROKERS}
+        for name in "ab":
+            told |= broker_answers(name, "g", "TOOLS_CONSUMER", topic_config=NOT_SUPPORTED)
+        self.admin = FakeAdmin(told | {tuple(name.rsplit("_", 1)): text for name, text in of_both.items()} | answers)
+        self.answers, self.ask = self.admin.answers, asking(self.admin)
+        self.cluster = Cluster(name_servers=name_servers(servers))
+        self.discover()
+        for broker in self.cluster.brokers.values():
+            ask_broker(self.cluster, asking(self.admin), broker)
 
+    def discover(self) -> CallOutcome:
+        return self.cluster.discover(asking(self.admin))[0].outcome
 
-def ask_topic(cluster: Cluster, ask: CallRunner, topic: str, *, offsets: bool, attributes: bool) -> None:
-    """All that is asked about a topic in a round."""
-    ask_route(cluster, ask, topic)
-    ask_details(cluster, ask, topic, offsets=offsets, attributes=attributes)
-    record_routes(cluster, ask)
+    def lines(self, *kinds: str) -> list[dict[str, Any]]:
+        """The lines of these kinds since the last time."""
+        taken = [json.loads(line) for line in self.ask.take()[0]]
+        assert all(line["at"] > 1_700_000_000_000 for line in taken)
+        return [line | {"at": 0} for line in taken if line["kind"] in kinds]
 
+    def of_group(self, *kinds: str, group: str = "g") -> list[dict[str, Any]]:
+        """The lines of a round about a group."""
+        ask_group(self.cluster, self.ask, group)
+        return self.lines(*kinds)
 
-def answers(**more: str) -> dict[tuple[str, ...], str]:
-    """Two brokers that know the group g; `more` by `request_called`."""
-    told: dict[tuple[str, ...], str] = {("brokers", "name server"): BROKERS}
-    for broker in ("a", "b"):
-        told |= {("groups", broker): "g\nTOOLS_CONSUMER", ("request_modes", broker): NO_MODES}
-        told["broker_version", broker] = version("5.4.0")
-        told["topic_config", broker] = NOT_SUPPORTED
-    return told | {tuple(name.split("_", 1)): text for name, text in more.items()}
+    def of_topic(
+        self, *kinds: str, topic: str = "t", offsets: bool = False, attributes: bool = False
+    ) -> list[dict[str, Any]]:
+        """The lines of a round about a topic."""
+        ask_route(self.cluster, self.ask, topic)
+        ask_topic(self.cluster, self.ask, topic, offsets=offsets, attributes=attributes)
+        record_routes(self.cluster, self.ask)
+        return self.lines(*kinds)
 
+    def deleted(self) -> list[tuple[str, str]]:
+        """Group and broker of each line that another discovery writes of a deleted group."""
+        self.ask = asking(self.admin)
+        discover(self.cluster, self.ask)
+        return [(line["group"], line["broker"]) for line in self.lines("connection") if line["error"] == NOT_LISTED]
 
-def lines(of: CallRunner, *kinds: str) -> list[dict[str, Any]]:
-    taken = [json.loads(line) for line in of.take()[0]]
-    assert all(line["at"] > 1_700_000_000_000 for line in taken)
-    return [line | {"at": 0} for line in taken if line["kind"] in kinds]
+    def listed(self) -> str | None:
+        """What another round's line of the route of `t` says of whether any broker has it."""
+        self.ask = asking(self.admin)
+        (line,) = self.of_topic("route")
+        return line.get("listed")
 
 
 def stats(topic: str, *entries: str, group: str = "g") -> dict[str, Any]:
@@ -76,137 +97,116 @@ def stats(topic: str, *entries: str, group: str = "g") -> dict[str, Any]:
 
 
 def test_brokers_groups_and_modes_are_discovered_and_what_is_silent_stays_as_it_was() -> None:
-    admin = FakeAdmin(answers())
-    admin.answers["request_modes", "a"] = MODES
-    discovered, _ = cluster(admin)
-    assert discovered.brokers == {"a": A, "b": B}
-    assert discovered.clusters == {"a": "Main", "b": "Main"}
-    assert discovered.groups == {"g": ("a", "b")}
+    recorder = Recorder(request_modes_a=MODES)
+    cluster, answers = recorder.cluster, recorder.answers
+    assert cluster.brokers == {"a": A, "b": B}
+    assert cluster.clusters == {"a": "Main", "b": "Main"}
+    assert cluster.groups == {"g": ("a", "b")}
     group = {"g": {"consumerGroup": "g", "mode": "POP", "popShareQueueNum": 2, "topic": "t"}}
-    assert json.loads(discovered.modes["a"]["g"]) == {"messageRequestModeMap": {"t": group}}
-    admin.answers |= {("groups", "a"): TIMED_OUT, ("groups", "b"): "g\nh"}
-    discovered.discover(asking(admin))
-    assert discovered.groups == {"g": ("a", "b"), "h": ("b",)}
-    admin.answers |= {("groups", "a"): "h", ("groups", "b"): "h"}
-    discovered.discover(asking(admin))
-    assert discovered.groups == {"h": ("a", "b")}
-    admin.answers["brokers", "name server"] = TIMED_OUT
-    assert discovered.discover(asking(admin))[0].outcome is CallOutcome.TIMED_OUT
-    assert discovered.brokers == {"a": A, "b": B}
-
-
-def said_deleted(discovered: Cluster, admin: FakeAdmin) -> list[tuple[str, str]]:
-    """Group and broker of each line that another discovery writes of a deleted group."""
-    ask = asking(admin)
-    discover(discovered, ask)
-    return [(line["group"], line["broker"]) for line in lines(ask, "connection") if line["error"] == NOT_LISTED]
+    assert json.loads(cluster.modes["a"]["g"]) == {"messageRequestModeMap": {"t": group}}
+    answers |= {("groups", "a"): TIMED_OUT, ("groups", "b"): "g\nh"}
+    recorder.discover()
+    assert cluster.groups == {"g": ("a", "b"), "h": ("b",)}
+    answers |= {("groups", "a"): "h", ("groups", "b"): "h"}
+    recorder.discover()
+    assert cluster.groups == {"h": ("a", "b")}
+    answers[BROKERS_ASKED] = TIMED_OUT
+    assert recorder.discover() is CallOutcome.TIMED_OUT
+    assert cluster.brokers == {"a": A, "b": B}
 
 
 def test_a_group_that_no_broker_lists_any_more_has_lines_that_say_so() -> None:
     """A few times, as a line may be lost; not before, and not once it is back."""
-    admin = FakeAdmin(answers(groups_a="g\nh", groups_b="g"))
-    discovered, _ = cluster(admin)
-    assert said_deleted(discovered, admin) == []
-    admin.answers["groups", "a"] = "h"
-    assert said_deleted(discovered, admin) == []
-    admin.answers["groups", "b"] = "i"
-    assert [said_deleted(discovered, admin) for _ in range(4)] == [[("g", "b")]] * 3 + [[]]
-    admin.answers |= {("groups", "a"): "g", ("groups", "b"): "g\nh\ni"}
-    assert said_deleted(discovered, admin) == []
-    admin.answers |= {("groups", "a"): "x", ("groups", "b"): "x"}
-    assert sorted(said_deleted(discovered, admin)) == [("g", "a"), ("g", "b"), ("h", "b"), ("i", "b")]
-    admin.answers["groups", "a"] = "g\nh\ni"
-    assert said_deleted(discovered, admin) == []
+    recorder = Recorder(groups_a="g\nh", groups_b="g")
+    assert recorder.deleted() == []
+    recorder.answers["groups", "a"] = "h"
+    assert recorder.deleted() == []
+    recorder.answers["groups", "b"] = "i"
+    assert [recorder.deleted() for _ in range(4)] == [[("g", "b")]] * 3 + [[]]
+    recorder.answers |= {("groups", "a"): "g", ("groups", "b"): "g\nh\ni"}
+    assert recorder.deleted() == []
+    recorder.answers |= {("groups", "a"): "x", ("groups", "b"): "x"}
+    assert sorted(recorder.deleted()) == [("g", "a"), ("g", "b"), ("h", "b"), ("i", "b")]
+    recorder.answers["groups", "a"] = "g\nh\ni"
+    assert recorder.deleted() == []
 
 
 def test_a_missing_answer_does_not_prove_that_a_group_is_deleted() -> None:
-    admin = FakeAdmin(answers(groups_a="g\nh", groups_b="k"))
-    discovered, _ = cluster(admin)
+    recorder = Recorder(groups_a="g\nh", groups_b="k")
     # Broker b, which may list it by now, does not answer; nor does the name server.
-    admin.answers |= {("groups", "a"): "h", ("groups", "b"): TIMED_OUT}
-    assert said_deleted(discovered, admin) == []
-    admin.answers |= {("groups", "b"): "k", ("brokers", "name server"): TIMED_OUT}
-    assert said_deleted(discovered, admin) == []
+    recorder.answers |= {("groups", "a"): "h", ("groups", "b"): TIMED_OUT}
+    assert recorder.deleted() == []
+    recorder.answers |= {("groups", "b"): "k", BROKERS_ASKED: TIMED_OUT}
+    assert recorder.deleted() == []
     # Broker a, the only one that listed it, is gone, and h with it.
-    admin.answers["brokers", "name server"] = brokers(b=B.address)
-    assert said_deleted(discovered, admin) == []
-    assert discovered.groups == {"k": ("b",)}
+    recorder.answers[BROKERS_ASKED] = brokers(b=B.address)
+    assert recorder.deleted() == []
+    assert recorder.cluster.groups == {"k": ("b",)}
     # It is back, with h.
-    admin.answers["brokers", "name server"] = BROKERS
-    assert said_deleted(discovered, admin) == [("g", "a")]
+    recorder.answers[BROKERS_ASKED] = BROKERS
+    assert recorder.deleted() == [("g", "a")]
 
 
 def test_a_group_has_a_line_per_broker_and_one_per_topic() -> None:
     """Of what is popped again, which no member shares, too: its route is not asked for."""
-    numbers = {"brokerOffset": 9, "consumerOffset": 8, "lastTimestamp": 7, "pullOffset": 8}
     body = connections("t", "c1", "c1", "c2")
-    of_a = offset_table(*(queue("a", topic, **numbers) for topic in ("t", "%RETRY%g_t", "%RETRY%o")))
+    of_a = offset_table(*(queue("a", topic) for topic in ("t", "%RETRY%g_t", "%RETRY%o")))
     # No topic, and nobody knows a route of it.
-    light = queue("b", "%LMQ%$t$session-1", **numbers)
-    of_b = offset_table(queue("b", "t", **numbers), queue("b", "%RETRY%g", **numbers), light)
-    admin = FakeAdmin(answers(connection_a=body, connection_b=NOT_ONLINE, stats_a=of_a, stats_b=of_b))
-    discovered, ask = cluster(admin)
-    ask_group(discovered, ask, "g")
-    assert lines(ask, "connection", "stats") == [
+    light = queue("b", "%LMQ%$t$session-1")
+    of_b = offset_table(queue("b", "t"), queue("b", "%RETRY%g"), light)
+    recorder = Recorder(connection_a=body, connection_b=NOT_ONLINE, stats_a=of_a, stats_b=of_b)
+    assert recorder.of_group("connection", "stats") == [
         {"kind": "connection", "at": 0, "group": "g", "broker": "a", "body": body, "request_modes": NO_MODES},
         {"kind": "connection", "at": 0, "group": "g", "broker": "b", "error": NOT_ONLINE, "request_modes": NO_MODES},
-        stats("t", queue("a", "t", **numbers), queue("b", "t", **numbers)),
-        stats("%RETRY%g_t", queue("a", "%RETRY%g_t", **numbers)),
-        stats("%RETRY%g", queue("b", "%RETRY%g", **numbers)),
+        stats("t", queue("a", "t"), queue("b", "t")),
+        stats("%RETRY%g_t", queue("a", "%RETRY%g_t")),
+        stats("%RETRY%g", queue("b", "%RETRY%g")),
     ]
-    assert discovered.consumed["g"] == {"t", "%RETRY%g"}
-    assert client_calls(discovered, "g") == [Call(Request.RUNNING, A, group="g", client=name) for name in ("c1", "c2")]
+    assert recorder.cluster.consumed["g"] == {"t", "%RETRY%g"}
+    clients = [Call(Request.RUNNING, A, group="g", client=name) for name in ("c1", "c2")]
+    assert client_calls(recorder.cluster, "g") == clients
 
 
 def test_a_thread_that_goes_through_members_meets_no_change() -> None:
     """Whoever asks another group goes through the members of the proxies' group, while those are asked for."""
     online = connections("t", "c1")
-    stats = {f"stats_{broker}": offset_table() for broker in "ab"}
-    admin = FakeAdmin(answers(connection_a=online, connection_b=NOT_ONLINE, **stats))
-    discovered, ask = cluster(admin)
-    ask_group(discovered, ask, "g")
+    recorder = Recorder(connection_a=online, connection_b=NOT_ONLINE, stats_a=NO_OFFSETS, stats_b=NO_OFFSETS)
+    recorder.of_group()
+    members = recorder.cluster.members
     for of_b, later in ((online, ["a", "b"]), (NOT_ONLINE, ["a"])):
-        before, under_way = list(discovered.members["g"]), iter(discovered.members["g"])
+        before, under_way = list(members["g"]), iter(members["g"])
         first = next(under_way)
-        admin.answers["connection", "b"] = of_b
-        ask_group(discovered, ask, "g")
+        recorder.answers["connection", "b"] = of_b
+        recorder.of_group()
         assert [first, *under_way] == before
-        assert list(discovered.members["g"]) == later
+        assert list(members["g"]) == later
 
 
 def test_brokers_are_asked_how_far_they_revive_what_was_popped() -> None:
     """Of a group without members; a broker that has nothing to tell costs no line."""
     revive, group = "rmq_sys_REVIVE_LOG_Main", "CID_RMQ_SYS_REVIVE_GROUP"
-    entry = queue("a", revive, brokerOffset=9, consumerOffset=8, lastTimestamp=7, pullOffset=8)
-    admin = FakeAdmin(answers(stats_a=offset_table(entry), stats_b=offset_table()))
-    discovered, ask = cluster(admin)
-    ask_revive(discovered, ask)
-    assert lines(ask, "stats") == [stats(revive, entry, group=group)]
-    assert [(call.called.name, call.group) for _, call in admin.asked if call.group] == [("a", group), ("b", group)]
-    assert discovered.topics() == []
+    recorder = Recorder(stats_a=offset_table(queue("a", revive)), stats_b=NO_OFFSETS)
+    ask_revive(recorder.cluster, recorder.ask)
+    assert recorder.lines("stats") == [stats(revive, queue("a", revive), group=group)]
+    asked = [(call.called.name, call.group) for _, call in recorder.admin.asked if call.group]
+    assert asked == [("a", group), ("b", group)]
+    assert recorder.cluster.topics() == []
 
 
 def test_a_topic_that_was_never_committed_is_asked_for_by_name_unless_the_group_broadcasts() -> None:
-    nothing = offset_table()
-    admin = FakeAdmin(answers(connection_a=connections("t", "c1"), connection_b=NOT_ONLINE))
-    admin.answers |= {("stats", "a"): nothing, ("stats", "b"): nothing}
     entry = queue("a", "t", brokerOffset=9, consumerOffset=0, lastTimestamp=0, pullOffset=0)
-    admin.answers["stats", "a", "g t"] = offset_table(entry)
-    discovered, ask = cluster(admin)
-    discovered.hosts["t"] = ("a",)
-    ask_group(discovered, ask, "g")
-    assert lines(ask, "stats") == [stats("t", entry)]
-    admin.answers["connection", "a"] = connections("t", "c1", model="BROADCASTING")
-    ask_group(discovered, ask, "g")
-    assert lines(ask, "stats") == []
+    of_brokers = {"connection_a": connections("t", "c1"), "connection_b": NOT_ONLINE}
+    of_brokers |= dict.fromkeys(("stats_a", "stats_b"), NO_OFFSETS)
+    recorder = Recorder({("stats", "a", "g t"): offset_table(entry)}, **of_brokers)
+    recorder.cluster.hosts["t"] = ("a",)
+    assert recorder.of_group("stats") == [stats("t", entry)]
+    recorder.answers["connection", "a"] = connections("t", "c1", model="BROADCASTING")
+    assert recorder.of_group("stats") == []
 
 
 def test_a_broker_that_does_not_answer_costs_its_own_rows_only_and_is_left_alone() -> None:
-    entry = queue("a", "t", brokerOffset=9, consumerOffset=8, lastTimestamp=7, pullOffset=8)
-    admin = FakeAdmin(answers(connection_a=connections("t", "c1"), stats_a=offset_table(entry)))
-    discovered, ask = cluster(admin)
-    ask_group(discovered, ask, "g")
-    told = lines(ask, "connection", "stats", "call")
+    recorder = Recorder(connection_a=connections("t", "c1"), stats_a=offset_table(queue("a", "t")))
+    told = recorder.of_group("connection", "stats", "call")
     result = [(line["kind"], line.get("broker"), line.get("error")) for line in told if line["kind"] != "call"]
     assert result == [("connection", "a", None), ("connection", "b", TIMED_OUT), ("stats", None, None)]
     assert fates(told) == [
@@ -215,8 +215,7 @@ def test_a_broker_that_does_not_answer_costs_its_own_rows_only_and_is_left_alone
         ("a", "stats", "ANSWERED"),
         ("b", "stats", "TIMED_OUT"),
     ]
-    ask_group(discovered, ask, "g")
-    not_asked = [line for line in lines(ask, "call") if line["called"] == "b"]
+    not_asked = [line for line in recorder.of_group("call") if line["called"] == "b"]
     assert fates(not_asked) == [("b", "connection", "NOT_ASKED"), ("b", "stats", "NOT_ASKED")]
     assert [json.loads(line["body"])["error"] for line in not_asked] == [TIMED_OUT] * 2
 
@@ -227,143 +226,115 @@ def fates(told: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
 
 
 def test_a_client_that_hangs_is_no_word_about_its_broker() -> None:
-    admin = FakeAdmin(answers())
-    ask = asking(admin)
+    recorder = Recorder()
+    before = recorder.admin.counts()
     for _ in range(3):
-        ask.ask(Call(Request.RUNNING, A, group="g", client="c1"))
-    assert [line["error"] for line in lines(ask, "running")] == [TIMED_OUT] * 3
-    assert admin.counts() == {"running": 3}
-
-
-def said_of_topic(discovered: Cluster, admin: FakeAdmin) -> str | None:
-    """What another round's line of the route of `t` says of whether any broker has it."""
-    ask = asking(admin)
-    ask_topic(discovered, ask, "t", offsets=False, attributes=False)
-    ((listed),) = [line.get("listed") for line in lines(ask, "route")]
-    return None if listed is None else str(listed)
+        recorder.ask.ask(Call(Request.RUNNING, A, group="g", client="c1"))
+    assert [line["error"] for line in recorder.lines("running")] == [TIMED_OUT] * 3
+    assert recorder.admin.counts() - before == {"running": 3}
 
 
 def test_a_topic_that_all_brokers_of_its_last_route_lack_is_deleted() -> None:
     lacking = "MQBrokerException CODE: 17  DESC: No topic in this broker. topic: t"
-    admin = FakeAdmin(answers(topic_config_a=lacking, topic_config_b=lacking))
-    admin.answers["topic_config", "a"] = admin.answers["topic_config", "b"] = lacking
-    discovered, _ = cluster(admin)
+    recorder = Recorder({ROUTE: NO_ROUTE}, topic_config_a=lacking, topic_config_b=lacking)
+    answers, cluster = recorder.answers, recorder.cluster
     # Which brokers had it is not known.
-    admin.answers["route", "name server"] = NO_ROUTE
-    assert said_of_topic(discovered, admin) is None
-    admin.answers["route", "name server"] = route("a", "b")
-    assert said_of_topic(discovered, admin) is None
-    admin.answers["route", "name server"] = NO_ROUTE
-    assert [said_of_topic(discovered, admin) for _ in range(2)] == ["false"] * 2
+    assert recorder.listed() is None
+    answers[ROUTE] = route("a", "b")
+    assert recorder.listed() is None
+    answers[ROUTE] = NO_ROUTE
+    assert [recorder.listed() for _ in range(2)] == ["false"] * 2
     # One of them still has it, does not answer, or does not know the request.
     for other in ('{"topicName":"t"}', TIMED_OUT, NOT_SUPPORTED):
-        admin.answers["topic_config", "b"] = other
-        assert said_of_topic(discovered, admin) is None
+        answers["topic_config", "b"] = other
+        assert recorder.listed() is None
     # It restarts with another version.
-    discovered.versions.learn("b", "V5_5_0")
+    cluster.versions.learn("b", "V5_5_0")
     # The name server knows no such broker any more, as of one that is down.
-    admin.answers["topic_config", "b"] = lacking
-    del discovered.brokers["b"]
-    assert said_of_topic(discovered, admin) is None
-    discovered.brokers["b"] = B
-    assert said_of_topic(discovered, admin) == "false"
+    answers["topic_config", "b"] = lacking
+    del cluster.brokers["b"]
+    assert recorder.listed() is None
+    cluster.brokers["b"] = B
+    assert recorder.listed() == "false"
     # The name server itself did not answer.
-    admin.answers["route", "name server"] = TIMED_OUT
-    assert said_of_topic(discovered, admin) is None
+    answers[ROUTE] = TIMED_OUT
+    assert recorder.listed() is None
 
 
 def test_only_hosts_of_the_groups_topics_are_asked_once_they_are_known() -> None:
-    admin = FakeAdmin(answers(connection_a=connections("t", "c1"), stats_a=offset_table(), route_x=NO_ROUTE))
-    admin.answers |= {("route", "name server", "t"): route("a"), ("route", "name server", "%RETRY%g"): NO_ROUTE}
-    discovered, ask = cluster(admin)
-    discovered.consumed["g"] = frozenset({"t", "%RETRY%g"})
-    for topic in discovered.topics():
-        ask_topic(discovered, ask, topic, offsets=False, attributes=False)
-    assert [one.get("error") for one in lines(ask, "route")] == [NO_ROUTE, None]
-    ask_group(discovered, ask, "g")
-    assert {call.called.name for _, call in admin.asked if call.group} == {"a"}
+    routes = {(*ROUTE, "t"): route("a"), (*ROUTE, "%RETRY%g"): NO_ROUTE}
+    recorder = Recorder(routes, connection_a=connections("t", "c1"), stats_a=NO_OFFSETS)
+    recorder.cluster.consumed["g"] = frozenset({"t", "%RETRY%g"})
+    recorded = [recorder.of_topic("route", topic=topic) for topic in recorder.cluster.topics()]
+    assert [line.get("error") for (line,) in recorded] == [NO_ROUTE, None]
+    recorder.of_group()
+    assert {call.called.name for _, call in recorder.admin.asked if call.group} == {"a"}
 
 
 def test_proxies_are_asked_where_brokers_list_nobody() -> None:
-    proxied = connections("t", "h@1@0@9518a42c1")
-    admin = FakeAdmin(answers(connection_a=NOT_ONLINE, connection_b=NOT_ONLINE, stats_a=offset_table()))
-    admin.answers |= {("stats", "b"): offset_table(), ("connection", "proxy 10.9.9.9:8080"): proxied}
-    discovered, ask = cluster(admin)
-    heartbeats = "CID_DefaultHeartBeatSyncerTopic"
-    admin.answers["connection", "a", heartbeats] = connections(
-        "DefaultHeartBeatSyncerTopic", "p1", model="BROADCASTING"
-    )
-    discovered.groups |= {heartbeats: ("a",)}
-    ask_group(discovered, ask, heartbeats)
-    ask.take()
-    ask_group(discovered, ask, "g")
-    asked = lines(ask, "connection")
+    proxied, heartbeats = connections("t", "h@1@0@9518a42c1"), "CID_DefaultHeartBeatSyncerTopic"
+    of_proxies = {
+        ("connection", "proxy 10.9.9.9:8080"): proxied,
+        ("connection", "a", heartbeats): connections("DefaultHeartBeatSyncerTopic", "p1", model="BROADCASTING"),
+    }
+    of_brokers = {"connection_a": NOT_ONLINE, "connection_b": NOT_ONLINE, "stats_a": NO_OFFSETS, "stats_b": NO_OFFSETS}
+    recorder = Recorder(of_proxies, **of_brokers)
+    recorder.cluster.groups |= {heartbeats: ("a",)}
+    recorder.of_group(group=heartbeats)
+    asked = recorder.of_group("connection")
     assert [line["broker"] for line in asked] == ["a", "b", "proxy 10.9.9.9:8080"]
     assert asked[2] == {"kind": "connection", "at": 0, "group": "g", "broker": "proxy 10.9.9.9:8080", "body": proxied}
-    assert discovered.consumed["g"] == {"t", "%RETRY%g"}
-    assert client_calls(discovered, "g") == []
+    assert recorder.cluster.consumed["g"] == {"t", "%RETRY%g"}
+    assert client_calls(recorder.cluster, "g") == []
 
 
 def test_offsets_of_a_topic_are_those_of_all_its_brokers() -> None:
     of_a = offset_table(queue("a", "t", lastUpdateTimestamp=1, maxOffset=9, minOffset=2))
     of_b = offset_table(queue("b", "t", lastUpdateTimestamp=1, maxOffset=8, minOffset=0))
-    admin = FakeAdmin(answers(topicstats_a=of_a, topicstats_b=of_b))
-    admin.answers["route", "name server"] = route("a", "b")
-    discovered, ask = cluster(admin)
-    ask_topic(discovered, ask, "t", offsets=True, attributes=False)
+    recorder = Recorder({ROUTE: route("a", "b")}, topicstats_a=of_a, topicstats_b=of_b)
     body = '[["a",0,2,9],["b",0,0,8]]'
-    assert lines(ask, "topicstats") == [{"kind": "topicstats", "at": 0, "topic": "t", "body": body}]
+    expected = [{"kind": "topicstats", "at": 0, "topic": "t", "body": body}]
+    assert recorder.of_topic("topicstats", offsets=True) == expected
 
 
 def test_a_route_carries_the_topics_attributes_which_are_seldom_asked_for() -> None:
     told = '{"attributes":{"message.type":"PRIORITY"},"readQueueNums":8,"topicName":"t"}'
-    admin = FakeAdmin(answers())
-    admin.answers |= {("topic_config", "b"): told, ("route", "name server"): route("a", "b")}
-    discovered, ask = cluster(admin)
-    ask_topic(discovered, ask, "t", offsets=False, attributes=False)
-    ask_topic(discovered, ask, "t", offsets=False, attributes=False)
-    ask_topic(discovered, ask, "%RETRY%g", offsets=False, attributes=True)
-    assert [line.get("attributes") for line in lines(ask, "route")] == ['{"message.type":"PRIORITY"}'] * 2 + [None]
-    assert [call.called.name for _, call in admin.asked if call.request == "topic_config"] == ["a", "b"]
-    admin.answers["topic_config", "a"] = '{"topicName":"t"}'
-    discovered.versions.learn("a", "V5_5_0")
-    ask_topic(discovered, ask, "t", offsets=False, attributes=True)
-    assert [line["attributes"] for line in lines(ask, "route")] == ["{}"]
+    recorder = Recorder({ROUTE: route("a", "b")}, topic_config_b=told)
+    recorded = [*recorder.of_topic("route"), *recorder.of_topic("route")]
+    recorded += recorder.of_topic("route", topic="%RETRY%g", attributes=True)
+    assert [line.get("attributes") for line in recorded] == ['{"message.type":"PRIORITY"}'] * 2 + [None]
+    asked = [call.called.name for _, call in recorder.admin.asked if call.request == "topic_config"]
+    assert asked == ["a", "b"]
+    recorder.answers["topic_config", "a"] = '{"topicName":"t"}'
+    recorder.cluster.versions.learn("a", "V5_5_0")
+    assert [line["attributes"] for line in recorder.of_topic("route", attributes=True)] == ["{}"]
 
 
 def test_brokers_without_attributes_are_not_asked_again_at_once_and_silent_ones_are() -> None:
-    admin = FakeAdmin(answers())
-    admin.answers |= {("topic_config", "a"): TIMED_OUT, ("route", "name server"): route("a")}
-    discovered, ask = cluster(admin)
-    ask_topic(discovered, ask, "t", offsets=False, attributes=False)
-    admin.answers["topic_config", "a"] = NOT_SUPPORTED
+    recorder = Recorder({ROUTE: route("a")}, topic_config_a=TIMED_OUT)
+    assert ["attributes" in line for line in recorder.of_topic("route")] == [False]
+    recorder.answers["topic_config", "a"] = NOT_SUPPORTED
     for _ in range(2):
-        ask_topic(discovered, asking(admin), "t", offsets=False, attributes=False)
-    assert admin.counts()["topic_config"] == 2
-    assert ["attributes" in line for line in lines(ask, "route")] == [False]
+        recorder.ask = asking(recorder.admin)
+        recorder.of_topic()
+    assert recorder.admin.counts()["topic_config"] == 2
 
 
 def test_an_answer_of_another_form_is_recorded_and_says_nothing() -> None:
-    admin = FakeAdmin(answers(connection_a="{not json", connection_b=NOT_ONLINE, stats_a="{}", stats_b="{}"))
-    discovered, ask = cluster(admin)
-    ask_group(discovered, ask, "g")
-    assert lines(ask, "connection")[0]["body"] == "{not json"
-    assert discovered.consumed["g"] == {"%RETRY%g"}
+    recorder = Recorder(connection_a="{not json", connection_b=NOT_ONLINE, stats_a="{}", stats_b="{}")
+    assert recorder.of_group("connection")[0]["body"] == "{not json"
+    assert recorder.cluster.consumed["g"] == {"%RETRY%g"}
 
 
 def test_each_name_server_is_asked_where_there_are_several() -> None:
     """Who answers nothing is not in the line, and who has no route has one without queues."""
-    admin = FakeAdmin(answers())
-    admin.answers["route", "name server"] = route("a", "b")
-    discovered, ask = cluster(admin)
-    ask_topic(discovered, ask, "t", offsets=False, attributes=False)
-    assert "name_servers" not in lines(ask, "route")[0]
-    assert "server_route" not in admin.counts()
-    discovered.name_servers = name_servers("n1:9876;n2:9876; n3:9876;n4:9876")
-    admin.answers |= {("server_route", "n1:9876"): route("a", "b"), ("server_route", "n2:9876"): route("a")}
-    admin.answers["server_route", "n3:9876"] = NO_ROUTE
-    ask_topic(discovered, ask, "t", offsets=False, attributes=False)
-    (line,) = lines(ask, "route")
+    recorder = Recorder({ROUTE: route("a", "b")})
+    assert "name_servers" not in recorder.of_topic("route")[0]
+    assert "server_route" not in recorder.admin.counts()
+    recorder.cluster.name_servers = name_servers("n1:9876;n2:9876; n3:9876;n4:9876")
+    recorder.answers |= {("server_route", "n1:9876"): route("a", "b"), ("server_route", "n2:9876"): route("a")}
+    recorder.answers["server_route", "n3:9876"] = NO_ROUTE
+    (line,) = recorder.of_topic("route")
     said = json.loads(line["name_servers"])
     result = {server: [one["brokerName"] for one in queues.get("queueDatas", ())] for server, queues in said.items()}
     assert result == {"n1:9876": ["a", "b"], "n2:9876": ["a"], "n3:9876": []}
@@ -374,19 +345,17 @@ def test_a_broker_that_one_name_server_knows_is_asked() -> None:
     """The admin client asks the second one, which does not know broker b. What the first one named stays while it is
     silent.
     """
-    admin = FakeAdmin(answers(connection_a=NOT_ONLINE, connection_b=NOT_ONLINE, stats_a="{}", stats_b="{}"))
-    admin.answers |= {("brokers", "n1:9876"): BROKERS, ("brokers", "n2:9876"): brokers(a=A.address)}
-    admin.answers |= {("server_route", "n1:9876"): route("a", "b"), ("server_route", "n2:9876"): route("a")}
-    admin.answers["route", "name server"] = route("a")
-    discovered, ask = Cluster(name_servers=name_servers("n1:9876;n2:9876")), asking(admin)
-    discovered.discover(ask)
-    assert discovered.brokers == {"a": A, "b": B}
-    discovered.consumed["g"] = frozenset({"t"})
-    ask_topic(discovered, ask, "t", offsets=False, attributes=False)
-    assert discovered.brokers_of("g") == [A, B]
-    admin.answers["brokers", "n1:9876"] = TIMED_OUT
-    discovered.discover(ask)
-    assert discovered.brokers == {"a": A, "b": B}
-    admin.answers["brokers", "n1:9876"] = brokers(a=A.address)
-    discovered.discover(asking(admin))
-    assert discovered.brokers == {"a": A}
+    of_servers = {("brokers", "n1:9876"): BROKERS, ("brokers", "n2:9876"): brokers(a=A.address), ROUTE: route("a")}
+    of_servers |= {("server_route", "n1:9876"): route("a", "b"), ("server_route", "n2:9876"): route("a")}
+    recorder = Recorder(of_servers, "n1:9876;n2:9876")
+    cluster = recorder.cluster
+    assert cluster.brokers == {"a": A, "b": B}
+    cluster.consumed["g"] = frozenset({"t"})
+    recorder.of_topic()
+    assert cluster.brokers_of("g") == [A, B]
+    recorder.answers["brokers", "n1:9876"] = TIMED_OUT
+    recorder.discover()
+    assert cluster.brokers == {"a": A, "b": B}
+    recorder.answers["brokers", "n1:9876"] = brokers(a=A.address)
+    recorder.discover()
+    assert cluster.brokers == {"a": A}

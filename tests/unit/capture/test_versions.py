@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.capture.asking import Backoff, CallRunner, RateLimit
 from spark_jobs.capture.calls import Callee, Request
 from spark_jobs.capture.cluster import Cluster
 from spark_jobs.capture.details import ask_broker, ask_topic
 from spark_jobs.capture.rounds import ask_route
-from tests.support.fakes import NO_ROUTE, REFUSED, TIMED_OUT, FakeAdmin, route, version
+from tests.support.fakes import NO_MODES, NO_ROUTE, NOT_SUPPORTED, REFUSED, TIMED_OUT, FakeAdmin, asking, route, version
 
 A, B = Callee("a", "10.0.0.1:10911"), Callee("b", "10.0.0.2:10911")
-NOT_SUPPORTED = "MQBrokerException CODE: 3  DESC:  request type 351 not supported"
 NO_TOPIC = "MQBrokerException CODE: 17  DESC: No topic in this broker. topic: TBW102"
-NO_MODES = '{"messageRequestModeMap":{}}'
 LOST_CONFIG = "topics' configuration: message types are unknown, and deleted topics look like lost routes"
 
 
@@ -24,10 +21,10 @@ def asked_of(number: str, times: int = 1, **answers: str) -> tuple[Cluster, Fake
     admin.answers |= {("broker_version", "a"): version(number), ("route", "name server"): route("a")}
     cluster = Cluster(brokers={"a": A})
     for _ in range(times):
-        asking = CallRunner(admin, RateLimit(10_000), Backoff(60), lambda _: None)
-        ask_broker(cluster, asking, A)
-        ask_route(cluster, asking, "t")
-        ask_topic(cluster, asking, "t", offsets=False, attributes=True)
+        ask = asking(admin)
+        ask_broker(cluster, ask, A)
+        ask_route(cluster, ask, "t")
+        ask_topic(cluster, ask, "t", offsets=False, attributes=True)
     return cluster, admin
 
 
@@ -61,7 +58,7 @@ def test_an_unknown_version_is_probed_once(number: str, answer: str) -> None:
         f"a ({number}) is not asked for request modes: which groups use POP is unknown",
     ]
     admin.answers |= {("broker_version", "a"): version("5.4.0"), ("request_modes", "a"): NO_MODES}
-    ask_broker(cluster, CallRunner(admin, RateLimit(10_000), Backoff(60), lambda _: None), A)
+    ask_broker(cluster, asking(admin), A)
     assert admin.counts()["request_modes"] == 2
     assert list(cluster.versions.left_out(cluster.brokers)) == []
 
@@ -81,7 +78,7 @@ def test_a_release_that_does_not_know_a_request_all_the_same_is_not_asked_again_
 def test_a_broker_that_does_not_report_its_version_is_probed() -> None:
     cluster, admin = asked_of("5.4.0", times=0)
     admin.answers |= {("broker_version", "a"): TIMED_OUT, ("request_modes", "a"): NOT_SUPPORTED}
-    ask_broker(cluster, CallRunner(admin, RateLimit(10_000), Backoff(60), lambda _: None), A)
+    ask_broker(cluster, asking(admin), A)
     assert [line.partition(" is not")[0] for line in cluster.versions.left_out(cluster.brokers)] == [
         "a (unknown version)"
     ] * 2
@@ -93,14 +90,14 @@ def test_brokers_of_an_upgrade_are_asked_each_for_its_own() -> None:
     admin.answers |= {("request_modes", "b"): NO_MODES, ("route", "name server"): route("a", "b")}
     admin.answers["topic_config", "b"] = '{"attributes":{"message.type":"FIFO"},"topicName":"t"}'
     cluster = Cluster(brokers={"a": A, "b": B})
-    asking = CallRunner(admin, RateLimit(10_000), Backoff(60), lambda _: None)
+    ask = asking(admin)
     for broker in (A, B):
-        ask_broker(cluster, asking, broker)
-    ask_route(cluster, asking, "t")
-    ask_topic(cluster, asking, "t", offsets=False, attributes=False)
+        ask_broker(cluster, ask, broker)
+    ask_route(cluster, ask, "t")
+    ask_topic(cluster, ask, "t", offsets=False, attributes=False)
     assert cluster.attributes == {"t": '{"message.type":"FIFO"}'}
     admin.answers |= {("route", "name server"): NO_ROUTE, ("topic_config", "b"): NO_TOPIC}
-    ask_route(cluster, asking, "t")
-    ask_topic(cluster, asking, "t", offsets=False, attributes=False)
+    ask_route(cluster, ask, "t")
+    ask_topic(cluster, ask, "t", offsets=False, attributes=False)
     assert cluster.is_deleted == {"t": False}
     assert {call.called.name for _, call in admin.asked if call.request in ("topic_config", "request_modes")} == {"b"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -16,6 +15,7 @@ from spark_jobs.show.explain import explain
 from spark_jobs.show.text.explanation import GroupStep
 from spark_jobs.show.text.explanation_text import lines
 from spark_jobs.show.text.interval_text import TextLine
+from tests.support.consoles import shown
 from tests.support.rows import allocation, finding, group_step, interval, member, progress
 
 HOSTILE = {
@@ -64,38 +64,32 @@ def named(name: str) -> GroupStep:
     )
 
 
-def shown(name: str, **settings: Any) -> str:
-    file = io.StringIO()
-    show_explanation(Console(file=file, **settings), lines(explain(named(name))))
-    return file.getvalue()
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_stays_inert_in_plain_lines(name: str) -> None:
-    text, seen = shown(HOSTILE[name], width=40), SEEN.get(name, HOSTILE[name])
-    assert text.splitlines()[0] == f"{seen} (cluster {seen}) at 2026-03-01T10:00:40Z"
-    assert f"    0  {seen}  {seen} (shares its client id with index 1)\n" in text
-    assert f"    No member owned {seen}:1 (1 queue): assigned to a later index of {seen}, which" in text
-    assert f"  It began because {seen} joined. No queue changed owner.\n" in text
-    assert f"    What to do: {seen}\n" in text
-    assert all(character.isprintable() or character == "\n" for character in text)
+    explanation, seen = lines(explain(named(HOSTILE[name]))), SEEN.get(name, HOSTILE[name])
+    text = shown(lambda console: show_explanation(console, explanation), 40)
+    assert text[0] == f"{seen} (cluster {seen}) at 2026-03-01T10:00:40Z"
+    assert f"    0  {seen}  {seen} (shares its client id with index 1)" in text
+    assert f"    No member owned {seen}:1 (1 queue): assigned to a later index of {seen}, which" in "\n".join(text)
+    assert f"  It began because {seen} joined. No queue changed owner." in text
+    assert f"    What to do: {seen}" in text
+    assert "".join(text).isprintable()
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_stays_inert_on_a_terminal(name: str) -> None:
     """Folded at the width, in no other color than ours."""
-    seen = SEEN.get(name, HOSTILE[name])
-    text = shown(HOSTILE[name], width=60, force_terminal=True, color_system=None)
-    assert all(character.isprintable() or character == "\n" for character in text)
-    assert "".join(seen.split()) in "".join(text.split())
-    assert max(map(len, text.splitlines())) <= 60
+    explanation, seen = lines(explain(named(HOSTILE[name]))), SEEN.get(name, HOSTILE[name])
+    text = shown(lambda console: show_explanation(console, explanation), 60, on_terminal=True)
+    assert "".join(text).isprintable()
+    assert "".join(seen.split()) in "".join("".join(text).split())
+    assert max(map(len, text)) <= 60
 
 
 def test_what_is_folded_stays_at_its_depth() -> None:
-    file = io.StringIO()
-    terminal = Console(file=file, width=12, force_terminal=True, color_system=None)
-    show_explanation(terminal, [TextLine("one two three", 2), TextLine("four", 0)])
-    assert [line.rstrip() for line in file.getvalue().splitlines()] == ["    one two", "    three", "four"]
+    folded = [TextLine("one two three", 2), TextLine("four", 0)]
+    text = shown(lambda console: show_explanation(console, folded), 12, on_terminal=True)
+    assert [line.rstrip() for line in text] == ["    one two", "    three", "four"]
 
 
 def test_colors_are_for_terminals() -> None:
@@ -103,9 +97,7 @@ def test_colors_are_for_terminals() -> None:
     terminal = Console(file=file, width=80, force_terminal=True, color_system="standard")
     show_explanation(terminal, [TextLine("bad", 1, "ERROR"), TextLine("so", 0)])
     assert "\x1b[1;31mbad\x1b[0m" in file.getvalue()
-    file = io.StringIO()
-    show_explanation(Console(file=file), [TextLine("bad", 1, "ERROR")])
-    assert file.getvalue() == "  bad\n"
+    assert shown(lambda console: show_explanation(console, [TextLine("bad", 1, "ERROR")])) == ["  bad"]
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from spark_jobs.cli.main import main
+from tests.support.commands import Typed
 from tests.unit.jobs.test_what_if import warehouse
 
 __all__ = ["warehouse"]
@@ -14,11 +12,9 @@ __all__ = ["warehouse"]
 BEFORE, AFTER = "2026-03-01T10:01/2026-03-01T10:04", "2026-03-01T10:05/2026-03-01T10:09"
 
 
-def test_two_times_of_a_group(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_times_of_a_group(warehouse: str, typed: Typed) -> None:
     """Of 20 messages a second both twins take those of four of eight queues: 10 a second wait."""
-    words = ["compare", BEFORE, AFTER, "--warehouse", warehouse, "--group", "g"]
-    assert main(words) == 0
-    out, err = capsys.readouterr()
+    out, err = typed(f"compare {BEFORE} {AFTER} --group g", warehouse=warehouse)
     both = "cluster=c group=g replayed_seconds={} min 00 s incidents=0 rebalances=0 queues_moved=0 members=2.0 "
     both += "idle_members=0.0 unassigned_queues=4.0 double_owned_queues=4.0 busiest_member=4 "
     both += "produced_messages_per_second=20.0 consumed_messages_per_second=10.0 "
@@ -33,16 +29,14 @@ def test_two_times_of_a_group(warehouse: str, capsys: pytest.CaptureFixture[str]
     ]
     next_command = f"incidents --warehouse {warehouse} --interval 2026-03-01T10:05Z/2026-03-01T10:09Z"
     assert err.endswith(f"Next: rebalance-audit {next_command} --group g --cluster c\n")
-    assert main([*words, "--json"]) == 0
-    (before, after) = json.loads(capsys.readouterr().out)["compared"]
+    before, after = typed(f"compare {BEFORE} {AFTER} --group g --json", warehouse=warehouse).document["compared"]
     assert (before["start"], before["last_backlog"], after["last_backlog"]) == ("2026-03-01T10:01:00Z", 2400, 5400)
 
 
-def test_what_is_not_known_of_one_of_them_is_reported(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_known_of_one_of_them_is_reported(warehouse: str, typed: Typed) -> None:
     """The recording ends at 10:10, and a state holds for a minute."""
     later = "2026-03-01T10:30/2026-03-01T10:40"
-    assert main(["compare", BEFORE, later, "--warehouse", warehouse, "--group", "g"]) == 2
-    (_, line, _) = capsys.readouterr().out.splitlines()
+    (_, line, _) = typed(f"compare {BEFORE} {later} --group g", warehouse=warehouse, code=2).lines
     assert "replayed_seconds=0 s incidents=0 rebalances=unknown" in line
     assert line.endswith("highest_backlog=unknown last_backlog=unknown consumed_twice=unknown")
 
@@ -57,7 +51,6 @@ def test_what_is_not_known_of_one_of_them_is_reported(warehouse: str, capsys: py
     ],
 )
 def test_steps_that_cannot_be_compared_are_an_error(
-    before: str, after: str, message: str, warehouse: str, capsys: pytest.CaptureFixture[str]
+    before: str, after: str, message: str, warehouse: str, typed: Typed
 ) -> None:
-    assert main(["compare", before, after, "--warehouse", warehouse, "--group", "g"]) == 3
-    assert message in capsys.readouterr().err
+    assert message in typed(f"compare {before} {after} --group g", warehouse=warehouse, code=3).err

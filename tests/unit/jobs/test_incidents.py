@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, INCIDENTS, QUEUE_PROGRESS, REBALANCE_INTERVALS
-from spark_jobs.cli.main import main
 from spark_jobs.domain.incidents.team_routes import TeamRoute
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import from_micros, to_micros
@@ -17,6 +16,7 @@ from spark_jobs.show.incident_table import publish_incidents
 from spark_jobs.show.incidents import IncidentQuery, incidents_and_unknown, severities_in, was_seen_in
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
+from tests.support.commands import Typed
 from tests.support.published import publish_hours
 from tests.support.recordings import write_warehouse
 from tests.support.rows import finding, interval
@@ -85,7 +85,7 @@ def test_a_schedule_asks_how_severe_the_incidents_of_an_interval_are(tmp_path: P
     assert severities_in(str(tmp_path), str(hour(3)), None, None) == []
 
 
-def test_the_report_and_the_list_name_the_team(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_and_the_list_name_the_team(tmp_path: Path, typed: Typed) -> None:
     key = {"cluster": "eu", "consumer_group": "G", "step_start": at(0)}
     status = key | {"finding_count": 1, "unknown_queues": 0, "bottleneck": "NO_BACKLOG", "advice": "No."}
     tables = {GROUP_STATUS: [status], REBALANCE_INTERVALS: [interval(0, 3600) | key]}
@@ -93,11 +93,9 @@ def test_the_report_and_the_list_name_the_team(tmp_path: Path, capsys: pytest.Ca
     write_warehouse(tmp_path, {FINDINGS: [finding(**key, finding_id="f")], **tables}, 3600)
     routes, page = tmp_path / "routes.yaml", tmp_path / "report.html"
     routes.write_text("routes: [{team: core, to: f, cluster: e.}]")
-    asked = ["--warehouse", str(tmp_path), "--interval", "2026-03-01T10:00/2026-03-01T11:00", "--config", str(routes)]
-    assert main(["report", *asked, "--out", str(page)]) == 0
+    options = f"--interval 2026-03-01T10:00/2026-03-01T11:00 --config {routes}"
+    typed(f"report {options} --out {page}", warehouse=tmp_path)
     assert ", NO_MEMBERS, team core</small></summary>" in page.read_text()
     assert "<small>GROUP_OFFLINE, NO_MEMBERS, team core</small>" in page.read_text()
     assert "<dt>team</dt><dd>core</dd>" in page.read_text()
-    capsys.readouterr()
-    assert main(["incidents", *asked]) == 0
-    assert " group=G team=core " in capsys.readouterr().out
+    assert " group=G team=core " in typed(f"incidents {options}", warehouse=tmp_path).out

@@ -10,8 +10,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
-from spark_jobs.cli.main import main
 from spark_jobs.domain.rules.catalog import RULES
+from tests.support.commands import Typed
 from tests.support.published import STATUS
 from tests.support.recordings import write_warehouse
 from tests.support.rows import finding, interval
@@ -119,39 +119,38 @@ BY_HAND: dict[str, dict[tuple[str, ...], float]] = {
 }
 
 
-def test_the_newest_step_of_every_group(warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_newest_step_of_every_group(warehouse: Path, tmp_path: Path, typed: Typed) -> None:
     """Unknown has no value; a removed group is told no more; 0 incidents are told of every rule and severity."""
     file = tmp_path / "audit.prom"
     routes = tmp_path / "made" / "routes.yaml"
     routes.parent.mkdir()
     routes.write_text("routes: [{team: core, to: f, group: g|gone}]")
-    assert main(["metrics", "--warehouse", str(warehouse), "--textfile", str(file), "--config", str(routes)]) == 0
+    assert typed(f"metrics --textfile {file} --config {routes}", warehouse=warehouse).out == ""
     text = file.read_text(encoding="utf-8")
     assert metrics_in(text) == BY_HAND
     assert text.count("\nrebalance_audit_open_incidents{") == 3 * len(RULES)
     assert "EOF" not in text
     assert text.endswith("\n")
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["audit.prom"]
-    assert capsys.readouterr().out == ""
 
 
-def test_without_a_file_they_are_printed(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["metrics", "--warehouse", str(warehouse), "--cluster", "eu", "--group", HOSTILE]) == 0
+def test_without_a_file_they_are_printed(warehouse: Path, typed: Typed) -> None:
     of_group = {name: {key: value for key, value in of.items() if HOSTILE in key} for name, of in BY_HAND.items()}
-    assert metrics_in(capsys.readouterr().out) == of_group
+    assert metrics_in(typed("metrics --cluster eu --group", HOSTILE, warehouse=warehouse).out) == of_group
 
 
-def test_what_metrics_cannot_say(warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["metrics", "--warehouse", str(warehouse)]
-    assert main([*command, "--group", "G"]) == 3
-    assert "there is no consumer group G" in capsys.readouterr().err
-    assert main([*command, "--textfile", str(tmp_path / "no" / "audit.prom")]) == 4
-    assert "the metrics cannot be written to" in capsys.readouterr().err
-    assert main([*command, "--textfile", str(tmp_path / "audit.txt")]) == 0
-    assert "node_exporter reads only files that end in .prom" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        ("--group G", 3, "there is no consumer group G"),
+        ("--textfile {folder}/no/audit.prom", 4, "the metrics cannot be written to"),
+        ("--textfile {folder}/audit.txt", 0, "node_exporter reads only files that end in .prom"),
+    ],
+)
+def test_what_metrics_cannot_say(options: str, code: int, message: str, warehouse: Path, typed: Typed) -> None:
+    assert message in typed(f"metrics {options.format(folder=warehouse)}", warehouse=warehouse, code=code).err
 
 
-def test_a_warehouse_without_groups_has_no_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_warehouse_without_groups_has_no_values(tmp_path: Path, typed: Typed) -> None:
     write_warehouse(tmp_path, {FINDINGS: [], GROUP_STATUS: [], REBALANCE_INTERVALS: []}, HOUR)
-    assert main(["metrics", "--warehouse", str(tmp_path)]) == 0
-    assert metrics_in(capsys.readouterr().out) == {name: {} for name in BY_HAND}
+    assert metrics_in(typed("metrics", warehouse=tmp_path).out) == {name: {} for name in BY_HAND}

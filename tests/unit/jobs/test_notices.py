@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from spark_jobs.pipeline.publish.claims import claim_notices
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.stored import rows
+from tests.support.commands import Typed
 from tests.support.published import publish_hours
 from tests.support.times import at
 
@@ -35,7 +37,7 @@ OPENED = "rebalance-audit c: 1 incident opened"
 
 
 class Service:
-    """Who is told: what it got, and with which status it answers, or what else it does then."""
+    """Gets notifications: which, and with which status it answers, or what else it does then."""
 
     def __init__(self) -> None:
         self.got: list[dict[str, Any]] = []
@@ -63,32 +65,39 @@ class Service:
     def titles(self) -> list[str]:
         return [one["title"] for one in self.got]
 
+    @classmethod
+    @contextmanager
+    def running(cls) -> Iterator[Service]:
+        service = cls()
+        yield service
+        service.server.shutdown()
+        service.server.server_close()
+
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    made = Service()
-    monkeypatch.setenv(VARIABLE, made.url)
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
+    with Service.running() as made:
+        monkeypatch.setenv(VARIABLE, made.url)
+        yield made
+
+
+Teams = tuple[Service, Service, list[str]]
 
 
 @pytest.fixture
-def teams(tmp_path: Path) -> Iterator[tuple[Service, Service, list[str]]]:
+def teams(tmp_path: Path) -> Iterator[Teams]:
     """Those of the group G: who is called where it is serious, and who hears the rest; and the options of `notify`."""
-    pager, chat = Service(), Service()
-    for name, one in (("pager", pager), ("chat", chat)):
-        (tmp_path / name).write_text(one.url)
-        (tmp_path / name).chmod(0o600)
+    for name in ("pager", "chat"):
+        (tmp_path / name).touch(0o600)
     routes = (
         f"{{team: g, to: {tmp_path / name}, group: G, {more}}}"
         for name, more in (("pager", "severity: ERROR"), ("chat", ""))
     )
     (tmp_path / "routes.yaml").write_text(f"routes: [{', '.join(routes)}]")
-    yield pager, chat, ["--config", str(tmp_path / "routes.yaml")]
-    for one in (pager, chat):
-        one.server.shutdown()
-        one.server.server_close()
+    with Service.running() as pager, Service.running() as chat:
+        for name, one in (("pager", pager), ("chat", chat)):
+            (tmp_path / name).write_text(one.url)
+        yield pager, chat, ["--config", str(tmp_path / "routes.yaml")]
 
 
 @pytest.fixture
@@ -135,12 +144,7 @@ def test_what_opens_and_is_over_is_sent_once_and_written_down(service: Service, 
     ("topic", "words", "resolution"), [(None, "group deleted", "DELETED"), ("t", "topic deleted", "TOPIC_DELETED")]
 )
 def test_what_is_over_because_its_group_or_topic_was_deleted_says_so(
-    topic: str | None,
-    words: str,
-    resolution: str,
-    service: Service,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    topic: str | None, words: str, resolution: str, service: Service, tmp_path: Path, typed: Typed
 ) -> None:
     """Deleted at 11:40; after that only the group H is audited, or the group without the topic."""
     publish_hours(tmp_path, [0, 1, *([2] if topic else [])], offline=[1], deleted_at=6000, topic=topic)
@@ -152,9 +156,7 @@ def test_what_is_over_because_its_group_or_topic_was_deleted_says_so(
         f"{words}, id {resolved['incident_id']})"
     )
     assert (resolved["resolved_at"], resolved["resolution"]) == (at(6000), resolution)
-    capsys.readouterr()
-    assert main(["incidents", "--warehouse", str(tmp_path), "--json"]) == 0
-    (incident,) = json.loads(capsys.readouterr().out)["incidents"]
+    (incident,) = typed("incidents --json", warehouse=tmp_path).document["incidents"]
     assert (incident["resolved_at"], incident["resolution"]) == ("2026-03-01T11:40:00Z", resolution)
 
 
@@ -169,14 +171,13 @@ def test_each_cluster_has_a_message_and_each_target_a_memory(service: Service, p
 
 
 def test_a_dry_run_shows_what_would_be_sent_and_changes_nothing(
-    service: Service, published: Path, capsys: pytest.CaptureFixture[str]
+    service: Service, published: Path, typed: Typed
 ) -> None:
-    assert notify(published, "--dry-run") == 0
-    assert capsys.readouterr().out.splitlines()[0] == OPENED
+    assert typed("notify --dry-run", warehouse=published).lines[0] == OPENED
     assert service.got == []
     assert not (published / NOTICES.name).exists()
-    assert [notify(published), notify(published)] == [0, 0]
-    assert capsys.readouterr().out.splitlines() == [f"Sent: {OPENED}", "There are no new notifications for default."]
+    printed = [typed("notify", warehouse=published).out for _ in range(2)]
+    assert printed == [f"Sent: {OPENED}\n", "There are no new notifications for default.\n"]
 
 
 def test_what_is_not_delivered_is_not_written_down(
@@ -208,7 +209,7 @@ def test_clusters_before_the_one_that_is_not_delivered_are_not_sent_again(servic
 
 
 def test_a_dead_target_stops_no_other_and_repeats_nothing(
-    service: Service, published: Path, teams: tuple[Service, Service, list[str]], capfd: pytest.CaptureFixture[str]
+    service: Service, published: Path, teams: Teams, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The pager is down for G, and the default for H: each gets what it missed, once, when it is back."""
     pager, chat, options = teams
@@ -229,7 +230,7 @@ def test_a_dead_target_stops_no_other_and_repeats_nothing(
 
 
 def test_a_target_gets_the_end_of_what_it_got_also_if_routes_changed(
-    service: Service, published: Path, teams: tuple[Service, Service, list[str]]
+    service: Service, published: Path, teams: Teams
 ) -> None:
     """The default is told before there are routes; then the incident is the pager's."""
     pager, chat, options = teams
@@ -242,13 +243,13 @@ def test_a_target_gets_the_end_of_what_it_got_also_if_routes_changed(
 
 
 def test_a_url_of_a_route_is_ones_own_and_wanted_before_there_is_something_to_send(
-    published: Path, teams: tuple[Service, Service, list[str]], capsys: pytest.CaptureFixture[str]
+    published: Path, teams: Teams, typed: Typed
 ) -> None:
     """Without a URL for the default, for which there is nothing."""
     pager, _, options = teams
     (published / "chat").chmod(0o640)
-    assert notify(published, *options) == 3
-    assert f"other users can read {published / 'chat'}" in capsys.readouterr().err
+    printed = typed("notify", *options, warehouse=published, code=3)
+    assert f"other users can read {published / 'chat'}" in printed.err
     assert pager.titles() == [OPENED]
     (published / "chat").chmod(0o600)
     assert notify(published, *options) == 0
@@ -281,19 +282,17 @@ def test_a_wrong_url_is_one_sentence_without_its_secrets(
     assert not (published / NOTICES.name).exists()
 
 
-def test_a_file_with_the_url_is_ones_own(
-    service: Service, published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_with_the_url_is_ones_own(service: Service, published: Path, tmp_path: Path, typed: Typed) -> None:
     file = tmp_path / "pager.url"
     file.write_text(f"{service.url}\n")
     file.chmod(0o640)
-    assert notify(published, "--to", str(file)) == 3
-    assert f"other users can read {file}, which contains a secret: run chmod 600 on it" in capsys.readouterr().err
+    printed = typed("notify --to", file, warehouse=published, code=3)
+    assert f"other users can read {file}, which contains a secret: run chmod 600 on it" in printed.err
     file.chmod(0o600)
     assert notify(published, "--to", str(file)) == 0
     assert service.titles() == [OPENED]
-    assert notify(published, "--to", str(tmp_path / "none")) == 3
-    assert "none cannot be read as text" in capsys.readouterr().err
+    printed = typed("notify --to", tmp_path / "none", warehouse=published, code=3)
+    assert "none cannot be read as text" in printed.err
 
 
 def test_names_are_text_and_nothing_else(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,20 +337,17 @@ def test_of_two_processes_one_sends(service: Service, published: Path) -> None:
 
 
 def test_who_has_to_wait_too_long_says_so(
-    service: Service, published: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    service: Service, published: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     monkeypatch.setattr("spark_jobs.pipeline.publish.claims._NOTICES_TIMEOUT", 0.1)
     with claim_notices(Location.parse(str(published))):
-        assert notify(published) == 4
-    assert "another process has been sending notifications" in capsys.readouterr().err
+        printed = typed("notify", warehouse=published, code=4)
+    assert "another process has been sending notifications" in printed.err
     assert service.got == []
 
 
-def test_a_warehouse_in_which_no_group_was_audited_has_no_news(
-    service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert notify(tmp_path) == 3
-    assert "nothing has been published" in capsys.readouterr().err
+def test_a_warehouse_in_which_no_group_was_audited_has_no_news(service: Service, tmp_path: Path, typed: Typed) -> None:
+    assert "nothing has been published" in typed("notify", warehouse=tmp_path, code=3).err
     publish_hours(tmp_path, [])
     assert notify(tmp_path) == 0
     assert service.got == []

@@ -6,12 +6,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from schemas import FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
-from spark_jobs.cli.main import main
 from spark_jobs.config import audit_settings
 from spark_jobs.config.file import load
+from tests.support.commands import Typed
 from tests.support.recordings import Published, audited, write_warehouse
 from tests.support.rows import finding, interval, progress
 from tests.support.times import at
@@ -56,14 +54,12 @@ def history(groups: dict[str, int]) -> Published:
     return {GROUP_STATUS: status, QUEUE_PROGRESS: lag, REBALANCE_INTERVALS: calm, FINDINGS: []}
 
 
-def suggested(folder: Path, published: Published, capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:
+def suggested(folder: Path, published: Published, typed: Typed) -> list[str]:
     write_warehouse(folder, published, HOUR)
-    capsys.readouterr()
-    assert main(["suggest", "--warehouse", str(folder), *options]) == 0
-    return capsys.readouterr().out.splitlines()
+    return typed("suggest", warehouse=folder).lines
 
 
-def test_a_lag_that_is_usual_is_allowed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lag_that_is_usual_is_allowed(tmp_path: Path, typed: Typed) -> None:
     """101 hours: the lags 1 to 100 while it kept up, of which 95 are within 95; × 1.25 = 118.75. `stood` has the same,
     and stopped at 110 messages; `short` was audited for 71 hours.
     """
@@ -75,7 +71,7 @@ def test_a_lag_that_is_usual_is_allowed(tmp_path: Path, capsys: pytest.CaptureFi
         for n, one in enumerate(lags, 1)
     ]
     published[FINDINGS] += [a_finding("stood", 9, "CONSUMER_STOPPED", lag_last=7000, queues=[queue(500), queue(110)])]
-    lines = suggested(tmp_path, published, capsys)
+    lines = suggested(tmp_path, published, typed)
     assert lines[2:] == [
         "# eu short: no suggestion: 2 d 23 h audited, 3 d 00 h are needed",
         "# 2 groups: no threshold to raise",
@@ -90,11 +86,10 @@ def test_a_lag_that_is_usual_is_allowed(tmp_path: Path, capsys: pytest.CaptureFi
     file.write_text("\n".join(lines))
     of_group = (audit_settings(load(file), "eu", name).thresholds.allowed_lag for name in ("we.b", "weeb"))
     assert [*of_group] == [119, 32]
-    assert main(["suggest", "--warehouse", str(tmp_path), "--config", str(file), "--group", "we.b"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "groups: []"
+    assert typed(f"suggest --config {file} --group we.b", warehouse=tmp_path).lines[-1] == "groups: []"
 
 
-def test_churn_and_skew_that_are_usual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_churn_and_skew_that_are_usual(tmp_path: Path, typed: Typed) -> None:
     """100 hours. Of `worker`, 10 have a storm: six rebalances 100 s from each other, in nine; one a second later each,
     eleven of 15 s in one. 95 of the hours stay within 6, so 8 (7.5). It flapped
     4 times in 6 hours: 5. The skew of `hot` is 3 in all hours but four, in which it is 5: 3.75, so 3.8.
@@ -112,7 +107,7 @@ def test_churn_and_skew_that_are_usual(tmp_path: Path, capsys: pytest.CaptureFix
     published[FINDINGS] += [a_finding("rare", hour, "FLAPPING_MEMBER", comings=9, goings=9) for hour in range(1, 6)]
     ratios = {hour: 5 if hour <= 4 else 3 for hour in range(1, 101)}
     published[FINDINGS] += [a_finding("hot", hour, "PRODUCER_SKEW", max_over_mean=one) for hour, one in ratios.items()]
-    lines = suggested(tmp_path, published, capsys)
+    lines = suggested(tmp_path, published, typed)
     assert [line.strip() for line in lines if ":" in line and "#" in line[1:]] == [
         "skew_ratio: 3.8  # 95% of steps, by the greatest ratio found: up to 3; would have kept 4 and dropped 96 of "
         "100 findings",
@@ -127,13 +122,13 @@ def test_churn_and_skew_that_are_usual(tmp_path: Path, capsys: pytest.CaptureFix
     assert (thresholds.storm_rebalances, thresholds.flapping_times, thresholds.skew_ratio) == (8, 5, 2.0)
 
 
-def test_the_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_recording(tmp_path: Path, typed: Typed) -> None:
     """Its hour is too short. Were it three days of such hours: a member of `flapper` comes and goes six times, which
     makes 12 rebalances from 620 s on; broker-b goes and comes back at 1200 s and 1290 s, one of them
     less than 600 s after the first: 13 (16.25). Queue 0 of `audit-log` gets 2.92 times the mean (3.65).
     """
     once = audited(HOUR, wanted=(FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS, QUEUE_PROGRESS))
-    lines = suggested(tmp_path / "once", once, capsys)
+    lines = suggested(tmp_path / "once", once, typed)
     assert "# demo flapper: no suggestion: 1 h 00 min audited, 3 d 00 h are needed" in lines
     assert lines[-2:] == ["# 0 groups: no threshold to raise", "groups: []"]
     moments = ("step_start", "started_at", "ended_at", "interval_start", "interval_end")
@@ -145,7 +140,7 @@ def test_the_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
         ]
         for table, rows in once.items()
     }
-    text = "\n".join(suggested(tmp_path / "again", again, capsys))
+    text = "\n".join(suggested(tmp_path / "again", again, typed))
     lines = [line.partition("  #")[0].strip() for line in text.splitlines() if line.startswith("    ")]
     assert lines == [
         *('group: "audit-service"', "thresholds:", "skew_ratio: 3.7"),
@@ -157,7 +152,7 @@ def test_the_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert len(load(tmp_path / "audit.yaml").groups) == 3
 
 
-def test_the_strategy_that_was_observed_last_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_strategy_that_was_observed_last_is_printed(tmp_path: Path, typed: Typed) -> None:
     """Also of a group that was not audited for three days."""
     published = history({"go": 2, "rooms": 2, "own": 2})
     observed: dict[str, dict[str, Any]] = {
@@ -169,7 +164,7 @@ def test_the_strategy_that_was_observed_last_is_printed(tmp_path: Path, capsys: 
         row | {"strategy_source": "OBSERVED"} | observed[row["consumer_group"]]
         for row in published[REBALANCE_INTERVALS]
     ]
-    assert suggested(tmp_path, published, capsys)[6:] == [
+    assert suggested(tmp_path, published, typed)[6:] == [
         "groups:",
         '  - cluster: "eu"',
         '    group: "go"',

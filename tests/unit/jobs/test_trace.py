@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
-from spark_jobs.cli.main import main
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import NothingPublishedError, ReportFileError
 from spark_jobs.show.trace import trace
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.published import Scope
+from tests.support.commands import Typed
 from tests.support.published import STATUS
 from tests.support.recordings import write_warehouse
 from tests.support.rows import allocation, finding, interval, member, progress
@@ -59,16 +59,15 @@ BAD = {
 }
 
 
-def test_a_trace_beside_the_page(warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trace_beside_the_page(warehouse: Path, tmp_path: Path, typed: Typed) -> None:
     page, file = tmp_path / "r.html", tmp_path / "r.pftrace"
-    command = ["report", "--warehouse", str(warehouse), "--interval", str(HOUR)]
-    assert main([*command, "--out", str(page), "--trace", str(file)]) == 0
+    printed = typed(f"report --interval {HOUR} --out {page} --trace {file}", warehouse=warehouse)
     assert page.read_text(encoding="utf-8").startswith("<!")
     found_tracks = tracks(file.read_bytes())
     assert found_tracks.pop(("c", "incidents")) == [(1800, None, "No consumer of bad owns its queues")]
     assert found_tracks == {("c",): []} | BAD | {("c", "good"): [], ("c", "good", "T a:0"): [(0, 1800, "m")]}
     assert list(found_tracks)[1] == ("c", "bad")
-    assert f"The trace is in {file}: open it in ui.perfetto.dev" in capsys.readouterr().out
+    assert f"The trace is in {file}: open it in ui.perfetto.dev" in printed.out
 
 
 def test_what_is_left_out_is_named(warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

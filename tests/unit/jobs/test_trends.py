@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.cli.commands.trends import show_trends
-from spark_jobs.cli.main import main
 from spark_jobs.domain.incidents.trends import WEEK, GroupTrend, GroupWeek
 from spark_jobs.show.trends import trends_text
+from tests.support.commands import Typed
+from tests.support.consoles import cells, shown
 from tests.support.recordings import write_warehouse
 from tests.support.rows import finding, interval
 from tests.support.times import START, at
@@ -62,9 +60,8 @@ def warehouse(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_line_per_group_and_week(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["trends", "--warehouse", str(warehouse), "--days", "8"]) == 0
-    out, err = capsys.readouterr()
+def test_a_line_per_group_and_week(warehouse: Path, typed: Typed) -> None:
+    out, err = typed("trends --days 8", warehouse=warehouse)
     last, oldest = "week=2026-03-02T10:00Z/2026-03-09T10:00Z", "week=2026-03-01T10:00Z/2026-03-02T10:00Z"
     assert out.splitlines() == [
         f"cluster=c group=G {last} incidents=2 wrong_minutes=180.0 rebalances=1 queues_moved=5 "
@@ -80,24 +77,21 @@ def test_a_line_per_group_and_week(warehouse: Path, capsys: pytest.CaptureFixtur
     assert err.endswith(f"Next: rebalance-audit incidents --warehouse {warehouse} --cluster c --group G\n")
 
 
-def test_trends_are_a_document_for_programs(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["trends", "--warehouse", str(warehouse), "--days", "1", "--group", "calm", "--json"]) == 0
+def test_trends_are_a_document_for_programs(warehouse: Path, typed: Typed) -> None:
     week = {"start": "2026-03-08T10:00:00Z", "end": "2026-03-09T10:00:00Z", "incidents": 0, "wrong_minutes": None}
     week |= {"rebalances": None, "queues_moved": None, "seconds_to_resolve": None, "observed_share": 0.0}
     calm = {"cluster": "c", "consumer_group": "calm", "weeks": [week]}
-    assert json.loads(capsys.readouterr().out) == {"groups": [calm]}
+    assert typed("trends --days 1 --group calm --json", warehouse=warehouse).document == {"groups": [calm]}
 
 
-def test_a_group_that_nobody_has(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["trends", "--warehouse", str(warehouse), "--group", "Calm"]) == 3
-    assert "there is no consumer group Calm: did you mean calm" in capsys.readouterr().err
+def test_a_group_that_nobody_has(warehouse: Path, typed: Typed) -> None:
+    printed = typed("trends --group Calm", warehouse=warehouse, code=3)
+    assert "there is no consumer group Calm: did you mean calm" in printed.err
 
 
 def test_trends_are_a_table_on_a_terminal() -> None:
-    terminal = Console(file=io.StringIO(), width=140, force_terminal=True, color_system=None)
-    show_trends(terminal, [GroupTrend("eu", "[red]x\x9b", (FIRST, LAST)), GroupTrend("eu", "h", (LAST, FIRST))])
-    assert isinstance(terminal.file, io.StringIO)
-    rows = [line.split() for line in terminal.file.getvalue().splitlines()]
+    trends = [GroupTrend("eu", "[red]x\x9b", (FIRST, LAST)), GroupTrend("eu", "h", (LAST, FIRST))]
+    rows = cells(lambda terminal: show_trends(terminal, trends), 140)
     assert rows[0] == ["Week", "by", "week;", "what", "got", "worse", "comes", "first", "(UTC)"]
     assert ["[red]x\\x9b", "03-08", "10:00", "1,234", "61.2", "5", "1,000", "1", "min", "30", "s", "50%"] in rows
     assert ["h", "03-01", "10:00", "1,234", "61.2", "5", "1,000", "1", "min", "30", "s", "50%"] not in rows
@@ -107,10 +101,7 @@ def test_trends_are_a_table_on_a_terminal() -> None:
 
 
 def test_no_groups_are_no_rows() -> None:
-    console = Console(file=io.StringIO())
-    show_trends(console, [])
-    assert isinstance(console.file, io.StringIO)
-    assert console.file.getvalue() == UNCOMPARED.format("0 groups") + "\n"
+    assert shown(lambda console: show_trends(console, [])) == [UNCOMPARED.format("0 groups")]
 
 
 def test_only_groups_that_can_be_compared_got_worse_or_not() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from schemas import AUDIT_RUNS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, Table
-from spark_jobs.cli.main import main
 from spark_jobs.cli.show_what_if import show_plan
 from spark_jobs.config import Configuration
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.plan import Plan, PlannedMember, PlannedSize
 from spark_jobs.show.what_if import GroupSteps
+from tests.support.commands import Typed
 from tests.support.consoles import shown
 from tests.support.snapshots import membership, offsets
 from tests.support.stored import audit_run, write
@@ -72,16 +72,15 @@ def written(
     return str(tmp_path)
 
 
-def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    capsys.readouterr()
-    assert main(["what-if", *words]) == 0
-    return capsys.readouterr().out
+@pytest.fixture
+def what_if(typed: Typed) -> Typed:
+    """Types `what-if` about the group."""
+    return partial(typed, "what-if --group g")
 
 
-def test_cases_are_compared_with_what_really_happened(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ("--warehouse", warehouse, "--group", "g", "--interval", str(HOUR))
-    lines = printed(capsys, *given, "--unique-ids", "--speed", "c1=30", "--case", "--members =1").splitlines()
-    assert lines == [
+def test_cases_are_compared_with_what_really_happened(warehouse: str, what_if: Typed) -> None:
+    words = ("--interval", HOUR, "--unique-ids", "--speed", "c1=30", "--case", "--members =1")
+    assert what_if(*words, warehouse=warehouse).lines == [
         "really happened: unassigned_queues=4.0 double_owned_queues=4.0 idle=0.0 busiest=4 queues "
         "moves_per_rebalance=- highest=6,000 last=6,000 drained_after=not by the end consumed_twice=6,000",
         "--speed c1=30 --unique-ids: unassigned_queues=0.0 double_owned_queues=0.0 idle=0.0 busiest=4 queues "
@@ -97,31 +96,28 @@ def test_cases_are_compared_with_what_really_happened(warehouse: str, capsys: py
     ]
 
 
-def test_rows_that_a_run_would_set_aside_are_not_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_that_a_run_would_set_aside_are_not_used(tmp_path: Path, what_if: Typed) -> None:
     """An offset below 0, and a member without a name: the answer is as it was without them."""
     bad = {OFFSET_SNAPSHOTS: [offsets(305, *[(-5, 1000, 1)] * 8)], MEMBERSHIP_SNAPSHOTS: [membership(305, "c1", "")]}
     answers = [
-        printed(capsys, "--warehouse", written(tmp_path / name, [], more=more), "--group", "g", "--unique-ids")
+        what_if("--unique-ids", warehouse=written(tmp_path / name, [], more=more)).out
         for name, more in (("good", {}), ("bad", bad))
     ]
     assert answers[0] == answers[1]
 
 
-def test_the_answer_says_that_messages_are_those_of_the_queues(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_answer_says_that_messages_are_those_of_the_queues(tmp_path: Path, what_if: Typed) -> None:
     for tags, quality in (("*", "MEASURED"), ("EU", "UNFILTERED")):
         warehouse = written(tmp_path / quality, reported_by(["c1"], threads=1, response_ms=40), tags)
-        given = ("--warehouse", warehouse, "--group", "g", "--interval", str(HOUR), "--unique-ids")
-        assert ("by tags or SQL" in printed(capsys, *given)) is (quality == "UNFILTERED")
-        assert json.loads(printed(capsys, *given, "--json"))["lag_quality"] == quality
+        words = ("--interval", HOUR, "--unique-ids")
+        assert ("by tags or SQL" in what_if(*words, warehouse=warehouse).out) is (quality == "UNFILTERED")
+        assert what_if(*words, "--json", warehouse=warehouse).document["lag_quality"] == quality
 
 
-def test_a_member_that_reports_its_pace_is_known(paced: str, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ("--warehouse", paced, "--group", "g", "--members", "=1")
+def test_a_member_that_reports_its_pace_is_known(paced: str, what_if: Typed) -> None:
     cases = ("", "--threads 2", "--threads x2", "--response-time c1=80ms", "--load x2", "--pull-interval c1=16000")
     asked = [word for case in cases for word in ("--case", f"--members =1 {case}")]
-    _, *lines = printed(capsys, *given, *asked).splitlines()
+    _, *lines = what_if("--members", "=1", *asked, warehouse=paced).lines
     highest = [found[1] for line in lines if (found := re.search("highest=([0-9≤,. ]+) last", line))]
     # 20 a second come to one member. It takes 25; 50 with 2 threads; 12.5 with 80 ms, so 600 s × 7.5 wait. Of twice the
     # messages 600 × 15. 8 queues with 32 messages every 16.001 s are 15.999 a second: 600 × 4.001.
@@ -132,27 +128,27 @@ def test_a_member_that_reports_its_pace_is_known(paced: str, capsys: pytest.Capt
     )
 
 
-def test_new_members_are_in_a_room(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_members_are_in_a_room(tmp_path: Path, what_if: Typed) -> None:
     rooms = {"strategy": "MACHINE_ROOM_NEARBY-AVG", "broker_room": "(b)", "client_room": "(c)"}
     configuration = Configuration.model_validate({"groups": [{"group": "g", **rooms}]})
-    given = ("--warehouse", written(tmp_path, [], configuration=configuration), "--group", "g")
-    lines = printed(capsys, *given, "--members=+1", "--case", "--members +1 --room b").splitlines()
+    warehouse = written(tmp_path, [], configuration=configuration)
+    lines = what_if("--members=+1", "--case", "--members +1 --room b", warehouse=warehouse).lines
     # Three of room c share eight queues of room b, until one is in that room.
     assert [re.findall("busiest=. queues", line) for line in lines[1:3]] == [["busiest=3 queues"], ["busiest=8 queues"]]
     assert "New members are in room c, where --room names no other." in lines
-    assert json.loads(printed(capsys, *given, "--members=+1", "--json"))["new_room"] == "c"
+    assert what_if("--members=+1", "--json", warehouse=warehouse).document["new_room"] == "c"
 
 
-def test_an_autoscaler_is_tried_before_it_is_turned_on(paced: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_autoscaler_is_tried_before_it_is_turned_on(paced: str, what_if: Typed) -> None:
     # Twins leave four queues without an owner: 4 × 2.5 a second. Whoever looks at the lag adds members.
-    given = ("--warehouse", paced, "--group", "g", "--autoscale", "lag=500,max=4,min=2,every=1m,down-after=2m,start=0s")
-    (scaled,) = (line for line in printed(capsys, *given).splitlines() if "member hours" in line)
+    lines = what_if("--autoscale", "lag=500,max=4,min=2,every=1m,down-after=2m,start=0s", warehouse=paced).lines
+    (scaled,) = (line for line in lines if "member hours" in line)
     assert re.fullmatch(r"--autoscale .*: 2 to 4 members, changed [0-9]+ times, 0\.[0-9] member hours\.", scaled)
 
 
-def test_the_size_that_a_group_needs(paced: str, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ("--warehouse", paced, "--group", "g", "--size", "--interval", str(HOUR))
-    assert printed(capsys, *given, "--backlog-below", "100", "--drained-within", "5m").splitlines()[:4] == [
+def test_the_size_that_a_group_needs(paced: str, what_if: Typed) -> None:
+    size = partial(what_if, "--size", "--interval", HOUR, warehouse=paced)
+    assert size("--backlog-below", 100, "--drained-within", "5m").lines[:4] == [
         # With ids of their own each of the two has 10 of 25 a second.
         "as it is: members=2 queues=8 busiest_member=40 % (listener) highest=0 drained_after=0 s",
         "busiest member at 70 % or less: members=2 queues=8 busiest_member=40 % (listener) highest=0 drained_after=0 s",
@@ -160,15 +156,15 @@ def test_the_size_that_a_group_needs(paced: str, capsys: pytest.CaptureFixture[s
         "drained_after=0 s",
         "drained within 5 min 00 s: members=1 queues=8 busiest_member=80 % (listener) highest=0 drained_after=0 s",
     ]
-    document = json.loads(printed(capsys, *given, "--utilization-below", "35", "--load", "x2", "--json"))
+    document = size("--utilization-below", 35, "--load", "x2", "--json").document
     # 40 a second: with 5 members two have 2 queues of 5 each, 10 of 25; with 8 one each, 5 of 25.
     (need,) = document["needs"]
     assert (need["goal"], need["wanted"], need["group"]["members"]) == ("utilization", 0.35, 8)
     assert document["today"]["utilization"] == pytest.approx(0.8, rel=0.01)
 
 
-def test_as_json(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    document = json.loads(printed(capsys, "--warehouse", warehouse, "--group", "g", "--members", "+1", "--json"))
+def test_as_json(warehouse: str, what_if: Typed) -> None:
+    document = what_if("--members", "+1", "--json", warehouse=warehouse).document
     expected = ("c", "g", "2026-03-01T10:00:00Z/2026-03-01T11:00:00Z")
     assert (document["cluster"], document["consumer_group"], document["interval"]) == expected
     (case,) = document["cases"]
@@ -179,9 +175,8 @@ def test_as_json(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert [drawn[f"2026-03-01T10:{moment}:00Z"] for moment in ("00", "01", "10", "11")] == [0, 600, 6000, None]
 
 
-def test_a_plan_says_who_would_own_what(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = printed(capsys, "--warehouse", warehouse, "--group", "g", "--plan", "1").splitlines()
-    assert lines[:3] == [
+def test_a_plan_says_who_would_own_what(warehouse: str, what_if: Typed) -> None:
+    assert what_if("--plan", 1, warehouse=warehouse).lines[:3] == [
         "change=-1 members=1 idle=0 unassigned_queues=0 double_owned_queues=0 c1: 8 queues, 20.0 of ≥ 10.0 ?",
         "change=+0 members=2 idle=0 unassigned_queues=4 double_owned_queues=4 c1: 4 queues, 10.0 of ≥ 10.0; "
         "c1: 4 queues, 10.0 of ≥ 10.0",
@@ -190,9 +185,9 @@ def test_a_plan_says_who_would_own_what(warehouse: str, capsys: pytest.CaptureFi
     ]
 
 
-def test_the_backlogs_are_drawn(warehouse: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_backlogs_are_drawn(warehouse: str, tmp_path: Path, what_if: Typed) -> None:
     file = tmp_path / "drawn.html"
-    printed(capsys, "--warehouse", warehouse, "--group", "g", "--members", "+1", "--html", str(file))
+    what_if("--members", "+1", "--html", file, warehouse=warehouse)
     page = file.read_text(encoding="utf-8")
     assert "what really happened" in page
     (packed,) = re.findall(r'data-gzip="(.*)"', page)
@@ -218,8 +213,8 @@ def test_every_member_of_a_plan_has_a_line_on_a_terminal() -> None:
         ["--members", "+1", "--interval", str(HOUR)],
     ],
 )
-def test_a_case_that_can_be_played(warehouse: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    (_, case, *_) = printed(capsys, "--warehouse", warehouse, "--group", "g", *words).splitlines()
+def test_a_case_that_can_be_played(warehouse: str, words: list[str], what_if: Typed) -> None:
+    (_, case, *_) = what_if(*words, warehouse=warehouse).lines
     assert case.startswith("--")
 
 
@@ -266,8 +261,5 @@ def test_a_case_that_can_be_played(warehouse: str, words: list[str], capsys: pyt
         (["--case", "'"], "the case ''' cannot be read"),
     ],
 )
-def test_a_case_that_cannot_be_read(
-    warehouse: str, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["what-if", "--warehouse", warehouse, "--group", "g", *words]) == 3
-    assert message in capsys.readouterr().err
+def test_a_case_that_cannot_be_read(warehouse: str, words: list[str], message: str, what_if: Typed) -> None:
+    assert message in what_if(*words, warehouse=warehouse, code=3).err

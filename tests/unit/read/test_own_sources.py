@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -14,11 +13,11 @@ import pytest
 from deltalake import write_deltalake
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
-from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.operate.own_sources import SourceProblem, SourceReport, check_sources
 from spark_jobs.store.read.delta import delta_tables
+from tests.support.commands import Typed
 from tests.support.stored import arrow_table
 
 START = datetime(2026, 3, 1, 10, tzinfo=UTC)
@@ -221,22 +220,18 @@ def test_times_without_a_zone_and_fields_that_are_missing(tmp_path: Path) -> Non
     assert checked(folder).tables[3].rows is None
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(tmp_path: Path, typed: Typed) -> None:
     folder = warehouse(tmp_path)
-    command = ["validate", "--sources", "--warehouse", str(folder)]
-    assert main(command) == 0
-    out = capsys.readouterr().out.splitlines()
+    out = typed("validate --sources", warehouse=folder).lines
     times = "first=2026-03-01T10:00Z last=2026-03-01T10:09:40Z apart=20 s"
     assert out[0] == f"table=membership_snapshots required rows=30 keys=1 {times}"
     assert out[-1] == "2 notes."
     warehouse(folder, offset_snapshots=(), route_snapshots=snapshots(ROUTE_SNAPSHOTS, [900]), membership_snapshots=())
-    assert main([*command, "--json"]) == 2
-    document = json.loads(capsys.readouterr().out)
+    document = typed("validate --sources --json", warehouse=folder, code=2).document
     assert document["problems"][0]["problem"] == "1 gap longer than 1 min 00 s, the longest of 5 min 20 s"
     shutil.rmtree(folder / "route_snapshots")
-    assert main(command) == 1
+    typed("validate --sources", warehouse=folder, code=1)
 
 
-def test_a_catalog_is_not_read(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["validate", "--sources", "--warehouse", "lake.audit"]) == 3
-    assert "only Spark reads the warehouse lake.audit" in capsys.readouterr().err
+def test_a_catalog_is_not_read(typed: Typed) -> None:
+    assert "only Spark reads the warehouse lake.audit" in typed("validate --sources --warehouse lake.audit", code=3).err
