@@ -43,6 +43,20 @@ class Opened:
         )
         return start, end
 
+    def has_marked(self, start: float, end: float) -> bool:
+        """Whether every chart marks this time."""
+        marks = "Bokeh.documents[0].roots().map((one) => one.center.find((model) => model.name === 'mark'))"
+        marked = f"{marks}.every((one) => one.visible && one.left === {start} && one.right === {end})"
+        return bool(self.page.evaluate(marked))
+
+    def check_inert(self) -> None:
+        """Nothing of what a name would be as HTML has come alive, and nothing complains."""
+        assert self.page.evaluate("window.hit") is None
+        assert self.page.locator("img, iframe, object, form, embed").count() == 0
+        links = self.page.locator("a").evaluate_all("all => all.map((a) => a.getAttribute('href'))")
+        assert {link[:1] for link in links} == {"#"}
+        assert self.complaints == []
+
     def hover(self, chart: str, x: float, y: float) -> str:
         """What the tooltip says with the mouse at this place of a chart's own coordinates."""
         where = """([name, x, y]) => {
@@ -70,10 +84,12 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
-    """Opens HTML from a file: in a browser that is offline, at a place of the page, light or dark."""
+    """Opens HTML from a file: in a browser that is offline, at a place of the page, light or dark, when the charts of
+    `drawn` are drawn.
+    """
     pages: list[BrowserContext] = []
 
-    def opened(html: str, place: str = "", scheme: Any = "light") -> Opened:
+    def opened(html: str, place: str = "", scheme: Any = "light", drawn: str = "") -> Opened:
         file = tmp_path / f"{len(pages)}.html"
         file.write_text(html, encoding="utf-8")
         context = browser.new_context(offline=True, color_scheme=scheme, viewport={"width": 1400, "height": 1000})
@@ -87,6 +103,8 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Opened
             "console", lambda said: found.complaints.append(said.text) if said.type in ("error", "warning") else None
         )
         page.goto(file.as_uri() + place)
+        if drawn:
+            found.charts(drawn)
         return found
 
     yield opened

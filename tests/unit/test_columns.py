@@ -14,8 +14,7 @@ from deltalake import DeltaTable, Schema, write_deltalake
 from schemas import FINDINGS, TABLES, Table
 from schemas.types import Array, Struct, Type, as_json, sql_type
 from spark_jobs.store.arrow_types import arrow_schema
-from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.stored import Filter, rows
 from tests.support.rows import finding
 from tests.support.stored import arrow_table
@@ -81,8 +80,8 @@ def test_a_version_of_before_is_read_under_the_names_of_today(tmp_path: Path) ->
     write_deltalake(place, type(today).from_arrays(arrays, schema=former), mode="append")
     DeltaTable(place).update({"cause": "'NOBODY_CONNECTED'"})
     wanted = ("ended_at", "evidence", "finding_id", "cause")
-    read = DeltaTables(Location.parse(str(tmp_path))).read(FINDINGS, wanted, [Filter("started_at", "=", at(0))], 2)
+    read = delta_tables(str(tmp_path)).read(FINDINGS, wanted, [Filter("started_at", "=", at(0))], 2)
     assert sorted(rows(read), key=lambda one: one["finding_id"]) == rows(today.select(wanted))
     assert read.schema.field("evidence").type == arrow_schema(FINDINGS).field("evidence").type
     with pytest.raises(Exception, match=r"column evidence\.parties is called evidence\.conflicting_values now"):
-        DeltaTables(Location.parse(str(tmp_path))).read(FINDINGS, wanted)
+        delta_tables(str(tmp_path)).read(FINDINGS, wanted)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.show.explain import explain_group
-from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import Scope
 from tests.support.look import rows_into
 from tests.support.snapshots import membership, offsets, route
@@ -25,7 +24,7 @@ def test_the_list_that_held_at_the_moment_is_named(tmp_path: Path) -> None:
         OFFSET_SNAPSHOTS: [offsets(second, *[(1000 + second, 990 + second, 1)] * 2) for second in TIMES],
     }
     rows_into(tmp_path, HOUR, 20, rows)
-    stored = DeltaTables(Location.parse(str(tmp_path)))
+    stored = delta_tables(str(tmp_path))
     (before,), (after,) = (
         explain_group(stored, Scope(None, None, "g"), at(second)).topics[0].views for second in (290, 310)
     )

@@ -14,8 +14,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.show.incident_table import publish_incidents
 from spark_jobs.show.incidents import IncidentQuery, incidents_and_unknown, severities_in, was_seen_in
-from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import delta_tables
 from tests.support.commands import Typed
 from tests.support.published import publish_hours
 from tests.support.recordings import write_warehouse
@@ -29,7 +28,7 @@ def hour(number: int) -> Interval:
 
 def test_an_incident_is_read_from_its_beginning(tmp_path: Path) -> None:
     publish_hours(tmp_path, range(48), offline=range(10, 40))
-    tables = DeltaTables(Location.parse(str(tmp_path)))
+    tables = delta_tables(str(tmp_path))
 
     def asked(number: int) -> list[str]:
         return [one.incident_id for one in incidents_and_unknown(tables, IncidentQuery(hour(number))).incidents]
@@ -43,7 +42,7 @@ def test_an_incident_is_read_from_its_beginning(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", [range(8), [0, 1, 2, 5, 6, 7, 4, 3]], ids=["hour by hour", "with a gap filled later"])
 def test_the_table_is_the_whole_history_after_each_audit(tmp_path: Path, order: Sequence[int]) -> None:
-    tables = DeltaTables(Location.parse(str(tmp_path)))
+    tables = delta_tables(str(tmp_path))
     core = (TeamRoute(team="core", to="f", group="H"),)
     for number in order:
         publish_hours(tmp_path, [number], offline=[number] if number in (1, 2, 3, 4, 6) else [])
@@ -65,7 +64,7 @@ def test_the_table_is_the_whole_history_after_each_audit(tmp_path: Path, order: 
 
 
 def test_the_next_audit_brings_incidents_of_runs_whose_process_was_killed_before_it_wrote_them(tmp_path: Path) -> None:
-    tables = DeltaTables(Location.parse(str(tmp_path)))
+    tables = delta_tables(str(tmp_path))
     publish_hours(tmp_path, range(9))
     publish_incidents(tables, (), hour(8))
     for number in (0, 5, 6):

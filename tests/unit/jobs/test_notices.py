@@ -25,7 +25,7 @@ from spark_jobs.cli.main import main
 from spark_jobs.operate.deliver import VARIABLE
 from spark_jobs.pipeline.publish.claims import claim_notices
 from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.stored import rows
 from tests.support.commands import Typed
 from tests.support.published import publish_hours
@@ -112,7 +112,7 @@ def notify(warehouse: Path, *options: str) -> int:
 
 
 def remembered(warehouse: Path) -> list[dict[str, Any]]:
-    found = rows(DeltaTables(Location.parse(str(warehouse))).read(NOTICES, NOTICES.columns))
+    found = rows(delta_tables(str(warehouse)).read(NOTICES, NOTICES.columns))
     return sorted(found, key=lambda row: row["sent_at"])
 
 
@@ -317,7 +317,7 @@ def test_a_process_that_is_killed_before_the_answer_sends_twice_and_no_more(serv
 def test_a_process_killed_before_it_writes_down_sends_twice_and_no_more(service: Service, published: Path) -> None:
     script = (
         "import os, signal, sys\n"
-        "from spark_jobs.store.read.delta import DeltaTables\n"
+        "from spark_jobs.store.read.delta import DeltaTables, delta_tables\n"
         "DeltaTables.append = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "from spark_jobs.cli.main import main\n"
         "main(sys.argv[1:])\n"

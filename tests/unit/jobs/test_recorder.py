@@ -11,8 +11,7 @@ from typing import Any
 from schemas import CAPTURE_CALLS
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.show.recorder import calls_in, recorder_lines
-from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import delta_tables
 from tests.support.stored import write
 from tests.support.times import at
 
@@ -31,7 +30,7 @@ def call(second: float, called: str, fate: str, request: str = "connection", clu
 
 def calls_of(folder: Path, *calls: dict[str, Any]) -> Counter[tuple[str, str]] | None:
     write(folder, CAPTURE_CALLS, list(calls))
-    return calls_in(DeltaTables(Location.parse(str(folder))), "c", GAP)
+    return calls_in(delta_tables(str(folder)), "c", GAP)
 
 
 def sentences(calls: Mapping[tuple[str, str], int] | None) -> list[str]:
@@ -39,7 +38,7 @@ def sentences(calls: Mapping[tuple[str, str], int] | None) -> list[str]:
 
 
 def test_calls_are_those_of_the_first_ten_minutes_and_none_to_clients(tmp_path: Path) -> None:
-    assert calls_in(DeltaTables(Location.parse(str(tmp_path))), "c", GAP) is None
+    assert calls_in(delta_tables(str(tmp_path)), "c", GAP) is None
     assert calls_of(
         tmp_path,
         call(99, "broker-a", "ANSWERED"),

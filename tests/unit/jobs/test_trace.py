@@ -11,8 +11,7 @@ from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALAN
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import NothingPublishedError, ReportFileError
 from spark_jobs.show.trace import trace
-from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import Scope
 from tests.support.commands import Typed
 from tests.support.published import STATUS
@@ -72,7 +71,7 @@ def test_a_trace_beside_the_page(warehouse: Path, tmp_path: Path, typed: Typed) 
 
 def test_what_is_left_out_is_named(warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spark_jobs.show.trace.GROUPS", 1)
-    tables, file = DeltaTables(Location.parse(str(warehouse))), tmp_path / "r.pftrace"
+    tables, file = delta_tables(str(warehouse)), tmp_path / "r.pftrace"
     assert trace(tables, Scope(HOUR), file, lambda _: None) == [
         "The trace has the 1 groups that need attention most, without 1 more group: choose one with --group."
     ]
@@ -83,7 +82,7 @@ def test_what_is_left_out_is_named(warehouse: Path, tmp_path: Path, monkeypatch:
 
 
 def test_a_trace_that_cannot_be_written_is_an_error(warehouse: Path, tmp_path: Path) -> None:
-    tables = DeltaTables(Location.parse(str(warehouse)))
+    tables = delta_tables(str(warehouse))
     with pytest.raises(ReportFileError, match=r"the trace cannot be written to .*/no/r\.pftrace"):
         trace(tables, Scope(HOUR), tmp_path / "no" / "r.pftrace", lambda _: None)
     with pytest.raises(NothingPublishedError, match="there is no consumer group B"):

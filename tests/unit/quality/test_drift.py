@@ -18,8 +18,7 @@ from spark_jobs.pipeline.quality.drift import Subject, Usual, usual_values
 from spark_jobs.pipeline.quality.step_expectations import ExpectRowsToKeep
 from spark_jobs.pipeline.quality.suites import as_usual, suite, suites_of
 from spark_jobs.pipeline.quality.validation import validate
-from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import delta_tables
 from tests.support.snapshots import membership
 from tests.support.times import at
 from tests.unit.quality.pages import counted
@@ -75,7 +74,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> Usual:
-    stored = DeltaTables(Location.parse(str(tmp_path_factory.mktemp("drift"))))
+    stored = delta_tables(str(tmp_path_factory.mktemp("drift")))
     stored.append(QUALITY_RESULTS, ROWS)
     return usual_values(stored, INTERVAL, Quality())
 

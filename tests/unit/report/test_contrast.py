@@ -87,8 +87,7 @@ def test_text_and_lines_contrast_with_what_is_behind_them(kind: str, scheme: str
 
 @needs_browser
 def test_a_label_has_its_bars_color_behind_it_where_the_bar_is_hatched(open_page: Open) -> None:
-    opened = open_page(page(content(twins(troubled()))), "#group-1")
-    opened.charts("group-1")
+    opened = open_page(page(content(twins(troubled()))), "#group-1", drawn="group-1")
     # The color of the third member, which is the first of the twins.
     assert [one["color"] for one in opened.data("Owners", "labels") if one["label"] == "3+4"] == ["#009E73"]
     find = "Bokeh.documents.flatMap((one) => one.roots()).find((one) => one.name === 'Owners')"

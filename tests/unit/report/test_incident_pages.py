@@ -75,8 +75,7 @@ def test_the_table_has_them_the_worst_first(open_page: Open) -> None:
 
 
 def test_a_click_on_a_bar_opens_the_page_of_the_incident(open_page: Open) -> None:
-    seen = open_page(HTML)
-    seen.charts("incidents")
+    seen = open_page(HTML, drawn="incidents")
     assert "10:10:00 to 2026-03-01 10:50:00" in seen.hover("Incidents", ms(1200), 1)
     seen.page.mouse.down()
     seen.page.mouse.up()
@@ -113,10 +112,7 @@ def test_a_page_shows_the_charts_of_its_groups_at_that_time(open_page: Open) -> 
         "backlog of t in messages, over time",
         "messages produced and consumed per second in t, over time",
     ]
-    marks = "Bokeh.documents[0].roots().map((one) => one.center.find((model) => model.name === 'mark'))"
-    assert seen.page.evaluate(
-        f"{marks}.every((one) => one.visible && one.left === {ms(1200)} && one.right === {ms(1500)})"
-    )
+    assert seen.has_marked(ms(1200), ms(1500))
     seen.page.keyboard.press("0")
     assert seen.time() == (ms(0), ms(3600))
     assert seen.complaints == []
@@ -148,8 +144,7 @@ def test_a_group_without_a_page_is_named_and_the_page_says_so(open_page: Open) -
 
 
 def test_a_keyboard_reaches_an_incident_and_comes_back(open_page: Open) -> None:
-    seen = open_page(HTML)
-    seen.charts("incidents")
+    seen = open_page(HTML, drawn="incidents")
     seen.page.focus(".answer a")
     seen.page.keyboard.press("Enter")
     seen.page.wait_for_selector("#incident-twins-600", state="visible")
@@ -161,8 +156,7 @@ def test_a_keyboard_reaches_an_incident_and_comes_back(open_page: Open) -> None:
 
 
 def test_a_report_of_one_group_has_its_incidents_before_it(open_page: Open) -> None:
-    seen = open_page(page(content(twins(troubled()), incidents=(TWINS,))))
-    seen.charts("incidents")
+    seen = open_page(page(content(twins(troubled()), incidents=(TWINS,))), drawn="incidents")
     seen.charts("group-1")
     assert seen.page.is_visible("#incidents")
     assert seen.page.is_visible("#group-1")
@@ -219,8 +213,7 @@ def test_a_name_stays_text_in_incidents_and_trends(open_page: Open, name: str) -
     trends = (GroupTrend(name, name, (GroupWeek(start, start + WEEK, 0, 5.0, 2, 8, None, 1.0),)),)
     group = replace(twins(troubled(name) | {"cluster": name}), findings=[finding(0, 3600, topic=name)])
     html = page(content(group, incidents=(hostile,), trends=trends, others=(fleet_row("quiet"),)))
-    seen = open_page(html)
-    seen.charts("incidents")
+    seen = open_page(html, drawn="incidents")
     for place in (".answer", ".incidents tbody", "#fleet"):
         assert name in seen.page.inner_text(place)
     assert name in seen.hover("Incidents", ms(1800), 1)
@@ -230,8 +223,4 @@ def test_a_name_stays_text_in_incidents_and_trends(open_page: Open, name: str) -
     seen.page.evaluate("location.hash = '#trends'")
     seen.page.wait_for_selector("#trends", state="visible")
     assert name in seen.page.inner_text("#trends tbody")
-    assert seen.page.evaluate("window.hit") is None
-    assert seen.page.locator("img, iframe, object, form, embed").count() == 0
-    links = seen.page.locator("a").evaluate_all("all => all.map((a) => a.getAttribute('href'))")
-    assert {link[:1] for link in links} == {"#"}
-    assert seen.complaints == []
+    seen.check_inert()
