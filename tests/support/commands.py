@@ -41,9 +41,10 @@ def typed(capsys: pytest.CaptureFixture[str]) -> Typed:
     """Types a line, with more words behind it, about a warehouse; the command must end with the code."""
 
     def run(line: str, *words: object, warehouse: object = None, code: int | tuple[int, ...] = 0) -> Printed:
+        command, options = shlex.split(line)[:1], shlex.split(line)[1:]
         about = [] if warehouse is None else ["--warehouse", str(warehouse)]
         capsys.readouterr()
-        ended = main([*shlex.split(line), *map(str, words), *about])
+        ended = main([*command, *about, *options, *map(str, words)])
         printed = Printed(*capsys.readouterr())
         assert ended in (code if isinstance(code, tuple) else (code,)), printed
         return printed

@@ -7,7 +7,6 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +25,19 @@ NOT_SUPPORTED = "MQBrokerException CODE: 3  DESC:  request type 351 not supporte
 NO_MODES = '{"messageRequestModeMap":{}}'
 
 
+#: By (request, who is called, subject), or by (request, who is called).
+Answers = dict[tuple[str, ...], str]
+
+
 def version(number: str) -> str:
     """A broker's runtime info, as far as it is read."""
     return json.dumps({"table": {"brokerVersionDesc": f"V{number.replace('.', '_')}", "brokerVersion": "1"}})
 
 
 class FakeAdmin:
-    """Answers by (request, who is called, subject), or by (request, who is called); what is not there times out."""
+    """What has no answer times out."""
 
-    def __init__(self, answers: Mapping[tuple[str, ...], str], seconds: float = 0.0) -> None:
+    def __init__(self, answers: Answers, seconds: float = 0.0) -> None:
         self.answers, self._seconds, self._lock = dict(answers), seconds, threading.Lock()
         self.asked: list[tuple[float, Call]] = []
         self.under_way, self.most_at_once = 0, 0
@@ -71,7 +74,7 @@ def asking(admin: FakeAdmin) -> CallRunner:
     return CallRunner(admin, RateLimit(10_000), Backoff(60), lambda _: None)
 
 
-def broker_answers(name: str, *groups: str, **answers: str) -> dict[tuple[str, ...], str]:
+def broker_answers(name: str, *groups: str, **answers: str) -> Answers:
     """Those of a broker of 5.4.0 without request modes that knows these groups; others by request."""
     told = {"groups": "\n".join(groups), "request_modes": NO_MODES, "broker_version": version("5.4.0")} | answers
     return {(request, name): text for request, text in told.items()}

@@ -15,6 +15,7 @@ from spark_jobs.capture.settings import Settings
 from spark_jobs.errors import CaptureError
 from tests.support.fakes import (
     TIMED_OUT,
+    Answers,
     FakeAdmin,
     broker_answers,
     brokers,
@@ -29,7 +30,7 @@ from tests.support.fakes import (
 
 def admin(groups: int, seconds: float = 0.0) -> FakeAdmin:
     """Two brokers that host the topic of every group."""
-    told: dict[tuple[str, ...], str] = {
+    told: Answers = {
         ("brokers", "name server"): brokers(a="10.0.0.1:10911", b="10.0.0.2:10911"),
         ("route", "name server"): route("a", "b"),
     }

@@ -16,6 +16,7 @@ from spark_jobs.capture.settings import Settings
 from tests.support.fakes import (
     REFUSED,
     TIMED_OUT,
+    Answers,
     FakeAdmin,
     broker_answers,
     brokers,
@@ -55,7 +56,7 @@ class FaultyAdmin(FakeAdmin):
         return super().ask(call)
 
 
-def answers() -> dict[tuple[str, ...], str]:
+def answers() -> Answers:
     """A broker of 5.4.0 with three groups, each of a topic of its own."""
     told = broker_answers(
         "broker-a",

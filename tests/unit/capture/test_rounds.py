@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from spark_jobs.capture.calls import Call, Callee, CallOutcome, Request
@@ -18,6 +16,7 @@ from tests.support.fakes import (
     NOT_ONLINE,
     NOT_SUPPORTED,
     TIMED_OUT,
+    Answers,
     FakeAdmin,
     asking,
     broker_answers,
@@ -41,13 +40,13 @@ class Recorder:
     What it discovers at first is by other calls than those of the runner.
     """
 
-    def __init__(
-        self, answers: Mapping[tuple[str, ...], str] = MappingProxyType({}), servers: str = "n1:9876", **of_both: str
-    ) -> None:
-        told = {BROKERS_ASKED: BROKERS}
+    def __init__(self, answers: Answers | None = None, servers: str = "n1:9876", **of_both: str) -> None:
+        told: Answers = {BROKERS_ASKED: BROKERS}
         for name in "ab":
             told |= broker_answers(name, "g", "TOOLS_CONSUMER", topic_config=NOT_SUPPORTED)
-        self.admin = FakeAdmin(told | {tuple(name.rsplit("_", 1)): text for name, text in of_both.items()} | answers)
+        self.admin = FakeAdmin(
+            told | {tuple(name.rsplit("_", 1)): text for name, text in of_both.items()} | (answers or {})
+        )
         self.answers, self.ask = self.admin.answers, asking(self.admin)
         self.cluster = Cluster(name_servers=name_servers(servers))
         self.discover()
@@ -262,7 +261,7 @@ def test_a_topic_that_all_brokers_of_its_last_route_lack_is_deleted() -> None:
 
 
 def test_only_hosts_of_the_groups_topics_are_asked_once_they_are_known() -> None:
-    routes = {(*ROUTE, "t"): route("a"), (*ROUTE, "%RETRY%g"): NO_ROUTE}
+    routes: Answers = {(*ROUTE, "t"): route("a"), (*ROUTE, "%RETRY%g"): NO_ROUTE}
     recorder = Recorder(routes, connection_a=connections("t", "c1"), stats_a=NO_OFFSETS)
     recorder.cluster.consumed["g"] = frozenset({"t", "%RETRY%g"})
     recorded = [recorder.of_topic("route", topic=topic) for topic in recorder.cluster.topics()]
@@ -273,7 +272,7 @@ def test_only_hosts_of_the_groups_topics_are_asked_once_they_are_known() -> None
 
 def test_proxies_are_asked_where_brokers_list_nobody() -> None:
     proxied, heartbeats = connections("t", "h@1@0@9518a42c1"), "CID_DefaultHeartBeatSyncerTopic"
-    of_proxies = {
+    of_proxies: Answers = {
         ("connection", "proxy 10.9.9.9:8080"): proxied,
         ("connection", "a", heartbeats): connections("DefaultHeartBeatSyncerTopic", "p1", model="BROADCASTING"),
     }
@@ -345,8 +344,12 @@ def test_a_broker_that_one_name_server_knows_is_asked() -> None:
     """The admin client asks the second one, which does not know broker b. What the first one named stays while it is
     silent.
     """
-    of_servers = {("brokers", "n1:9876"): BROKERS, ("brokers", "n2:9876"): brokers(a=A.address), ROUTE: route("a")}
-    of_servers |= {("server_route", "n1:9876"): route("a", "b"), ("server_route", "n2:9876"): route("a")}
+    of_servers: Answers = {("brokers", "n1:9876"): BROKERS, ("brokers", "n2:9876"): brokers(a=A.address)}
+    of_servers |= {
+        ("server_route", "n1:9876"): route("a", "b"),
+        ("server_route", "n2:9876"): route("a"),
+        ROUTE: route("a"),
+    }
     recorder = Recorder(of_servers, "n1:9876;n2:9876")
     cluster = recorder.cluster
     assert cluster.brokers == {"a": A, "b": B}
