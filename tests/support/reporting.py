@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
-import numpy as np
-
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.domain.judge import JudgedStep, judge
 from spark_jobs.domain.kernel.audited_step import RebalanceInterval
-from spark_jobs.domain.model.history import (
-    UNKNOWN,
-    ClientHistory,
-    ClientReadings,
-    ClientState,
-    Connection,
-    GroupHistory,
-    Membership,
-    OwnedQueue,
-    Place,
-)
-from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.history import GroupHistory, Place
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from tests.support.kernel import series_of, settings
-from tests.support.times import START, micros
+from tests.support.kernel import group_histories, settings
+from tests.support.snapshots import client, membership, route
+from tests.support.times import START
 
 EVERY = 10
 SETTINGS = settings(EVERY)
@@ -47,69 +37,28 @@ def history(
     """The group `g` on topic `t`, recorded every 10 s; `holds`: what a client lists at a second, None: no answer;
     `subscribed`: the topics that brokers list.
     """
-    times = range(course[0][0], until, EVERY)
-    states = [[one for one in course if one[0] <= at][-1] for at in times]
-    members, queues = [ids for _, ids, _ in states], [of for _, _, of in states]
-    listed = [
-        Membership(
-            tuple(Connection(client_id, f"10.0.0.1:{n}", language, 493) for n, client_id in enumerate(ids.split())),
-            frozenset(subscribed(at)),
-            frozenset((topic, "*") for topic in subscribed(at)),
-            "CLUSTERING",
-            consume_type,
-        )
-        for at, ids in zip(times, members, strict=True)
-    ]
-    routes = [tuple(RouteEntry(broker, 6, count, count) for broker, count in sorted(of.items())) for of in queues]
-    brokers = {broker for of in queues for broker in of}
-    clients = {}
-    for client_id in sorted({client_id for ids in members for client_id in ids.split()}):
-        asked = [at for at, ids in zip(times, members, strict=True) if client_id in ids.split()]
-        clients[client_id] = _client([(at, holds(client_id, at)) for at in asked], strategy_class, orderly=orderly)
-    return GroupHistory(
-        "c",
-        "g",
-        memberships={
-            broker: series_of([(micros(at), one) for at, one in zip(times, listed, strict=True)]) for broker in brokers
-        },
-        routes={"t": series_of([(micros(at), one) for at, one in zip(times, routes, strict=True)])},
-        clients=clients,
-    )
+    rows: dict[Table, list[dict[str, Any]]] = {MEMBERSHIP_SNAPSHOTS: [], ROUTE_SNAPSHOTS: [], CLIENT_SNAPSHOTS: []}
+    says: dict[str, Any] = {"strategy_class": strategy_class, "message_model": "CLUSTERING", "consume_orderly": orderly}
+    says["subscriptions"] = [{"topic": "t", "sub_string": "*"}]
+    for at in range(course[0][0], until, EVERY):
+        _, ids, queues = [one for one in course if one[0] <= at][-1]
+        for broker in queues:
+            listed = membership(at, *ids.split(), broker=broker, topics=subscribed(at))
+            listed["connections"] = [one | {"language": language} for one in listed["connections"]]
+            rows[MEMBERSHIP_SNAPSHOTS].append(listed | {"consume_type": consume_type})
+        entries = [route(at, count, broker=broker)["queues"][0] for broker, count in queues.items()]
+        rows[ROUTE_SNAPSHOTS].append(route(at, 0) | {"queues": entries})
+        for client_id in set(ids.split()):
+            held = holds(client_id, at)
+            owned = [_owned(*place, locked=orderly or None) for place in sorted(held or ())]
+            answer = {"answered": False} if held is None else says | {"owned_queues": owned}
+            rows[CLIENT_SNAPSHOTS].append(client(at, client_id) | answer)
+    (found,) = group_histories(rows)
+    return found
 
 
-def _client(
-    reports: Iterable[tuple[int, Collection[Place] | None]], strategy_class: str | None, *, orderly: bool
-) -> ClientHistory:
-    states = []
-    for second, held in reports:
-        state = ClientState(False)
-        if held is not None:
-            owned = tuple(OwnedQueue("t", *place, orderly or None, False) for place in sorted(held))
-            known = frozenset({("t", "*")})
-            state = ClientState(
-                True,
-                strategy_class,
-                "CLUSTERING",
-                consume_orderly=orderly,
-                topics=frozenset({"t"}),
-                subscriptions=known,
-                owned=owned,
-            )
-        states.append((micros(second), state))
-    sizes = [len(state.owned or ()) for _, state in states]
-    unknown = np.full(sum(sizes), UNKNOWN, np.int64)
-    readings = ClientReadings(
-        np.cumsum([0, *sizes], dtype=np.int64),
-        cached_count=unknown,
-        cached_mib=unknown,
-        cached_min_offset=unknown,
-        cached_max_offset=unknown,
-        last_pull=unknown,
-        last_consume=unknown,
-        last_lock=unknown,
-        statuses=[None] * len(sizes),
-    )
-    return ClientHistory(series_of(states), readings)
+def _owned(broker: str, number: int, *, locked: bool | None) -> dict[str, Any]:
+    return {"topic": "t", "broker_name": broker, "queue_id": number, "locked": locked, "dropped": False}
 
 
 def places(queues: dict[str, int]) -> list[Place]:

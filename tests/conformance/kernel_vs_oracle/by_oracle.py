@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rocketmq.strategies import StrategySettings, Variant
 from tests.conformance.kernel_vs_oracle.forms import IntervalStart, Line, OwnedQueue, ProgressLine, Said
@@ -30,7 +31,6 @@ from tests.support.oracle.timeline import (
     HANDED_OUT,
     WITHOUT_OWNERS,
     RebalanceInterval,
-    Status,
     clip,
     of_unknown_strategy,
     rebalance_intervals,

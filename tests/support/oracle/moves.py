@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from spark_jobs.domain.model.statuses import Status
 from tests.support.oracle.snapshots import ClientSnapshot, StepWindow
-from tests.support.oracle.timeline import IntervalMember, RebalanceInterval, Status
+from tests.support.oracle.timeline import IntervalMember, RebalanceInterval
 from tests.support.oracle.views import AGREED
 
 #: A broker drops a connection 120 s after its last heartbeat, which it looks for every 10 s; heartbeats come every

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby, pairwise, takewhile
 from typing import NamedTuple
 
+from spark_jobs.domain.model.statuses import Status
 from tests.support.oracle.snapshots import OffsetSnapshot, StepWindow
-from tests.support.oracle.timeline import RebalanceInterval, Status
+from tests.support.oracle.timeline import RebalanceInterval
 from tests.support.oracle.verdicts import Limits, Reading, moved_at, spans
 
 

@@ -8,11 +8,12 @@ from decimal import ROUND_HALF_UP, Decimal
 from itertools import groupby
 from typing import NamedTuple
 
+from spark_jobs.domain.model.statuses import Status
 from tests.support.oracle.moves import Place
 from tests.support.oracle.ownership import QueueOwnership
 from tests.support.oracle.progress import Progress, known_sum
 from tests.support.oracle.snapshots import OffsetSnapshot, StepWindow
-from tests.support.oracle.timeline import RebalanceInterval, Status
+from tests.support.oracle.timeline import RebalanceInterval
 
 
 class Counts(NamedTuple):

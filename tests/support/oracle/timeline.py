@@ -4,57 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
 from spark_jobs.domain.model.message_queue import RouteQueue, all_queues
+from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, shares
 from spark_jobs.domain.rocketmq.strategies import POP, Strategy, StrategySettings, Variant
 from tests.support.oracle.members import Resolved, group_source, known_at, resolve_strategies, variant_of
 from tests.support.oracle.snapshots import JAVA_5, Software, StepWindow, TopicHistory
 from tests.support.oracle.unseen import unseen_times
 from tests.support.oracle.views import AGREED, Span, observed_spans
-
-
-class Status(StrEnum):
-    """Whether an interval has verdicts."""
-
-    REPLAYED = "REPLAYED"
-    UNOBSERVED = "UNOBSERVED"
-    NOT_APPLICABLE = "NOT_APPLICABLE"
-    NOT_REPLAYABLE = "NOT_REPLAYABLE"
-
-
-class Reason(StrEnum):
-    """Why an interval is not replayed; the first that applies, in this order."""
-
-    NO_ROUTE_SNAPSHOT = "NO_ROUTE_SNAPSHOT"
-    NO_ROUTE = "NO_ROUTE"
-    NO_MEMBERSHIP_SNAPSHOT = "NO_MEMBERSHIP_SNAPSHOT"
-    STATIC_TOPIC = "STATIC_TOPIC"
-    LITE = "LITE"
-    BROADCASTING = "BROADCASTING"
-    BROKER_REBALANCE = "BROKER_REBALANCE"
-    POP_ALL_QUEUES = "POP_ALL_QUEUES"
-    CONSUMED_THROUGH_PROXY = "CONSUMED_THROUGH_PROXY"
-    CONSUMED_BY_UNSEEN = "CONSUMED_BY_UNSEEN"
-    NOT_SUBSCRIBED = "NOT_SUBSCRIBED"
-    NO_READABLE_QUEUE = "NO_READABLE_QUEUE"
-    UNKNOWN_STRATEGY = "UNKNOWN_STRATEGY"
-    BROKER_LACKS_STRATEGY = "BROKER_LACKS_STRATEGY"
-    SETTINGS_MISSING = "SETTINGS_MISSING"
-    ROOM_UNRESOLVABLE = "ROOM_UNRESOLVABLE"
-
-    @property
-    def status(self) -> Status:
-        """UNOBSERVED: not seen; NOT_APPLICABLE: no client owns queues; NOT_REPLAYABLE: all others."""
-        if self in (Reason.NO_ROUTE_SNAPSHOT, Reason.NO_MEMBERSHIP_SNAPSHOT):
-            return Status.UNOBSERVED
-        if self in (Reason.LITE, Reason.BROADCASTING, Reason.BROKER_REBALANCE, Reason.NOT_SUBSCRIBED, *UNSEEN):
-            return Status.NOT_APPLICABLE
-        return Status.NOT_REPLAYABLE
-
 
 #: Somebody consumes whom no broker lists.
 UNSEEN = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
@@ -65,6 +25,15 @@ WITHOUT_OWNERS = (
     *(*UNSEEN, *HANDED_OUT, Reason.BROKER_LACKS_STRATEGY),
     *(Reason.UNKNOWN_STRATEGY, Reason.SETTINGS_MISSING, Reason.ROOM_UNRESOLVABLE),
 )
+
+
+def status_of(reason: Reason) -> Status:
+    """UNOBSERVED: not seen; NOT_APPLICABLE: no client owns queues; NOT_REPLAYABLE: all others."""
+    if reason in (Reason.NO_ROUTE_SNAPSHOT, Reason.NO_MEMBERSHIP_SNAPSHOT):
+        return Status.UNOBSERVED
+    if reason in (Reason.LITE, Reason.BROADCASTING, Reason.BROKER_REBALANCE, Reason.NOT_SUBSCRIBED, *UNSEEN):
+        return Status.NOT_APPLICABLE
+    return Status.NOT_REPLAYABLE
 
 
 class IntervalMember(NamedTuple):
@@ -169,7 +138,9 @@ def _segment(
         or _not_replayable(queues, client_ids, resolved, software, configured)
     )
     if reason:
-        not_replayed = RebalanceInterval(view, start, end, reason.status, reason, listed=bool(span.observation.views))
+        not_replayed = RebalanceInterval(
+            view, start, end, status_of(reason), reason, listed=bool(span.observation.views)
+        )
         if not not_replayed.listed:
             return not_replayed
         readable = tuple(queue for queue in queues if queue.unreadable is None)
