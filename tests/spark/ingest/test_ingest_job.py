@@ -153,7 +153,9 @@ def test_of_conflicting_observations_the_first_stays(
 
 @pytest.mark.usefixtures("filled_tables")
 def test_files_are_loaded_together(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
-    """A version per table and command; each file has its own cluster, and its own lines in quarantine."""
+    """A version per table and command; each file has its own cluster, and its own lines in quarantine. Lines without a
+    cluster wait for its name.
+    """
     files = [
         recording(
             tmp_path / f"{name}.jsonl",
@@ -163,13 +165,18 @@ def test_files_are_loaded_together(spark: SparkSession, warehouse: Warehouse, tm
         )
         for name in ("one", "two", "three")
     ]
-    report = ingest(spark, warehouse, files)
-    assert (report.new, report.quarantined) == ({"topic_snapshots": 9}, {"NOT_JSON": 3})
+    nameless = recording(tmp_path / "nameless.jsonl", line("route"))
+    report = ingest(spark, warehouse, [*files, nameless])
+    assert (report.new, report.quarantined) == ({"topic_snapshots": 9}, {"NOT_JSON": 3, "NO_CLUSTER": 1})
     clusters = Counter(rows(spark, warehouse, TOPIC_SNAPSHOTS, "cluster"))
     assert clusters == {("one",): 3, ("two",): 3, ("three",): 3}
     quarantined = Counter(rows(spark, warehouse, QUARANTINE, "source_file", "line_number"))
-    assert quarantined == {("one.jsonl", 5): 1, ("two.jsonl", 5): 1, ("three.jsonl", 5): 1}
+    of_files = {(f"{name}.jsonl", 5): 1 for name in ("one", "two", "three")}
+    assert quarantined == of_files | {("nameless.jsonl", 1): 1}
     assert versions(spark, warehouse) | {"topic_snapshots": 1, "quarantine": 1} == versions(spark, warehouse)
+    named = ingest(spark, warehouse, [nameless], cluster_name="eu")
+    assert (named.new, named.quarantined) == ({"route_snapshots": 1}, {})
+    assert rows(spark, warehouse, ROUTE_SNAPSHOTS, "cluster") == [("eu",)]
 
 
 @pytest.mark.usefixtures("filled_tables")
@@ -188,32 +195,19 @@ def _queue_data(queues: int) -> str:
 
 
 @pytest.mark.usefixtures("filled_tables")
-def test_an_ingest_that_was_cut_off_is_completed(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
-    observations = [line("topicstats", at=AT + i) for i in range(20)]
+def test_an_ingest_that_was_cut_off_is_completed_by_two_at_once_without_duplicates(
+    spark: SparkSession, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    observations = [line("topicstats", at=AT + i) for i in range(200)]
     ingest(spark, warehouse, [recording(tmp_path / "cut.jsonl", META, *observations[:9])])
-    report = ingest(spark, warehouse, [recording(tmp_path / "cut.jsonl", META, *observations)])
-    assert (report.new, report.already_there) == ({"topic_snapshots": 11}, {"topic_snapshots": 9})
-    moments = [at for (at,) in rows(spark, warehouse, TOPIC_SNAPSHOTS, "unix_millis(captured_at)")]
-    assert moments == [AT + i for i in range(20)]
-
-
-@pytest.mark.usefixtures("filled_tables")
-def test_two_ingests_at_once_do_not_duplicate(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
-    path = recording(tmp_path / "both.jsonl", META, *(line("topicstats", at=AT + i) for i in range(200)), b"bad\n")
+    path = recording(tmp_path / "cut.jsonl", META, *observations, b"bad\n")
     with ThreadPoolExecutor(2) as pool:
         reports = list(pool.map(lambda _: ingest(spark, warehouse, [path]), range(2)))
-    assert warehouse.read(spark, TOPIC_SNAPSHOTS).count() == 200
+    moments = [at for (at,) in rows(spark, warehouse, TOPIC_SNAPSHOTS, "unix_millis(captured_at)")]
+    assert moments == [AT + i for i in range(200)]
     assert warehouse.read(spark, QUARANTINE).count() == 1
-    assert sum(report.new["topic_snapshots"] for report in reports) == 200
-
-
-@pytest.mark.usefixtures("filled_tables")
-def test_lines_without_a_cluster_wait_for_its_name(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
-    path = recording(tmp_path / "nameless.jsonl", line("route"))
-    assert ingest(spark, warehouse, [path]).quarantined == {"NO_CLUSTER": 1}
-    report = ingest(spark, warehouse, [path], cluster_name="eu")
-    assert (report.new, report.quarantined) == ({"route_snapshots": 1}, {})
-    assert rows(spark, warehouse, ROUTE_SNAPSHOTS, "cluster") == [("eu",)]
+    assert sum(report.new["topic_snapshots"] for report in reports) == 191
+    assert sum(report.already_there["topic_snapshots"] for report in reports) == 209
 
 
 def test_a_missing_file_stops_everything_before_it_begins(
