@@ -10,7 +10,7 @@ MEMBER = Struct(*CONNECTION, Field("strategy", STRING), Field("subscribes", BOOL
 REBALANCE_INTERVALS = Table(
     name="rebalance_intervals",
     comment="One row per rebalance interval of a membership view: the inputs of the allocation and its totals. For "
-    "every broker, the rows of '*' and of its own view tile the step",
+    "every broker, the rows of '*' and of the broker's view tile the step",
     schema=Struct(
         *OF_INTERVAL,
         INTERVAL_END,

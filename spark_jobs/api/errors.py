@@ -6,9 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from spark_jobs.errors import RebalanceAuditError, UnexpectedError
-from spark_jobs.runtime.extras import needed_extra
-from spark_jobs.runtime.faults import explained
+from spark_jobs.errors import RebalanceAuditError
+from spark_jobs.runtime.faults import own_error
 
 C = TypeVar("C", bound=type)
 
@@ -29,16 +28,6 @@ def _with_own_errors(method: Callable[..., Any]) -> Callable[..., Any]:
         except (RebalanceAuditError, TypeError):
             raise
         except Exception as error:
-            raise _own(error, self) from error
+            raise own_error(error, self.location.local_path) from error
 
     return with_own_errors
-
-
-def _own(error: Exception, warehouse: Any) -> RebalanceAuditError:
-    """Return the error in a sentence, with the notes that it has."""
-    missing = needed_extra(error) if isinstance(error, ImportError) else None
-    if missing is not None:
-        return missing
-    first_line = (str(error).splitlines() or [""])[0]
-    sentence = explained(error, warehouse.location.local_path) or f"{type(error).__name__}: {first_line}"
-    return UnexpectedError("\n".join((sentence, *getattr(error, "__notes__", ()))))

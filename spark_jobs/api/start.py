@@ -75,6 +75,18 @@ def is_small(location: Location, scale: str | None, amount: Callable[[DeltaTable
     return scale == SMALL
 
 
+def spark_for(
+    location: Location,
+    scale: str | None,
+    say: Callable[[str], None],
+    amount: Callable[[DeltaTables], int],
+    *,
+    checks: bool = True,
+) -> SparkSession:
+    """A session for work on so many bytes, as `start_spark` starts it."""
+    return start_spark(say, is_small(location, scale, amount), checks=checks)
+
+
 def snapshots_of(interval: Interval) -> Callable[[DeltaTables], int]:
     """The amount of a run: the bytes of the snapshots of its interval."""
     return lambda tables: bytes_in(tables, SOURCES, interval)

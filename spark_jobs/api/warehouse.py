@@ -296,7 +296,7 @@ class AuditedWarehouse:
         """`run`, with the incidents that were seen in its time, the newest first."""
         configuration = configuration or self.configuration
         configuration.grid.check_steps(spec.interval, self.clock())
-        from spark_jobs.api.start import is_small, snapshots_of, start_spark
+        from spark_jobs.api.start import snapshots_of, spark_for
         from spark_jobs.pipeline.run import run
         from spark_jobs.runtime.borrowed import borrowed
         from spark_jobs.store.read.through_spark import stored_in
@@ -307,9 +307,7 @@ class AuditedWarehouse:
             if given is not None:
                 own = stack.enter_context(borrowed(given))
             else:
-                own = start_spark(
-                    self.progress, is_small(self.location, scale, snapshots_of(spec.interval)), checks=True
-                )
+                own = spark_for(self.location, scale, self.progress, snapshots_of(spec.interval))
             record = run(own, warehouse, spec, configuration, self.progress)
             folded = publish_incidents(stored_in(own, warehouse), configuration.routes, spec.interval)
         query = IncidentQuery(None, spec.cluster, spec.consumer_group)

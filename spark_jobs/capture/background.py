@@ -11,7 +11,7 @@ Task = Callable[[], object]
 
 
 class Background:
-    """Runs tasks by keys, such as the group that they are about, with threads of its own."""
+    """Runs tasks by keys, such as the group that they are about, with separate threads."""
 
     def __init__(self, threads: int) -> None:
         self._threads = ThreadPoolExecutor(threads)

@@ -33,10 +33,12 @@ class JavaCalls:
             Request.BROKERS: self._brokers,
             Request.BROKER_VERSION: lambda call: admin.fetchBrokerRuntimeStats(call.called.address).toJson(),
             Request.GROUPS: self._groups,
-            Request.REQUEST_MODES: self._request_modes,
+            Request.REQUEST_MODES: lambda call: self._invoked(call, _GET_ALL_MESSAGE_REQUEST_MODE, None),
             Request.ROUTE: lambda call: admin.examineTopicRouteInfo(call.topic).toJson(),
             Request.SERVER_ROUTE: self._server_route,
-            Request.TOPIC_CONFIG: self._topic_config,
+            Request.TOPIC_CONFIG: lambda call: self._json.toJson(
+                admin.examineTopicConfig(call.called.address, call.topic), False
+            ),
             Request.CONNECTION: self._connections,
             Request.STATS: self._stats,
             Request.TOPIC_STATS: lambda call: admin.examineTopicStats(call.called.address, call.topic).toJson(),
@@ -69,10 +71,6 @@ class JavaCalls:
         wrapper = self._admin.getAllSubscriptionGroup(call.called.address, TIMEOUT_MS)
         return str(self._jvm.java.lang.String.join("\n", wrapper.getSubscriptionGroupTable().keySet()))
 
-    def _topic_config(self, call: Call) -> str:
-        config = self._admin.examineTopicConfig(call.called.address, call.topic)
-        return str(self._json.toJson(config, False))
-
     def _connections(self, call: Call) -> str:
         return str(self._api.getConsumerConnectionList(call.called.address, call.group, TIMEOUT_MS).toJson())
 
@@ -88,9 +86,6 @@ class JavaCalls:
         header = self._jvm.org.apache.rocketmq.remoting.protocol.header.namesrv.GetRouteInfoRequestHeader()
         header.setTopic(call.topic)
         return self._invoked(call, _GET_ROUTEINFO_BY_TOPIC, header)
-
-    def _request_modes(self, call: Call) -> str:
-        return self._invoked(call, _GET_ALL_MESSAGE_REQUEST_MODE, None)
 
     def _invoked(self, call: Call, code: int, header: Any) -> str:
         command = self._jvm.org.apache.rocketmq.remoting.protocol.RemotingCommand

@@ -121,21 +121,16 @@ def _say(message: str) -> None:
 
 def _unexpected(error: BaseException, arguments: Namespace) -> int:
     """The exit code of what is no `RebalanceAuditError`: a missing package, a fault of the machine, else a bug."""
-    from spark_jobs.runtime.extras import needed_extra
-    from spark_jobs.runtime.faults import explained
+    from spark_jobs.runtime.faults import own_error
     from spark_jobs.store.location import Location
 
-    missing = needed_extra(error) if isinstance(error, ImportError) else None
-    if missing is not None:
-        return _failed(missing.exit_code, str(missing))
     if arguments.debug:
         traceback.print_exception(error)
     warehouse = getattr(arguments, "warehouse", None)
-    message = explained(error, Location.parse(warehouse).local_path if warehouse else None)
-    if message is None:
-        first_line, hint = (str(error).splitlines() or [""])[0], "" if arguments.debug else "; --debug shows where"
-        message = f"this is a bug: {type(error).__name__}: {first_line}{hint}"
-    return _failed(ExitCode.NOT_PUBLISHED, "\n".join((message, *getattr(error, "__notes__", ()))))
+    hint = "" if arguments.debug else "; --debug shows where"
+    folder = Location.parse(warehouse).local_path if warehouse else None
+    own = own_error(error, folder, f"this is a bug: {{}}{hint}")
+    return _failed(own.exit_code, str(own))
 
 
 _SUMMARY = "Replays RocketMQ consumer load balancing from recorded snapshots and says what went wrong."

@@ -27,7 +27,8 @@ from spark_jobs.domain.model.intervals import parse_utc
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 
 _NAME = "rebalance-audit"
-SEVERITY_STYLES: dict[str, str] = {ERROR: "bold red", WARN: "yellow", INFO: "cyan"}
+#: Of findings, failed expectations, and problems of source tables; others are dim.
+SEVERITY_STYLES = {ERROR: "bold red", WARN: "yellow", INFO: "cyan", "critical": "bold red", "warning": "yellow"}
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{3})?)?Z")
 #: The zone in which times are shown, of the command that runs.
 _zone: ContextVar[tzinfo] = ContextVar("_zone", default=UTC)

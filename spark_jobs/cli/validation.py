@@ -9,14 +9,21 @@ from operator import itemgetter
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from schemas import OUTPUTS, SOURCES
+from spark_jobs.api.start import spark_for
 from spark_jobs.cli.before import table_named
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.exit_codes import quality_exit_code
-from spark_jobs.cli.session import spark_for
-from spark_jobs.cli.terminal import Column, print_to_stderr, printable, progress_on, show_next, show_table
+from spark_jobs.cli.terminal import (
+    Column,
+    print_to_stderr,
+    printable,
+    progress_on,
+    severity_text,
+    show_next,
+    show_table,
+)
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import EVER, format_utc
 from spark_jobs.operate.validate import Validation, validate
@@ -29,9 +36,9 @@ def validate_with_spark(arguments: Namespace) -> int:
     """The `quality_exit_code` of the expectations that failed."""
     configuration, warehouse = arguments.config, Warehouse.parse(arguments.warehouse)
     table = table_named(arguments.table) if arguments.table is not None else None
-    tables = [table] if table else [*SOURCES, *OUTPUTS]
+    tables, time = [table] if table else [*SOURCES, *OUTPUTS], arguments.interval or EVER
     with progress_on() as say:
-        spark = spark_for(arguments, say, lambda stored: bytes_in(stored, tables, arguments.interval or EVER))
+        spark = spark_for(warehouse, arguments.scale, say, lambda stored: bytes_in(stored, tables, time))
         validation = validate(spark, warehouse, configuration, table, arguments.interval, say)
     failed = [result for result in validation.results if not result.success]
     if not answered(arguments, _validation_document(validation, failed)):
@@ -59,9 +66,6 @@ def _validation_document(validation: Validation, failed: Sequence[Result]) -> di
 Failure = Mapping[str, Any]
 
 
-_FAILURE_STYLES = {"critical": "bold red", "warning": "yellow"}
-
-
 def show_failures(console: Console, failures: Sequence[Failure], checked: int) -> None:
     """Show the failed expectations, critical ones first: each with its first step, the observed value, and a key."""
     in_order = sorted(failures, key=lambda f: (f["severity"], f["table_name"], f["expectation"], f["step_start"]))
@@ -86,10 +90,6 @@ def _example(failures: Sequence[Failure]) -> str:
     return next(iter(failures[0]["examples"]), "")
 
 
-def _severity(failures: Sequence[Failure]) -> Text:
-    return Text(failures[0]["severity"], _FAILURE_STYLES[failures[0]["severity"]])
-
-
 def _first_and_count(failures: Sequence[Failure]) -> tuple[str, str]:
     return format_utc(failures[0]["step_start"]), str(len(failures))
 
@@ -100,7 +100,7 @@ def _example_word(failures: Sequence[Failure]) -> str:
 
 #: Of the failures of one expectation, the first step first.
 _FAILURE_COLUMNS: tuple[Column[Sequence[Failure]], ...] = (
-    Column("", _severity, "{}", fixed=True),
+    Column("", lambda failures: severity_text(failures[0]["severity"]), "{}", fixed=True),
     Column("expectation\ntable", _expectation, "{} table={}", fold=True),
     Column("first step\nfailed steps", _first_and_count, "steps={1} first={0}", fixed=True),
     Column("observed", _observed, "observed={}", fold=True),

@@ -7,6 +7,7 @@ raises `RejectedError` naming its path; fields that RocketMQ or other clients om
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from typing import Final
 
 from spark_jobs.domain.model.message_queue import MessageModel
@@ -62,7 +63,7 @@ def request_modes(body: object, group: str) -> Columns:
         "request_modes": in_order(
             {
                 "topic": topic,
-                "mode": mode.required("mode", _request_mode),
+                "mode": mode.required("mode", partial(_one_of, REQUEST_MODES)),
                 "pop_share_queue_num": mode.required("popShareQueueNum", fields.int32),
             }
             for topic, mode in modes
@@ -164,41 +165,31 @@ def consume_stats(body: object, topic: str) -> Columns:
     return {"offsets": in_order(offsets.values())}
 
 
+#: The elements of a queue's entry in a body that is a list of lists, and how each is read.
+_COMMITTED = {"broker_name": fields.text, "queue_id": fields.count, "consumer_offset": fields.integer}
+_STORED = {
+    "broker_name": fields.text,
+    "queue_id": fields.count,
+    "min_offset": fields.integer,
+    "max_offset": fields.integer,
+}
+
+
 def committed_offsets(body: object) -> Columns:
     """Columns of one `offset_snapshots` row, from `[[broker, queueId, consumerOffset], …]`; all else is unknown."""
-    offsets = [_committed_offset(entry, f"body[{i}]") for i, entry in enumerate(fields.items(body, "body"))]
-    _check_distinct(offsets, ("broker_name", "queue_id"), "body")
-    return {"offsets": in_order(offsets)}
-
-
-def _committed_offset(entry: object, path: str) -> Columns:
-    readers = {"broker_name": fields.text, "queue_id": fields.count, "consumer_offset": fields.integer}
-    known = _elements(entry, path, readers)
-    return {
-        "broker_name": known["broker_name"],
-        "queue_id": known["queue_id"],
-        "broker_offset": None,
-        "consumer_offset": known["consumer_offset"],
-        "pull_offset": None,
-        "last_timestamp": None,
-    }
+    unknown = dict.fromkeys(("broker_offset", "pull_offset", "last_timestamp"))
+    return {"offsets": [queue | unknown for queue in _queues(body, _COMMITTED)]}
 
 
 def topic_stats(body: object) -> Columns:
     """Columns of one `topic_snapshots` row, from `[[broker, queueId, minOffset, maxOffset], …]`."""
-    queues = [_topic_queue(entry, f"body[{i}]") for i, entry in enumerate(fields.items(body, "body"))]
+    return {"queues": _queues(body, _STORED)}
+
+
+def _queues(body: object, readers: Mapping[str, Callable[[object, str], object]]) -> list[Columns]:
+    queues = [_elements(entry, f"body[{i}]", readers) for i, entry in enumerate(fields.items(body, "body"))]
     _check_distinct(queues, ("broker_name", "queue_id"), "body")
-    return {"queues": in_order(queues)}
-
-
-def _topic_queue(entry: object, path: str) -> Columns:
-    readers = {
-        "broker_name": fields.text,
-        "queue_id": fields.count,
-        "min_offset": fields.integer,
-        "max_offset": fields.integer,
-    }
-    return _elements(entry, path, readers)
+    return in_order(queues)
 
 
 def _elements(entry: object, path: str, readers: Mapping[str, Callable[[object, str], object]]) -> Columns:
@@ -228,20 +219,15 @@ def subscription(topic: str, data: Record) -> Columns:
     }
 
 
-def message_model(value: object, path: str) -> str:
-    """One of `MessageModel`."""
-    return _one_of(tuple(MessageModel), value, path)
-
-
-def _request_mode(value: object, path: str) -> str:
-    return _one_of(REQUEST_MODES, value, path)
-
-
 def _one_of(known: Collection[str], value: object, path: str) -> str:
     name = fields.text(value, path)
     if name not in known:
         raise RejectedError(RejectReason.OUT_OF_RANGE, f"{path} is {name!a}, not one of {', '.join(known)}")
     return name
+
+
+#: Reads one of `MessageModel`.
+message_model = partial(_one_of, tuple(MessageModel))
 
 
 def in_order(elements: Iterable[Columns]) -> list[Columns]:

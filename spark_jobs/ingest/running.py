@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from functools import partial
 
 from spark_jobs.ingest import fields
 from spark_jobs.ingest.bodies import Columns, in_order, message_model, subscription
 from spark_jobs.ingest.fields import Record
 from spark_jobs.ingest.reasons import RejectedError, RejectReason
+
+Reader = Callable[[object, str], object]
 
 
 def _subscriptions(value: object, path: str) -> list[Columns]:
@@ -71,31 +73,21 @@ def _flag(value: object, path: str) -> bool:
     return flag == "true"
 
 
-def _digits(value: object, path: str) -> int:
-    """The integer that a text says."""
+def _digits(read: Reader, value: object, path: str) -> object:
+    """Return what `read` makes of the integer that a text says."""
     written = fields.text(value, path)
     digits = written.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
         raise RejectedError(RejectReason.WRONG_TYPE, f"{path} is {written!a}, not an integer")
-    return int(written)
+    return read(int(written), path)
 
 
-def _int32(value: object, path: str) -> int:
-    return fields.int32(_digits(value, path), path)
+_int32 = partial(_digits, fields.int32)
 
 
-def _digits64(value: object, path: str) -> int:
-    return fields.integer(_digits(value, path), path)
-
-
-def _instant(value: object, path: str) -> datetime:
-    return fields.instant(_digits(value, path), path)
-
-
-def _threads(value: object, path: str) -> int | None:
+def _threads(value: object, path: str) -> object:
     """Go's clients have no pool of threads, and say -1 (rocketmq-client-go, `pushConsumer.GetConsumerRunningInfo`)."""
-    threads = _digits(value, path)
-    return None if threads == -1 else fields.int32(threads, path)
+    return None if value == "-1" else _int32(value, path)
 
 
 def _strategy(value: object, path: str) -> str:
@@ -104,12 +96,12 @@ def _strategy(value: object, path: str) -> str:
 
 
 #: Column, the property of the client that says it, and how its text is read.
-_PROPERTIES: Mapping[str, tuple[str, Callable[[object, str], object]]] = {
+_PROPERTIES: Mapping[str, tuple[str, Reader]] = {
     "strategy_class": ("allocateMessageQueueStrategy", _strategy),
     "message_model": ("messageModel", message_model),
     "consume_orderly": ("PROP_CONSUMEORDERLY", _flag),
     "client_rebalance": ("clientRebalance", _flag),
-    "started_at": ("PROP_CONSUMER_START_TIMESTAMP", _instant),
+    "started_at": ("PROP_CONSUMER_START_TIMESTAMP", partial(_digits, fields.instant)),
     "consume_threads": ("PROP_THREADPOOL_CORE_SIZE", _threads),
     "consume_batch_size": ("consumeMessageBatchMaxSize", _int32),
     "pull_batch_size": ("pullBatchSize", _int32),
@@ -117,10 +109,10 @@ _PROPERTIES: Mapping[str, tuple[str, Callable[[object, str], object]]] = {
     "pull_threshold_for_queue": ("pullThresholdForQueue", _int32),
     "pull_threshold_size_for_queue": ("pullThresholdSizeForQueue", _int32),
     "consume_max_span": ("consumeConcurrentlyMaxSpan", _int32),
-    "consume_timeout_minutes": ("consumeTimeout", _digits64),
+    "consume_timeout_minutes": ("consumeTimeout", partial(_digits, fields.integer)),
 }
 #: The same of the other fields.
-_TABLES: Mapping[str, tuple[str, Callable[[object, str], object]]] = {
+_TABLES: Mapping[str, tuple[str, Reader]] = {
     "subscriptions": ("subscriptionSet", _subscriptions),
     "owned_queues": ("mqTable", _owned_queues),
     "lock_refused": ("lockRefused", _lock_refused),

@@ -1,4 +1,4 @@
-"""Many steps of the history, each audited by a run of its own: some at a time, and none stopped by another's error."""
+"""Many steps of the history, each audited by a separate run: some at a time, and none stopped by another's error."""
 
 from __future__ import annotations
 
@@ -68,13 +68,8 @@ def backfill(
     stopped = Event()
 
     def outcome(step: Interval) -> Outcome:
-        def say(message: str) -> None:
-            if stopped.is_set():
-                raise CancelledError
-            progress(step, message, False)
-
         try:
-            record = run(spark, warehouse, RunSpec(step), configuration, say)
+            record = run(spark, warehouse, RunSpec(step), configuration, _saying(progress, step, stopped))
         except RebalanceAuditError as error:
             return error
         return record if with_findings else replace(record, findings=[])
@@ -95,6 +90,15 @@ def backfill(
     if done := sorted(audited(outcomes)):
         publish_incidents(stored_in(spark, warehouse), configuration.routes, Interval(done[0].start, done[-1].end))
     return dict(sorted(outcomes.items()))
+
+
+def _saying(progress: StepProgress, step: Interval, stopped: Event) -> Callable[[str], None]:
+    def say(message: str) -> None:
+        if stopped.is_set():
+            raise CancelledError
+        progress(step, message, False)
+
+    return say
 
 
 def audited(outcomes: Mapping[Interval, Outcome]) -> dict[Interval, RunRecord]:

@@ -11,6 +11,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from subprocess import TimeoutExpired
 
+from spark_jobs.errors import RebalanceAuditError, UnexpectedError
+from spark_jobs.runtime.extras import needed_extra
+
 #: Bytes that a commit needs at least: a disk with less is full.
 _A_COMMIT = 1024 * 1024
 #: Seconds until the end of a Java process is known, once it answers no more.
@@ -62,6 +65,18 @@ def explained(error: BaseException, folder: Path | None) -> str | None:
             f"want of memory. See why, {_AGAIN}"
         )
     return _of_files(chain, text, folder)
+
+
+def own_error(error: BaseException, folder: Path | None, unexplained: str = "{}") -> RebalanceAuditError:
+    """The error as one of the project's, with its notes: a missing extra, a fault as `explained`, else in the words of
+    `unexplained`, which has {} for its type and first line.
+    """
+    missing = needed_extra(error) if isinstance(error, ImportError) else None
+    if missing is not None:
+        return missing
+    first_line = (str(error).splitlines() or [""])[0]
+    sentence = explained(error, folder) or unexplained.format(f"{type(error).__name__}: {first_line}")
+    return UnexpectedError("\n".join((sentence, *getattr(error, "__notes__", ()))))
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

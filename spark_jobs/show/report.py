@@ -31,7 +31,7 @@ from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
 
 #: Groups that the page lists, at most.
 GROUPS = 10_000
-#: Rows of a section, at most: of one group, and of all that have a page of their own.
+#: Rows of a section, at most: of one group, and of all that have a separate page.
 ROWS_OF_ONE, ROWS_OF_ALL = 20_000, 200_000
 
 
@@ -52,22 +52,19 @@ def report(
     requested = scope.interval or EVER
     interval = tables.steps(requested)
     groups = _fleet(tables, scope, interval)
-    if not groups:
-        raise _nothing_audited(tables, scope, interval)
-    listed, chosen = groups[:GROUPS], groups[:detailed]
+    chosen = groups[:detailed]
     progress("reading the groups that need attention most")
     sections = _sections(tables, chosen, interval, routes)
-    max_rows = min(ROWS_OF_ONE, ROWS_OF_ALL // len(chosen))
     progress("folding the findings to incidents")
-    query = IncidentQuery(cluster=scope.cluster, consumer_group=scope.consumer_group, routes=routes)
+    query = IncidentQuery(None, scope.cluster, scope.consumer_group, routes=routes)
     incidents, trends = _incidents_and_trends(tables, requested, query)
     progress("drawing")
     return page(
         PageContent(
             requested=requested,
             interval=interval,
-            fleet=listed,
-            groups=[_group(row, sections, max_rows) for row in chosen],
+            fleet=groups[:GROUPS],
+            groups=_groups(chosen, sections),
             notes=_left_out(groups, chosen),
             runs=runs_of(stored, interval),
             warehouse=stored.location.location,
@@ -91,12 +88,15 @@ def write_page(page: str, file: Path) -> None:
 
 
 def _fleet(tables: PublishedTables, scope: Scope, interval: Interval) -> list[Row]:
-    return fleet.fleet(
+    groups = fleet.fleet(
         rows(tables.read(GROUP_STATUS, scope, fleet.STATUS_COLUMNS)),
         rows(tables.read(FINDINGS, scope, fleet.FINDING_COLUMNS)),
         tuples(tables.read(QUEUE_PROGRESS, scope, fleet.PROGRESS_COLUMNS)),
         interval,
     )
+    if not groups:
+        raise _nothing_audited(tables, scope, interval)
+    return groups
 
 
 #: The rows of one section by (cluster, consumer group).
@@ -128,6 +128,11 @@ def _sections(
 
 def _worst_first(finding: Row) -> tuple[Any, ...]:
     return WORST_FIRST.index(finding["severity"]), finding["started_at"], finding["finding_id"]
+
+
+def _groups(chosen: Sequence[Row], sections: Mapping[str, _Section]) -> list[GroupRows]:
+    max_rows = min(ROWS_OF_ONE, ROWS_OF_ALL // len(chosen))
+    return [_group(row, sections, max_rows) for row in chosen]
 
 
 def _group(row: Row, sections: Mapping[str, _Section], max_rows: int) -> GroupRows:

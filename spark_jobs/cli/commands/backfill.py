@@ -13,11 +13,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from spark_jobs.api.start import snapshots_of
+from spark_jobs.api.start import snapshots_of, spark_for
 from spark_jobs.cli import terminal
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.exit_codes import steps_exit_code
-from spark_jobs.cli.session import spark_for
 from spark_jobs.cli.show_incidents import findings_text
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.severities import SEVERITIES
@@ -31,7 +30,7 @@ def backfill_command(arguments: Namespace) -> int:
     configuration, warehouse = arguments.config, Warehouse.parse(arguments.warehouse)
     console = Console(stderr=True)
     with terminal.progress_on(console) as say:
-        spark = spark_for(arguments, say, snapshots_of(arguments.interval))
+        spark = spark_for(warehouse, arguments.scale, say, snapshots_of(arguments.interval))
         done = published_steps(spark, warehouse, arguments.interval, configuration) if arguments.only_missing else set()
     missing = [step for step in configuration.grid.steps(arguments.interval) if step not in done]
     with bar_on(console, len(missing)) as tell:

@@ -8,9 +8,8 @@ from argparse import Namespace
 from rich.console import Console
 from rich.text import Text
 
-from spark_jobs.api.start import snapshots_of
+from spark_jobs.api.start import snapshots_of, spark_for
 from spark_jobs.cli.commands.run import show_result, show_warnings
-from spark_jobs.cli.session import spark_for
 from spark_jobs.cli.terminal import from_here, own_command, printable, progress_on
 from spark_jobs.errors import ExitCode
 from spark_jobs.operate.demo import INTERVAL, demo, example_files
@@ -21,7 +20,7 @@ def demo_command(arguments: Namespace) -> int:
     """Exit code 0 also with findings: the recording is full of them, and the demo has worked."""
     warehouse, files = Warehouse.parse(arguments.warehouse), example_files()
     with progress_on() as say:
-        spark = spark_for(arguments, say, snapshots_of(INTERVAL))
+        spark = spark_for(warehouse, arguments.scale, say, snapshots_of(INTERVAL))
         result, incidents, report = demo(spark, warehouse, files, say)
     show_result(result, warehouse, None if arguments.findings else incidents)
     show_warnings(result)

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from spark_jobs.api.start import spark_for
 from spark_jobs.cli.documents import as_json
-from spark_jobs.cli.session import spark_for
 from spark_jobs.cli.terminal import print_to_stderr, printable, progress_on, show_next
 from spark_jobs.domain.model.intervals import Interval, StepGrid
 from spark_jobs.errors import ExitCode
@@ -26,7 +26,8 @@ def ingest_command(arguments: Namespace) -> int:
     warehouse = Warehouse.parse(arguments.warehouse)
     with TemporaryDirectory() as folder, progress_on() as say:
         logs = _recorded_by_logs(arguments, say) if arguments.logs else None
-        spark = spark_for(arguments, say, lambda _: sum(map(os.path.getsize, arguments.FILE)), checks=False)
+        size = sum(map(os.path.getsize, arguments.FILE))
+        spark = spark_for(warehouse, arguments.scale, say, lambda _: size, checks=False)
         report = ingest(spark, warehouse, arguments.FILE, arguments.cluster_name, progress=say)
         if logs is not None:
             recorded = recorded_spans(spark, warehouse, arguments.cluster_name)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from spark_jobs.api.start import snapshots_of
+from spark_jobs.api.start import snapshots_of, spark_for
 from spark_jobs.cli.documents import answered, run_document
 from spark_jobs.cli.exit_codes import steps_exit_code
-from spark_jobs.cli.session import spark_for
 from spark_jobs.cli.terminal import print_to_stderr, progress_on, show_next
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import RebalanceAuditError
@@ -24,7 +23,7 @@ def late_command(arguments: Namespace) -> int:
     with progress_on() as say:
         say("looking for late snapshots")
         if not is_nothing_late(warehouse, configuration, arguments.interval):
-            spark = spark_for(arguments, say, snapshots_of(arguments.interval))
+            spark = spark_for(warehouse, arguments.scale, say, snapshots_of(arguments.interval))
             say("looking for late snapshots")
             steps = late_steps(spark, warehouse, configuration, arguments.interval)
             late = backfill(

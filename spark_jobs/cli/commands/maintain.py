@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from schemas import TABLES
+from spark_jobs.api.start import spark_for
 from spark_jobs.cli.documents import answered
-from spark_jobs.cli.session import spark_for
 from spark_jobs.cli.terminal import Column, measure, print_line, progress_on, show_next, show_table
 from spark_jobs.errors import ExitCode
 from spark_jobs.operate.maintain import check_retention, maintain
@@ -34,7 +34,7 @@ def maintain_command(arguments: Namespace) -> int:
         say("looking for what is to be done")
         maintained = None if arguments.upgrade or keep != Keep() else nothing_to_maintain(warehouse, retention)
         if maintained is None:
-            spark = _spark_for_all(arguments, say)
+            spark = _spark_for_all(arguments, warehouse, say)
             if arguments.upgrade:
                 changes["upgraded"] = upgrade(spark, warehouse, say)
             if keep != Keep():
@@ -47,14 +47,14 @@ def maintain_command(arguments: Namespace) -> int:
     return ExitCode.CLEAN
 
 
-def _spark_for_all(arguments: Namespace, say: Callable[[str], None]) -> SparkSession:
-    return spark_for(arguments, say, lambda tables: bytes_in(tables, TABLES), checks=False)
+def _spark_for_all(arguments: Namespace, warehouse: Warehouse, say: Callable[[str], None]) -> SparkSession:
+    return spark_for(warehouse, arguments.scale, say, lambda tables: bytes_in(tables, TABLES), checks=False)
 
 
 def _show_expired(arguments: Namespace, warehouse: Warehouse, keep: Keep) -> int:
     """Show the rows that the same command without --dry-run deletes."""
     with progress_on() as say:
-        expired = expired_rows(_spark_for_all(arguments, say), warehouse, keep, say)
+        expired = expired_rows(_spark_for_all(arguments, warehouse, say), warehouse, keep, say)
     if not answered(arguments, {"would_delete": expired}):
         _show_changes({"would_delete": expired})
     return ExitCode.CLEAN

@@ -6,9 +6,8 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from spark_jobs.api.start import snapshots_of
+from spark_jobs.api.start import snapshots_of, spark_for
 from spark_jobs.cli.commands.run import show_warnings
-from spark_jobs.cli.session import spark_for
 from spark_jobs.cli.terminal import printable, progress_on
 from spark_jobs.errors import ExitCode
 from spark_jobs.pipeline import tasks
@@ -23,7 +22,7 @@ def task_command(arguments: Namespace) -> int:
     configuration, warehouse = arguments.config, Warehouse.parse(arguments.warehouse)
     spec = RunSpec(arguments.interval, arguments.cluster, arguments.group)
     with progress_on() as say:
-        spark = spark_for(arguments, say, snapshots_of(arguments.interval))
+        spark = spark_for(warehouse, arguments.scale, say, snapshots_of(arguments.interval))
         task = getattr(tasks, f"{arguments.TASK}_task")
         record = task(spark, warehouse, spec, configuration, arguments.run, say)
         if arguments.TASK == "publish":

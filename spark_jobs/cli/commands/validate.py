@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 
 from rich.console import Console
-from rich.text import Text
 
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.exit_codes import quality_exit_code
-from spark_jobs.cli.terminal import Column, measure, progress_on, show_next, show_table
+from spark_jobs.cli.terminal import Column, measure, progress_on, severity_text, show_next, show_table
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.phrases import count
 from spark_jobs.operate.own_sources import ProblemSeverity, SourceProblem, SourceReport, SourceSummary, check_sources
@@ -24,7 +22,6 @@ _NAMES = {
     ProblemSeverity.WARNING: "warning",
     ProblemSeverity.NOTE: "note",
 }
-_STYLES = {ProblemSeverity.CRITICAL: "bold red", ProblemSeverity.WARNING: "yellow", ProblemSeverity.NOTE: "dim"}
 
 
 def validate_command(arguments: Namespace) -> int:
@@ -69,16 +66,8 @@ def _number(summary: SourceSummary, name: str) -> str:
     return "-" if number is None else f"{number:,}"
 
 
-def _severity(problem: SourceProblem) -> Text:
-    return Text(problem.severity, _STYLES[problem.severity])
-
-
 def _problem(problem: SourceProblem) -> tuple[str, str]:
-    return problem.problem, ", ".join(_shown(problem.examples))
-
-
-def _shown(examples: Sequence[str]) -> list[str]:
-    return [f"for example {example}" if place == 0 else example for place, example in enumerate(examples)]
+    return problem.problem, f"for example {', '.join(problem.examples)}" if problem.examples else ""
 
 
 def _problem_line(problem: SourceProblem) -> str:
@@ -96,7 +85,7 @@ _TABLES: tuple[Column[SourceSummary], ...] = (
     measure("usually\napart", "apart", _usual, fixed=True),
 )
 _PROBLEMS: tuple[Column[SourceProblem], ...] = (
-    Column("", _severity, "{}", fixed=True),
+    Column("", lambda problem: severity_text(problem.severity), "{}", fixed=True),
     Column("table", lambda problem: problem.table, "{}:", fold=True),
     Column("problem", _problem, _problem_line, fold=True),
     Column("what to do", lambda problem: problem.advice, "{}"),

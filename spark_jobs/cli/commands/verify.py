@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 
 from schemas import SOURCES
+from spark_jobs.api.start import spark_for
 from spark_jobs.cli.documents import answered
-from spark_jobs.cli.session import spark_for
 from spark_jobs.cli.terminal import printable, progress_on, show_next
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import ExitCode
@@ -20,7 +20,7 @@ def verify_command(arguments: Namespace) -> int:
     """Exit code 0 where everything is as it was published, else 1."""
     warehouse = Warehouse.parse(arguments.warehouse)
     with progress_on() as say:
-        spark = spark_for(arguments, say, lambda tables: _bytes_to_verify(tables, arguments.RUN_ID))
+        spark = spark_for(warehouse, arguments.scale, say, lambda tables: _bytes_to_verify(tables, arguments.RUN_ID))
         result = verify(spark, warehouse, arguments.RUN_ID, say)
     if not answered(arguments, vars(result)):
         same_code = (

@@ -161,7 +161,7 @@ RULE = Rule(
             "for 60 s the broker's subscription of the group lacks the topic: it refuses pulls (code 24, "
             "SUBSCRIPTION_NOT_EXIST)",
             "A broker keeps the subscription of the group's last heartbeat, which lacks this topic. Make all members "
-            "subscribe to the same topics, or give the consumers of each topic a group of their own.",
+            "subscribe to the same topics, or give the consumers of each topic a separate group.",
         ),
         NO_MASTER: SLAVES_ONLY,
         NOT_CONSUMED: NOT_ASKED_FOR,

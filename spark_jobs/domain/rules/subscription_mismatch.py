@@ -87,7 +87,7 @@ RULE = Rule(
     causes={
         DIFFERENT_TOPICS: Cause(
             "a member lacks a topic",
-            "Make all members subscribe to the same topics, or give the consumers of each topic a group of their own.",
+            "Make all members subscribe to the same topics, or give the consumers of each topic a separate group.",
             commands=(CONNECTIONS,),
         ),
         DIFFERENT_EXPRESSIONS: Cause(

@@ -101,7 +101,7 @@ RULE = Rule(
         ),
         UnassignedCause.MEMBER_NOT_SUBSCRIBED: Cause(
             "its member does not subscribe to the topic",
-            "Make all members subscribe to the same topics, or give those that lack this one a group of their own.",
+            "Make all members subscribe to the same topics, or give those that lack this one a separate group.",
         ),
         UnassignedCause.GROUP_OFFLINE: Cause(
             "no broker of the topic lists a member", "Start a consumer, or delete the group if it is not needed."

@@ -54,7 +54,7 @@ class Client(NamedTuple):
 
 
 def clients_of(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[Changed]]]) -> list[Client]:
-    """The clients that said something of themselves. One with a log of its own is known until the log ends; any
+    """The clients that said something of themselves. One that writes a log is known until the log ends; any
     other as long as a broker or proxy has its connection (`groups`: by process and group).
     """
     changes: dict[Key, list[tuple[int, KnownOfClient]]] = defaultdict(list)

@@ -24,7 +24,7 @@ from spark_jobs.show.page.style import DIM, INK, LINES, clock, lines_figure, mil
 from spark_jobs.show.page.templates import rendered
 from spark_jobs.show.rows import Row
 
-#: Queues that have a line with a name of its own; the others are gray.
+#: Queues that have a named line; the others are gray.
 _NAMED = 4
 _DASHES = ("solid", "dashed", "dotdash", "dotted")
 _queue_of, _time_of = itemgetter("broker_name", "queue_id"), itemgetter("start", "end")

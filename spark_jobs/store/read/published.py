@@ -157,13 +157,6 @@ def run_of_step(
     )
 
 
-def check_cluster(tables: PublishedTables, cluster: str) -> None:
-    """Raises `NothingPublishedError`, naming those that were audited, if the cluster never was."""
-    known = sorted({group.cluster for group in tables.groups()})
-    if cluster not in known:
-        raise NothingPublishedError(f"there is no cluster {cluster}; audited clusters: {', '.join(known) or 'none'}")
-
-
 def check_group(tables: PublishedTables, scope: Scope) -> tuple[str, str]:
     """Cluster and name of a group. Raises `NothingPublishedError` for an unknown or ambiguous group, or time."""
     consumer_group = str(scope.consumer_group)
@@ -178,11 +171,14 @@ def check_group(tables: PublishedTables, scope: Scope) -> tuple[str, str]:
 
 
 def check_names(tables: PublishedTables, scope: Scope) -> None:
-    """`check_group` if a group is named, else `check_cluster` if a cluster is."""
+    """`check_group` if a group is named; else raise `NothingPublishedError` if the named cluster was never audited."""
     if scope.consumer_group is not None:
         check_group(tables, scope)
     elif scope.cluster is not None:
-        check_cluster(tables, scope.cluster)
+        known = sorted({group.cluster for group in tables.groups()})
+        if scope.cluster not in known:
+            audited = ", ".join(known) or "none"
+            raise NothingPublishedError(f"there is no cluster {scope.cluster}; audited clusters: {audited}")
 
 
 def _why_no_group(groups: Iterable[AuditedGroup], interval: Interval, cluster: str | None, consumer_group: str) -> str:
