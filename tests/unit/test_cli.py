@@ -265,7 +265,7 @@ def backfilled(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         progress(STEPS[2], "failed: it's\nheld", True)
         return {STEPS[1]: audited(ERROR=1, INFO=2), STEPS[2]: HELD}
 
-    monkeypatch.setattr("spark_jobs.cli.session.start_spark", lambda *_, **__: None)
+    monkeypatch.setattr("spark_jobs.api.start.start_spark", lambda *_, **__: None)
     monkeypatch.setattr("spark_jobs.cli.commands.backfill.published_steps", lambda *_: {STEPS[0]})
     monkeypatch.setattr("spark_jobs.cli.commands.backfill.backfill", backfill)
     return called

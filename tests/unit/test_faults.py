@@ -110,7 +110,7 @@ def test_java_that_is_alive_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -
 def test_the_command_line_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
     file = tmp_path / "recording.jsonl"
     file.write_text("{}\n", encoding="utf-8")
-    monkeypatch.setattr("spark_jobs.cli.session.start_spark", lambda *_, **__: None)
+    monkeypatch.setattr("spark_jobs.api.start.start_spark", lambda *_, **__: None)
     monkeypatch.setattr("spark_jobs.cli.commands.ingest.ingest", _full_disk)
     last = typed("ingest", file, warehouse=tmp_path / "w", code=4).err.splitlines()[-1]
     assert last.startswith("rebalance-audit: there is no space left for the warehouse ")

@@ -30,7 +30,7 @@ def test_what_a_run_published_comes_out_again(
     shutil.rmtree(Path(copied.location, QUARANTINE.name))
     load(spark, copied, {MEMBERSHIP_SNAPSHOTS: [membership(7, "late")]})
     files = sorted(Path(copied.location).rglob("*"))
-    monkeypatch.setattr("spark_jobs.cli.session.start_spark", lambda *_, **__: spark)
+    monkeypatch.setattr("spark_jobs.api.start.start_spark", lambda *_, **__: spark)
     assert main(["verify", run_id, "--warehouse", copied.location, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "run_id": run_id,
