@@ -252,9 +252,7 @@ class AuditedStep:
         until = min(self.window.end if end is None else end, self.window.end)
         calls = ((broker, series.runs(since, until)) for broker, series in sorted(self.history.unanswered.items()))
         return [
-            UnansweredCalls(broker, runs[0].first_seen, runs[-1].last_seen, runs[-1].state)
-            for broker, runs in calls
-            if runs
+            UnansweredCalls(broker, runs[0].start, runs[-1].seen_at, runs[-1].state) for broker, runs in calls if runs
         ]
 
     @cached_property

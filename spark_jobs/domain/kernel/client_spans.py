@@ -54,22 +54,33 @@ class ClientReport(NamedTuple):
 @cached_with_value
 def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]]:
     """By client id, in order, the spans of the window with the same reports, ended where a client does not answer."""
-    thresholds, idle_ms = step.settings.thresholds, step.settings.thresholds.pull_idle_seconds * 1000
     return {
-        client_id: client_reports(client, thresholds, clock_behind_ms(client, step.window, idle_ms)).spans(
-            step.window, step.settings.max_gap
-        )
-        for client_id, client in step.history.clients.items()
+        client_id: reports.spans(step.window, step.settings.max_gap) for client_id, reports in reported(step).items()
     }
 
 
 @cached_with_value
 def unwell_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]]:
-    """The same of the clients that any report shows not to be well: mostly there are none."""
+    """The same of the clients that any report shows not to be well."""
+    return spans_showing(step, lambda report: not report.is_well)
+
+
+def spans_showing(
+    step: AuditedStep, shows: Callable[[ClientReport], bool]
+) -> Mapping[str, Sequence[Span[ClientReport]]]:
+    """`client_spans` of the clients of which any report shows it: mostly there are none."""
+    ever = (client_id for client_id, reports in reported(step).items() if any(map(shows, reports.states)))
+    every = ((client_id, client_spans(step)[client_id]) for client_id in ever)
+    return {client_id: spans for client_id, spans in every if any(shows(span.state) for span in spans)}
+
+
+@cached_with_value
+def reported(step: AuditedStep) -> Mapping[str, Series[ClientReport]]:
+    """By client id, its reports in the window and outside of it, by the clock that the window's snapshots show."""
+    thresholds, idle_ms = step.settings.thresholds, step.settings.thresholds.pull_idle_seconds * 1000
     return {
-        client_id: spans
-        for client_id, spans in client_spans(step).items()
-        if not all(span.state.is_well for span in spans)
+        client_id: client_reports(client, thresholds, clock_behind_ms(client, step.window, idle_ms))
+        for client_id, client in step.history.clients.items()
     }
 
 

@@ -91,7 +91,7 @@ def reports_in(
         if client_id not in clients:
             continue
         series = reported_series(clients[client_id])
-        for state, first_seen, last_seen in series.runs(unchanged.settled_at, unchanged.end + 1):
+        for first_seen, _, last_seen, state in series.runs(unchanged.settled_at, unchanged.end + 1):
             held_queues = state.holdings.get(unchanged.topic)
             if held_queues is not None:
                 lasted = last_seen - first_seen >= agree

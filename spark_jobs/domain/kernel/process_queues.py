@@ -11,6 +11,7 @@ from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import queue_of
 from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, Matrix
 from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.series import Timed
 from spark_jobs.domain.model.window import MILLISECOND, StepWindow
 
 
@@ -54,8 +55,7 @@ def clock_behind_ms(client: ClientHistory, window: StepWindow, idle_ms: int) -> 
 
     Between two snapshots it pulled no longer ago than the time between them. `idle_ms`: younger pulls say nothing.
     """
-    idle_at = _idle_at(client, idle_ms)
-    is_idle = idle_at.searchsorted(window.read_from) < idle_at.searchsorted(window.end)
+    is_idle = _idle_at(client, idle_ms).any_inside(window.read_from, window.end)
     return _behind_ms(client, window) if is_idle else 0  # mostly it is not
 
 
@@ -69,10 +69,10 @@ def _behind_ms(client: ClientHistory, window: StepWindow) -> int:
 
 
 @cached_with_value
-def _idle_at(client: ClientHistory, idle_ms: int) -> NDArray[np.int64]:
-    """The times of the client's snapshots in which the last pull of a process queue seems older than this."""
+def _idle_at(client: ClientHistory, idle_ms: int) -> Timed:
+    """The client's snapshots in which the last pull of a process queue seems older than this."""
     pulled, times = client.readings.last_pull, np.repeat(client.series.times, np.diff(client.readings.offsets))
-    return times[is_known(pulled) & (times // MILLISECOND - pulled > idle_ms)]
+    return Timed(times[is_known(pulled) & (times // MILLISECOND - pulled > idle_ms)])
 
 
 def is_known(last_pull: Matrix) -> NDArray[np.bool_]:

@@ -18,7 +18,7 @@ def cached_with_value(function: Callable[[Value, *Arguments], Result]) -> Callab
     @wraps(function)
     def cached(value: Value, /, *arguments: *Arguments) -> Result:
         try:
-            known: Result = vars(value)[name][arguments]
+            known: Result = value.__dict__[name][arguments]
             return known
         except KeyError:
             result = vars(value).setdefault(name, {})[arguments] = function(value, *arguments)

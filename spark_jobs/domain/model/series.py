@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -41,14 +42,6 @@ class Span(NamedTuple, Generic[State]):
     state: State
 
 
-class Stretch(NamedTuple, Generic[State]):
-    """Successive snapshots of one state: when the first and the last of them were taken, in microseconds."""
-
-    state: State
-    first_seen: int
-    last_seen: int
-
-
 @dataclass(frozen=True)
 class Timed:
     """Snapshots of one thing in the order of time: `times` in microseconds, each once."""
@@ -82,39 +75,37 @@ class Series(Timed, Generic[State]):
         """The spans of a step's window, clipped to `[observed_from, end)`, by its snapshots alone, linear in their
         changes. A snapshot holds until the next one, at most for `max_gap` (None: until the step's end).
         """
-        spans, until = [], window.end
-        for first, last in reversed(self._runs(window.read_from, window.end, max_gap)):
-            first_seen, seen_at = self.moments[first], self.moments[last]
-            end = until if max_gap is None else min(seen_at + max_gap, until)
-            start, until = max(first_seen, window.observed_from), first_seen
-            if start < end:
-                spans.append(Span(start, end, seen_at, self.states[self.codes[first]]))
-        return spans[::-1]
-
-    def runs(self, start: int, end: int, max_gap: int | None = None) -> list[Stretch[State]]:
-        """The runs of one state of the snapshots in `[start, end)`, no more than `max_gap` apart; linear in runs."""
-        return [
-            Stretch(self.states[self.codes[first]], self.moments[first], self.moments[last])
-            for first, last in self._runs(start, end, max_gap)
-        ]
-
-    def _runs(self, start: int, end: int, max_gap: int | None) -> list[tuple[int, int]]:
-        """The places of the first and the last snapshot of each run."""
-        seen = self.inside(start, end)
-        if seen.start >= seen.stop:
+        inside, (breaks, spans) = self.inside(window.read_from, window.end), self._spans(max_gap)
+        if inside.start >= inside.stop:
             return []
-        breaks = self._breaks(max_gap)
-        firsts = [seen.start, *breaks[bisect_right(breaks, seen.start) : bisect_left(breaks, seen.stop)]]
-        return [*zip(firsts, [first - 1 for first in (*firsts[1:], seen.stop)], strict=True)]
+        first_run, stop = bisect_right(breaks, inside.start) - 1, bisect_left(breaks, inside.stop)
+        last, seen_at = spans[stop - 1], self.moments[inside.stop - 1]
+        end = window.end if max_gap is None else min(seen_at + max_gap, window.end)
+        of_window = [*spans[first_run : stop - 1], Span(last.start, end, seen_at, last.state)]
+        start = max(self.moments[inside.start], window.observed_from)
+        of_window = of_window[bisect_right(of_window, start, key=lambda span: span.end) :]
+        if of_window and of_window[0].start < start:
+            of_window[0] = of_window[0]._replace(start=start)
+        return of_window
+
+    def runs(self, start: int, end: int, max_gap: int | None = None) -> list[Span[State]]:
+        """The spans of the snapshots in `[start, end)`: each begins with the first snapshot of its run."""
+        return self.spans(StepWindow(start, start, start, end), max_gap)
 
     @cached_with_value
-    def _breaks(self, max_gap: int | None) -> list[int]:
-        """Places of the snapshots that show another state than the one before, or are behind a gap."""
-        is_break = np.diff(self.codes) != 0
+    def _spans(self, max_gap: int | None) -> tuple[list[int], list[Span[State]]]:
+        """The first snapshot of each span of all snapshots, by its place, and these spans."""
+        is_first = np.diff(self.codes, prepend=-1) != 0
         if max_gap is not None:
-            is_break |= np.diff(self.times) > max_gap
-        places: list[int] = (np.flatnonzero(is_break) + 1).tolist()
-        return places
+            is_first[1:] |= np.diff(self.times) > max_gap
+        firsts: list[int] = np.flatnonzero(is_first).tolist()
+        spans = []
+        for first, following in zip_longest(firsts, firsts[1:], fillvalue=len(self.times)):
+            start, last = self.moments[first], self.moments[following - 1]
+            until = last + 1 if following == len(self.times) else self.moments[following]
+            end = until if max_gap is None else min(last + max_gap, until)
+            spans.append(Span(start, end, last, self.states[self.codes[first]]))
+        return firsts, spans
 
 
 Times = NDArray[np.int64]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans
+from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans, reported
 from spark_jobs.domain.kernel.holdings import settled_at
 from spark_jobs.domain.kernel.views import with_modes
 from spark_jobs.domain.model.clients import DriftCause
@@ -35,6 +35,10 @@ class Shares(NamedTuple):
     lists: Sequence[Series[Membership]]
     agree: int
     interval: RebalanceInterval
+
+    def share_of(self, client_id: str) -> frozenset[Place]:
+        """The queues that the client owns."""
+        return self.queues_of_client.get(client_id, frozenset())
 
     def is_confirmed(self, start: int, end: int) -> bool:
         """Return whether the members were listed in the time, and clients had followed that list by its end."""
@@ -67,18 +71,25 @@ class Drift(NamedTuple):
 def drifting(step: AuditedStep) -> Iterator[Drift]:
     """One per (client, topic, time of drift) up to its last snapshot; who pulls by hand or pops may list no queue."""
     shares, without_lists = _shares(step), joined([*pulling_by_hand(step), *_popping(step)])
-    for client_id, spans in client_spans(step).items():
-        asked_at = step.history.clients[client_id].series.times
-        for run in _runs(spans):
+    for client_id, reports in reported(step).items():
+        if not any(_differs(report, shares, client_id) for report in reports.states):
+            continue  # as mostly
+        for run in _runs(client_spans(step)[client_id]):
             start, seen_at = run[0].start, run[-1].seen_at
             if start >= seen_at:  # a single snapshot shows no drift
                 continue
             is_listing = any(span.state.reported.owned for span in run)
             for time in without((start, seen_at), () if is_listing else without_lists):
                 for topic, listed in _listed(run).items():
-                    for each in _drifting(shares.get(topic, ()), topic, client_id, listed, time, asked_at):
+                    for each in _drifting(shares.get(topic, ()), topic, client_id, listed, time, reports.times):
                         is_open = run[-1].end == each.interval.end == step.window.end
                         yield each._replace(until=run[-1].end) if is_open else each
+
+
+def _differs(report: ClientReport, shares: Mapping[str, Sequence[Shares]], client_id: str) -> bool:
+    """Return whether the client lists other queues than those of any of its shares."""
+    of_topics = ((listed, shares.get(topic, ())) for topic, listed in report.reported.holdings.items())
+    return any(listed != share.share_of(client_id) for listed, of_topic in of_topics for share in of_topic)
 
 
 def _runs(spans: Sequence[Span[ClientReport]]) -> Iterator[Sequence[Span[ClientReport]]]:
@@ -122,7 +133,7 @@ def _drifting(
         start = max(since, share.settled_at)
         if start >= until or client_id not in share.client_ids:
             continue
-        drifted = drift(listed, share.queues_of_client.get(client_id, frozenset()))
+        drifted = drift(listed, share.share_of(client_id))
         end = int(asked_at[np.searchsorted(asked_at, until, side="right") - 1]) if drifted else until
         if drifted and start < end and share.is_confirmed(start, end):
             yield Drift(start, end, client_id, topic, listed.always, drifted, share.interval, end)

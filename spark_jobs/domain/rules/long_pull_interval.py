@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.client_spans import client_spans
+from spark_jobs.domain.kernel.client_spans import spans_showing
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
@@ -16,7 +16,7 @@ ABOVE_IDLE_LIMIT = "ABOVE_IDLE_LIMIT"
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (client, span in which it reports such an interval)."""
     limit = step.settings.thresholds.pull_idle_seconds * 1000
-    for client_id, spans in client_spans(step).items():
+    for client_id, spans in spans_showing(step, lambda report: (report.reported.pull_interval_ms or 0) > limit).items():
         for span in spans:
             interval_ms = span.state.reported.pull_interval_ms
             if interval_ms is not None and interval_ms > limit:

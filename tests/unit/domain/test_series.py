@@ -89,8 +89,8 @@ def test_what_came_in_the_rest_of_the_hour_changes_nothing() -> None:
 
 def test_stretches_of_equal_states_inside_a_time() -> None:
     series = series_of([(0, "a"), (10, "a"), (20, "b"), (30, "a"), (100, "a")])
-    assert series.runs(10, 31) == [("a", 10, 10), ("b", 20, 20), ("a", 30, 30)]
-    assert series.runs(30, 101) == [("a", 30, 100)]
-    assert series.runs(30, 101, 60) == [("a", 30, 30), ("a", 100, 100)]
+    assert series.runs(10, 31) == [(10, 20, 10, "a"), (20, 30, 20, "b"), (30, 31, 30, "a")]
+    assert series.runs(30, 101) == [(30, 101, 100, "a")]
+    assert series.runs(30, 101, 60) == [(30, 90, 30, "a"), (100, 101, 100, "a")]
     # A time that ends before it begins has none.
     assert series.runs(31, 100) == series.runs(200, 300) == series.runs(101, 30) == []
