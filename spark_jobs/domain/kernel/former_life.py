@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from spark_jobs.domain.kernel.audited_step import Switch
 from spark_jobs.domain.kernel.reading_pairs import EndReadings, falls
 from spark_jobs.domain.kernel.reading_windows import at_rows, previous_rows
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, OffsetReadings, Place, TopicReadings
+from spark_jobs.domain.model.series import Timed
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
 
@@ -42,9 +44,11 @@ def former_offsets(
 
     An end that is low because another process serves the broker, or that jumps back, is of the same messages.
     """
+    far = max(settings.thresholds.rewind_tolerance, RACE_MESSAGES)
+    if not _beyond_at(readings, far).any_inside(window.read_from, window.end):  # as mostly
+        return
     seen = readings.inside(window.read_from, window.end)
-    beyond = readings.beyond_end[seen]
-    is_beyond = beyond > max(settings.thresholds.rewind_tolerance, RACE_MESSAGES)
+    is_beyond = readings.beyond_end[seen] > far
     columns = np.flatnonzero(is_beyond.sum(axis=0) >= 2)
     if not len(columns):
         return
@@ -55,6 +59,12 @@ def former_offsets(
             is_same = same_log[: readings.times[seen].searchsorted(offset.end), column].any()
             if not is_same and not any(_explains(switch, queue, offset.start, settings) for switch in switches):
                 yield offset
+
+
+@cached_with_value
+def _beyond_at(readings: OffsetReadings, messages: int) -> Timed:
+    """The samples that show an offset by more messages beyond the end of its queue."""
+    return readings.showing(readings.beyond_end > messages)
 
 
 def _standing(

@@ -45,9 +45,10 @@ def offset_jumps(readings: OffsetReadings, start: int, end: int, settings: Audit
     if seen.stop - seen.start < 2:
         return
     known, moved = (matrix[seen.start : seen.stop - 1] for matrix in _moves(readings, settings.max_gap))
-    total, most, pairs = moved.sum(axis=0), moved.max(axis=0), np.maximum(known.sum(axis=0) - 1, 1)
-    if not ((most > thresholds.rewind_tolerance) & (most >= FAR / 2 * (total - most) / pairs)).any():  # as mostly
+    total, most = moved.sum(axis=0), moved.max(axis=0)
+    if not (most > np.maximum(thresholds.rewind_tolerance, FAR / 2 * (total - most) / len(moved))).any():  # as mostly
         return
+    pairs = np.maximum(known.sum(axis=0) - 1, 1)
     times, offsets, lag = readings.times[seen], readings.consumed_to[seen], readings.lag[seen]
     high = np.maximum.accumulate(offsets, axis=0)
     growth = np.where(known, offsets[1:] - np.where(known, high[:-1], 0), 0)

@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from spark_jobs.domain.kernel.allocations import Allocation, Member
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import Place
@@ -75,6 +76,11 @@ class Replays:
         if key not in self.allocations:
             self.allocations[key] = replayed(key, self.settings)
         return self.allocations[key]
+
+    @cached_with_value
+    def under(self, settings: StrategySettings) -> Replays:
+        """The allocations of the same group with these settings."""
+        return Replays(settings)
 
     def queues_of(self, route: tuple[RouteEntry, ...]) -> Queues:
         """The queues of this route."""

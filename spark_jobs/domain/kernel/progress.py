@@ -134,8 +134,8 @@ def _interval_progress(
     is_filtered: bool,
 ) -> IntervalProgress:
     count = len(own.interval.measured)
-    measured: dict[str, Any] = dict(zip(_MEASURES, np.full((len(_MEASURES), count), UNKNOWN), strict=True))
-    measured |= zip(_COUNTS, np.zeros((len(_COUNTS), count), np.int64), strict=True)
+    measured: dict[str, Any] = dict.fromkeys(_MEASURES, np.full(count, UNKNOWN))
+    measured |= dict.fromkeys(_COUNTS, np.zeros(count, np.int64))
     measured |= {"verdicts": [None] * count, "spans": []}
     if pairs is not None:
         _measure(measured, own, pairs, owned_since.get((own.interval.start, own.interval.view), {}), settings)
@@ -177,6 +177,7 @@ def _measure(
         measured |= measures
     else:
         for name, values in measures.items():
+            measured[name] = measured[name].copy()
             measured[name][places] = values
 
 

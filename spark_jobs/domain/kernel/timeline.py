@@ -150,11 +150,12 @@ class StepTimeline:
         is_subscribed = topic in self._spans.subscribed
         known = _Known(topic, is_subscribed, moment.route, membership, states, without_owners, request)
         observed = self._strategies(known) if self._observation.observed else None
-        replay_of_known: dict[object, _Replay] = self._replays.replay_of_known
-        if (known, observed) not in replay_of_known:
-            resolved = self._strategies(known) if observed is None else observed
-            replay_of_known[known, observed] = self._computed(known, resolved)
-        return replay_of_known[known, observed]
+        key = known, observed
+        replay: _Replay | None = self._replays.replay_of_known.get(key)
+        if replay is None:
+            replay = self._computed(known, self._strategies(known) if observed is None else observed)
+            self._replays.replay_of_known[key] = replay
+        return replay
 
     def _strategies(self, known: _Known) -> tuple[Resolved, ...]:
         readable = self._replays.queues_of(known.route).readable if known.route is not None else ()

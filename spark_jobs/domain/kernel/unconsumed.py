@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from spark_jobs.domain.kernel.reading_windows import Mask, at_rows, latest_rows, previous_rows
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings, Place
+from spark_jobs.domain.model.series import Timed
 from spark_jobs.domain.model.window import SECOND, AuditSettings, Time
 
 
@@ -34,11 +35,11 @@ class Unconsumed(NamedTuple):
 
 def unconsumed(readings: OffsetReadings, time: Time, settings: AuditSettings, seconds: int) -> list[Unconsumed]:
     """The spans of all queues of a topic that samples of a time show for so many seconds, by queue and time."""
-    seen = readings.inside(*time)
-    may_stand = _may_stand(readings, seconds)[seen]
-    if not may_stand.any():  # as mostly
+    may_stand, may_stand_at = _may_stand(readings, seconds)
+    if not may_stand_at.any_inside(*time):  # as mostly
         return []
-    columns = np.flatnonzero(may_stand.any(axis=0))
+    seen = readings.inside(*time)
+    columns = np.flatnonzero(may_stand[seen].any(axis=0))
     times, commits = readings.times[seen], np.asarray((readings.consumed_to[seen] > 0).any(axis=0))
     matrices = (readings.consumed_to, readings.end_offset, readings.lag)
     is_read, (consumed, end, lag) = _is_read(readings)[seen][:, columns], (it[seen][:, columns] for it in matrices)
@@ -77,12 +78,15 @@ def _is_read(readings: OffsetReadings) -> Mask:
 
 
 @cached_with_value
-def _may_stand(readings: OffsetReadings, seconds: int) -> Mask:
-    """Per sample and queue, False if nothing waits there, or the offset was another one so many seconds before."""
+def _may_stand(readings: OffsetReadings, seconds: int) -> tuple[Mask, Timed]:
+    """Per sample and queue, False if nothing waits there, or the offset was another one so many seconds before; and
+    the samples of which a queue may stand.
+    """
     before = readings.times.searchsorted(readings.times - seconds * SECOND, side="right") - 1
     is_read, consumed = _is_read(readings), readings.consumed_to
     is_same = (consumed == consumed[before]) | ~is_read[before]
-    return np.asarray(is_read & (readings.lag != 0) & is_same & (before >= 0)[:, None])
+    may_stand = np.asarray(is_read & (readings.lag != 0) & is_same & (before >= 0)[:, None])
+    return may_stand, readings.showing(may_stand)
 
 
 def _begins(

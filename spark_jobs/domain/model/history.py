@@ -208,6 +208,10 @@ class QueueReadings(Timed):
         """Column of each queue."""
         return {place: column for column, place in enumerate(self.queues)}
 
+    def showing(self, shown: NDArray[np.bool_]) -> Timed:
+        """The snapshots that show it of any queue; `shown`: a matrix."""
+        return Timed(self.times[shown.any(axis=1)])
+
 
 @dataclass(frozen=True)
 class OffsetReadings(QueueReadings):

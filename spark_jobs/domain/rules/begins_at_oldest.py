@@ -62,10 +62,11 @@ def _is_new(step: AuditedStep, readings: OffsetReadings, oldest: TopicReadings) 
     if known[0]:
         return bool((readings.end_offset[seen][: known[0]] != UNKNOWN).any())
     before = int(readings.times[seen][0]) - step.settings.max_gap
-    is_recorded = oldest.any_inside(window.read_from, before)
-    states = [span for spans in step.memberships.values() for span in spans if span.start < before]
-    is_listed = any(span.state.connections for span in states)
-    return is_recorded and not is_listed and not step.history.was_there_before(window, step.settings)
+    if not oldest.any_inside(window.read_from, before):
+        return False
+    states = (span.state for spans in step.memberships.values() for span in spans if span.start < before)
+    is_listed = any(state.connections for state in states)
+    return not is_listed and not step.history.was_there_before(window, step.settings)
 
 
 def _beginning(

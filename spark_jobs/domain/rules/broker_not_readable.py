@@ -179,8 +179,9 @@ def _not_reached_hits(step: AuditedStep) -> Iterator[RuleHit]:
             continue
         for broker in sorted({broker for broker, _ in interval.queues or ()}):
             for span in step.memberships.get(broker, ()):
-                time = common((span.start, span.end), (interval.start, interval.end))
-                if time and not span.state.connections:
+                if span.state.connections:
+                    continue
+                if time := common((span.start, span.end), (interval.start, interval.end)):
                     yield from _standing_hits(step, interval, broker, time, span.seen_at)
 
 

@@ -44,28 +44,18 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         yield RuleHit(given_up.start, given_up.end, GIVEN_UP, measures={"dead_letters": given_up.state})
 
 
-class _Counts(NamedTuple):
-    """Messages in a step: `consumed` of ordinary topics, `sent_back` to the retry topic; None: unknown of all."""
-
-    consumed: int | None
-    sent_back: int | None
-
-    @property
-    def measures(self) -> Mapping[str, float]:
-        """Both, if both are known."""
-        return {} if self.consumed is None or self.sent_back is None else self._asdict()
-
-
 @cached_with_value
-def _counts(step: AuditedStep) -> _Counts:
-    return _Counts(
-        known_sum(known_total(each.consumed) for each in step.progress if each.interval.is_ordinary),
-        known_sum(known_total(each.produced) for each in step.progress if each.interval.topic.startswith(RETRY)),
-    )
+def _counts(step: AuditedStep) -> Mapping[str, int]:
+    """Messages in a step: `consumed` of ordinary topics, `sent_back` to the retry topic; empty: one is unknown."""
+    of_retries = (each for each in step.progress if each.interval.topic.startswith(RETRY))
+    sent_back = known_sum(known_total(each.produced) for each in of_retries)
+    if sent_back is None:  # as mostly
+        return {}
+    consumed = known_sum(known_total(each.consumed) for each in step.progress if each.interval.is_ordinary)
+    return {} if consumed is None else {"consumed": consumed, "sent_back": sent_back}
 
 
 def _listener_hits(step: AuditedStep) -> Iterator[RuleHit]:
-    came_back = _counts(step).measures
     for client_id, client in step.history.clients.items():
         for topic, failing in failing_listeners(client, step.window, step.settings):
             for start, end, _, rate in seen_twice(failing):
@@ -74,7 +64,7 @@ def _listener_hits(step: AuditedStep) -> Iterator[RuleHit]:
                     implicated=client_id,
                     severity=ERROR if rate.failed_percent >= MOST_PERCENT else WARN,
                     weight=rate.failed_percent,
-                    measures={**rate._asdict(), **came_back},
+                    measures={**rate._asdict(), **_counts(step)},
                 )
 
 
@@ -83,10 +73,10 @@ def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
     unknown queues count as 0, but without any that is known there are no hits. The time is that in which they did.
     """
     thresholds = step.settings.thresholds
-    consumed, sent_back = _counts(step)
-    if consumed is None or sent_back is None or sent_back < thresholds.failing_messages:
+    counts = _counts(step)
+    if not counts or counts["sent_back"] < thresholds.failing_messages:
         return
-    if sent_back * 100 < consumed * thresholds.failing_percent:
+    if counts["sent_back"] * 100 < counts["consumed"] * thresholds.failing_percent:
         return
     retry_progress = [progress for progress in step.progress if progress.interval.topic.startswith(RETRY)]
     ordinary_progress = [progress for progress in step.progress if progress.interval.is_ordinary]
@@ -99,7 +89,7 @@ def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
         min(end + clients.timeout, step.window.end) if clients.only_time_out else end,
         TIMED_OUT if clients.only_time_out else SENT_BACK,
         severity=severity,
-        measures={"consumed": consumed, "sent_back": sent_back, **clients.measures},
+        measures={**counts, **clients.measures},
         hint=None if clients.only_time_out else _hint(clients),
     )
     for progress in retry_progress:

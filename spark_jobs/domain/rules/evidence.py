@@ -115,17 +115,19 @@ def _measured(
     readings = _readings(read, time, columns, [spans[number] for number in read_spans])
     if is_produced:
         readings = readings._replace(backlog=_produced_since_first(readings))
-    highest = readings
+    own, together = _per_queue(readings), _backlog_together(readings, columns)
+    counted, most = own, together
     if isinstance(read, OffsetReadings) and window:
         unconsumed = [spans[number].queue.role in _UNCONSUMED for number in read_spans]
         without_offset, produced = unconsumed & ~_is_committed(read, window)[columns], _produced_since_first(readings)
         is_counted = without_offset & (readings.backlog == UNKNOWN) & (produced > 0)
-        highest = readings._replace(backlog=np.where(is_counted, produced, readings.backlog))
-    for number, own, counted in zip(read_spans, _per_queue(readings), _per_queue(highest), strict=True):
-        measured[number] = own._replace(backlog_max=counted.backlog_max)
+        if is_counted.any():
+            highest = readings._replace(backlog=np.where(is_counted, produced, readings.backlog))
+            counted, most = _per_queue(highest), _backlog_together(highest, columns)
+    for number, each, highest_of in zip(read_spans, own, counted, strict=True):
+        measured[number] = each._replace(backlog_max=highest_of.backlog_max)
     has_messages = bool((readings.end_offset[readings.inside] != 0).any()) or not readings.inside.any()
-    together, backlog_max = _backlog_together(readings, columns), _backlog_together(highest, columns).backlog_max
-    return measured, together._replace(backlog_max=backlog_max), has_messages
+    return measured, together._replace(backlog_max=most.backlog_max), has_messages
 
 
 def _is_committed(read: OffsetReadings, window: StepWindow) -> NDArray[np.bool_]:

@@ -53,7 +53,7 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
     """One per (interval, queue whose offset went back), a collection interval long; a condition per topic and cause."""
     rewind_hits: list[RuleHit] = []
     for progress in step.progress:
-        rewound_places = np.flatnonzero(progress.rewound_max > step.settings.thresholds.rewind_tolerance).tolist()
+        rewound_places = (progress.rewound_max > step.settings.thresholds.rewind_tolerance).nonzero()[0].tolist()
         rewinds = {place: _rewind(step, progress, place) for place in rewound_places}
         highest_at = {
             at: max(rewind.above_minimum for rewind in together)

@@ -53,7 +53,7 @@ def _without_master(step: AuditedStep) -> Iterator[RuleHit]:
 def _masterless_spans(step: AuditedStep, interval: RebalanceInterval) -> Iterator[Span[str]]:
     """The times in the interval in which a broker has no master, and locks of before are no longer trusted."""
     series = step.history.masterless.get(interval.topic)
-    for span in series.spans(step.window, step.settings.max_gap) if series else ():
+    for span in series.spans(step.window, step.settings.max_gap) if series and any(series.states) else ():
         time = common((span.start + LOCK_LIVES_MS * MILLISECOND, span.end), (interval.start, interval.end))
         yield from (Span(*time, min(span.seen_at, time[1]), broker) for broker in sorted(span.state) if time)
 

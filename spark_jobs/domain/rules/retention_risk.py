@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import ERROR, WARN
@@ -23,7 +21,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     thresholds = step.settings.thresholds
     minimums: dict[str, Minimums] = {}
     for progress in step.progress:
-        lagging = np.flatnonzero(progress.lag_last > thresholds.allowed_lag).tolist()
+        lagging = (progress.lag_last > thresholds.allowed_lag).nonzero()[0].tolist()
         topic = progress.interval.topic
         if lagging and topic in step.history.topics and topic not in minimums:
             minimums[topic] = Minimums(step.history.topics[topic], step.window)
