@@ -78,7 +78,11 @@ def attribution(queues: QueueIntervals, offsets: Mapping[str, OffsetReadings], w
     entries, growth = queues.grown()
     known, stuck_time = queues.column("produced")[entries], queues.column("stuck_time")[entries]
     paces = {topic: pace_before(offsets[topic], window) for topic in queues.topics_with_lag if topic in offsets}
-    of_rows = [[paces.get(row.interval.topic, {}).get(queue, np.nan) for queue in row.queues] for row in queues.rows]
+    of_rows = [
+        [pace.get(queue, np.nan) for queue in row.queues]
+        for row in queues.rows
+        for pace in [paces.get(row.interval.topic, {})]
+    ]
     of_entries = QueueGrowths(
         growth,
         queues.column("stuck_growth")[entries],

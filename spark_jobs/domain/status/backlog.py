@@ -71,7 +71,7 @@ class QueueIntervals:
     @cached_property
     def _read(self) -> tuple[Numbers, Numbers]:
         """The first and the last entry with a reading, per queue whose lag is known at its last reading."""
-        entries = np.flatnonzero(self.column("readings") > 0)
+        entries = (self.column("readings") > 0).nonzero()[0]
         queue = self.queue[entries]
         firsts, lasts = entries[is_first_of_queue(queue)], entries[is_first_of_queue(queue[::-1])[::-1]]
         is_known = self.column("lag_last")[lasts] != UNKNOWN
@@ -93,7 +93,8 @@ class QueueIntervals:
     @cached_property
     def _known(self) -> Numbers:
         """The entries with a known lag, of the queues in `_ends`."""
-        return np.flatnonzero(self._belongs_to(self.queue[self._ends[1]]) & (self.column("lag_last") != UNKNOWN))
+        is_known = self._belongs_to(self.queue[self._ends[1]]) & (self.column("lag_last") != UNKNOWN)
+        return np.asarray(is_known.nonzero()[0])
 
     def _belongs_to(self, queues: Numbers) -> NDArray[np.bool_]:
         """Per entry, whether it belongs to one of these queues."""
@@ -131,7 +132,7 @@ class QueueIntervals:
         start, own = lag_first[self._ends[0]], lag_first[self._known[is_first]]
         before = np.append(0, last[:-1])[: len(last)]
         before[is_first] = np.where(start != UNKNOWN, start, own)
-        changed = np.flatnonzero((before != last) & (before != UNKNOWN))
+        changed = ((before != last) & (before != UNKNOWN)).nonzero()[0]
         return self._known[changed], last[changed] - before[changed]
 
     def backlog(self) -> Backlog:
@@ -150,11 +151,11 @@ class QueueIntervals:
     def _rate(self, name: str) -> float | None:
         """Messages a second, by the known intervals of each queue; in integers, so that the order does not matter."""
         messages = self.column(name)
-        known = np.flatnonzero((messages != UNKNOWN) & self._had_messages)
+        known = ((messages != UNKNOWN) & self._had_messages).nonzero()[0]
         if not len(known):
             return None
         lasting = self.lasting[known]
-        firsts = np.flatnonzero(is_first_of_queue(self.queue[known]))
+        firsts = is_first_of_queue(self.queue[known]).nonzero()[0]
         sums, micros = (np.add.reduceat(numbers, firsts).tolist() for numbers in (messages[known], lasting))
         rates = (_rounded(count * SECOND * _MILLION, time) for count, time in zip(sums, micros, strict=True) if count)
         return sum(rates) / _MILLION

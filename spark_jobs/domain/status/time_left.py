@@ -72,7 +72,7 @@ def until_caught_up(readings: OffsetReadings, row: IntervalProgress, thresholds:
 def _until_deleted(step: AuditedStep, row: IntervalProgress) -> Iterator[float]:
     """Seconds until messages of lagging queues are deleted, where known: by the broker's oldest offsets, and by age."""
     thresholds, topic = step.settings.thresholds, row.interval.topic
-    lagging = np.flatnonzero(row.lag_last > thresholds.allowed_lag)
+    lagging = (row.lag_last > thresholds.allowed_lag).nonzero()[0]
     if not len(lagging):
         return
     if topic in step.history.topics:

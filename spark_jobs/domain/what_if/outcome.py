@@ -89,13 +89,14 @@ def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: Str
     if history is None:
         return None
     members = replace(members_of(history), pause=pause, uncommitted=uncommitted_seconds(history.course))
-    owned = assignments_in(UNCHANGED_CASE, history, Replays(configured))
+    known = steps[0].replays or Replays(configured)
+    owned = assignments_in(UNCHANGED_CASE, history, known.under(configured))
     again = simulate(UNCHANGED_CASE, owned, history, members)
     real = _outcome(RECORDED, owned, history, _really(history, owned))
     outcomes = []
     for case in cases:
         _check_case(case, history)
-        replays = Replays(case.settings(configured))
+        replays = known.under(case.settings(configured))
         owned = assignments_in(case, history, replays)
         played = autoscaled(case, history, members, replays) if case.scaler else simulate(case, owned, history, members)
         outcome = _outcome(case.label, played.owned if played else owned, history, played)
