@@ -27,7 +27,7 @@ from spark_jobs.domain.status.strategy_comparison import OtherStrategies, strate
 from spark_jobs.pipeline.exchange import RESULTS
 from spark_jobs.pipeline.gather.gather import Gathered, Sources, over_groups
 from spark_jobs.pipeline.gather.histories import histories
-from spark_jobs.pipeline.gather.rows import results, tables
+from spark_jobs.pipeline.publish.rows import results, tables
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.pipeline.run_context import RunContext
 from spark_jobs.pipeline.sources import read_sources

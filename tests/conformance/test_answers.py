@@ -17,7 +17,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.pipeline.gather.rows import tables
+from spark_jobs.pipeline.publish.rows import tables
 from spark_jobs.show.explain import explain
 from spark_jobs.show.text.explanation import GroupStep
 from spark_jobs.show.text.explanation_text import lines

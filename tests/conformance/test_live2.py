@@ -14,7 +14,7 @@ from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.message_queue import number_ranges
 from spark_jobs.domain.model.window import from_micros
-from spark_jobs.pipeline.gather.rows import tables
+from spark_jobs.pipeline.publish.rows import tables
 from tests.support.agreement import SPLIT, Holder, agreement, held, owned
 from tests.support.kernel import judged, recorded_rows, settings
 from tests.support.tables import cells

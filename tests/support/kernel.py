@@ -23,7 +23,7 @@ from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Row, outcomes
 from spark_jobs.pipeline.gather.histories import histories
-from spark_jobs.pipeline.gather.rows import tables
+from spark_jobs.pipeline.publish.rows import tables
 from tests.support.gathered import Rows, gathered
 from tests.support.times import START
 

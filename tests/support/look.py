@@ -16,7 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 from schemas import AUDIT_RUNS, OUTPUTS, SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.pipeline.gather.rows import tables
+from spark_jobs.pipeline.publish.rows import tables
 from tests.support.gathered import Rows
 from tests.support.kernel import judged, recorded_rows
 from tests.support.stored import arrow_table, audit_run, write

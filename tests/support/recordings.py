@@ -14,7 +14,7 @@ from spark_jobs.domain.judge import JudgedStep, judge
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.pipeline.gather.rows import tables
+from spark_jobs.pipeline.publish.rows import tables
 from spark_jobs.store.read.stored import rows
 from tests.spark.recording.conftest import CONFIGURATION, EXAMPLE, ROOT
 from tests.support.kernel import group_histories, recorded_rows

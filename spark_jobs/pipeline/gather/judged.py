@@ -22,7 +22,7 @@ from spark_jobs.pipeline.exchange import RESULTS, STEP_KEY, own_columns
 from spark_jobs.pipeline.gather.checked import checked
 from spark_jobs.pipeline.gather.gather import Gathered, over_groups
 from spark_jobs.pipeline.gather.histories import histories
-from spark_jobs.pipeline.gather.rows import results, seen, tables, tables_of
+from spark_jobs.pipeline.publish.rows import results, seen, tables, tables_of
 from spark_jobs.pipeline.quality.facts import facts_of_outputs
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.spark_types import struct_type, union_of

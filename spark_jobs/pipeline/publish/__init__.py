@@ -1,1 +1,1 @@
-"""From audited frames to published tables: claimed, staged, then replaced step by step."""
+"""Rows of the output tables, from evaluated steps to published tables: claimed, staged, then replaced step by step."""

@@ -15,7 +15,7 @@ from schemas import FINDINGS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, R
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.window import HOUR, from_micros, to_micros
-from spark_jobs.pipeline.gather.rows import tables
+from spark_jobs.pipeline.publish.rows import tables
 from tests.support.kernel import SETTINGS, judged
 from tests.support.snapshots import membership, offsets, route
 from tests.support.tables import measures

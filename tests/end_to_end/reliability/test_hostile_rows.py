@@ -22,7 +22,7 @@ from schemas import OUTPUTS, QUARANTINE, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.config.model import Quality
 from spark_jobs.ingest.batches import PLACE, arrow_table
-from spark_jobs.pipeline.gather.rows import tables
+from spark_jobs.pipeline.publish.rows import tables
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.stored import rows

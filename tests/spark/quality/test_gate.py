@@ -26,8 +26,8 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.errors import ExitCode, QualityError
 from spark_jobs.pipeline.gather import judged as judged_module
-from spark_jobs.pipeline.gather.rows import tables
 from spark_jobs.pipeline.publish.content import content
+from spark_jobs.pipeline.publish.rows import tables
 from spark_jobs.pipeline.quality.facts import BROKEN, by_name, facts_of_outputs
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.warehouse import Warehouse

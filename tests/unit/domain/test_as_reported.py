@@ -9,7 +9,7 @@ import pytest
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.pipeline.gather.rows import tables
+from spark_jobs.pipeline.publish.rows import tables
 from tests.support.reporting import Course, Rule, by_rule, history, owned, step_of
 
 _JAVA = "org.apache.rocketmq.client.consumer.rebalance."

@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.domain.model.history import Place
-from spark_jobs.pipeline.gather.rows import tables
+from spark_jobs.pipeline.publish.rows import tables
 from tests.support.reporting import Course, history, step_of
 from tests.support.times import START, at, micros
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -21,10 +22,9 @@ from schemas import (
     Table,
 )
 from spark_jobs.domain.judge import JudgedStep
-from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.pipeline.exchange import RESULTS_ARROW, STEP_KEY, TABLES_ARROW, own_columns
-from spark_jobs.pipeline.gather.queue_rows import IntervalSpan, allocation_rows, interval_rows, progress_rows, step_key
+from spark_jobs.pipeline.publish.queue_rows import IntervalSpan, allocation_rows, interval_rows, progress_rows, step_key
 from spark_jobs.store.arrow_values import columns_of, completed, from_values, one_array
 
 
@@ -38,16 +38,9 @@ def tables(judged: Sequence[JudgedStep], topic: str | None = None) -> dict[str, 
         REBALANCE_INTERVALS: interval_rows(spans),
         ALLOCATIONS: allocation_rows(spans),
         QUEUE_PROGRESS: progress_rows(steps),
-        GROUP_STATUS: _few(
-            GROUP_STATUS,
-            ((judged_step.step, judged_step.status) for judged_step in judged if judged_step.status is not None),
-        ),
-        STRATEGY_COMPARISON: _few(
-            STRATEGY_COMPARISON, ((judged_step.step, row) for judged_step in judged for row in judged_step.strategies)
-        ),
-        FINDINGS: _few(
-            FINDINGS, ((judged_step.step, finding) for judged_step in judged for finding in judged_step.findings)
-        ),
+        GROUP_STATUS: _few(GROUP_STATUS, judged, lambda judged_step: filter(None, [judged_step.status])),
+        STRATEGY_COMPARISON: _few(STRATEGY_COMPARISON, judged, attrgetter("strategies")),
+        FINDINGS: _few(FINDINGS, judged, attrgetter("findings")),
     }
     return {
         table.name: of_table if topic is None else _of_topic(table, of_table, topic) for table, of_table in rows.items()
@@ -114,9 +107,13 @@ def _of_topic(table: Table, rows: pa.Table, topic: str) -> pa.Table:
     return rows.filter(pc.fill_null(pc.equal(rows["topic"], topic), table is FINDINGS))
 
 
-def _few(table: Table, values: Iterable[tuple[AuditedStep, object]]) -> pa.Table:
-    """Rows from values with a field per column."""
+def _few(table: Table, judged: Iterable[JudgedStep], values: Callable[[JudgedStep], Iterable[object]]) -> pa.Table:
+    """Rows from values of each step with a field per column."""
     names = own_columns(table)
-    rows = [step_key(step) | {name: getattr(value, name) for name in names} for step, value in values]
+    rows = [
+        step_key(judged_step.step) | {name: getattr(value, name) for name in names}
+        for judged_step in judged
+        for value in values(judged_step)
+    ]
     schema = TABLES_ARROW[table.name]
     return pa.Table.from_pydict(columns_of(rows, schema), schema)
