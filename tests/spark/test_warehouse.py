@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,9 +11,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OUTPUTS, REBALANCE_INTERVALS, SOURCES, TABLES
-from schemas.types import Struct
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.errors import SchemaMismatchError, WarehouseError
+from spark_jobs.errors import WarehouseError
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.staging import drop_staged, stage, staged_times
@@ -53,20 +51,6 @@ def test_the_day_is_generated_and_constraints_hold(spark: SparkSession, warehous
     for wrong in (wrong_model, without_group):
         with pytest.raises((PySparkException, Py4JJavaError, ValueError), match=r"known_message_model|consumer_group"):
             load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [wrong]})
-
-
-def test_a_table_from_before_the_request_modes_is_refused_by_name_until_it_has_them(
-    spark: SparkSession, warehouse: Warehouse
-) -> None:
-    fields = [field for field in MEMBERSHIP_SNAPSHOTS.schema if field.name != "request_modes"]
-    before = replace(MEMBERSHIP_SNAPSHOTS, schema=Struct(*fields))
-    warehouse.create(spark, [before])
-    with pytest.raises(SchemaMismatchError, match=r"column request_modes\[\]\.mode \(string\) is missing"):
-        warehouse.read(spark, MEMBERSHIP_SNAPSHOTS)
-    modes = "ARRAY<STRUCT<topic: STRING, mode: STRING, pop_share_queue_num: INT>>"
-    spark.sql(f"ALTER TABLE {warehouse.identifier(before.name)} ADD COLUMN request_modes {modes}")
-    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")]})
-    assert [row.request_modes for row in warehouse.read(spark, MEMBERSHIP_SNAPSHOTS).collect()] == [None]
 
 
 def test_a_version_can_be_pinned(spark: SparkSession, warehouse: Warehouse) -> None:

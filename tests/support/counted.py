@@ -1,4 +1,4 @@
-"""Spark's work during a part of a test, from the events that it logs: its jobs, its stages, and what it read."""
+"""Spark's work during a part of a test, from the events that it logs: its stages, and what it read."""
 
 from __future__ import annotations
 
@@ -21,66 +21,36 @@ _LOG = "_delta_log"
 class Counts:
     """What a log has seen.
 
-    `actions`: queries and writes that ran a job; one is all that they start in turn. `jobs` and `stages` that ran, one
-    that was skipped is none; `log_stages` of them read Delta's logs. `scans`: by table, how often an action read its
-    rows; a scan that Spark shares within an action is one.
+    `actions`: queries and writes that ran a job; one is all that they start in turn. `stages` that ran: one that was
+    skipped is none. `scans`: by table, how often an action read its rows; a scan that Spark shares within an action is
+    one.
     """
 
     actions: int
-    jobs: int
     stages: int
-    log_stages: int
-    tasks: int
     scans: Mapping[str, int]
 
 
-def counts(events: Iterable[str]) -> Counts:
+def counts(lines: Iterable[str]) -> Counts:
     """Of the lines of a log that is not compressed."""
-    seen = _Seen()
-    for line in events:
-        seen.add(json.loads(line))
-    return seen.counts()
-
-
-class _Seen:
-    """`roots`: by query, the one that began it; `plans`: by query, its last; `begun_by`: per job, its query."""
-
-    def __init__(self) -> None:
-        self.roots: dict[int, int] = {}
-        self.plans: dict[int, Mapping[str, Any]] = {}
-        self.begun_by: list[int | None] = []
-        self.log_stages: set[int] = set()
-        self.tasks = 0
-        self.stages: list[int] = []
-
-    def add(self, event: Mapping[str, Any]) -> None:
+    roots: dict[int, int] = {}
+    plans: dict[int, Mapping[str, Any]] = {}
+    queries: list[int | None] = []
+    stages = 0
+    for event in map(json.loads, lines):
         name = event["Event"]
         if name in _PLANS:
-            query = event["executionId"]
-            root = event.get("rootExecutionId")
-            self.roots.setdefault(query, query if root is None else root)
-            self.plans[query] = event["sparkPlanInfo"]
+            query, root = event["executionId"], event.get("rootExecutionId")
+            roots.setdefault(query, query if root is None else root)
+            plans[query] = event["sparkPlanInfo"]
         elif name == "SparkListenerJobStart" and event["Stage Infos"]:
-            self._add_job(event)
-        elif name == "SparkListenerStageSubmitted":
-            self.stages.append(event["Stage Info"]["Stage ID"])
-        elif name == "SparkListenerTaskEnd":
-            self.tasks += 1
-
-    def _add_job(self, event: Mapping[str, Any]) -> None:
-        query = event["Properties"].get("spark.sql.execution.id")
-        self.begun_by.append(None if query is None else int(query))
-        if (event["Properties"].get("spark.job.description") or "").startswith("Delta: "):
-            self.log_stages.update(stage["Stage ID"] for stage in event["Stage Infos"])
-
-    def counts(self) -> Counts:
-        tables = Counter(table for plan in self.plans.values() for table in _scanned(plan))
-        # A job may be told of before its query; one without a query is an action of its own.
-        queries = {self.roots.get(query, query) for query in self.begun_by if query is not None}
-        actions = len(queries) + self.begun_by.count(None)
-        log_stages = sum(stage in self.log_stages for stage in self.stages)
-        ran = actions, len(self.begun_by), len(self.stages), log_stages, self.tasks
-        return Counts(*ran, dict(sorted(tables.items())))
+            begun_by = event["Properties"].get("spark.sql.execution.id")
+            queries.append(None if begun_by is None else int(begun_by))
+        stages += name == "SparkListenerStageSubmitted"
+    # A job may be told of before its query; one without a query is an action of its own.
+    actions = {roots.get(query, query) for query in queries if query is not None}
+    scans = Counter(table for plan in plans.values() for table in _scanned(plan))
+    return Counts(len(actions) + queries.count(None), stages, dict(sorted(scans.items())))
 
 
 def _scanned(plan: Mapping[str, Any]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Lines with one thing wrong: of each becomes what was done to it asks for, no more memory, and no crash.
 
-`make reliability` takes LINES of them (100,000) by the command, as users do; `make test` a few hundred.
+`make reliability` takes LINES of them (100,000) by the command, as users do, `make slow` loads a few hundred, and
+`make test` looks at one of each without Spark.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ def outcome_of(outcome: Outcome) -> str:
     raise AssertionError(outcome)
 
 
+@pytest.mark.slow
 def test_a_few_hundred_hostile_lines(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     lines = list(hostile_lines(2, len(MUTATIONS)))[::5]
     report = ingest(spark, warehouse, [written(tmp_path / "hostile.jsonl", lines)])

@@ -11,6 +11,8 @@ from benchmarks.snapshots import clients, make, memberships, offsets, routes
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS
 from spark_jobs.store.warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
+
 _SMALL = Fleet(groups=4, fewest_members=3, most_members=3, queues=8, hosts=2, hours=2, churn=0, duplicates=0.25)
 FLEET = replace(_SMALL, cadence_ms=600_000, topic_cadence_ms=600_000)
 
@@ -35,7 +37,6 @@ def test_every_table_has_its_rows_in_one_file_per_hour(spark: SparkSession, ware
     }
 
 
-@pytest.mark.slow
 def test_the_default_fleet_has_the_size_that_is_promised(spark: SparkSession) -> None:
     fleet = Fleet()
     assert memberships(spark, fleet).count() == 2_160_000

@@ -23,6 +23,7 @@ def test_every_strategy_has_what_it_needs(strategy: str) -> None:
     assert group.strategy == strategy
 
 
+@pytest.mark.slow
 def test_every_queue_is_in_one_clients_list(spark: SparkSession) -> None:
     lists = configuration("CONFIG", FLEET)["groups"][0]["config_queues"]
     listed = Counter((one["topic"], one["broker"], queue) for one in lists for queue in one["queues"])
@@ -32,6 +33,7 @@ def test_every_queue_is_in_one_clients_list(spark: SparkSession) -> None:
     assert {one["client"] for one in lists} == {f".*#{START_MS}", f".*#{START_MS + 1}"}
 
 
+@pytest.mark.slow
 def test_hosts_of_a_fleet_with_rooms_are_named_after_them(spark: SparkSession) -> None:
     found = memberships(spark, FLEET).select("consumer_group", "broker_name").distinct().collect()
     rooms = {"group-0000": (0, 1), "group-0001": (2, 3), "group-0002": (0, 1)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partialmethod
 from pathlib import Path
 
 import pytest
@@ -126,9 +127,8 @@ def test_a_run_that_has_lost_its_claim_commits_nothing(spark: SparkSession, ware
     assert notes == {"second"}, "its own: what the first one left is undone"
 
 
-@pytest.mark.parametrize("table", [REBALANCE_INTERVALS, AUDIT_RUNS], ids=lambda table: table.name)
 def test_a_run_that_is_suspended_before_a_commit_commits_nothing(
-    table: Table, spark: SparkSession, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has passed its last check when others take it for dead and undo what it did; then it goes on."""
     monkeypatch.setattr(turns, "are_leases", lambda _: True)
@@ -147,19 +147,20 @@ def test_a_run_that_is_suspended_before_a_commit_commits_nothing(
         assert claims is not None
         turns._undo_unfinished(spark, warehouse, claims, "turn-of-others", Turn())
 
-    def suspended(self: Warehouse, writer: DataFrameWriter, into: Table) -> None:
-        if into is table and list(folder.glob("turn-*.json")):
+    def suspended(self: Warehouse, writer: DataFrameWriter, into: Table, before: Table) -> None:
+        if into is before and list(folder.glob("turn-*.json")):
             take_over()
         save(self, writer, into)
 
     run_to_its_end("first", "a")
-    monkeypatch.setattr(Warehouse, "save", suspended)
-    with pytest.raises(WarehouseError, match="another process took over"):
-        run_to_its_end("second", "b")
-    assert [*topics(spark, warehouse).values()] == [["a"]]
-    assert [row.run_id for row in warehouse.read(spark, AUDIT_RUNS).collect()] == ["first"]
-    assert list(folder.glob("*.note")) == []
-    monkeypatch.setattr(Warehouse, "save", save)
+    for table in (REBALANCE_INTERVALS, AUDIT_RUNS):
+        monkeypatch.setattr(Warehouse, "save", partialmethod(suspended, before=table))
+        with pytest.raises(WarehouseError, match="another process took over"):
+            run_to_its_end("second", "b")
+        assert [*topics(spark, warehouse).values()] == [["a"]], table.name
+        assert [row.run_id for row in warehouse.read(spark, AUDIT_RUNS).collect()] == ["first"], table.name
+        assert list(folder.glob("*.note")) == [], table.name
+        monkeypatch.setattr(Warehouse, "save", save)
     run_to_its_end("second", "b")
     assert [*topics(spark, warehouse).values()] == [["b"]]
 

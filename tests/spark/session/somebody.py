@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 import rebalance_audit as ra
 from schemas import Table
 from spark_jobs.runtime.borrowed import session_beside
-from spark_jobs.runtime.session import JARS_DIR
+from spark_jobs.runtime.session import JARS_DIR, SMALL_SETTINGS
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import healthy_group, load
 
@@ -44,10 +44,10 @@ OTHERS = {
 
 
 def started(folder: Path, settings: dict[str, str]) -> SparkSession:
-    """A session as people start theirs."""
+    """A session as people start theirs, for small work."""
     builder = SparkSession.builder.master("local[2]").appName("somebody's").config("spark.ui.enabled", "false")
-    for name in settings:
-        builder = builder.config(name, settings[name])
+    for name, value in (SMALL_SETTINGS | settings).items():
+        builder = builder.config(name, value)
     return builder.config("spark.sql.warehouse.dir", str(folder / "databases")).getOrCreate()
 
 
