@@ -66,7 +66,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterat
 #: Folders whose files share an audit, and so a process; every other file is on its own.
 _TOGETHER = ("spark/recording", "spark/jobs", "conformance/recording", "conformance/histories")
 #: What takes longest comes first, so that no process waits long for the other at the end.
-_LONGEST_FIRST = ("jobs", "recording", "test_gate", "test_ingest_job", "test_hostile_rows")
+_LONGEST_FIRST = ("jobs", "recording", "test_ingest_job", "test_borrowed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import MEMBERSHIP_SNAPSHOTS
+from schemas import MEMBERSHIP_SNAPSHOTS, REBALANCE_INTERVALS
 from spark_jobs.config import Configuration
+from spark_jobs.domain.judge import JudgedStep
+from spark_jobs.pipeline.gather import judged as judged_module
+from spark_jobs.pipeline.publish.rows import tables
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import healthy_group, load, membership
@@ -34,3 +40,25 @@ def copied(twins_hour: Warehouse, warehouse: Warehouse) -> Warehouse:
     """The same, to be changed."""
     shutil.copytree(twins_hour.location, warehouse.location)
     return warehouse
+
+
+@pytest.fixture
+def broken_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Arrow function gives the intervals of the group `g` a trigger that nobody knows."""
+    really = judged_module._judged
+
+    def broken(*given: Any, **named: Any) -> pa.Table:
+        def rows_with_wrong_triggers(steps: Sequence[JudgedStep], topic: str | None = None) -> dict[str, pa.Table]:
+            written = tables(steps, topic)
+            intervals = written[REBALANCE_INTERVALS.name]
+            rows = [
+                row | {"trigger_type": "SHOUTED"} if row["consumer_group"] == "g" else row
+                for row in intervals.to_pylist()
+            ]
+            return {**written, REBALANCE_INTERVALS.name: pa.Table.from_pylist(rows, intervals.schema)}
+
+        # Of the function's own copy, which the worker was given.
+        really.__globals__["tables"] = rows_with_wrong_triggers
+        return really(*given, **named)
+
+    monkeypatch.setattr(judged_module, "_judged", broken)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from schemas import (
     ALLOCATIONS,
@@ -15,12 +16,20 @@ from schemas import (
     FINDINGS,
     MEMBERSHIP_SNAPSHOTS,
     OUTPUTS,
+    QUALITY_RESULTS,
     REBALANCE_INTERVALS,
     ROUTE_SNAPSHOTS,
 )
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.errors import IntervalError, PublishConflictError, SchemaMismatchError, WarehouseError
+from spark_jobs.errors import (
+    ExitCode,
+    IntervalError,
+    PublishConflictError,
+    QualityError,
+    SchemaMismatchError,
+    WarehouseError,
+)
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.content import content
 from spark_jobs.pipeline.run import RunSpec, run
@@ -148,6 +157,25 @@ def test_a_table_of_another_schema_lists_every_difference(spark: SparkSession, w
     with pytest.raises(SchemaMismatchError) as error:
         run(spark, warehouse, REQUEST, Configuration())
     assert "column color (string) is not known; column size (int) is not known" in str(error.value)
+
+
+@pytest.mark.usefixtures("broken_intervals")
+def test_a_rejected_run_publishes_nothing_and_says_why(spark: SparkSession, copied: Warehouse) -> None:
+    before = {table: (copied.version(spark, table), stored_rows(copied, table)) for table in OUTPUTS}
+    with pytest.raises(QualityError) as error:
+        run(spark, copied, REQUEST, Configuration())
+    assert error.value.exit_code == ExitCode.FINDINGS
+    _, caught, *_ = str(error.value).splitlines()
+    assert caught.startswith("rebalance_intervals: trigger_is_known failed")
+    assert '"consumer_group":"g"' in str(error.value)
+    assert {table: (copied.version(spark, table), stored_rows(copied, table)) for table in OUTPUTS} == before
+    last, first = copied.read(spark, AUDIT_RUNS).orderBy(F.desc("started_at")).limit(2).collect()
+    assert (first.outcome, last.outcome, last.row_counts) == ("published", "rejected", {})
+    assert last.message == str(error.value)
+    failed = copied.read(spark, QUALITY_RESULTS).where(f"run_id = '{last.run_id}' AND NOT success").collect()
+    assert [(row.table_name, row.expectation, row.severity) for row in failed] == [
+        ("rebalance_intervals", "trigger_is_known", "critical")
+    ]
 
 
 def test_steps_that_another_run_holds_are_refused_and_nothing_changes(

@@ -1,26 +1,42 @@
-"""One audit as two tasks, each of which may be run again, leaves the tables of one `run`."""
+"""One audit as two tasks, each of which may be run again, leaves the tables of one `run`; `verify` audits it again."""
 
 from __future__ import annotations
 
+import json
+import re
+import shutil
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import AUDIT_RUNS, FINDINGS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, ROUTE_SNAPSHOTS
+from schemas import (
+    AUDIT_RUNS,
+    FINDINGS,
+    MEMBERSHIP_SNAPSHOTS,
+    OFFSET_SNAPSHOTS,
+    OUTPUTS,
+    QUALITY_RESULTS,
+    QUARANTINE,
+    ROUTE_SNAPSHOTS,
+)
+from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.errors import IntervalError, PublishConflictError, QualityError, WarehouseError
+from spark_jobs.errors import IntervalError, NothingPublishedError, PublishConflictError, QualityError, WarehouseError
+from spark_jobs.operate.verify import Verified, verify
 from spark_jobs.pipeline import tasks
 from spark_jobs.pipeline.publish.claims import claim_task
 from spark_jobs.pipeline.publish.content import content
 from spark_jobs.pipeline.run import RunRecord, RunSpec, run
 from spark_jobs.pipeline.tasks import staging_of
+from spark_jobs.runtime.version import code_version
 from spark_jobs.store.staging import staged
 from spark_jobs.store.warehouse import Warehouse
-from tests.spark.quality import test_gate
-from tests.support.snapshots import load, membership, offsets, route
+from tests.support.snapshots import copy_empty, load, membership, offsets, route
 from tests.support.times import HOUR, at
 
 CONFIGURATION = Configuration()
@@ -114,39 +130,85 @@ def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: Scheduled, monke
     assert warehouse.version(spark, FINDINGS) == version
 
 
-@pytest.mark.usefixtures("tables")
-def test_snapshots_that_come_between_the_tasks_are_audited_before_anything_is_published(
-    spark: SparkSession, warehouse: Warehouse
-) -> None:
-    history(spark, warehouse)
-    scheduled = Scheduled(spark, warehouse)
+@pytest.fixture(scope="module")
+def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Warehouse, RunRecord]:
+    """By the tasks, between which snapshots came."""
+    scheduled = Scheduled(spark, Warehouse.parse(str(tmp_path_factory.mktemp("published") / "warehouse")))
+    copy_empty(spark, scheduled.warehouse, (*OUTPUTS, AUDIT_RUNS, QUALITY_RESULTS))
+    history(*scheduled[:2])
     do(scheduled, "audit")
-    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(1805, "a", "a", "b", "c")]})
-    record = do(scheduled, "publish")
+    load(*scheduled[:2], {MEMBERSHIP_SNAPSHOTS: [membership(1805, "a", "a", "b", "c")]})
+    return scheduled.warehouse, do(scheduled, "publish")
+
+
+def test_snapshots_that_come_between_the_tasks_are_audited_before_anything_is_published(
+    spark: SparkSession, published: tuple[Warehouse, RunRecord]
+) -> None:
+    warehouse, record = published
     assert record.warnings[0] == "audited again, as membership_snapshots changed since the task audit"
-    (published,) = warehouse.read(spark, AUDIT_RUNS).collect()
-    assert published.run_id == record.run["run_id"]
-    assert published.source_versions[MEMBERSHIP_SNAPSHOTS.name] == warehouse.version(spark, MEMBERSHIP_SNAPSHOTS)
+    (row,) = warehouse.read(spark, AUDIT_RUNS).collect()
+    assert row.run_id == record.run["run_id"]
+    assert row.source_versions[MEMBERSHIP_SNAPSHOTS.name] == warehouse.version(spark, MEMBERSHIP_SNAPSHOTS)
+
+
+@pytest.fixture
+def again(published: tuple[Warehouse, RunRecord], tmp_path: Path) -> Warehouse:
+    """The same, to be changed."""
+    shutil.copytree(published[0].location, tmp_path / "warehouse")
+    return Warehouse.parse(str(tmp_path / "warehouse"))
+
+
+def test_what_was_published_comes_out_again_whatever_was_loaded_since(
+    spark: SparkSession, again: Warehouse, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for what somebody has changed in the table. Nothing is written, neither rows nor quarantine nor a page."""
+    shutil.rmtree(Path(again.location, QUARANTINE.name))
+    load(spark, again, {MEMBERSHIP_SNAPSHOTS: [membership(7, "late")]})
+    counts = "map_concat(map_filter(row_counts, (k, v) -> k != 'findings'), map('findings', 1L))"
+    spark.sql(f"UPDATE {again.identifier(AUDIT_RUNS.name)} SET row_counts = {counts}")
+    files = sorted(Path(again.location).rglob("*"))
+    monkeypatch.setattr("spark_jobs.api.start.start_spark", lambda *_, **__: spark)
+    (run_id,) = (row.run_id for row in again.read(spark, AUDIT_RUNS).collect())
+    command = ["verify", run_id, "--warehouse", again.location]
+    assert main([*command, "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    found = document.pop("differs")
+    code = {"code_then": code_version(), "code_now": code_version()}
+    assert document == {"run_id": run_id, "interval": "2026-03-01T10:00:00Z/2026-03-01T11:00:00Z"} | code
+    assert sorted(Path(again.location).rglob("*")) == files
+    with pytest.raises(NothingPublishedError, match="no run nobody has published anything in"):
+        verify(spark, again, "nobody")
+
+    # Without another audit: what is printed of this one, and where nothing differs.
+    same = Verified(run_id, HOUR, {}, **code)
+    monkeypatch.setattr("spark_jobs.cli.commands.verify.verify", lambda *_: replace(same, differs=found))
+    assert main(command) == 1
+    difference, whole = capsys.readouterr().out.splitlines()
+    rows = again.read(spark, FINDINGS).count()
+    expected = rf"findings differs: published were 1 rows \(\w+\), now it is {rows} rows \(\w+\)"
+    assert re.fullmatch(expected, difference)
+    assert whole.endswith("is not as it was published; the same code.")
+    monkeypatch.setattr("spark_jobs.cli.commands.verify.verify", lambda *_: same)
+    assert main(command) == 0
 
 
 @pytest.mark.slow
 def test_what_the_tasks_publish_after_late_snapshots_is_what_a_run_publishes(
-    spark: SparkSession, warehouse: Warehouse
+    spark: SparkSession, again: Warehouse
 ) -> None:
-    """Snapshots of other steps are not waited for."""
+    by_tasks = hashes(Scheduled(spark, again))
+    run(spark, again, RunSpec(HOUR), CONFIGURATION)
+    assert hashes(Scheduled(spark, again)) == by_tasks
+
+
+@pytest.mark.slow
+def test_snapshots_of_other_steps_are_not_waited_for(spark: SparkSession, warehouse: Warehouse) -> None:
     history(spark, warehouse)
     scheduled = Scheduled(spark, warehouse)
     began = do(scheduled, "audit").run
     load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(7200, "a")]})
     published = do(scheduled, "publish").run
     assert (published["run_id"], published["outcome"]) == (began["run_id"], "published")
-    later = scheduled._replace(name="scheduled__2")
-    do(later, "audit")
-    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(1805, "a", "a", "b", "c")]})
-    do(later, "publish")
-    by_tasks = hashes(later)
-    run(spark, warehouse, RunSpec(HOUR), CONFIGURATION)
-    assert hashes(later) == by_tasks
 
 
 @pytest.mark.slow
@@ -161,15 +223,13 @@ def test_a_closed_gate_leaves_a_rejected_run_and_no_later_task(spark: SparkSessi
 
 
 @pytest.mark.slow
-def test_results_that_break_a_law_are_not_published(
-    spark: SparkSession, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    load(spark, warehouse, test_gate.history())
+@pytest.mark.usefixtures("broken_intervals")
+def test_results_that_break_a_law_are_not_published(spark: SparkSession, warehouse: Warehouse) -> None:
+    history(spark, warehouse)
     scheduled = Scheduled(spark, warehouse)
-    test_gate.break_rows(monkeypatch)
     do(scheduled, "audit")
     for _ in ("once", "again"):
-        with pytest.raises(QualityError, match="rebalance_intervals: members_are_in_order"):
+        with pytest.raises(QualityError, match="rebalance_intervals: trigger_is_known"):
             do(scheduled, "publish")
     assert [row.outcome for row in warehouse.read(spark, AUDIT_RUNS).collect()] == ["rejected"]
     assert not warehouse.exists(spark, FINDINGS)
