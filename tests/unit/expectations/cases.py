@@ -57,7 +57,8 @@ class Cases:
 
 def of_every_source(good: Callable[..., Rows], *names: str) -> dict[str, list[Rows]]:
     """What breaks the rules of names, and of the time of a snapshot."""
-    cases = {f"{column}_is_a_name": [good(**{column: name}) for name in (None, "", "x" * 256)] for column in names}
+    no_names = (None, "", "x" * 256, "\0" * 256, "\U0001f600" * 256)
+    cases = {f"{column}_is_a_name": [good(**{column: name}) for name in no_names] for column in names}
     return cases | {"captured_at_is_of_the_run": [good(captured_at=time) for time in (None, at(-300.001), at(3600))]}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from expectations.client_snapshots import SUITE
@@ -93,7 +94,7 @@ CASES = Cases(
             good(consume_status=[rates(**{name: value})])
             for name in rates()
             if name != "topic"
-            for value in (-0.1, float("nan"), float("inf"))
+            for value in (-0.1, 2e15, float("nan"), float("inf"), float("-inf"))
         ],
         "keys_are_unique": [
             {CLIENT_SNAPSHOTS: [KEY | ANSWER, KEY | ANSWER]},
@@ -106,6 +107,9 @@ CASES = Cases(
         *at_the_edge(good, "cluster", "consumer_group", "client_id"),
         good(**(SILENCE | {"answered": True})),
         good(message_model="BROADCASTING", consume_threads=1),
+        *(good(started_at=datetime(*day, tzinfo=UTC)) for day in ((1, 1, 2), (9999, 12, 30))),
+        *(good(**{name: value}) for name in ("consume_orderly", "client_rebalance") for value in (None, False, True)),
+        good(in_group=False, consume_timeout_minutes=-1, strategy_class=None),
         good(consume_threads=65535),
         good(**dict.fromkeys(FROM_1, 1), pull_interval_ms=0),
         good(**dict.fromkeys((*FROM_1, "pull_interval_ms"), 2**31 - 1)),
