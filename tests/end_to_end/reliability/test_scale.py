@@ -10,9 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-import matplotlib as mpl
 import pytest
-from matplotlib.figure import Figure
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -121,17 +119,4 @@ def test_a_month_takes_no_more_memory_at_its_end(
     middle, last = max(ran.bytes_held[third : 2 * third]), max(ran.bytes_held[2 * third :])
     with capsys.disabled():
         print(f"\n{fleet.hours // hours} steps: {ran.seconds:.0f} s, {middle / GIB:.2f} GiB, then {last / GIB:.2f} GiB")
-    if svg := os.environ.get("SVG"):
-        draw(ran, Path(svg))
     assert last < 1.1 * middle
-
-
-def draw(ran: Watched, svg: Path) -> None:
-    """What was held, by minutes."""
-    figure = Figure(figsize=(7, 3), layout="constrained")
-    axes = figure.subplots()
-    minutes = [ran.seconds / 60 * place / len(ran.bytes_held) for place in range(len(ran.bytes_held))]
-    axes.plot(minutes, [one / GIB for one in ran.bytes_held], linewidth=0.8)
-    axes.set(xlabel="minutes", ylabel="GiB, all processes", ylim=(0, None))
-    with mpl.rc_context({"svg.hashsalt": "rebalance-audit", "svg.fonttype": "none"}):
-        figure.savefig(svg, format="svg", metadata={"Date": None})
