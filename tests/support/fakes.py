@@ -99,15 +99,19 @@ def connections(topics: str, *clients: str, model: str = "CLUSTERING") -> str:
 
 
 def route(*names: str) -> str:
-    queues = [{"brokerName": name, "perm": 6, "readQueueNums": 1, "writeQueueNums": 1} for name in names]
+    """A queue for each time that a broker is named."""
+    queues = [
+        {"brokerName": name, "perm": 6} | dict.fromkeys(("readQueueNums", "writeQueueNums"), count)
+        for name, count in Counter(names).items()
+    ]
     return json.dumps({"brokerDatas": [], "queueDatas": queues})
 
 
-def queue(broker: str, topic: str, **numbers: int) -> str:
+def queue(broker: str, topic: str, queue_id: int = 0, **numbers: int) -> str:
     """One entry of an offsetTable, in RocketMQ's own form; by default of 9 messages, of which 8 are consumed."""
     numbers = numbers or {"brokerOffset": 9, "consumerOffset": 8, "lastTimestamp": 7, "pullOffset": 8}
     told = ",".join(f'"{name}":{number}' for name, number in numbers.items())
-    return f'{{"brokerName":"{broker}","queueId":0,"topic":"{topic}"}}:{{{told}}}'
+    return f'{{"brokerName":"{broker}","queueId":{queue_id},"topic":"{topic}"}}:{{{told}}}'
 
 
 def offset_table(*entries: str) -> str:

@@ -6,18 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
+from spark_jobs.domain.model.finding import Evidence
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent
 from tests.support.times import HOUR, at
-
-_EVIDENCE = dict.fromkeys(
-    (
-        *("persistence", "connections", "client_ids", "member_count", "queue_count", "queues"),
-        *("backlog_start", "backlog_end", "backlog_max", "produced", "consumed", "unknown_queues"),
-        *("if_deduplicated", "if_unique", "measures", "conflicting_values"),
-    )
-)
 
 
 def fleet_row(group: str, **facts: Any) -> dict[str, Any]:
@@ -33,7 +26,7 @@ def finding(start: float, end: float, **facts: Any) -> dict[str, Any]:
     """A finding of that time, by default queue 1 without owner."""
     key = {"finding_id": "f1", "rule": "UNASSIGNED_QUEUE", "severity": "ERROR", "topic": "t", "subject": "b:1"}
     cause = {"cause": "DUPLICATE_CLIENT_ID", "advice": "Make it unique.", "silenced_because": None, "team": None}
-    evidence = _EVIDENCE | {"backlog_max": 1234, "queues": [], "member_count": 2}
+    evidence = dict.fromkeys(Evidence._fields) | {"backlog_max": 1234, "queues": [], "member_count": 2}
     return key | cause | {"evidence": evidence, "started_at": at(start), "ended_at": at(end)} | facts
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from spark_jobs.domain.model.finding import Evidence
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.show.explain import explain
 from spark_jobs.show.rows import Row
@@ -62,9 +63,7 @@ def progress(row: Row, queue: str, **values: Any) -> dict[str, Any]:
 
 
 def finding(**values: Any) -> dict[str, Any]:
-    evidence = dict.fromkeys(
-        ("backlog_start", "backlog_end", "unknown_queues", "measures", "conflicting_values", "client_ids", "queues")
-    )
+    evidence = dict.fromkeys(Evidence._fields)
     about = {"cluster": "C", "consumer_group": "G", "topic": None, "subject": "G", "finding_id": values.get("rule")}
     what = {"rule": "GROUP_OFFLINE", "cause": "NO_MEMBERS", "severity": "ERROR", "advice": "Start it."}
     time = {"started_at": at(0), "ended_at": at(3600)}

@@ -47,9 +47,8 @@ def test_spark_and_delta_rs_read_the_same_rows(spark: SparkSession, twins_hour: 
     assert not SparkTables(spark, Warehouse.parse("/nowhere")).exists(FINDINGS)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_no_jvm_and_not_even_pyspark(twins_hour: Warehouse, tmp_path: Path) -> None:
+    commands = [
         ["status", "--json"],
         ["runs", "--json"],
         ["clients", "c", "--json"],
@@ -57,21 +56,16 @@ def test_spark_and_delta_rs_read_the_same_rows(spark: SparkSession, twins_hour: 
         ["explain", "--group", "g", "--at", "2026-03-01T10:30", "--json"],
         ["notify", "--dry-run"],
         ["report", "--interval", str(HOUR), "--out", "report.html"],
-    ],
-)
-def test_no_jvm_and_not_even_pyspark(twins_hour: Warehouse, tmp_path: Path, command: list[str]) -> None:
+    ]
     script = (
         "import json, sys\n"
         "from spark_jobs.cli.main import main\n"
-        "code = main(sys.argv[1:])\n"
+        f"codes = [main([*command, '--warehouse', {twins_hour.location!r}]) for command in {commands}]\n"
         "heavy = [name for name in ('pyspark', 'delta', 'py4j') if name in sys.modules]\n"
-        "print(json.dumps([code, heavy]))\n"
+        "print(json.dumps([codes, heavy]))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, *command, "--warehouse", twins_hour.location],
-        capture_output=True, check=True, text=True, cwd=tmp_path,
-    )  # fmt: skip
-    assert json.loads(done.stdout.splitlines()[-1]) == [0, []]
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True, cwd=tmp_path)
+    assert json.loads(done.stdout.splitlines()[-1]) == [[0] * len(commands), []]
 
 
 @pytest.mark.slow

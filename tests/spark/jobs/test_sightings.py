@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -24,6 +23,8 @@ from spark_jobs.operate.maintain import maintain
 from spark_jobs.operate.verify import verify
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.warehouse import Warehouse
+from tests.support.fakes import connections, offset_table, queue
+from tests.support.fakes import route as queues_of
 from tests.support.snapshots import append, healthy_group, load, membership, route
 from tests.support.times import at, naive
 
@@ -34,31 +35,15 @@ def line(kind: str, second: int, body: str, **key: str) -> str:
     return json.dumps({"kind": kind, "at": to_micros(at(second)) // 1000, **key, "body": body})
 
 
-def route_body(*brokers: str) -> str:
-    """A queue for each time that a broker is named."""
-    numbers = Counter(brokers).items()
-    queues = [
-        {"brokerName": name, "perm": 6, "readQueueNums": count, "writeQueueNums": count} for name, count in numbers
-    ]
-    return json.dumps({"brokerDatas": [], "queueDatas": queues})
-
-
-def stats_body(**consumed: int | Sequence[int]) -> str:
+def stats_body(**consumed: Sequence[int]) -> str:
     """By broker, of 100 messages in each of its queues."""
-    entries = (
-        f'{{"brokerName":"{name}","queueId":{number},"topic":"t"}}:'
-        f'{{"brokerOffset":100,"consumerOffset":{offset},"lastTimestamp":1,"pullOffset":{offset}}}'
-        for name, offsets in consumed.items()
-        for number, offset in enumerate([offsets] if isinstance(offsets, int) else offsets)
+    return offset_table(
+        *(
+            queue(name, "t", number, brokerOffset=100, consumerOffset=offset, lastTimestamp=1, pullOffset=offset)
+            for name, offsets in consumed.items()
+            for number, offset in enumerate(offsets)
+        )
     )
-    return f'{{"consumeTps":0.0,"offsetTable":{{{",".join(entries)}}}}}'
-
-
-def connections_body() -> str:
-    members = [{"clientAddr": "10.0.0.1:5000", "clientId": "c1", "language": "JAVA", "version": 493}]
-    subscribed = {"t": {"expressionType": "TAG", "subString": "*", "subVersion": 1, "topic": "t"}}
-    kinds = {"consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING"}
-    return json.dumps({"connectionSet": members, "subscriptionTable": subscribed, **kinds})
 
 
 def recorded() -> Iterator[str]:
@@ -68,12 +53,11 @@ def recorded() -> Iterator[str]:
     yield '{"kind":"meta","cluster":"c"}'
     for second in [*range(1200, 1800, 20), *range(13_200, 14_400, 20)]:
         is_early = second < 1800
-        yield line("route", second, route_body(*("aab" if is_early else "a")), topic="t")
-        yield line(
-            "stats", second, stats_body(a=(100, 95), b=93) if is_early else stats_body(a=100), group="g", topic="t"
-        )
+        yield line("route", second, queues_of(*("aab" if is_early else "a")), topic="t")
+        offsets = stats_body(a=(100, 95), b=(93,)) if is_early else stats_body(a=(100,))
+        yield line("stats", second, offsets, group="g", topic="t")
         for group in ("g", "h") if is_early else ("g",):
-            yield line("connection", second, connections_body(), group=group, broker="a")
+            yield line("connection", second, connections("t", "c1"), group=group, broker="a")
 
 
 def ingest_lines(spark: SparkSession, warehouse: Warehouse, recording: Path, lines: Iterable[str]) -> None:

@@ -13,9 +13,8 @@ from spark_jobs.config import Configuration
 from spark_jobs.operate.verify import verify
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.warehouse import Warehouse
-from tests.spark.jobs.test_sightings import connections_body, hits, hour, ingest_lines, line, route_body, stats_body
-
-LATE = "RemotingTimeoutException wait response on the channel </10.0.0.1:10911> timeout, 3000(ms)"
+from tests.spark.jobs.test_sightings import hits, hour, ingest_lines, line, stats_body
+from tests.support.fakes import TIMED_OUT, connections, route
 
 
 def called(second: int, group: str, broker: str, fate: str, error: str | None = None) -> str:
@@ -27,10 +26,10 @@ def recorded() -> list[str]:
     """From 10:20 to 10:30 group `g` on broker `a`, which never answers about `h`; a proxy does not either."""
     lines = ['{"kind":"meta","cluster":"c"}']
     for second in range(1200, 1800, 20):
-        lines += [line("route", second, route_body("a"), topic="t"), called(second, "g", "a", "ANSWERED")]
-        lines.append(line("stats", second, stats_body(a=100), group="g", topic="t"))
-        lines.append(line("connection", second, connections_body(), group="g", broker="a"))
-        lines.append(called(second, "h", "a", "TIMED_OUT" if second < 1240 else "NOT_ASKED", LATE))
+        lines += [line("route", second, route("a"), topic="t"), called(second, "g", "a", "ANSWERED")]
+        lines.append(line("stats", second, stats_body(a=(100,)), group="g", topic="t"))
+        lines.append(line("connection", second, connections("t", "c1"), group="g", broker="a"))
+        lines.append(called(second, "h", "a", "TIMED_OUT" if second < 1240 else "NOT_ASKED", TIMED_OUT))
         lines.append(called(second, "h", "proxy p:8080", "REFUSED", "RemotingConnectException connect failed"))
     return lines
 
@@ -47,7 +46,7 @@ def test_a_group_that_was_never_recorded_is_an_error(spark: SparkSession, wareho
     (of_h,) = (row for row in result.findings if row["consumer_group"] == "h")
     assert of_h["cause"] == "NOT_ANSWERED"
     assert of_h["advice"].endswith(
-        f"a did not answer the request for the group's connections from 2026-03-01T10:20Z on ({LATE})."
+        f"a did not answer the request for the group's connections from 2026-03-01T10:20Z on ({TIMED_OUT})."
     )
     (status,) = warehouse.read(spark, GROUP_STATUS).where("consumer_group = 'h'").collect()
     assert (status.worst_severity, status.finding_count) == ("ERROR", 1)
@@ -65,6 +64,7 @@ def test_a_run_is_audited_again_from_the_calls_that_it_read(
     assert verify(spark, warehouse, result.run["run_id"]).differs == {}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tables", "filled_tables")
 def test_nothing_but_calls_is_something_to_report(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     lines = [text for text in recorded() if '"kind": "call"' in text or '"meta"' in text]
