@@ -17,6 +17,8 @@ from spark_jobs.store.arrow_values import columns_of
 
 Row = Mapping[str, Any]
 Rows = Mapping[Table, Sequence[Row]]
+#: What sightings are made of.
+_SIGHTED = (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS)
 
 
 def gathered(rows: Rows, seen: Rows | None = None) -> tuple[pa.Table, pa.Table]:
@@ -24,13 +26,13 @@ def gathered(rows: Rows, seen: Rows | None = None) -> tuple[pa.Table, pa.Table]:
     them, those of the rows.
     """
     snapshots = {table: _table(table, rows[table]) for table in SOURCES if rows.get(table)}
-    sources = snapshots if seen is None else {table: _table(table, of_table) for table, of_table in seen.items()}
+    shown = snapshots if seen is None else {table: _table(table, seen[table]) for table in _SIGHTED if table in seen}
     silent = (
         call
         for call in rows.get(CAPTURE_CALLS, ())
         if call["request"] == "connection" and call["outcome"] not in ("ANSWERED", "NOT_ONLINE")
     )
-    beside = [_sightings(sources), unanswered_states(_table(CAPTURE_CALLS, [*silent]))]
+    beside = [_sightings(shown), unanswered_states(_table(CAPTURE_CALLS, [*silent]))]
     return without_spark.gathered(snapshots, pa.concat_tables(beside))
 
 
@@ -41,8 +43,7 @@ def _table(table: Table, rows: Sequence[Row]) -> pa.Table:
 
 
 def _sightings(sources: Mapping[Table, pa.Table]) -> pa.Table:
-    tables = (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS)
-    shown = [(table, _known(row)) for table in tables if table in sources for row in sources[table].to_pylist()]
+    shown = [(table, _known(row)) for table in _SIGHTED if table in sources for row in sources[table].to_pylist()]
     return sighted_states(sighted(_table(SIGHTINGS, sightings(shown)), from_micros(0)))
 
 

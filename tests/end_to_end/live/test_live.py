@@ -22,7 +22,7 @@ from spark_jobs.errors import ExitCode
 from spark_jobs.store.read.delta import delta_tables
 from tests.end_to_end.live import scenario
 from tests.end_to_end.live.cluster import cluster
-from tests.spark.recording.test_truth import History, answers
+from tests.spark.recording.test_truth import Answer, History, answers
 from tests.support.tables import cells
 
 pytestmark = pytest.mark.live
@@ -128,16 +128,14 @@ def _is_of_the_stopped_broker(live: Live, finding: dict[str, Any]) -> bool:
 
 def test_replay_equals_what_clients_really_owned(live: Live) -> None:
     history = History(live.rows(REBALANCE_INTERVALS), live.rows(ALLOCATIONS))
-    compared = Counter[bool]()
-    differing = []
-    for answer in answers(live.rows(CLIENT_SNAPSHOTS)):
+
+    def interval_of(answer: Answer) -> dict[str, Any] | None:
         interval = history.settled(answer)
-        if interval and answer.at + CADENCE < interval["interval_end"]:
-            agrees = history.owned(answer, interval) == answer.owned
-            compared[agrees] += 1
-            differing += [] if agrees else [(answer, history.owned(answer, interval))]
-    assert differing == []
-    assert compared[True] > 50
+        return interval if interval and answer.at + CADENCE < interval["interval_end"] else None
+
+    compared = list(history.compared(answers(live.rows(CLIENT_SNAPSHOTS)), interval_of))
+    assert [(answer, owned) for answer, owned in compared if answer.owned != owned] == []
+    assert len(compared) > 50
 
 
 def test_every_call_has_its_fate(live: Live) -> None:

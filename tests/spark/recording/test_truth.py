@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -84,6 +84,15 @@ class History:
         key = (answer.group, answer.topic, interval["interval_start"], answer.client_id)
         return frozenset(self._owned[key])
 
+    def compared(
+        self, said: Iterable[Answer], interval_of: Callable[[Answer], dict[str, Any] | None]
+    ) -> Iterator[tuple[Answer, frozenset[Queue]]]:
+        """The answers in an interval, each with what the client owned by the allocations."""
+        for answer in said:
+            interval = interval_of(answer)
+            if interval is not None:
+                yield answer, self.owned(answer, interval)
+
 
 def resets(snapshots: list[dict[str, Any]]) -> dict[GroupTopic, list[datetime]]:
     """When a group's offset of a topic went back further than twins explain."""
@@ -103,16 +112,12 @@ def test_replay_equals_what_clients_really_owned(spark: SparkSession, audited: A
     reset_at = resets(audited.rows(spark, OFFSET_SNAPSHOTS))
     outcomes: Counter[tuple[str, bool]] = Counter()
     differing = []
-    for answer in answers(audited.rows(spark, CLIENT_SNAPSHOTS)):
-        interval = history.settled(answer)
-        if interval is None:
-            continue
+    for answer, owned in history.compared(answers(audited.rows(spark, CLIENT_SNAPSHOTS)), history.settled):
         resets_of_topic = reset_at[answer.group, answer.topic]
         near_reset = any(at - AFTER_RESET <= answer.at <= at + AFTER_RESET for at in resets_of_topic)
-        agrees = history.owned(answer, interval) == answer.owned
-        outcomes["near a reset" if near_reset else "rest", agrees] += 1
-        if not agrees and not near_reset:
-            differing.append((answer, history.owned(answer, interval)))
+        outcomes["near a reset" if near_reset else "rest", owned == answer.owned] += 1
+        if owned != answer.owned and not near_reset:
+            differing.append((answer, owned))
     agreeing, rest = outcomes["rest", True], outcomes["rest", True] + outcomes["rest", False]
     excused = outcomes["near a reset", True] + outcomes["near a reset", False]
     print(f"\n{agreeing} of {rest} settled observations agree; 20 s around a reset are excused:", end=" ")
