@@ -60,7 +60,8 @@ def open_warehouse(
     session of Spark Connect.
     """
     check_no_connect(spark)
-    return AuditedWarehouse(Location.parse(str(warehouse)), _configuration(config), progress, spark)
+    configuration = config if isinstance(config, Configuration) else load(config)
+    return AuditedWarehouse(Location.parse(str(warehouse)), configuration, progress, spark)
 
 
 @only_own_errors
@@ -91,9 +92,6 @@ class AuditedWarehouse:
             return DeltaTables(self.location)
         kind = "a catalog" if self.location.in_catalog else f"{self.location.scheme}://"
         self.progress(f"only Spark reads {kind}: this takes longer than a path or an object store")
-        return self._tables_of_spark()
-
-    def _tables_of_spark(self) -> StoredTables:
         from spark_jobs.api.start import start_spark
         from spark_jobs.runtime.borrowed import session_beside
         from spark_jobs.store.read.through_spark import SparkTables
@@ -317,27 +315,22 @@ class AuditedWarehouse:
         """The time of a question; None if nothing of it is given. Raises `IntervalError` for one in the future."""
         if since is None and until is None:
             return None
-        time = self._time(since, until)
-        check_begun(time, self.clock())
-        return time
-
-    def _time(self, since: Since, until: Until) -> Interval:
         if isinstance(since, timedelta):
             end = self.clock() if until is None else _utc(until)
-            return Interval(end - since, end)
-        tables = self.published
-        end = tables.last(tables.grid.length).end if until is None else _utc(until)
-        return Interval(min(group.first_step for group in tables.groups()) if since is None else _utc(since), end)
+            time = Interval(end - since, end)
+        else:
+            tables = self.published
+            end = tables.last(tables.grid.length).end if until is None else _utc(until)
+            start = min(group.first_step for group in tables.groups()) if since is None else _utc(since)
+            time = Interval(start, end)
+        check_begun(time, self.clock())
+        return time
 
     def _scope(self, group: str | None, cluster: str | None, since: Since, until: Until) -> Scope:
         """A timedelta ends with the newest audited step."""
         if isinstance(since, timedelta) and until is None:
             return Scope(self.published.last(since), cluster, group)
         return Scope(self.time(since, until), cluster, group)
-
-
-def _configuration(config: Configuration | Path | str | None) -> Configuration:
-    return config if isinstance(config, Configuration) else load(config)
 
 
 def _utc(moment: Moment) -> datetime:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -21,7 +23,6 @@ from spark_jobs.capture.cluster import Cluster, check_reached, name_servers
 from spark_jobs.capture.details import ask_broker, ask_topic, record_routes
 from spark_jobs.capture.files import RecordingFiles
 from spark_jobs.capture.rounds import ask_group, ask_revive, ask_route, client_calls, discover, round_line
-from spark_jobs.capture.settings import Settings
 from spark_jobs.errors import CaptureError
 
 _LOG = logging.getLogger(__name__)
@@ -35,6 +36,23 @@ _WAIT = 0.97
 _TRIES = 3
 #: A clock that is set back by less than this part of the interval leaves the answers of each group in their order.
 _SET_BACK = 0.5
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options of the user; times in seconds. `duration`: None for ever; `once`: one round, as fast as allowed."""
+
+    namesrv: str
+    folder: Path
+    cadence: float = 20.0
+    rate: float = 300.0
+    at_once: int = 12
+    duration: float | None = None
+    once: bool = False
+    file_seconds: float = 300.0
+    cluster_name: str | None = None
+    groups: re.Pattern[str] | None = None
+    proxies: tuple[str, ...] = ()
 
 
 class Capture:

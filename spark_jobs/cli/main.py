@@ -70,12 +70,11 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _prepare_terminal(arguments: Namespace) -> None:
-    from spark_jobs.cli.terminal import be_quiet, show_times_in
+    from spark_jobs.cli.terminal import QUIET, ZONE
 
+    QUIET.set(arguments.quiet)
     if zone := getattr(arguments, "tz", None):
-        show_times_in(zone)
-    if arguments.quiet:
-        be_quiet()
+        ZONE.set(zone)
 
 
 def entry_point() -> NoReturn:
@@ -99,11 +98,7 @@ def _configure_logging(level: int) -> None:
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     # It tells of every function that it does not register.
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
-    logging.getLogger().addFilter(_not_of_py4j)
-
-
-def _not_of_py4j(record: logging.LogRecord) -> bool:
-    return "py4j" not in record.pathname
+    logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
 
 
 def _failed(code: int, message: str) -> int:

@@ -30,43 +30,25 @@ _NAME = "rebalance-audit"
 #: Of findings, failed expectations, and problems of source tables; others are dim.
 SEVERITY_STYLES = {ERROR: "bold red", WARN: "yellow", INFO: "cyan", "critical": "bold red", "warning": "yellow"}
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{3})?)?Z")
-#: The zone in which times are shown, of the command that runs.
-_zone: ContextVar[tzinfo] = ContextVar("_zone", default=UTC)
-
-
-#: Whether the command that runs shows no progress.
-_quiet: ContextVar[bool] = ContextVar("_quiet", default=False)
-
-
-def be_quiet() -> None:
-    """From now on, this command shows neither progress nor the next command."""
-    _quiet.set(True)
-
-
-def is_quiet() -> bool:
-    """Return whether the command that runs shows no progress."""
-    return _quiet.get()
-
-
-def show_times_in(zone: tzinfo) -> None:
-    """From now on, this command shows times in this zone."""
-    _zone.set(zone)
+#: Of the command that runs: the zone in which it shows times, and whether it shows no progress and no next command.
+ZONE: ContextVar[tzinfo] = ContextVar("ZONE", default=UTC)
+QUIET: ContextVar[bool] = ContextVar("QUIET", default=False)
 
 
 def local(moment: datetime) -> datetime:
     """The moment in the zone in which times are shown."""
-    return moment.astimezone(_zone.get())
+    return moment.astimezone(ZONE.get())
 
 
 def zone_name() -> str:
     """Return what the zone in which times are shown is called."""
-    return str(_zone.get())
+    return str(ZONE.get())
 
 
 def printable(text: str) -> str:
     """The text with every character that could steer a terminal (or hide) as an escape, and its times in the zone."""
     inert = phrases.printable(text)
-    return inert if _zone.get() is UTC else _TIME.sub(_shown, inert)
+    return inert if ZONE.get() is UTC else _TIME.sub(_shown, inert)
 
 
 def _shown(match: re.Match[str]) -> str:
@@ -84,7 +66,7 @@ def print_line(console: Console, text: str) -> None:
 def progress_on(console: Console | None = None) -> Iterator[Callable[[str], None]]:
     """A function that shows on the console (default: stderr) what is being done: a timed spinner, or a line each."""
     console = console or Console(stderr=True)
-    if is_quiet():
+    if QUIET.get():
         yield lambda _: None
         return
     if not console.is_terminal:
@@ -128,7 +110,7 @@ def print_to_stderr(message: str) -> None:
 
 def show_next(command: str, warehouse: str, **options: str | None) -> None:
     """The command to type next, ready to be copied, on stderr: what is piped on is the answer alone."""
-    if is_quiet():
+    if QUIET.get():
         return
     given = {"warehouse": warehouse, **options}
     words = "".join(f" --{name}{_joined(value)}" for name, value in given.items() if value)

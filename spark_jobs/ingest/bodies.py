@@ -51,39 +51,31 @@ def _connection(connection: Record) -> Columns:
     }
 
 
-def request_modes(body: object, group: str) -> Columns:
-    """The group's request modes, a column of `membership_snapshots`; null: not recorded.
+def request_modes(body: object, group: str) -> list[Columns]:
+    """The group's request modes, a column of `membership_snapshots`.
     Source: org.apache.rocketmq.broker.loadbalance.MessageRequestModeManager, SetMessageRequestModeRequestBody.
     """
-    if body is None:
-        return {"request_modes": None}
     topics = Record(body, "request_modes").required("messageRequestModeMap", fields.named_records)
     modes = [(topic, groups.optional(group, Record)) for topic, groups in topics]
-    return {
-        "request_modes": in_order(
-            {
-                "topic": topic,
-                "mode": mode.required("mode", partial(_one_of, REQUEST_MODES)),
-                "pop_share_queue_num": mode.required("popShareQueueNum", fields.int32),
-            }
-            for topic, mode in modes
-            if mode
-        )
-    }
+    return in_order(
+        {
+            "topic": topic,
+            "mode": mode.required("mode", partial(_one_of, REQUEST_MODES)),
+            "pop_share_queue_num": mode.required("popShareQueueNum", fields.int32),
+        }
+        for topic, mode in modes
+        if mode
+    )
 
 
-def name_servers(routes: object) -> Columns:
-    """The column of a `route_snapshots` row: by name server the queues of its route; null: not recorded."""
-    if routes is None:
-        return {"name_servers": None}
+def name_servers(routes: object) -> list[Columns]:
+    """The column of a `route_snapshots` row: by name server the queues of its route."""
     nothing = dict.fromkeys(("broker_name", "perm", "read_queue_nums", "write_queue_nums"))
-    return {
-        "name_servers": in_order(
-            {"address": address, **entry}
-            for address, record in fields.named_records(routes, "name_servers")
-            for entry in _queue_data(record) or [nothing]
-        )
-    }
+    return in_order(
+        {"address": address, **entry}
+        for address, record in fields.named_records(routes, "name_servers")
+        for entry in _queue_data(record) or [nothing]
+    )
 
 
 def route(body: object) -> Columns:
@@ -122,18 +114,11 @@ def _addresses(route: Record) -> list[Columns] | None:
     return in_order(addresses)
 
 
-def topic_listed(listed: object) -> Columns:
-    """Return whether any broker has the topic, as the recorder found out, true or false; null where it did not."""
-    return {"listed": None if listed is None else fields.boolean(listed, "listed")}
-
-
-def message_type(attributes: object) -> Columns:
-    """The message type, a column of `route_snapshots`; null: not recorded.
+def message_type(attributes: object) -> str:
+    """The message type, a column of `route_snapshots`.
     Source: org.apache.rocketmq.common.TopicConfig.getTopicMessageType, which takes a topic without one for NORMAL.
     """
-    if attributes is None:
-        return {"message_type": None}
-    return {"message_type": Record(attributes, "attributes").optional("message.type", fields.text) or "NORMAL"}
+    return Record(attributes, "attributes").optional("message.type", fields.text) or "NORMAL"
 
 
 def consume_stats(body: object, topic: str) -> Columns:

@@ -19,7 +19,7 @@ from schemas import (
 )
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.ingest import bodies, fastjson
-from spark_jobs.ingest.fields import Record, instant, text
+from spark_jobs.ingest.fields import Record, boolean, instant, text
 from spark_jobs.ingest.files import Line
 from spark_jobs.ingest.reasons import RejectedError, RejectReason
 from spark_jobs.ingest.running import NOT_IN_GROUP, UNANSWERED, running_info
@@ -166,8 +166,9 @@ def _columns(fields: Record, kind: LineKind, key: Mapping[str, object]) -> bodie
         columns = next((known for words, known in kind.telling.items() if words.search(error)), None)
     if columns is None:
         return None
-    for name, columns_of in kind.extra.items():
-        columns = columns | columns_of(fields.optional(name, _body), key)
+    for name, (column, read) in kind.extra.items():
+        body = fields.optional(name, _body)
+        columns = columns | {column: None if body is None else read(body, key)}
     return columns
 
 
@@ -215,15 +216,15 @@ _NO_BROKERS: Final[bodies.Columns] = {"queues": [], "addresses": [], "is_static"
 @dataclass(frozen=True)
 class LineKind:
     """One kind of line. `key_fields` maps its fields to key columns, without cluster and captured_at. `telling`: errors
-    that are observations, with their columns. `extra`: fields with a further body, as text, and its reader (None:
-    not there).
+    that are observations, with their columns. `extra`: fields with a further body, as text, their column (null: not
+    recorded), and its reader.
     """
 
     table: Table
     key_fields: Mapping[str, str]
     columns_of_body: Callable[[object, Mapping[str, object]], bodies.Columns]
     telling: Mapping[re.Pattern[str], bodies.Columns] = field(default_factory=dict)
-    extra: Mapping[str, Callable[[object, Mapping[str, object]], bodies.Columns]] = field(default_factory=dict)
+    extra: Mapping[str, tuple[str, Callable[[object, Mapping[str, object]], object]]] = field(default_factory=dict)
 
 
 KINDS: Final[Mapping[str, LineKind]] = {
@@ -232,7 +233,7 @@ KINDS: Final[Mapping[str, LineKind]] = {
         {"group": "consumer_group", "broker": "broker_name"},
         lambda body, _key: bodies.connections(body),
         {_GROUP_NOT_ONLINE: _NO_MEMBERS, re.compile(r"^NOT LISTED\b"): {**_NO_MEMBERS, "listed": False}},
-        {"request_modes": lambda body, key: bodies.request_modes(body, str(key["consumer_group"]))},
+        {"request_modes": ("request_modes", lambda body, key: bodies.request_modes(body, str(key["consumer_group"])))},
     ),
     "route": LineKind(
         ROUTE_SNAPSHOTS,
@@ -240,9 +241,10 @@ KINDS: Final[Mapping[str, LineKind]] = {
         lambda body, _key: bodies.route(body),
         {_NO_ROUTE: _NO_BROKERS},
         {
-            "attributes": lambda body, _key: bodies.message_type(body),
-            "listed": lambda body, _key: bodies.topic_listed(body),
-            "name_servers": lambda body, _key: bodies.name_servers(body),
+            "attributes": ("message_type", lambda body, _key: bodies.message_type(body)),
+            # Whether any broker has the topic, as the recorder found out.
+            "listed": ("listed", lambda body, _key: boolean(body, "listed")),
+            "name_servers": ("name_servers", lambda body, _key: bodies.name_servers(body)),
         },
     ),
     "stats": LineKind(

@@ -78,19 +78,18 @@ def _read(tables: PublishedTables, moment: Interval, key: tuple[str, str], topic
         settings=strategy_settings(configuration, *key),
         allowed_lag=audit_settings(configuration, *key).thresholds.allowed_lag,
         topic=topic,
-        proxies=_proxies(tables, at, key, configuration) if _is_through_proxy(intervals, at) else {},
+        proxies=_proxies(tables, at, key, configuration, intervals),
     )
 
 
-def _is_through_proxy(intervals: Sequence[Row], at: datetime) -> bool:
-    return any(row["reason"] == Reason.CONSUMED_THROUGH_PROXY for row in intervals_at(intervals, at))
-
-
 def _proxies(
-    tables: PublishedTables, at: datetime, key: tuple[str, str], configuration: Configuration
+    tables: PublishedTables, at: datetime, key: tuple[str, str], configuration: Configuration, intervals: Sequence[Row]
 ) -> dict[str, Sequence[str]]:
-    """By proxy the client ids that it listed last, as long as a snapshot holds; none if only results are here."""
-    if not tables.stored.exists(MEMBERSHIP_SNAPSHOTS):
+    """By proxy the client ids that it listed last, as long as a snapshot holds, of a group that consumes through one;
+    none if only results are here.
+    """
+    is_through_proxy = any(row["reason"] == Reason.CONSUMED_THROUGH_PROXY for row in intervals_at(intervals, at))
+    if not is_through_proxy or not tables.stored.exists(MEMBERSHIP_SNAPSHOTS):
         return {}
     holds = timedelta(microseconds=audit_settings(configuration, *key).max_gap)
     of_group = (Filter(name, "=", value) for name, value in zip(GROUP, key, strict=True))

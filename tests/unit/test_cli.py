@@ -32,7 +32,7 @@ from spark_jobs.cli.environment import filters_from_environment, with_environmen
 from spark_jobs.cli.exit_codes import exit_code, run_exit_code, steps_exit_code
 from spark_jobs.cli.main import build_parser
 from spark_jobs.cli.show_incidents import show_findings
-from spark_jobs.cli.terminal import be_quiet, own_command, printable, progress_on, show_next
+from spark_jobs.cli.terminal import QUIET, own_command, printable, progress_on, show_next
 from spark_jobs.cli.validation import show_failures
 from spark_jobs.domain.model.intervals import Interval, StepGrid, duration_text
 from spark_jobs.errors import ExitCode, PublishConflictError, QualityError, SetupError, WarehouseError
@@ -130,7 +130,7 @@ def test_quiet_leaves_only_the_answer(tmp_path: Path, typed: Typed, capsys: pyte
     assert typed("examples --quiet --to", tmp_path).err == ""
 
     def speak() -> None:
-        be_quiet()
+        QUIET.set(True)
         show_next("status", "w")
         with progress_on() as say:
             say("loading")

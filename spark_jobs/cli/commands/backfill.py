@@ -81,7 +81,7 @@ def _severities(outcomes: Mapping[Interval, Outcome]) -> Counter[str]:
 def bar_on(console: Console, total: int) -> Iterator[StepProgress]:
     """A function that shows the progress of `total` steps: bars on a terminal, else a line per finished step."""
     ended = count(1)
-    if terminal.is_quiet():
+    if terminal.QUIET.get():
         yield lambda *_: None
         return
     if not console.is_terminal:

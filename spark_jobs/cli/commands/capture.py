@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from spark_jobs.capture.access import credentials
-from spark_jobs.capture.capture import Capture
+from spark_jobs.capture.capture import Capture, Settings
 from spark_jobs.capture.jars import TOOLS_DIR, check_tools
 from spark_jobs.capture.java_admin import ClusterAddress, start
-from spark_jobs.capture.settings import Settings
 from spark_jobs.cli.terminal import print_line, printable, show_next
 from spark_jobs.errors import ExitCode
 from spark_jobs.setup.java import check_java
@@ -36,7 +35,7 @@ def capture_command(arguments: Namespace) -> int:
     tls_config = Path(arguments.tls_config) if arguments.tls_config else None
     address = ClusterAddress(settings.namesrv, keys, arguments.tls or tls_config is not None, tls_config)
     with closing(start(address, TOOLS_DIR)) as admin, loading or nullcontext():
-        capture = Capture(settings, admin, loading.load if loading else _leave_there)
+        capture = Capture(settings, admin, loading.load if loading else lambda _: None)
         console = Console(stderr=True)
         with _until_told(capture.stop), _rounds_on(console) as say:
             capture.run(say, lambda text: print_line(console, text))
@@ -57,10 +56,6 @@ def _settings(arguments: Namespace) -> Settings:
     given = {name: getattr(arguments, name) for name in alike}
     folder, proxies = Path(arguments.out), tuple(arguments.proxy or ())
     return Settings(folder=folder, duration=getattr(arguments, "for"), proxies=proxies, **given)
-
-
-def _leave_there(_: Path) -> None:
-    """Does nothing with a file that is closed."""
 
 
 @contextmanager

@@ -19,17 +19,12 @@ def report_command(arguments: Namespace) -> int:
     page.save(arguments.out)
     print(f"The report is in {printable(arguments.out)}: open it in a browser")
     if arguments.trace is not None:
-        _write_trace(arguments, Path(arguments.trace))
+        with opened(arguments) as warehouse:
+            from spark_jobs.show.trace import trace
+
+            scope = Scope(warehouse.time(**time), arguments.cluster, arguments.group)
+            left_out = trace(warehouse.stored, scope, Path(arguments.trace), warehouse.progress)
+        print(f"The trace is in {printable(arguments.trace)}: open it in ui.perfetto.dev, or with trace_processor")
+        print(*(f"{printable(note)}\n" for note in left_out), sep="", end="")
     show_next("status", arguments.warehouse)
     return ExitCode.CLEAN
-
-
-def _write_trace(arguments: Namespace, file: Path) -> None:
-    with opened(arguments) as warehouse:
-        from spark_jobs.show.trace import trace
-
-        scope = Scope(warehouse.time(**time_of(arguments)), arguments.cluster, arguments.group)
-        left_out = trace(warehouse.stored, scope, file, warehouse.progress)
-    print(f"The trace is in {printable(str(file))}: open it in ui.perfetto.dev, or with trace_processor")
-    for note in left_out:
-        print(printable(note))

@@ -18,11 +18,15 @@ from spark_jobs.setup.java import check_java
 
 def setup_command(arguments: Namespace) -> int:
     """Exit code 0 where everything was fetched, or was there already."""
-    if arguments.remove:
-        return _remove()
-    check_java()
-    with progress_on() as say:
-        return _fetch(arguments, say)
+    if not arguments.remove:
+        check_java()
+        with progress_on() as say:
+            return _fetch(arguments, say)
+    for place in places():  # as far as it is this user's: pip does not know of it
+        if place.exists() and os.access(place, os.W_OK):
+            shutil.rmtree(place)
+            _print_place("removed", place)
+    return ExitCode.CLEAN
 
 
 def _fetch(arguments: Namespace, say: Callable[[str], object]) -> int:
@@ -43,15 +47,6 @@ def _fetch(arguments: Namespace, say: Callable[[str], object]) -> int:
     say("preparing Java's classes")
     make_archive(ARCHIVE)
     return _print_place("Delta's jars are in", JARS_DIR)
-
-
-def _remove() -> int:
-    """Removes what set-up has fetched, as far as it is this user's; pip does not know of it."""
-    for place in places():
-        if place.exists() and os.access(place, os.W_OK):
-            shutil.rmtree(place)
-            _print_place("removed", place)
-    return ExitCode.CLEAN
 
 
 def _print_place(sentence: str, place: Path) -> int:

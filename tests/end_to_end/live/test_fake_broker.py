@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.capture.calls import Request
-from spark_jobs.capture.capture import Capture
+from spark_jobs.capture.capture import Capture, Settings
 from spark_jobs.capture.jars import TOOLS_DIR
 from spark_jobs.capture.java_admin import ClusterAddress, JavaAdmin, start
-from spark_jobs.capture.settings import Settings
 from tests.end_to_end.live.fake_broker import FakeBroker
 from tests.support.fakes import offset_table, queue, recorded, route, version
 

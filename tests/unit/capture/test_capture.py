@@ -10,8 +10,7 @@ import pytest
 
 from spark_jobs.capture import asking
 from spark_jobs.capture.calls import CallError
-from spark_jobs.capture.capture import Capture
-from spark_jobs.capture.settings import Settings
+from spark_jobs.capture.capture import Capture, Settings
 from spark_jobs.errors import CaptureError
 from tests.support.fakes import (
     TIMED_OUT,

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.capture.calls import Call, Request
-from spark_jobs.capture.capture import Capture
-from spark_jobs.capture.settings import Settings
+from spark_jobs.capture.capture import Capture, Settings
 from tests.support.fakes import (
     REFUSED,
     TIMED_OUT,
