@@ -144,8 +144,7 @@ def _symptoms(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: in
     is_expired = _lock_expired(client, clock_behind_ms)
     first_rows, series = client.readings.offsets, client.series
     rows = np.flatnonzero(is_stale | is_expired | (causes < len(_LIMITS)))
-    snapshots = np.searchsorted(first_rows, rows, side="right") - 1
-    for row, snapshot in zip(rows.tolist(), snapshots.tolist(), strict=True):
+    for row, snapshot in zip(rows.tolist(), client.readings.snapshots[rows].tolist(), strict=True):
         process_queue = (series.states[series.codes[snapshot]].owned or ())[row - int(first_rows[snapshot])]
         if process_queue.dropped:
             continue
@@ -175,21 +174,18 @@ def _stale(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) 
     readings, series, idle_ms = client.readings, client.series, thresholds.pull_idle_seconds * 1000
     last_pull, last_consume = readings.last_pull, readings.last_consume
     by_listener = (readings.cached_count > 0) & is_known(last_consume) & (last_consume < last_pull)
-    waits = np.array([(state.pull_interval_ms or 0) > idle_ms for state in series.states], dtype=bool)[series.codes]
-    times, waits = (np.repeat(each, np.diff(client.readings.offsets)) for each in (series.times // MILLISECOND, waits))
-    is_old = times - last_pull - clock_behind_ms > idle_ms
-    stale: NDArray[np.bool_] = is_known(last_pull) & ~waits & ~by_listener & is_old
+    waits = np.array([(state.pull_interval_ms or 0) > idle_ms for state in series.states], dtype=bool)
+    is_old = (series.times // MILLISECOND)[readings.snapshots] - last_pull - clock_behind_ms > idle_ms
+    stale: NDArray[np.bool_] = is_known(last_pull) & ~waits[series.codes[readings.snapshots]] & ~by_listener & is_old
     return stale
 
 
 def _lock_expired(client: ClientHistory, clock_behind_ms: int) -> NDArray[np.bool_]:
     """Per process queue, True if an orderly client no longer trusts its lock. Source: ProcessQueue.isLockExpired."""
-    last_lock, series = client.readings.last_lock, client.series
-    orderly = np.array([needs_locks(state) for state in series.states], dtype=bool)[series.codes]
-    times, orderly = (
-        np.repeat(each, np.diff(client.readings.offsets)) for each in (series.times // MILLISECOND, orderly)
-    )
-    expired: NDArray[np.bool_] = orderly & (last_lock > 0) & (times - last_lock - clock_behind_ms > LOCK_LIVES_MS)
+    last_lock, series, snapshots = client.readings.last_lock, client.series, client.readings.snapshots
+    orderly = np.array([needs_locks(state) for state in series.states], dtype=bool)[series.codes[snapshots]]
+    is_old = (series.times // MILLISECOND)[snapshots] - last_lock - clock_behind_ms > LOCK_LIVES_MS
+    expired: NDArray[np.bool_] = orderly & (last_lock > 0) & is_old
     return expired
 
 
@@ -213,12 +209,12 @@ def _throttle_causes(client: ClientHistory, limits: NDArray[np.int64]) -> NDArra
     A client stops beyond its messages and MiB, and at its span. Source: DefaultMQPushConsumerImpl.pullMessage.
     """
     readings, series = client.readings, client.series
-    messages, mib, span = np.repeat(limits, np.diff(readings.offsets), axis=0).T
-    concurrent = np.array([state.consume_orderly is False for state in series.states], dtype=bool)[series.codes]
+    messages, mib, span = limits[readings.snapshots].T
+    concurrent = np.array([state.consume_orderly is False for state in series.states], dtype=bool)
     beyond = [
         readings.cached_count > messages,
         readings.cached_mib > mib,
-        np.repeat(concurrent, np.diff(readings.offsets)) & (_cached_spans(client) >= span),
+        concurrent[series.codes[readings.snapshots]] & (_cached_spans(client) >= span),
     ]
     return np.select(beyond, range(len(_LIMITS)), len(_LIMITS))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -135,9 +135,13 @@ class ClientStates:
 
     def is_assigned_by_broker(self, membership: Membership) -> bool:
         """Return whether the broker assigns queues to any connected client or, without connections, to any."""
-        ids = [connection.client_id for connection in membership.connections] or list(self.states)
-        states = (self.states[client_id] for client_id in ids if client_id in self.states)
-        return any(state.client_rebalance is False for state in states)
+        connected = {connection.client_id for connection in membership.connections if self._assigned}
+        return bool(self._assigned & connected if membership.connections else self._assigned)
+
+    @cached_property
+    def _assigned(self) -> Set[str]:
+        """The clients that report that the broker assigns queues to them: mostly none."""
+        return {client_id for client_id, state in self.states.items() if state.client_rebalance is False}
 
 
 class ClientStateTimeline:

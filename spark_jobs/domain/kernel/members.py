@@ -36,20 +36,20 @@ def in_allocation_order(connections: Iterable[Connection]) -> list[Connection]:
 
 def connections_of(client_ids: Iterable[str]) -> list[tuple[str, int]]:
     """One per connection: (client id, its number among those of the id), as its address may change or be unknown."""
-    seen: Counter[str] = Counter()
+    numbers: dict[str, int] = {}
     connections = []
     for client_id in client_ids:
-        connections.append((client_id, seen[client_id]))
-        seen[client_id] += 1
+        number = numbers[client_id] = numbers.get(client_id, -1) + 1
+        connections.append((client_id, number))
     return connections
 
 
-def queues_per_connection(allocations: Iterable[tuple[Sequence[str], Allocation]]) -> Counter[tuple[str, int]]:
+def queues_per_connection(allocations: Iterable[tuple[Sequence[str], Allocation]]) -> Mapping[tuple[str, int], int]:
     """By connection, how many queues of all topics it owns; `allocations`: (client ids in order, allocation)."""
-    queues: Counter[tuple[str, int]] = Counter()
+    queues: dict[tuple[str, int], int] = {}
     for client_ids, allocation in allocations:
         for connection, count in zip(connections_of(client_ids), allocation.queues_per_member, strict=True):
-            queues[connection] += count
+            queues[connection] = queues.get(connection, 0) + count
     return queues
 
 

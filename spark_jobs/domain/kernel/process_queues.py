@@ -71,7 +71,7 @@ def _behind_ms(client: ClientHistory, window: StepWindow) -> int:
 @cached_with_value
 def _idle_at(client: ClientHistory, idle_ms: int) -> Timed:
     """The client's snapshots in which the last pull of a process queue seems older than this."""
-    pulled, times = client.readings.last_pull, np.repeat(client.series.times, np.diff(client.readings.offsets))
+    pulled, times = client.readings.last_pull, client.series.times[client.readings.snapshots]
     return Timed(times[is_known(pulled) & (times // MILLISECOND - pulled > idle_ms)])
 
 

@@ -215,9 +215,10 @@ def _rewinds(pairs: ReadingPairs) -> dict[str, NDArray[np.int64]]:
     """How often, how far and when the offset went back, per column; of equal rewinds the last one's time."""
     went_back = pairs.back != UNKNOWN
     compared = went_back | (pairs.forward != UNKNOWN)
-    rewinds = np.where(compared.any(axis=0), went_back.sum(axis=0), UNKNOWN)
+    rewinds = np.where(compared.any(axis=0), 0, UNKNOWN)
     if not went_back.any():
         return {"rewinds": rewinds}
+    rewinds = np.where(rewinds == 0, went_back.sum(axis=0), UNKNOWN)
     greatest = len(pairs.back) - 1 - np.argmax(pairs.back[::-1], axis=0)
     return {
         "rewinds": rewinds,

@@ -71,11 +71,12 @@ def _compared(readings: OffsetReadings) -> tuple[_Compared, Mask]:
     both_ends = has_previous & (end != UNKNOWN) & (end_before != UNKNOWN)
     no_ends = has_previous & (end == UNKNOWN) & (end_before == UNKNOWN)
     fell = both_ends & (end < end_before)
+    grew = both_ends & ~fell
     was_known = has_previous & (known_before != UNKNOWN)
     difference = committed - known_before  # where one of them is unknown nobody looks at it
     is_growth = was_known & (committed != UNKNOWN) & ((known != UNKNOWN) | (difference < 0))
-    comparable, growth = both_ends & ~fell | no_ends, np.where(is_growth, difference, UNKNOWN)
-    produced = np.where(both_ends & ~fell, end - end_before, UNKNOWN)
+    comparable, growth = grew | no_ends, np.where(is_growth, difference, UNKNOWN)
+    produced = np.where(grew, end - end_before, UNKNOWN)
     moved, beyond = was_known & (known != UNKNOWN) & (known != known_before), readings.beyond_end > RACE_MESSAGES
     compared = _Compared(
         *(previous, comparable, produced, growth, *_by_direction(comparable, growth)),

@@ -163,6 +163,11 @@ class ClientReadings:
     last_lock: NDArray[np.int64]
     statuses: Sequence[tuple[ConsumeStatus, ...] | None]
 
+    @cached_property
+    def snapshots(self) -> NDArray[np.int64]:
+        """The number of the snapshot of each process queue."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
 
 @dataclass(frozen=True)
 class ClientHistory:
@@ -237,15 +242,19 @@ class OffsetReadings(QueueReadings):
     @cached_property
     def lag(self) -> Matrix:
         """Messages not consumed yet, at least 0; `UNKNOWN` like its offsets, and far beyond the end."""
-        known = (self.end_offset != UNKNOWN) & (self.consumed_to != UNKNOWN)
-        difference = np.where(known, self.end_offset, 0) - np.where(known, self.consumed_to, 0)
-        return np.where(known & (difference >= -RACE_MESSAGES), np.maximum(difference, 0), UNKNOWN)
+        known, left = self._left
+        return np.where(known & (left >= -RACE_MESSAGES), np.maximum(left, 0), UNKNOWN)
 
     @cached_property
     def beyond_end(self) -> Matrix:
         """Messages by which the committed offset is beyond the end of its queue; 0: it is not, or that is unknown."""
+        return np.maximum(-self._left[1], 0)
+
+    @cached_property
+    def _left(self) -> tuple[NDArray[np.bool_], Matrix]:
+        """Where both offsets are known, and by how many messages the end is beyond the committed one there, else 0."""
         known = (self.end_offset != UNKNOWN) & (self.consumed_to != UNKNOWN)
-        return np.where(known, np.maximum(self.consumed_to - self.end_offset, 0), 0)
+        return known, np.where(known, self.end_offset - self.consumed_to, 0)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
+from operator import attrgetter
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -40,6 +41,9 @@ class Span(NamedTuple, Generic[State]):
     end: int
     seen_at: int
     state: State
+
+
+_END = attrgetter("end")
 
 
 @dataclass(frozen=True)
@@ -83,9 +87,9 @@ class Series(Timed, Generic[State]):
         end = window.end if max_gap is None else min(seen_at + max_gap, window.end)
         of_window = [*spans[first_run : stop - 1], Span(last.start, end, seen_at, last.state)]
         start = max(self.moments[inside.start], window.observed_from)
-        of_window = of_window[bisect_right(of_window, start, key=lambda span: span.end) :]
+        of_window = of_window[bisect_right(of_window, start, key=_END) :]
         if of_window and of_window[0].start < start:
-            of_window[0] = of_window[0]._replace(start=start)
+            of_window[0] = Span(start, *of_window[0][1:])
         return of_window
 
     def runs(self, start: int, end: int, max_gap: int | None = None) -> list[Span[State]]:

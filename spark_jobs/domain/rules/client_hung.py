@@ -122,6 +122,7 @@ PULLS_BY_HAND = "CONSUME_ACTIVELY"
 
 
 @cached_with_value
+@cached_with_value
 def pulling_by_hand(step: AuditedStep) -> Sequence[Time]:
     """The times in which the application decides when members pull (DefaultLitePullConsumer, DefaultMQPullConsumer)."""
     memberships = (span for spans in step.memberships.values() for span in spans)

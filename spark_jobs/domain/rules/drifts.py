@@ -70,10 +70,14 @@ class Drift(NamedTuple):
 
 def drifting(step: AuditedStep) -> Iterator[Drift]:
     """One per (client, topic, time of drift) up to its last snapshot; who pulls by hand or pops may list no queue."""
-    shares, without_lists = _shares(step), joined([*pulling_by_hand(step), *_popping(step)])
-    for client_id, reports in reported(step).items():
-        if not any(_differs(report, shares, client_id) for report in reports.states):
-            continue  # as mostly
+    shares = _shares(step)
+    every = [
+        (client_id, reports)
+        for client_id, reports in reported(step).items()
+        if any(_differs(report, shares, client_id) for report in reports.states)
+    ]
+    without_lists = joined([*pulling_by_hand(step), *_popping(step)] if every else ())
+    for client_id, reports in every:
         for run in _runs(client_spans(step)[client_id]):
             start, seen_at = run[0].start, run[-1].seen_at
             if start >= seen_at:  # a single snapshot shows no drift

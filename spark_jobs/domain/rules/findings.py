@@ -26,7 +26,7 @@ def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
     step_findings = [
         _finding(step, rule, hits)
         for rule in rules
-        if (rule_hits := [*rule.hits(step)])  # mostly there is none
+        if (rule_hits := rule.hits(step))  # mostly there is none
         for hits in of.conditions(_until_deleted(rule_hits, step), step)
         if of.lasted_long_enough(hits, step.settings.thresholds)
     ]

@@ -114,16 +114,16 @@ def member_traffic(progress: Iterable[IntervalProgress]) -> list[MemberTraffic]:
         allocation = row.interval.allocation
         if allocation is None or row.interval.view != ALL_HOSTS or not row.interval.is_ordinary:
             continue
+        for client_id in allocation.queues_of_client:
+            member = traffic_of_id.setdefault(client_id, MemberTraffic(client_id, 0, 0, 0, row.start, row.end))
+            member.start, member.end = min(member.start, row.start), max(member.end, row.end)
         queues = zip(allocation.owners, allocation.owner_ids, row.consumed.tolist(), row.produced.tolist(), strict=True)
         for owners, ids, consumed, produced in queues:
             for client_id in ids:
-                member = traffic_of_id.get(client_id)
-                if member is None:
-                    member = traffic_of_id[client_id] = MemberTraffic(client_id, 0, 0, 0, row.start, row.end)
+                member = traffic_of_id[client_id]
                 member.consumed = _sum(member.consumed, consumed if len(owners) == 1 else UNKNOWN)
                 member.produced = _sum(member.produced, produced)
                 member.queue_micros += row.end - row.start
-                member.start, member.end = min(member.start, row.start), max(member.end, row.end)
     return list(traffic_of_id.values())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -140,18 +140,20 @@ class Rule:
     detail: Callable[[Finding], str] | None = None
     broker: Callable[[Finding], str | None] = lambda _: None
 
-    def hits(self, step: AuditedStep) -> Iterator[RuleHit]:
+    def hits(self, step: AuditedStep) -> list[RuleHit]:
         """The hits in a step, with the severity and the minimum duration that their cause or the rule declares."""
-        for hit in self.evaluate(step):
-            cause = self._cause(hit.cause)
-            lasts = self.lasts if cause.lasts is None else cause.lasts
-            if isinstance(lasts, str):
-                lasts = getattr(step.settings.thresholds, lasts)
-            yield replace(
-                hit,
-                severity=hit.severity or cause.severity or self.hit_severity,
-                minimum_seconds=lasts if hit.minimum_seconds is None else hit.minimum_seconds,
-            )
+        return [self._declared(hit, step) for hit in self.evaluate(step)]
+
+    def _declared(self, hit: RuleHit, step: AuditedStep) -> RuleHit:
+        cause = self._cause(hit.cause)
+        lasts = self.lasts if cause.lasts is None else cause.lasts
+        if isinstance(lasts, str):
+            lasts = getattr(step.settings.thresholds, lasts)
+        return replace(
+            hit,
+            severity=hit.severity or cause.severity or self.hit_severity,
+            minimum_seconds=lasts if hit.minimum_seconds is None else hit.minimum_seconds,
+        )
 
     def commands_of(self, cause: str | None) -> tuple[str, ...]:
         """The commands that the advice for this cause asks for, as templates."""

@@ -39,11 +39,13 @@ class Backlog(NamedTuple):
 class QueueIntervals:
     """The progress of a group in a step, an entry per (interval, queue), sorted by queue and, within, by time.
 
-    `queue`: the number of the queue; `row` and `place`: where the entry stands, in `rows` and in its interval's list.
+    `order`: where the entry stands in the joined lists of all `rows`; `queue`: the number of the queue; `row` and
+    `place`: where the entry stands, in `rows` and in its interval's list.
     """
 
     rows: Sequence[IntervalProgress]
     queue_count: int
+    order: Numbers
     queue: Numbers
     row: Numbers
     place: Numbers
@@ -55,13 +57,7 @@ class QueueIntervals:
 
     def per_entry(self, columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """One number per entry, of those of each row's queues."""
-        return _joined(columns)[self._order]
-
-    @cached_property
-    def _order(self) -> Numbers:
-        """Per entry, its index in the joined lists of all rows."""
-        lengths = [len(row.readings) for row in self.rows]
-        return np.cumsum([0, *lengths])[self.row] + self.place
+        return np.concatenate(columns)[self.order] if columns else self.order
 
     @cached_property
     def lasting(self) -> Numbers:
@@ -157,21 +153,22 @@ class QueueIntervals:
         lasting = self.lasting[known]
         firsts = is_first_of_queue(self.queue[known]).nonzero()[0]
         sums, micros = (np.add.reduceat(numbers, firsts).tolist() for numbers in (messages[known], lasting))
-        rates = (_rounded(count * SECOND * _MILLION, time) for count, time in zip(sums, micros, strict=True) if count)
-        return sum(rates) / _MILLION
+        # Messages a second in millionths, half of one rounded up.
+        rates = [(2 * count * SECOND * _MILLION + time) // (2 * time) for count, time in zip(sums, micros, strict=True)]
+        return float(sum(rates) / _MILLION)
 
 
 def queue_intervals(progress: Sequence[IntervalProgress]) -> QueueIntervals:
     """The entries of the progress of a group in a step."""
     rows = sorted(progress, key=lambda row: row.start)
-    numbers: dict[tuple[str, Place], int] = {}
-    names = [(row.interval.topic, place) for row in rows for place in row.queues]
-    queue = np.array([numbers.setdefault(name, len(numbers)) for name in names], int)
+    names: list[tuple[str, Place]] = [(row.interval.topic, place) for row in rows for place in row.queues]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    queue = np.array([numbers[name] for name in names], int)
     order = np.argsort(queue, kind="stable")
-    lengths = [len(row.queues) for row in rows]
-    row = np.repeat(np.arange(len(rows)), lengths)
-    place = _joined([np.arange(length) for length in lengths])
-    return QueueIntervals(rows, len(numbers), queue[order], row[order], place[order])
+    lengths = np.array([len(row.queues) for row in rows], np.int64)
+    row = np.repeat(np.arange(len(rows)), lengths)[order]
+    place = order - (lengths.cumsum() - lengths)[row]
+    return QueueIntervals(rows, len(numbers), order, queue[order], row, place)
 
 
 def is_first_of_queue(queue: Numbers) -> NDArray[np.bool_]:
@@ -181,14 +178,5 @@ def is_first_of_queue(queue: Numbers) -> NDArray[np.bool_]:
     return first
 
 
-def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    return np.concatenate(parts) if parts else np.empty(0, np.int64)
-
-
 def _total(messages: Numbers) -> int | None:
     return int(messages.sum()) if len(messages) and (messages != UNKNOWN).all() else None
-
-
-def _rounded(dividend: int, divisor: int) -> int:
-    """Their quotient, half of one rounded up."""
-    return (2 * dividend + divisor) // (2 * divisor)

@@ -211,13 +211,21 @@ def _queue(
         nothing = np.zeros(len(times))
         return nothing, nothing, nothing, np.zeros(len(times), bool)
     at = readings.times[rows]
-    moved = np.diff(readings.consumed_to[rows, place], prepend=readings.consumed_to[rows[0], place])
+    moved = _grown(readings.consumed_to[rows, place])
     back = np.where(-moved > settings.thresholds.rewind_tolerance, -moved, 0)
     for start, end in shared:
         back[(at > start) & (at <= end)] = 0
-    grown = np.maximum(np.diff(readings.end_offset[rows, place], prepend=readings.end_offset[rows[0], place]), 0)
-    produced, consumed = np.cumsum(grown + back), np.cumsum(np.maximum(moved, 0))
-    after = np.searchsorted(at, times, side="left")
-    inside = (after > 0) & (after < len(at))
-    known = inside & (np.diff(at)[np.clip(after - 1, 0, len(at) - 2)] <= settings.max_gap)
+    grown = np.maximum(_grown(readings.end_offset[rows, place]), 0)
+    produced, consumed = (grown + back).cumsum(), np.maximum(moved, 0).cumsum()
+    # The time since the sample before: none before the first sample, and too long behind the last one.
+    lasting = np.append(_grown(at), settings.max_gap + 1)
+    after = at.searchsorted(times)
+    known = (after > 0) & (lasting[after] <= settings.max_gap)
     return *(np.interp(times, at, numbers) for numbers in (produced, consumed, readings.lag[rows, place])), known
+
+
+def _grown(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """By how much each is greater than the one before it; the first: 0."""
+    grown = np.zeros_like(numbers)
+    np.subtract(numbers[1:], numbers[:-1], out=grown[1:])
+    return grown
