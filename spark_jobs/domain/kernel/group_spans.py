@@ -113,12 +113,16 @@ class ClientStates:
         return self.states.get(client_id)
 
     @cached_with_value
-    def conflicting(self, membership: Membership, name: str) -> tuple[tuple[str, Any], ...]:
-        """(client id, answer) of the connected clients of which the field of that name is known, if these differ."""
+    def conflicting(self, membership: Membership) -> tuple[tuple[tuple[str, Any], ...], ...]:
+        """(client id, answer) of the connected clients whose subscriptions differ, and of those whose models do."""
         ids = dict.fromkeys(connection.client_id for connection in membership.connections)
-        answers = ((client_id, getattr(self.states[client_id], name)) for client_id in ids if client_id in self.states)
-        known = tuple((client_id, answer) for client_id, answer in answers if answer is not None)
-        return known if len({answer for _, answer in known}) > 1 else ()
+        states = [(client_id, self.states[client_id]) for client_id in ids if client_id in self.states]
+        answers = (
+            [(of, state.subscriptions) for of, state in states],
+            [(of, state.message_model) for of, state in states],
+        )
+        known = (tuple((of, answer) for of, answer in of_field if answer is not None) for of_field in answers)
+        return tuple(each if len({answer for _, answer in each}) > 1 else () for each in known)
 
     @cached_property
     def strategies(self) -> Mapping[str, str | None]:

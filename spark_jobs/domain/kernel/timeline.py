@@ -128,13 +128,12 @@ class StepTimeline:
         return self._moments_of[topic]
 
     def _with_disagreements(self, interval: RebalanceInterval, membership: Membership) -> RebalanceInterval:
-        states = self._clients.at(interval.start)
-        answers = (states.conflicting(membership, name) for name in ("subscriptions", "message_model"))
+        answers = self._clients.at(interval.start).conflicting(membership)
+        if not any(answers):
+            return interval
         subscriptions, models = (
             (Disagreement(interval.start, interval.end, each),) if each else () for each in answers
         )
-        if not subscriptions and not models:
-            return interval
         return replace(interval, subscription_conflicts=subscriptions, model_conflicts=models)
 
     def _replay(self, topic: str, moment: Moment, view: View | None) -> _Replay:
