@@ -252,7 +252,7 @@ class OffsetReadings(QueueReadings):
 
     @cached_property
     def _left(self) -> tuple[NDArray[np.bool_], Matrix]:
-        """Where both offsets are known, and by how many messages the end is beyond the committed one there, else 0."""
+        """Per sample and queue, True if both offsets are known, and then by how much the end is greater, else 0."""
         known = (self.end_offset != UNKNOWN) & (self.consumed_to != UNKNOWN)
         return known, np.where(known, self.end_offset - self.consumed_to, 0)
 
