@@ -68,8 +68,9 @@ def _resolve(package: Package, kept: Path, say: Callable[[str], object]) -> None
     say(f"resolving {package.title} ({package.coordinates})")
     shutil.rmtree(kept / "jars", ignore_errors=True)  # hard to tell from an older version's
     log = list[str]()
+    environment = os.environ | {"SPARK_HOME": str(_home()), "PYSPARK_PYTHON": sys.executable}
     with subprocess.Popen(
-        _command(package, kept), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=_environment()
+        _command(package, kept), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment
     ) as ivy:
         assert ivy.stderr
         artifacts = 0
@@ -91,10 +92,6 @@ def _command(package: Package, kept: Path) -> list[str]:
     command += ["--conf", f"spark.jars.ivy={kept}"]
     command += [] if _has_settings() else ["--conf", f"{_SETTING}={settings}"]
     return [*command, str(nothing)]
-
-
-def _environment() -> dict[str, str]:
-    return os.environ | {"SPARK_HOME": str(_home()), "PYSPARK_PYTHON": sys.executable}
 
 
 def _home() -> Path:

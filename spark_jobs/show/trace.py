@@ -33,7 +33,8 @@ def trace(stored: StoredTables, scope: Scope, file: Path, progress: Callable[[st
     tables = published_tables(stored)
     interval = tables.steps(scope.interval or EVER)
     incidents = published_incidents(tables, IncidentQuery(interval, scope.cluster, scope.consumer_group))
-    groups = _worst_first(tables, scope)
+    worst_first = in_order(rows(tables.read(GROUP_STATUS, scope, _STATUS)))
+    groups = [*dict.fromkeys(map(group_of, worst_first))]
     chosen = groups[:GROUPS]
     left_out = []
     if more := len(groups) - len(chosen):
@@ -47,11 +48,6 @@ def trace(stored: StoredTables, scope: Scope, file: Path, progress: Callable[[st
         for group in _groups(tables, interval, chosen):
             left_out += add_group(writer, clusters[group.cluster], group, SPANS // len(chosen))
     return left_out
-
-
-def _worst_first(tables: PublishedTables, scope: Scope) -> list[Group]:
-    """The audited groups of the scope, by their worst step."""
-    return [*dict.fromkeys(map(group_of, in_order(rows(tables.read(GROUP_STATUS, scope, _STATUS)))))]
 
 
 def _groups(tables: PublishedTables, interval: Interval, groups: Sequence[Group]) -> Iterator[TracedGroup]:

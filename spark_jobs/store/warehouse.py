@@ -36,21 +36,24 @@ _checked: set[str] = set()
 class Warehouse(Location):
     """A set of tables in one place."""
 
+    def _named(self, table: Table) -> str:
+        """The table's name in the catalog, or its path."""
+        return f"{self.location}{'.' if self.in_catalog else '/'}{table.name}"
+
     def exists(self, spark: SparkSession, table: Table) -> bool:
         """Return whether the table has been made."""
         if self.in_catalog:
-            return bool(spark.catalog.tableExists(f"{self.location}.{table.name}"))
+            return bool(spark.catalog.tableExists(self._named(table)))
         if self.local_path:
             return LocalTable.is_deltatable(str(self.local_path / table.name))
-        return bool(DeltaTable.isDeltaTable(spark, f"{self.location}/{table.name}"))
+        return bool(DeltaTable.isDeltaTable(spark, self._named(table)))
 
     def delta_table(self, spark: SparkSession, table: Table) -> DeltaTable:
         """The table as Delta's own handle (merge, history); raises `WarehouseError` if it is missing."""
         self._check_commits(spark)
         self._check_exists(spark, table)
-        if self.in_catalog:
-            return DeltaTable.forName(spark, f"{self.location}.{table.name}")
-        return DeltaTable.forPath(spark, f"{self.location}/{table.name}")
+        opened = DeltaTable.forName if self.in_catalog else DeltaTable.forPath
+        return opened(spark, self._named(table))
 
     def detail(self, spark: SparkSession, table: Table) -> dict[str, Any]:
         """Delta's `DESCRIBE DETAIL` of the newest version: properties, `numFiles`, `sizeInBytes` and more."""
@@ -103,10 +106,7 @@ class Warehouse(Location):
         reader = spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)
-        if self.in_catalog:
-            frame = reader.table(f"{self.location}.{table.name}")
-        else:
-            frame = reader.load(f"{self.location}/{table.name}")
+        frame = (reader.table if self.in_catalog else reader.load)(self._named(table))
         is_old = version is not None and set(frame.columns) != set(table.schema.names)
         older = is_old and version != self.version(spark, table)
         self.check_schema(frame.schema.jsonValue(), table, older=older)
@@ -114,10 +114,7 @@ class Warehouse(Location):
 
     def save(self, writer: DataFrameWriter, table: Table) -> None:
         """Let a prepared Delta writer write to the table."""
-        if self.in_catalog:
-            writer.saveAsTable(f"{self.location}.{table.name}")
-        else:
-            writer.save(f"{self.location}/{table.name}")
+        (writer.saveAsTable if self.in_catalog else writer.save)(self._named(table))
 
     def folder(self, spark: SparkSession) -> Location:
         """The location of claims: the warehouse, or the folder of a catalog's schema. Raises `WarehouseError`."""

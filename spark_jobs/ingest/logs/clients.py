@@ -76,8 +76,9 @@ def clients_of(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[C
             waits_for = _now(changes[key]).waits_for or frozenset()
             _add(changes[key], at, waits_for=waits_for | {event.queue} if event.waits else waits_for - {event.queue})
     listed = _listed(groups, {str(process.name): process.alive[-1][1] for process in read if process.name})
+    alive = {key: own_logs.get(key) or listed.get(key, []) for key in changes}
     return [
-        Client(*key, states, _since(states[0][0], own_logs.get(key) or listed.get(key, [])))
+        Client(*key, states, [(max(first, states[0][0]), last) for first, last in alive[key] if last >= states[0][0]])
         for key, states in changes.items()
     ]
 
@@ -105,10 +106,6 @@ def _listed(
                 for connection in now.state.members if now.state else ():
                     spans[group, connection.client_id].append((now.at, following.at))
     return {key: [(start, end - 1) for start, end in joined(of_client)] for key, of_client in spans.items()}
-
-
-def _since(start: int, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    return [(max(first, start), last) for first, last in spans if last >= start]
 
 
 def _lock_waits(read: Sequence[Process]) -> list[ClientEvent]:

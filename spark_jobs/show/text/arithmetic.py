@@ -128,15 +128,12 @@ def _nearby(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterat
         members = f"{count(len(positions), 'member')} in it"
         if room not in room_positions:
             members = f"no member in it, so all {len(positions):,} members share them"
-        remainder = _remainder(inner.name, len(indexes), len(positions))
+        q, n = len(indexes), len(positions)
+        remainder = f"{q:,} % {n:,} = {q % n:,}, so " if inner.name != CONSISTENT_HASH and 1 < n <= q else ""
         shares_of_all = shares_text(share_sizes, len(client_ids))
         yield f"Room {room}: {count(len(indexes), 'queue')}, {members}: {remainder}{shares_of_all}."
     if len(room_queues) > 1:
         yield f"In total, {shares_text(sizes(strategy, queues, client_ids), len(client_ids))}."
-
-
-def _remainder(name: str, q: int, n: int) -> str:
-    return f"{q:,} % {n:,} = {q % n:,}, so " if name != CONSISTENT_HASH and 1 < n <= q else ""
 
 
 def _consistent_hash(strategy: Strategy, queues: Queues, client_ids: ClientIds) -> Iterator[str]:

@@ -36,7 +36,7 @@ def interval_explanation(
     group: GroupStep, topic_intervals: Sequence[Row], row: Row, other_views: Sequence[Row]
 ) -> IntervalExplanation:
     """Explain the interval `row`, among the `topic_intervals` of its topic and `other_views` of the moment."""
-    owned = _allocations(group, row)
+    owned = _alike(group.allocations, row, "topic", "membership_view", "interval_start")
     progress = {
         _key(queue): queue for queue in intervals_at(group.progress, group.at) if queue["topic"] == row["topic"]
     }
@@ -77,9 +77,9 @@ def _ids(*rows: Row) -> set[str]:
     return {member["client_id"] for row in rows for member in row["members"] or ()}
 
 
-def _allocations(group: GroupStep, row: Row) -> list[Row]:
-    key = ("topic", "membership_view", "interval_start")
-    return [allocation for allocation in group.allocations if all(allocation[name] == row[name] for name in key)]
+def _alike(rows: Sequence[Row], row: Row, *names: str) -> list[Row]:
+    """The rows that have the values of this one in these columns."""
+    return [each for each in rows if all(each[name] == row[name] for name in names)]
 
 
 def _snapshot_gap(topic_intervals: Sequence[Row], row: Row) -> tuple[datetime, datetime]:
@@ -192,7 +192,6 @@ def _unhealthy(
 def _neighbor(group: GroupStep, row: Row | None, nearest: str) -> ObservedNeighbor | None:
     if row is None:
         return None
-    key = ("topic", "interval_start")
-    progress = [reading for reading in group.progress if all(reading[name] == row[name] for name in key)]
+    progress = _alike(group.progress, row, "topic", "interval_start")
     names = ("status", "reason", "strategy", "member_count", "queue_count", "unassigned_queues", "double_owned_queues")
     return ObservedNeighbor(at=row[nearest], **{name: row[name] for name in names}, backlog=backlog_of(progress))

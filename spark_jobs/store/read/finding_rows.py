@@ -55,10 +55,6 @@ def _or_empty(read: Callable[[pa.Array], list[Any]], array: pa.Array) -> list[An
     return [values or [] for values in read(array)]
 
 
-def _measure(*pair: Any) -> tuple[Any, ...]:
-    return pair
-
-
 def _conflicting_value(name: str, client_ids: Sequence[str] | None) -> ConflictingValue:
     return ConflictingValue(name, None if client_ids is None else tuple(client_ids))
 
@@ -70,6 +66,6 @@ _FIELDS: Mapping[str, Callable[[Any], list[Any]]] = {
     "queues": partial(_or_empty, partial(_lists, QueueEvidence, QueueEvidence._fields)),
     "if_deduplicated": partial(_structs, Counts, Counts._fields),
     "if_unique": partial(_structs, Counts, Counts._fields),
-    "measures": partial(_lists, _measure, ("name", "value")),
+    "measures": partial(_lists, lambda *pair: pair, ("name", "value")),
     "conflicting_values": partial(_lists, _conflicting_value, ConflictingValue._fields),
 }

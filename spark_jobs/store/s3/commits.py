@@ -17,7 +17,7 @@ def check_commits(spark: SparkSession, location: Location) -> None:
     """Raise `SetupError` without a log store that keeps S3 writers apart, `WarehouseError` if the store cannot."""
     if not location.is_on_s3:
         return
-    if _configured(spark, location) == LOG_STORE:
+    if spark.sparkContext.getConf().get(log_store_key(location.scheme)) == LOG_STORE:
         if not _is_loaded(spark):
             raise SetupError(
                 f"the warehouse {location.location} is on S3, where Delta alone lets two writers overwrite each "
@@ -49,10 +49,6 @@ def check_puts(location: Location) -> None:
         f"the object store of {location.location} ignores conditional writes (If-None-Match): two writers would "
         "overwrite each other's commits. Use a store or a version that has them"
     )
-
-
-def _configured(spark: SparkSession, location: Location) -> str | None:
-    return spark.sparkContext.getConf().get(log_store_key(location.scheme))
 
 
 def _is_loaded(spark: SparkSession) -> bool:
