@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,34 +14,49 @@ from numpy.typing import NDArray
 from spark_jobs.domain.model.history import UNKNOWN
 
 
-def plain(value: Any, data_type: pa.DataType) -> Any:
-    """The value as Arrow takes it: structs as dicts by field name, whatever else the value has is left out."""
-    if value is None:
-        return None
+@cache
+def _plainly(data_type: pa.DataType) -> Callable[[Any], Any] | None:
+    """Return what makes a value as Arrow takes it: structs as dicts by field name, without whatever else the value has.
+    None: every value is taken as it is.
+    """
     if pa.types.is_map(data_type):
-        return [*value.items()]
+        return lambda value: None if value is None else [*value.items()]
     if pa.types.is_list(data_type):
-        items = value.items() if isinstance(value, Mapping) else value
-        return [plain(item, data_type.value_type) for item in items]
-    if pa.types.is_struct(data_type):
-        parts = zip(data_type, _parts(value, data_type), strict=True)
-        return {field.name: plain(part, field.type) for field, part in parts}
-    return value
+        plainly = _plainly(data_type.value_type)
+
+        def of_list(value: Any) -> list[Any] | None:
+            items = value.items() if isinstance(value, Mapping) else value
+            return None if items is None else [*items] if plainly is None else [*map(plainly, items)]
+
+        return of_list
+    return _of_struct(data_type) if pa.types.is_struct(data_type) else None
 
 
-def _parts(value: Any, data_type: pa.StructType) -> Iterable[Any]:
-    """The value's fields in the order of the type: by name where it has names, else by place."""
-    if isinstance(value, Mapping):
-        return [value.get(field.name) for field in data_type]
-    if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        return value
-    return [getattr(value, field.name) for field in data_type]
+def _of_struct(data_type: pa.StructType) -> Callable[[Any], Any]:
+    """Of a struct, by name where the value has names, else by place."""
+    names = [field.name for field in data_type]
+    nested = [(field.name, plainly) for field in data_type if (plainly := _plainly(field.type))]
+
+    def of_struct(value: Any) -> dict[str, Any] | None:
+        if value is None:
+            return None
+        if isinstance(value, Mapping):
+            plain = {name: value.get(name) for name in names}
+        elif isinstance(value, tuple) and not hasattr(value, "_fields"):
+            plain = dict(zip(names, value, strict=True))
+        else:
+            plain = {name: getattr(value, name) for name in names}
+        for name, plainly in nested:
+            plain[name] = plainly(plain[name])
+        return plain
+
+    return of_struct
 
 
 def from_values(values: Iterable[Any], data_type: pa.DataType) -> pa.Array:
     """One entry per value, None is null; times are microseconds since 1970."""
-    plain_values = [plain(value, data_type) for value in values] if pa.types.is_nested(data_type) else [*values]
-    return pa.array(plain_values, type=data_type)
+    plainly = _plainly(data_type)
+    return pa.array([*values] if plainly is None else [*map(plainly, values)], type=data_type)
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]], fields: Iterable[pa.Field]) -> dict[str, pa.Array]:
