@@ -90,7 +90,7 @@ def first_commits_at_end(readings: OffsetReadings, time: Time, settings: AuditSe
     They are twice as far as any other queue moved: a new group may begin where it likes.
     """
     consumed = readings.consumed_to
-    for span in unconsumed(readings, time, settings, settings.thresholds.stalled_after_seconds):
+    for span in unconsumed(readings, time, settings.max_gap, settings.thresholds.stalled_after_seconds):
         before, at = (int(np.searchsorted(readings.times, moment)) for moment in (span.seen_at, span.end))
         if span.is_committed or not span.others_commit or at >= len(readings.times) or readings.times[at] != span.end:
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from spark_jobs.domain.kernel.reading_windows import Mask, at_rows, latest_rows,
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings, Place
 from spark_jobs.domain.model.series import Timed
-from spark_jobs.domain.model.window import SECOND, AuditSettings, Time
+from spark_jobs.domain.model.window import SECOND, Time
 
 
 class Unconsumed(NamedTuple):
@@ -33,7 +34,8 @@ class Unconsumed(NamedTuple):
     others_commit: bool
 
 
-def unconsumed(readings: OffsetReadings, time: Time, settings: AuditSettings, seconds: int) -> list[Unconsumed]:
+@cached_with_value
+def unconsumed(readings: OffsetReadings, time: Time, max_gap: int, seconds: int) -> Sequence[Unconsumed]:
     """The spans of all queues of a topic that samples of a time show for so many seconds, by queue and time."""
     may_stand, may_stand_at = _may_stand(readings, seconds)
     if not may_stand_at.any_inside(*time):  # as mostly
@@ -43,7 +45,7 @@ def unconsumed(readings: OffsetReadings, time: Time, settings: AuditSettings, se
     times, commits = readings.times[seen], np.asarray((readings.consumed_to[seen] > 0).any(axis=0))
     matrices = (readings.consumed_to, readings.end_offset, readings.lag)
     is_read, (consumed, end, lag) = _is_read(readings)[seen][:, columns], (it[seen][:, columns] for it in matrices)
-    begins, waiting = _begins(times, is_read, consumed, end, lag, settings.max_gap)
+    begins, waiting = _begins(times, is_read, consumed, end, lag, max_gap)
     rows = np.arange(len(times))[:, None]
     following = _following(is_read)
     lasting = times[:, None] - times[begins]
@@ -59,7 +61,7 @@ def unconsumed(readings: OffsetReadings, time: Time, settings: AuditSettings, se
                 queue=readings.queues[columns[column]],
                 start=int(times[begins[row, column]]),
                 seen_at=seen_at,
-                end=min(until, seen_at + settings.max_gap),
+                end=min(until, seen_at + max_gap),
                 offset=int(consumed[row, column]),
                 waiting=int(waiting[row, column]),
                 produced=int(end[row, column] - end[begins[row, column], column]),

@@ -53,7 +53,7 @@ def _without_verdict(step: AuditedStep) -> Iterator[RuleHit]:
         if intervals and topic not in filtered:
             seconds = step.settings.thresholds.stalled_after_seconds
             time = step.window.read_from, step.window.end
-            for span in unconsumed(readings, time, step.settings, seconds):
+            for span in unconsumed(readings, time, step.settings.max_gap, seconds):
                 if span.produced <= 0:
                     continue  # a few old messages may be of no use to the group
                 # An application that pulls when it likes may keep its offsets elsewhere.

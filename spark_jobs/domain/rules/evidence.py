@@ -200,7 +200,8 @@ def _backlog_together(readings: _Readings, columns: NDArray[np.int64]) -> Measur
     """
     places, row_of_span = np.unique(columns, return_inverse=True)
     inside = np.zeros((len(places), len(readings.inside)), dtype=bool)
-    np.logical_or.at(inside, row_of_span, readings.inside.T)
+    for row, of_span in zip(row_of_span.tolist(), readings.inside.T, strict=True):
+        inside[row] |= of_span
     backlog = np.empty(inside.shape, dtype=np.int64)
     backlog[row_of_span] = readings.backlog.T
     moments = inside.any(axis=0)

@@ -68,7 +68,7 @@ def _in_interval(step: AuditedStep, interval: RebalanceInterval) -> Iterator[Hel
     if readings is None or not step.history.clients:
         return
     seconds = settings.thresholds.verdict_window_seconds
-    for stand in unconsumed(readings, (interval.start, interval.end), settings, seconds):
+    for stand in unconsumed(readings, (interval.start, interval.end), settings.max_gap, seconds):
         queue = MessageQueue(interval.topic, *stand.queue)
         for client_id, places in interval.allocation.queues_of_client.items() if interval.allocation else ():
             if stand.is_committed and stand.queue in places and client_id in step.history.clients:

@@ -64,7 +64,8 @@ def flow(
     unserved = np.divide(waits, given, out=np.zeros_like(waits), where=given > 0)
     of_entry = unpulled + _decayed(pulled, unserved[:, service.server])
     waiting[:, service.queue] = np.inf
-    np.minimum.at(waiting.T, service.queue, of_entry.T)
+    for queue, left in zip(service.queue.tolist(), of_entry.T, strict=True):
+        waiting[:, queue] = np.minimum(waiting[:, queue], left)
     behind_pulls = np.add.reduceat(unpulled, firsts, axis=1)
     strained = (waits + behind_pulls).max(axis=0) >= 1
     by_pulls = behind_pulls.sum(axis=0) > waits.sum(axis=0)

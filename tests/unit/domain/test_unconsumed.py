@@ -41,7 +41,7 @@ def test_since_when_and_how_many(case: str) -> None:
     readings = offsets([("b", 0)], {20 * n: reading(one) for n, one in enumerate(seen)})
     spans = [
         (second_of(one.start), second_of(one.seen_at), second_of(one.end), one.waiting, one.is_committed)
-        for one in unconsumed(readings, TIME, SETTINGS, 120)
+        for one in unconsumed(readings, TIME, SETTINGS.max_gap, 120)
     ]
     # A sample holds for a minute.
     assert spans == [(start, seen_at, min(end, seen_at + 60), *rest) for start, seen_at, end, *rest in expected]
@@ -51,6 +51,6 @@ def test_other_queues_that_commit() -> None:
     both: dict[float, Sequence[QueueReading | None]] = {
         20.0 * n: [(100 + n, 0, 0, 0), (50, 50, 50, 7)] for n in range(10)
     }
-    (alone,) = unconsumed(offsets([("b", 0)], {at: row[:1] for at, row in both.items()}), TIME, SETTINGS, 120)
-    (beside,) = unconsumed(offsets([("b", 0), ("b", 1)], both), TIME, SETTINGS, 120)
+    (alone,) = unconsumed(offsets([("b", 0)], {at: row[:1] for at, row in both.items()}), TIME, SETTINGS.max_gap, 120)
+    (beside,) = unconsumed(offsets([("b", 0), ("b", 1)], both), TIME, SETTINGS.max_gap, 120)
     assert (alone.others_commit, beside.others_commit) == (False, True)
