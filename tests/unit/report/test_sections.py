@@ -5,62 +5,57 @@ Times are seconds after 10:00; a step is an hour.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.show.fleet import PROGRESS_COLUMNS, fleet
+from spark_jobs.show.fleet import PROGRESS_COLUMNS, STATUS_COLUMNS, fleet
 from spark_jobs.show.rows import Row
 from spark_jobs.show.spans import backlog, members, ownership, states
-from tests.support.times import at
+from tests.support import rows
+from tests.support.times import HOUR, at
 
-_KEY = ("step_start", "cluster", "consumer_group", "topic", "membership_view", "interval_start")
-_ALLOCATIONS = (
-    *_KEY, "interval_end", "broker_name", "queue_id", "readable", "owners", "unassigned_cause", "unassigned_client_id",
-    "double_owned_cause",
-)  # fmt: skip
-_PROGRESS = (
-    *_KEY, "interval_end", "broker_name", "queue_id", "lag_first", "lag_last", "lag_max", "produced", "consumed"
-)  # fmt: skip
-_INTERVALS = (
-    *_KEY, "interval_end", "status", "reason", "strategy", "strategy_source", "members", "member_count",
-    "distinct_members", "queue_count", "unassigned_queues", "double_owned_queues", "idle_members", "trigger_type",
-    "trigger_subject", "queues_moved", "queues_preserved", "minimum_moves",
-)  # fmt: skip
-_OWNER = ("client_id", "client_addr")
-_MEMBER = ("client_id", "client_addr", "version", "strategy")
-HOUR, TWO_HOURS = Interval(at(0), at(3600)), Interval(at(0), at(7200))
+TWO_HOURS = Interval(at(0), at(7200))
+UNREAD = (None,) * 5
 
 
-def key(begin: int) -> tuple[Any, ...]:
-    return (at(begin // 3600 * 3600), "c", "g", "t", "*", at(begin))
+def columns_of(found: Iterable[Row], *columns: str) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row[name] for name in columns) for row in found), key=repr)
 
 
-def named(rows: Iterable[tuple[Any, ...]], names: Sequence[str]) -> list[Row]:
-    return [dict(zip(names, row, strict=True)) for row in rows]
+def of_step(row: Row) -> dict[str, Any]:
+    """The row with the key of its group and step."""
+    begin = row["interval_start"]
+    return {**row, "cluster": "c", "consumer_group": "g", "step_start": begin.replace(minute=0, second=0)}
 
 
-def columns_of(rows: Iterable[Row], *columns: str) -> list[tuple[Any, ...]]:
-    return sorted((tuple(row[name] for name in columns) for row in rows), key=repr)
+def owned(begin: int, end: int, queue_id: int, *owners: str) -> Row:
+    connections = [rows.member(owner, f"{owner}:1") for owner in owners]
+    cause = None if owners else "CONFIG_HOLE"
+    return of_step(rows.allocation(rows.interval(begin, end), f"b:{queue_id}", *connections, unassigned_cause=cause))
 
 
-def owned(begin: int, end: int, queue_id: int, *owners: str) -> tuple[Any, ...]:
-    connections = named([(owner, f"{owner}:1") for owner in owners], _OWNER)
-    return (*key(begin), at(end), "b", queue_id, True, connections, None if owners else "CONFIG_HOLE", None, None)
-
-
-def progress(begin: int, end: int, queue_id: int, *numbers: int | None) -> tuple[Any, ...]:
+def progress(begin: int, end: int, queue_id: int, *numbers: int | None) -> Row:
     """Numbers: first, last and highest lag, produced, consumed."""
-    return (*key(begin), at(end), "b", queue_id, *numbers)
+    names = ("lag_first", "lag_last", "lag_max", "produced", "consumed")
+    named = dict(zip(names, numbers, strict=True))
+    return of_step(rows.progress(rows.interval(begin, end), f"b:{queue_id}", **named))
 
 
-def interval(begin: int, end: int, trigger: str | None, *ids: str, status: str = "REPLAYED") -> tuple[Any, ...]:
-    connections = named([(address[0], address, 493, "AVG") for address in ids], _MEMBER)
-    replayed = status == "REPLAYED"
-    counts = (len(ids), len({address[0] for address in ids}), 4, 0, 0, 0) if replayed else (None,) * 6
+def interval(begin: int, end: int, trigger: str | None, *addresses: str, **values: Any) -> Row:
+    """One whose members, `a1` of the client `a`, own four queues, of which a rebalance moved two."""
+    connections = [rows.member(address[0], address) for address in addresses]
+    counts = {"distinct_members": len({address[0] for address in addresses}), "idle_members": 0}
     moved = (2, 2, 1) if trigger else (None,) * 3
-    facts = (status, None if replayed else "NO_SNAPSHOTS", "AVG", "CLIENT", connections if replayed else None)
-    return (*key(begin), at(end), *facts, *counts, trigger, None, *moved)
+    moves = dict(zip(("queues_moved", "queues_preserved", "minimum_moves"), moved, strict=True))
+    change = {"trigger_type": trigger, "trigger_subject": None}
+    return of_step(rows.interval(begin, end, *connections, of="b:4", **counts, **change, **moves, **values))
+
+
+def unreplayed(begin: int, end: int, status: str = "UNOBSERVED", trigger: str | None = None, **values: Any) -> Row:
+    unknown = ("members", "member_count", "distinct_members", "queue_count", "idle_members")
+    unknown += ("unassigned_queues", "double_owned_queues")
+    return interval(begin, end, trigger, status=status, reason="NO_SNAPSHOTS") | dict.fromkeys(unknown) | values
 
 
 def test_a_span_of_an_owner_goes_on_over_intervals_and_steps_and_ends_where_nobody_looked() -> None:
@@ -74,14 +69,11 @@ def test_a_span_of_an_owner_goes_on_over_intervals_and_steps_and_ends_where_nobo
     ]
     lags = [
         progress(0, 100, 0, 5, 7, 9, 1, 1),
-        progress(100, 3600, 0, None, None, None, None, None),
+        progress(100, 3600, 0, *UNREAD),
         progress(3600, 4000, 0, 1, 2, 2, 1, 1),
         progress(100, 3600, 1, 0, 30, 31, 30, 0),
     ]
-    spans = [
-        {**row, "owner": [owner["client_id"] for owner in row["owners"]]}
-        for row in ownership(named(allocations, _ALLOCATIONS), named(lags, _PROGRESS))
-    ]
+    spans = [{**row, "owner": [owner["client_id"] for owner in row["owners"]]} for row in ownership(allocations, lags)]
     assert columns_of(spans, "queue_id", "start", "end", "owner", "lag_first", "lag_last", "lag_max") == sorted(
         [
             (0, at(0), at(4000), ["A"], 5, 2, 9),
@@ -94,14 +86,14 @@ def test_a_span_of_an_owner_goes_on_over_intervals_and_steps_and_ends_where_nobo
 
 
 def test_a_member_is_one_span_over_all_topics_and_twins_are_marked_while_they_are_two() -> None:
-    rows = [
+    intervals = [
         interval(0, 100, None, "a1", "b1"),
         interval(100, 200, "MEMBER_JOINED", "a1", "a2", "b1"),
         interval(200, 300, "MEMBER_LEFT", "a2", "b1"),
-        (*interval(0, 300, None, "b1")[:3], "other", *interval(0, 300, None, "b1")[4:]),
-        interval(300, 400, None, status="UNOBSERVED"),
+        interval(0, 300, None, "b1", topic="other"),
+        unreplayed(300, 400),
     ]
-    spans = members(named(rows, _INTERVALS))
+    spans = members(intervals)
     assert columns_of(spans, "client_id", "client_addr", "shares_id", "start", "end", "strategy", "version") == sorted(
         [
             ("a", "a1", False, at(0), at(100), "AVG", 493),
@@ -115,14 +107,14 @@ def test_a_member_is_one_span_over_all_topics_and_twins_are_marked_while_they_ar
 
 
 def test_a_state_ends_with_a_rebalance_or_a_gap_and_not_with_a_step() -> None:
-    rows = [
+    intervals = [
         interval(0, 1000, "FIRST_OBSERVATION", "a1"),
         interval(1000, 3600, "MEMBER_RESTARTED", "b1"),
         interval(3600, 5000, None, "b1"),
-        interval(5000, 6000, None, status="UNOBSERVED"),
+        unreplayed(5000, 6000),
         interval(6000, 7200, None, "b1"),
     ]
-    merged = states(named(rows, _INTERVALS))
+    merged = states(intervals)
     assert columns_of(merged, "start", "end", "status", "trigger_type", "member_count", "queues_moved") == sorted(
         [
             (at(0), at(1000), "REPLAYED", "FIRST_OBSERVATION", 1, 2),
@@ -136,57 +128,51 @@ def test_a_state_ends_with_a_rebalance_or_a_gap_and_not_with_a_step() -> None:
 
 def test_what_was_not_replayed_is_one_state_as_long_as_the_reason_is_one() -> None:
     """Who joins is no rebalance there."""
-    rows = [
-        interval(0, 1000, None, "a1", status="NOT_REPLAYABLE"),
-        interval(1000, 2000, "MEMBER_JOINED", "a1", "b1", status="NOT_REPLAYABLE"),
-        interval(2000, 3600, None, status="UNOBSERVED"),
+    intervals = [
+        unreplayed(0, 1000, "NOT_REPLAYABLE", member_count=1),
+        unreplayed(1000, 2000, "NOT_REPLAYABLE", "MEMBER_JOINED", member_count=2),
+        unreplayed(2000, 3600),
     ]
-    counted = [{**row, "member_count": count} for row, count in zip(named(rows, _INTERVALS), (1, 2, None), strict=True)]
     expected = [(at(0), at(2000), "NOT_REPLAYABLE", None, None), (at(2000), at(3600), "UNOBSERVED", None, None)]
-    assert columns_of(states(counted), "start", "end", "status", "trigger_type", "member_count") == expected
+    assert columns_of(states(intervals), "start", "end", "status", "trigger_type", "member_count") == expected
 
 
 def test_a_part_of_the_backlog_keeps_its_first_last_and_highest_lag_and_the_time_that_was_counted() -> None:
     """An hour has 240 parts of 15 s."""
-    rows = [
-        progress(0, 5, 0, None, None, None, None, None),
+    read = [
+        progress(0, 5, 0, *UNREAD),
         progress(5, 8, 0, 3, 4, 8, 10, 9),
         progress(8, 12, 0, 4, 6, 6, 20, 18),
-        progress(12, 15, 0, None, None, None, None, None),
+        progress(12, 15, 0, *UNREAD),
         progress(15, 3600, 0, 6, 1, 7, 100, 105),
     ]
-    parts = backlog(named(rows, _PROGRESS), HOUR)
+    parts = backlog(read, HOUR)
     columns = ("start", "end", "lag_first", "lag_last", "lag_max", "produced", "consumed", "seconds")
     assert columns_of(parts, *columns) == sorted(
         [(at(0), at(15), 3, 6, 8, 30, 27, 7.0), (at(15), at(3600), 6, 1, 7, 100, 105, 3585.0)], key=repr
     )
 
 
-_STATUS = (
-    "cluster", "consumer_group", "step_start", "backlog_start", "backlog_end", "member_count", "queue_count",
-    "double_owned_queues", "unassigned_queues", "bottleneck", "advice", "busiest_utilization",
-    "catches_up", "catch_up_seconds", "retention_left_seconds",
-)  # fmt: skip
+def status(group: str, step: int = 0, **values: Any) -> Row:
+    key = {"cluster": "c", "consumer_group": group, "step_start": at(step)}
+    return dict.fromkeys(STATUS_COLUMNS) | key | {"bottleneck": "NO_BACKLOG", "advice": ""} | values
 
 
 def finding(group: str, kind: str, subject: str, backlog: int | None, cause: str | None = None, **facts: Any) -> Row:
-    """The columns of a finding that the fleet reads; `kind`: its severity and rule."""
+    """`kind`: its severity and rule."""
     severity, rule = kind.split()
-    evidence = {"backlog_max": backlog, "unknown_queues": None}
-    columns = {"rule": rule, "severity": severity, "topic": None, "subject": subject, "cause": cause}
-    columns |= {"silenced_because": None}
-    named = {"cluster": "c", "consumer_group": group, "root_finding_id": None}
-    return {**named, "evidence": evidence, **columns, **facts}
+    of = {"cluster": "c", "consumer_group": group, "rule": rule, "severity": severity, "subject": subject}
+    return rows.finding(**of, cause=cause, evidence={"backlog_max": backlog}, **facts)
 
 
 def test_the_fleet_lists_what_needs_attention_first() -> None:
-    status = [
-        ("c", "quiet", at(0), 1, 2, 3, 4, 0, 0, "NO_BACKLOG", "first", 0.5, True, 0.0, None),
-        ("c", "quiet", at(3600), 2, 9, 5, 6, 0, 1, "LISTENER", "second", 0.4, False, None, 60.0),
-        *(
-            ("c", group, at(0), None, None, None, None, None, None, "NO_BACKLOG", "", *[None] * 4)
-            for group in ("z", "y", "x", "w")
-        ),
+    first = {"backlog_start": 1, "backlog_end": 2, "member_count": 3, "unassigned_queues": 0}
+    second = {"backlog_start": 2, "backlog_end": 9, "member_count": 5, "unassigned_queues": 1}
+    steps = [
+        status("quiet", **first, advice="first", busiest_utilization=0.5, catches_up=True, catch_up_seconds=0.0),
+        status("quiet", 3600, **second, bottleneck="LISTENER", advice="second", busiest_utilization=0.4)
+        | {"catches_up": False, "retention_left_seconds": 60.0},
+        *(status(group) for group in ("z", "y", "x", "w")),
     ]
     findings = [
         finding("quiet", "ERROR CLIENT_HUNG", "a", 9000, silenced_because="it is known"),
@@ -200,29 +186,28 @@ def test_the_fleet_lists_what_needs_attention_first() -> None:
         finding("z", "ERROR CONSUMER_LAGGING", "z", None, root_finding_id="of UNASSIGNED_QUEUE"),
         finding("w", "ERROR UNASSIGNED_QUEUE", "b:1", None, "CONFIG_HOLE", topic="t"),
     ]
-    rows = fleet(named(status, _STATUS), findings, [], TWO_HOURS)
+    found = fleet(steps, findings, [], TWO_HOURS)
     expected = [("z", 3, 70), ("y", 3, 1000), ("w", 3, None), ("x", 1, None), ("quiet", None, None)]
-    assert [(row["consumer_group"], row["rank"], row["peak_backlog_messages"]) for row in rows] == expected
-    rules = [(rule["rule"], rule["findings"]) for rule in rows[0]["rules"]]
+    assert [(row["consumer_group"], row["rank"], row["peak_backlog_messages"]) for row in found] == expected
+    rules = [(rule["rule"], rule["findings"]) for rule in found[0]["rules"]]
     assert rules == [("UNASSIGNED_QUEUE", 3), ("IDLE_CONSUMER", 1), ("CONSUMER_LAGGING", 1)]
-    assert [(rule["rule"], rule["findings"]) for rule in rows[1]["rules"]] == [("CLIENT_HUNG", 1)]
-    assert [row["errors"] for row in rows[:3]] == [3, 1, 1]
-    last = rows[-1]
+    assert [(rule["rule"], rule["findings"]) for rule in found[1]["rules"]] == [("CLIENT_HUNG", 1)]
+    assert [row["errors"] for row in found[:3]] == [3, 1, 1]
+    last = found[-1]
     assert (last["backlog_start"], last["backlog_end"], last["member_count"], last["unassigned_queues"]) == (1, 9, 5, 1)
-    assert [row["busiest"] for row in rows] == [None] * 4 + [0.5]
+    assert [row["busiest"] for row in found] == [None] * 4 + [0.5]
     assert (last["catches_up"], last["catch_up_seconds"], last["retention_left_seconds"]) == (False, None, 60.0)
     assert (last["bottleneck"], last["advice"], last["rules"], last["lines"]) == ("LISTENER", "second", None, None)
 
 
 def test_the_small_line_has_the_highest_sum_of_all_queues_in_each_part() -> None:
     """48 parts of two hours: 150 s each."""
-    rows = [
+    read = [
         progress(0, 149, 0, 5, 6, 6, 1, 1),
         progress(0, 149, 1, 10, 20, 20, 1, 1),
         progress(149, 7200, 0, 0, 100, 100, 1, 1),
-        progress(149, 7200, 1, None, None, None, None, None),
+        progress(149, 7200, 1, *UNREAD),
     ]
-    status = [("c", "g", at(0), 0, 0, 1, 1, 0, 0, "NO_BACKLOG", "", *[None] * 4)]
-    read = [tuple(row[name] for name in PROGRESS_COLUMNS) for row in named(rows, _PROGRESS)]
-    (group,) = fleet(named(status, _STATUS), [], read, TWO_HOURS)
+    columns = [tuple(row[name] for name in PROGRESS_COLUMNS) for row in read]
+    (group,) = fleet([status("g")], [], columns, TWO_HOURS)
     assert group["lines"] == [{0: 26, 47: 100}]
