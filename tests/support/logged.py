@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from spark_jobs.ingest.logs.recorded import recording_of_logs
+from spark_jobs.ingest.logs.recorded import LogRecording, recording_of_logs
 from spark_jobs.ingest.logs.sources import LogFolder
 
 
@@ -50,16 +51,32 @@ def entries(*texts: str, start: int = 0, every: int = 60) -> list[str]:
     ]
 
 
-def members(
-    *folders: str | Path, recordings: Sequence[Path] = (), state_at: datetime | None = None
-) -> list[tuple[str, str]]:
+def read(*folders: str | Path, recordings: Sequence[Path] = (), state_at: datetime | None = None) -> LogRecording:
+    """The recording of the logs below these folders, in which a folder `NAME=PATH` has the logs of that broker."""
+    of = [LogFolder.parse(str(one)) for one in folders]
+    return recording_of_logs(of, "c", recordings=recordings, state_at=state_at)
+
+
+def of_kind(kind: str, recording: LogRecording) -> list[dict[str, Any]]:
+    """The rows of that kind, in the order of time."""
+    return sorted((row for row in recording.rows if row["kind"] == kind), key=lambda row: row["at"])
+
+
+def times(kind: str, recording: LogRecording) -> list[str]:
+    return [clock_of(row["at"]) for row in of_kind(kind, recording)]
+
+
+def alive(recording: LogRecording) -> list[tuple[str, str]]:
+    """From when to when the only process was alive."""
+    (process,) = recording.processes
+    return [(clock_of(first), clock_of(last)) for first, last in process.alive]
+
+
+def members(*folders: str | Path, recordings: Sequence[Path] = ()) -> list[tuple[str, str]]:
     """(time, members) of g at b, at each change."""
-    recording = recording_of_logs(
-        [LogFolder.parse(str(one)) for one in folders], "c", recordings=recordings, state_at=state_at
-    )
     found: list[tuple[str, str]] = []
-    for row in sorted(recording.rows, key=lambda row: row.get("at", 0)):
-        if row["kind"] == "connection" and row["group"] == "g":
+    for row in of_kind("connection", read(*folders, recordings=recordings)):
+        if row["group"] == "g":
             connected = json.loads(row["body"])["connectionSet"] if "body" in row else []
             ids = " ".join(one["clientId"][0] for one in connected)
             if not found or found[-1][1] != ids:

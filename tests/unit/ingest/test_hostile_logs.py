@@ -11,14 +11,21 @@ import pytest
 from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.logs.entries import LogZone
 from spark_jobs.ingest.logs.read import read_files
-from spark_jobs.ingest.logs.recorded import LogRecording, recording_of_logs
-from spark_jobs.ingest.logs.sources import LogFolder
 from tests.conformance.test_logs import LOGS
-from tests.support.logged import BOOT, LIFE, MEMBERS_OF_LIFE, clock_of, closed, connected, entries, members, written
-
-
-def read(*folders: str | Path) -> LogRecording:
-    return recording_of_logs([LogFolder.parse(str(folder)) for folder in folders], "c")
+from tests.support.logged import (
+    BOOT,
+    LIFE,
+    MEMBERS_OF_LIFE,
+    alive,
+    closed,
+    connected,
+    entries,
+    members,
+    of_kind,
+    read,
+    times,
+    written,
+)
 
 
 def test_a_clock_that_is_set_back_makes_the_time_that_is_written_twice_unknown(tmp_path: Path) -> None:
@@ -31,8 +38,7 @@ def test_a_clock_that_is_set_back_makes_the_time_that_is_written_twice_unknown(t
     ]  # fmt: skip
     recording = read(tmp_path)
     assert f"{path} goes back in time 1 time: the clock was set back" in str(recording)
-    expected = [("22:20:33", "22:24:32"), ("22:30:33", "22:35:33")]
-    assert [(clock_of(first), clock_of(last)) for first, last in recording.processes[0].alive] == expected
+    assert alive(recording) == [("22:20:33", "22:24:32"), ("22:30:33", "22:35:33")]
 
 
 def test_lines_of_threads_may_be_a_little_out_of_order(tmp_path: Path) -> None:
@@ -53,7 +59,7 @@ def test_a_damaged_archive_is_read_up_to_there_and_then_nothing_is_known(tmp_pat
     assert members(tmp_path) == MEMBERS_OF_LIFE[:3]
     assert f"{path} is damaged, and was read up to there: Compressed file ended" in str(read(tmp_path))
     assert read(tmp_path).unknown == {"g": ["b"]}
-    assert max([clock_of(row["at"]) for row in read(tmp_path).rows if row["kind"] == "connection"]) < "22:26:00"
+    assert times("connection", read(tmp_path))[-1] < "22:26:00"
 
 
 def test_an_archive_that_cannot_even_be_begun(tmp_path: Path) -> None:
@@ -86,7 +92,7 @@ def test_two_applications_that_write_into_one_file(tmp_path: Path) -> None:
         "rebalanceResultSet=[MessageQueue [topic=t, brokerName=b, queueId={}]]"
     )
     written(tmp_path, "rocketmq_client.log", entries(result.format("a", 0), result.format("b", 1), every=1))
-    bodies = {row["client"]: row["body"] for row in read(tmp_path).rows if row["kind"] == "running"}
+    bodies = {row["client"]: row["body"] for row in of_kind("running", read(tmp_path))}
     assert {client: body.count('"queueId": 1') for client, body in bodies.items()} == {"a@1": 0, "b@1": 1}
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from spark_jobs.errors import InputFileError
-from spark_jobs.ingest.logs.recorded import LogRecording, recording_of_logs
-from spark_jobs.ingest.logs.sources import LogFolder
-from tests.support.logged import BOOT, LIFE, clock_of, connected, entries, members, utc, written
+from spark_jobs.ingest.logs.recorded import LogRecording
+from tests.support.logged import BOOT, LIFE, clock_of, connected, entries, members, of_kind, read, times, utc, written
 
 #: As brokers write it: keys are integers, and groups of RocketMQ itself and the offsets of proxies are among them.
 OFFSETS = """{
@@ -62,13 +59,8 @@ def copied(folder: Path, name: str, text: str, at: str = COPIED) -> Path:
     return path
 
 
-def read(*folders: str | Path, state_at: datetime | None = None) -> LogRecording:
-    return recording_of_logs([LogFolder.parse(str(folder)) for folder in folders], "c", state_at=state_at)
-
-
 def committed(recording: LogRecording) -> Sequence[tuple[str, str, str]]:
-    rows = (row for row in recording.rows if row["kind"] == "committed")
-    return [(clock_of(row["at"]), row["topic"], row["body"]) for row in rows]
+    return [(clock_of(row["at"]), row["topic"], row["body"]) for row in of_kind("committed", recording)]
 
 
 @pytest.mark.parametrize("text", [OFFSETS, OFFSETS.replace("{0:7,1:-1", '{"0":7,"1":-1')])
@@ -119,9 +111,9 @@ def test_a_file_that_was_copied_while_it_was_written_is_that_of_before(tmp_path:
 def test_groups_that_no_log_names_have_no_consumer_since_the_broker_started(tmp_path: Path) -> None:
     written(tmp_path, "broker.log", entries("register OK", BOOT, "register OK"))
     copied(tmp_path, "subscriptionGroup.json", '{"subscriptionGroupTable":{"g":{},"TOOLS_CONSUMER":{}}}')
-    rows = [row for row in read(tmp_path).rows if row["kind"] == "connection"]
+    rows = of_kind("connection", read(tmp_path))
     assert {(row["group"], row["error"][:27]) for row in rows} == {("g", "MQBrokerException CODE: 206")}
-    assert clock_of(min(row["at"] for row in rows)) == "22:21:33"
+    assert clock_of(rows[0]["at"]) == "22:21:33"
 
 
 def test_of_a_group_that_no_log_names_nothing_is_known_where_the_broker_had_started_before(tmp_path: Path) -> None:
@@ -157,13 +149,11 @@ def test_printed_connections_make_the_time_before_known(text: str, tmp_path: Pat
 def test_what_printed_connections_say(text: str, version: int, tmp_path: Path) -> None:
     written(tmp_path, "broker.log", entries("register OK", "register OK"))
     copied(tmp_path, "connections.txt", text, "2026-11-25T22:21:00")
-    rows: list[dict[str, Any]] = [row for row in read(f"b={tmp_path}").rows if row["kind"] == "connection"]
-    assert [clock_of(row["at"]) for row in rows] == ["22:20:33", "22:20:40", "22:21:00", "22:21:20", "22:21:33"]
-    for row in rows:
-        assert (
-            f'"clientAddr": "10.2.0.7:50098", "clientId": "b@1", "language": "JAVA", "version": {version}'
-            in row["body"]
-        )
+    recording = read(f"b={tmp_path}")
+    assert times("connection", recording) == ["22:20:33", "22:20:40", "22:21:00", "22:21:20", "22:21:33"]
+    client = f'"clientAddr": "10.2.0.7:50098", "clientId": "b@1", "language": "JAVA", "version": {version}'
+    for row in of_kind("connection", recording):
+        assert client in row["body"]
         assert '"topic": "t", "expressionType": null, "subString": "A || B", "subVersion": null' in row["body"]
         assert '"consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING"' in row["body"]
 
@@ -172,8 +162,8 @@ def test_several_groups_may_be_in_one_text(tmp_path: Path) -> None:
     written(tmp_path, "broker.log", entries("register OK", "register OK"))
     other = NEW_TEXT.replace("%RETRY%g", "%RETRY%h").replace("b@1", "x@1")
     copied(tmp_path, "all.txt", NEW_TEXT + other, "2026-11-25T22:21:00")
-    groups = {(row["group"], "x@1" in row["body"]) for row in read(f"b={tmp_path}").rows if row["kind"] == "connection"}
-    assert groups == {("g", False), ("h", True)}
+    rows = of_kind("connection", read(f"b={tmp_path}"))
+    assert {(row["group"], "x@1" in row["body"]) for row in rows} == {("g", False), ("h", True)}
 
 
 def test_a_group_that_is_not_online_has_no_member_before_its_next_one(tmp_path: Path) -> None:

@@ -37,17 +37,20 @@ from spark_jobs.ingest.logs.events import (
     WritePermission,
 )
 from spark_jobs.ingest.logs.lines import events
-from spark_jobs.ingest.logs.recorded import recording_of_logs, write_recording
-from spark_jobs.ingest.logs.sources import LogFolder
+from spark_jobs.ingest.logs.recorded import write_recording
 from tests.support.logged import (
     BOOT,
     LIFE,
     MEMBERS_OF_LIFE,
+    alive,
     clock_of,
     closed,
     connected,
     entries,
     members,
+    of_kind,
+    read,
+    times,
     utc,
     written,
 )
@@ -85,6 +88,7 @@ REGISTERED = (
 CONNECTED = Connected("g", "CONSUME_PASSIVELY", "CLUSTERING", GO, "10.1.0.1:10911")
 COUNTS = QueueCounts(4, 8, 6)
 HEARTBEAT = Registered("g", "CONSUME_FROM_LAST_OFFSET", "10.2.0.7:51576", (TAGS,))
+COMMITTED = Committed("g", MessageQueue("t", "b", 3), 29)
 GOT, REFUSED = (LockAsked("g", "c@1", MessageQueue("t", "b", 3), got) for got in (True, False))
 EVERY, OLD, NEW = "4.3.0 4.7.1 4.9.8 5.1.4 5.3.3 5.4.0", "4.3.0 4.7.1 4.9.8", "5.1.4 5.3.3 5.4.0"
 
@@ -171,14 +175,8 @@ LINES: Sequence[tuple[str, str, Sequence[Event]]] = (
     (NEW, "client rebalanced result changed. allocateMessageQueueStrategyName=AVG, group=g, topic=t, clientId=c@1, "
      "mqAllSize=4, cidAllSize=2, rebalanceResultSize=0, rebalanceResultSet=[]",
      [Rebalanced("g", "t", "c@1", "AVG", ())]),
-    *(
-        (
-            EVERY,
-            f"[{word}] Group: g ClientId: c@1 updateConsumeOffsetToBroker {QUEUE_3} 29",
-            [Committed("g", MessageQueue("t", "b", 3), 29)],
-        )
-        for word in ("persist", "persistAll")
-    ),
+    (EVERY, f"[persist] Group: g ClientId: c@1 updateConsumeOffsetToBroker {QUEUE_3} 29", [COMMITTED]),
+    (EVERY, f"[persistAll] Group: g ClientId: c@1 updateConsumeOffsetToBroker {QUEUE_3} 29", [COMMITTED]),
     (EVERY, "[GROUP_GET_NUMS] [t@g] Stats In One Minute, SUM: 60 TPS: 1.00 AVGPT: 1.00", []),
 )  # fmt: skip
 OF_VERSIONS = [(version, text, said) for versions, text, said in LINES for version in versions.split()]
@@ -214,11 +212,8 @@ def test_an_expression_type_that_is_not_written_is_tags() -> None:
         ("2026-11-26 06:20:33,033 INFO RocketmqClient - x", "UTC", "2026-11-26T06:20:33"),  # 4.x: seconds, again
         ("2026-11-26 06:20:33,250 INFO RocketmqClient - x", "UTC", "2026-11-26T06:20:33.250"),
         ("2026-07-26 06:20:33,250 INFO RocketmqClient - x", "Europe/Berlin", "2026-07-26T04:20:33.250"),
-        (
-            "2026-11-25T22:20:33.25071Z 2026-11-26 06:20:33 INFO main - x",
-            None,
-            "2026-11-25T22:20:33.250",
-        ),  # kubectl logs
+        # kubectl logs
+        ("2026-11-25T22:20:33.25071Z 2026-11-26 06:20:33 INFO main - x", None, "2026-11-25T22:20:33.250"),
         ("2026-11-26 06:20:33.250  INFO 1 --- [main] RocketmqClient : x", "UTC", "2026-11-26T06:20:33.250"),
         ('{"@timestamp":"2026-11-26T06:20:33.250+08:00","message":"x"}', None, "2026-11-25T22:20:33.250"),
         ("[pay] 2026-11-26T06:20:33.250+01:00 RocketmqClient x", None, "2026-11-26T05:20:33.250"),
@@ -287,8 +282,7 @@ def test_a_broker_may_have_its_logs_in_several_folders(tmp_path: Path) -> None:
     assert members(tmp_path) == MEMBERS_OF_LIFE
     written(tmp_path, "b/broker.log", lines[5:])
     assert members(f"b={tmp_path / 'a'}", f"b={tmp_path / 'b'}") == MEMBERS_OF_LIFE
-    (broker,) = recording_of_logs([LogFolder(tmp_path / "a", "b"), LogFolder(tmp_path / "b", "b")], "c").processes
-    assert [(clock_of(first), clock_of(last)) for first, last in broker.alive] == [("22:20:33", "22:26:33")]
+    assert alive(read(f"b={tmp_path / 'a'}", f"b={tmp_path / 'b'}")) == [("22:20:33", "22:26:33")]
 
 
 def test_a_log_that_begins_in_the_middle_is_known_back_from_the_moment_at_which_nobody_is_there(tmp_path: Path) -> None:
@@ -302,7 +296,7 @@ def test_a_log_that_begins_in_the_middle_is_known_back_from_the_moment_at_which_
 def test_without_such_a_moment_members_are_unknown(tmp_path: Path) -> None:
     written(tmp_path, "broker.log", entries(*LIFE[3:]))
     assert members(f"b={tmp_path}") == []
-    recording = recording_of_logs([LogFolder(tmp_path, "b")], "c")
+    recording = read(f"b={tmp_path}")
     assert recording.unknown == {"g": ["b"]}
     assert "g: its members are unknown for some of the time at b" in str(recording)
 
@@ -324,40 +318,30 @@ def test_one_snapshot_makes_all_of_it_known(tmp_path: Path) -> None:
 
 def test_nothing_is_known_of_the_time_without_lines(tmp_path: Path) -> None:
     written(tmp_path, "broker.log", [*entries(BOOT, connected("a")), *entries("register OK", start=600)])
-    recording = recording_of_logs([LogFolder(tmp_path, None)], "c")
-    times = sorted(row["at"] for row in recording.rows if row["kind"] == "connection")
-    assert [clock_of(at) for at in times] == ["22:20:33", "22:20:40", "22:21:00", "22:21:20", "22:21:33"]
-    assert "b: 2026-11-25T22:20:33Z/2026-11-25T22:21:33Z and 2026-11-25T22:30:33Z/2026-11-25T22:30:33Z" in str(
-        recording
-    )
+    recording = read(tmp_path)
+    assert times("connection", recording) == ["22:20:33", "22:20:40", "22:21:00", "22:21:20", "22:21:33"]
+    known = "b: 2026-11-25T22:20:33Z/2026-11-25T22:21:33Z and 2026-11-25T22:30:33Z/2026-11-25T22:30:33Z"
+    assert known in str(recording)
 
 
 def test_recorded_snapshots_are_better_than_logs(tmp_path: Path) -> None:
     written(tmp_path, "broker.log", entries(BOOT, connected("a"), "register OK"))
     first, last = (int(utc(f"2026-11-25T{clock}").timestamp() * 1000) for clock in ("22:20:50", "22:22:10"))
-    recording = recording_of_logs([LogFolder(tmp_path, None)], "c")
-    path = write_recording(recording, tmp_path / "logs.jsonl.gz", [(first, last)])
+    path = write_recording(read(tmp_path), tmp_path / "logs.jsonl.gz", [(first, last)])
     with gzip.open(path, "rt") as file:
-        times = [clock_of(row["at"]) for row in map(json.loads, file) if row["kind"] == "connection"]
-    assert times == ["22:20:33", "22:20:40", "22:22:20", "22:22:33"]
+        kept = [clock_of(row["at"]) for row in map(json.loads, file) if row["kind"] == "connection"]
+    assert kept == ["22:20:33", "22:20:40", "22:22:20", "22:22:33"]
 
 
 def test_queues_of_topics_are_those_of_the_configuration_and_its_changes(tmp_path: Path) -> None:
-    written(
-        tmp_path,
-        "broker.log",
-        entries(BOOT, f"update topic config, old:[{CONFIG.format(8, '')}] new:[{CONFIG.format(4, '')}]"),
-    )
+    changed = f"update topic config, old:[{CONFIG.format(8, '')}] new:[{CONFIG.format(4, '')}]"
+    written(tmp_path, "broker.log", entries(BOOT, changed))
     table = {"topicConfigTable": {"u": {"readQueueNums": 3, "writeQueueNums": 3, "perm": 6}}}
     written(tmp_path, "config/topics.json", [json.dumps(table)])
-    recording = recording_of_logs([LogFolder(tmp_path, "b")], "c")
-    routes = {
-        (row["topic"], clock_of(row["at"])): json.loads(row["body"].replace("{0:", '{"0":'))["queueDatas"][0][
-            "readQueueNums"
-        ]
-        for row in recording.rows
-        if row["kind"] == "route"
-    }
+    routes = {}
+    for row in of_kind("route", read(f"b={tmp_path}")):
+        (queues,) = json.loads(row["body"].replace("{0:", '{"0":'))["queueDatas"]
+        routes[row["topic"], clock_of(row["at"])] = queues["readQueueNums"]
     assert (routes["t", "22:20:33"], routes["t", "22:21:33"], routes["u", "22:21:33"]) == (8, 4, 3)
 
 
@@ -371,8 +355,7 @@ def test_a_wait_for_a_lock_lasts_until_the_client_has_it_or_asks_no_more(tmp_pat
     lines = [BOOT, connected("a"), refused.format(1), refused.format(1), got.format(1), "register OK"]
     written(tmp_path, "broker.log", entries(*lines, every=20))
     written(tmp_path, "lock.log", entries(refused.format(2), start=40))
-    rows = recording_of_logs([LogFolder(tmp_path, None)], "c").rows
-    running = [(row["at"], json.loads(row["body"])) for row in rows if row["kind"] == "running"]
+    running = [(row["at"], json.loads(row["body"])) for row in of_kind("running", read(tmp_path))]
     assert all(body["properties"] == {"PROP_CONSUMEORDERLY": "true"} for _, body in running)
     waiting = [(clock_of(at), [queue["queueId"] for queue in body["lockRefused"]]) for at, body in running]
     changes = [now for before, now in pairwise([("", [0]), *waiting]) if before[1] != now[1]]
@@ -391,9 +374,9 @@ def test_offsets_are_those_of_the_last_commit_in_each_cadence(tmp_path: Path) ->
     lines = entries(*commits, every=5)  # at :33 :38 :43 :48 :53
     written(tmp_path, "rocketmq_client.log", lines[:4])
     written(tmp_path, "otherdays/rocketmq_client.1.log", lines[2:])
-    rows = recording_of_logs([LogFolder(tmp_path, None)], "c").rows
     expected = [("22:20:38", [["b", 0, 5], ["b", 1, 7]]), ("22:20:53", [["b", 0, 9], ["b", 1, 8]])]
-    assert [(clock_of(row["at"]), json.loads(row["body"])) for row in rows if row["kind"] == "committed"] == expected
+    committed = of_kind("committed", read(tmp_path))
+    assert [(clock_of(row["at"]), json.loads(row["body"])) for row in committed] == expected
 
 
 @pytest.mark.parametrize(
@@ -409,20 +392,18 @@ def test_logs_that_cannot_be_read_as_they_are(files: dict[str, list[str]], said:
     for name, lines in files.items():
         written(tmp_path, name, lines)
     with pytest.raises(InputFileError, match=said):
-        recording_of_logs([LogFolder(tmp_path, None)], "c")
+        read(tmp_path)
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match="nowhere does not exist"):
-        recording_of_logs([LogFolder.parse(f"b={tmp_path / 'nowhere'}")], "c")
+        read(f"b={tmp_path / 'nowhere'}")
 
 
 def test_logs_of_another_product_are_named(tmp_path: Path) -> None:
     written(tmp_path, "nginx.log", ['10.1.1.1 - - [26/Nov/2026:06:20:33 +0000] "GET / HTTP/1.1" 200'])
     written(tmp_path, "broker.log", entries(BOOT))
-    assert f"nothing was understood in {tmp_path / 'nginx.log'}" in str(
-        recording_of_logs([LogFolder(tmp_path, None)], "c")
-    )
+    assert f"nothing was understood in {tmp_path / 'nginx.log'}" in str(read(tmp_path))
 
 
 def test_files_that_say_nothing_of_consumers_are_passed_over_and_no_proof_that_a_broker_lives(tmp_path: Path) -> None:
@@ -430,10 +411,9 @@ def test_files_that_say_nothing_of_consumers_are_passed_over_and_no_proof_that_a
     written(tmp_path, "broker.log", entries(*LIFE))
     written(tmp_path, "watermark.log", ["2026-11-26 07:20:33 - [WATERMARK] Send Queue Size: 0 SlowTimeMills: 0"])
     written(tmp_path, "root_store_LOG", ["2026/11/26-11:29:33.41 1 Compile date", "2023-08-29 09:25:38 of it"])
-    recording = recording_of_logs([LogFolder(tmp_path, None)], "c")
+    recording = read(tmp_path)
     assert "2 log files, 8 entries, 6 of them understood; 1 file of other kinds, such as store.log" in str(recording)
-    (broker,) = recording.processes
-    assert [(clock_of(first), clock_of(last)) for first, last in broker.alive] == [("22:20:33", "22:26:33")]
+    assert alive(recording) == [("22:20:33", "22:26:33")]
 
 
 RESTART = [
@@ -445,7 +425,7 @@ RESTART = [
 
 def _routes(folder: Path) -> list[tuple[str, int]]:
     """(time, queues of t), at each change."""
-    rows = [row for row in recording_of_logs([LogFolder(folder, None)], "c").rows if row["kind"] == "route"]
+    rows = of_kind("route", read(folder))
     counts = [(clock_of(row["at"]), row.get("body", "").count('"brokerName": "b"')) for row in rows]
     return [now for before, now in pairwise([("", -1), *counts]) if before[1] != now[1]]
 
@@ -469,8 +449,8 @@ def test_the_route_is_unknown_while_the_log_of_one_of_its_brokers_has_a_gap(tmp_
     written(tmp_path, "b/broker.log", [*entries(*RESTART[:3]), *entries("register OK", start=900)])
     other = [BOOT.replace("[b,", "[x,"), *RESTART[1:2], *(["register OK"] * 14)]
     written(tmp_path, "x/broker.log", entries(*other))
-    rows = [row for row in recording_of_logs([LogFolder(tmp_path, None)], "c").rows if row["kind"] == "route"]
-    times = {clock_of(row["at"]) for row in rows}
-    assert {"22:25:00", "22:35:33"} <= times
-    assert not {"22:25:20", "22:35:00"} & times
+    recording = read(tmp_path)
+    known, rows = {*times("route", recording)}, of_kind("route", recording)
+    assert {"22:25:00", "22:35:33"} <= known
+    assert not {"22:25:20", "22:35:00"} & known
     assert all('"brokerName": "b"' in row["body"] for row in rows if clock_of(row["at"]) >= "22:21:33")
