@@ -6,7 +6,7 @@ From the metadata of what is installed; of what is not (other systems, jars), by
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from configparser import ConfigParser
 from importlib import metadata
 from pathlib import Path
@@ -39,43 +39,29 @@ _CALLED = {
 }
 _LONGEST = 60
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
-#: By the beginning of a jar's name, of RocketMQ's admin client: group_artifact-version, as set-up names them.
-CAPTURE_JARS: Mapping[str, str] = {
-    "at.yawk.lz4": "Apache-2.0",
-    "com.alibaba": "Apache-2.0",
-    "com.fasterxml.jackson": "Apache-2.0",
-    "com.github.ben-manes.caffeine": "Apache-2.0",
-    "com.github.luben_zstd-jni": "BSD-2-Clause",
-    "com.google.code.findbugs": "Apache-2.0",
-    "com.google.errorprone": "Apache-2.0",
-    "com.google.guava": "Apache-2.0",
-    "com.google.j2objc": "Apache-2.0",
-    "com.google.protobuf": "BSD-3-Clause",
-    "com.googlecode.concurrentlinkedhashmap": "Apache-2.0",
-    "com.squareup": "Apache-2.0",
-    "commons-": "Apache-2.0",
-    "io.github.aliyunmq_rocketmq-logback-classic": "EPL-1.0 OR LGPL-2.1",
-    "io.github.aliyunmq_rocketmq-slf4j-api": "MIT",
-    "io.netty": "Apache-2.0",
-    "io.opentelemetry": "Apache-2.0",
-    "io.prometheus": "Apache-2.0",
-    "org.apache": "Apache-2.0",
-    "org.awaitility": "Apache-2.0",
-    "org.checkerframework": "MIT",
-    "org.hamcrest": "BSD-3-Clause",
-    "org.javassist": "Apache-2.0 OR MPL-1.1 OR LGPL-2.1",
-    "org.jetbrains": "Apache-2.0",
-    "org.lz4": "Apache-2.0",
-    "org.reflections": "BSD-3-Clause OR WTFPL",
-    "org.slf4j": "MIT",
-    "org.yaml": "Apache-2.0",
+#: By licence, the beginnings of the names of jars of RocketMQ's admin client: group_artifact-version, as set-up names
+#: them.
+_JARS = {
+    "Apache-2.0": """
+        at.yawk.lz4 com.alibaba com.fasterxml.jackson com.github.ben-manes.caffeine com.google.code.findbugs
+        com.google.errorprone com.google.guava com.google.j2objc com.googlecode.concurrentlinkedhashmap
+        com.squareup commons- io.netty io.opentelemetry io.prometheus org.apache org.awaitility
+        org.jetbrains org.lz4 org.yaml
+    """,
+    "BSD-2-Clause": "com.github.luben_zstd-jni",
+    "BSD-3-Clause": "com.google.protobuf org.hamcrest",
+    "EPL-1.0 OR LGPL-2.1": "io.github.aliyunmq_rocketmq-logback-classic",
+    "MIT": "io.github.aliyunmq_rocketmq-slf4j-api org.checkerframework org.slf4j",
+    "Apache-2.0 OR MPL-1.1 OR LGPL-2.1": "org.javassist",
+    "BSD-3-Clause OR WTFPL": "org.reflections",
 }
+CAPTURE_JARS = {prefix: licence for licence, prefixes in _JARS.items() for prefix in prefixes.split()}
 
 
 def page() -> str:
     """The page, from the lock, the installed metadata and the tables above."""
     packages = (f"| {name} | {version} | {licence} | {part} |" for name, version, licence, part in _packages())
-    jars = (f"| `{prefix}…` | {licence} |" for prefix, licence in CAPTURE_JARS.items())
+    jars = (f"| `{prefix}…` | {licence} |" for prefix, licence in sorted(CAPTURE_JARS.items()))
     return (
         (ROOT / "tests" / "unit" / "supply_chain" / "licences.md.in")
         .read_text(encoding="utf-8")

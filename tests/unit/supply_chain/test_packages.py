@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from spark_jobs.capture.jars import TOOLS_DIR
-from tests.unit.supply_chain.licences import CAPTURE_JARS, PAGE, licence, page, pins
+from tests.unit.supply_chain.licences import CAPTURE_JARS, PAGE, ROOT, licence, page, pins
 
 #: A package under another licence needs a thought, and then a line here.
 ALLOWED = {
@@ -35,9 +37,6 @@ def test_every_jar_of_the_admin_client_is_listed() -> None:
     assert [name for name in jars if not name.startswith(tuple(CAPTURE_JARS))] == []
 
 
-PROJECT = Path(__file__).parents[3]
-
-
 def locked(lock: Path) -> set[tuple[str, str, str]]:
     """(package, version, its hashes as the lock writes them); a package may have a version per Python."""
     text = lock.read_text(encoding="utf-8")
@@ -46,8 +45,39 @@ def locked(lock: Path) -> set[tuple[str, str, str]]:
 
 
 def test_the_image_installs_what_was_tested_and_no_tool_of_development() -> None:
-    image = locked(PROJECT / "deploy" / "requirements.lock")
+    image = locked(ROOT / "deploy" / "requirements.lock")
     names = {name for name, _, _ in image}
     assert {"pyspark", "delta-spark", "deltalake", "great-expectations", "obstore"} <= names
     assert not {"pytest", "mypy", "apache-airflow"} & names
-    assert image <= locked(PROJECT / "requirements.lock")
+    assert image <= locked(ROOT / "requirements.lock")
+
+
+def test_no_host_of_a_registry_is_named() -> None:
+    """Which one is asked is said by the settings of Ivy and pip."""
+    hosts = re.compile(r"repo1?\.maven|\bpypi\.org|pythonhosted")
+    folders = ("spark_jobs", "rebalance_audit", "dags", "deploy", "docs", "examples", "benchmarks")
+    files = [*(file for folder in folders for file in (ROOT / folder).rglob("*")), *ROOT.glob("*")]
+    texts = {file: file.read_bytes().decode(errors="ignore") for file in files if file.is_file()}
+    assert {str(file): found for file, text in texts.items() if (found := hosts.findall(text))} == {}
+
+
+def wanted() -> list[Requirement]:
+    """What setup.cfg requires, with all extras."""
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    options = [setup["options"]["install_requires"], *setup["options.extras_require"].values()]
+    return [Requirement(line) for line in re.findall(r"^[A-Za-z].*", "\n".join(options), re.MULTILINE)]
+
+
+def test_the_lock_pins_everything_and_names_no_host() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    assert "://" not in lock
+    assert len(pins()) == len(re.findall(r"^[\w.-]+\S*==", lock, re.MULTILINE)) > 100
+    assert {requirement.name.lower() for requirement in wanted()} <= {name for name, _ in pins()}
+
+
+def test_packages_are_wanted_in_ranges_and_the_lock_is_within_them() -> None:
+    """Pins would keep the package out of an environment that is there already."""
+    versions = dict(pins())
+    assert [one for one in wanted() if "==" in str(one.specifier)] == []
+    assert [one for one in wanted() if versions[one.name.lower()] not in one.specifier] == []
