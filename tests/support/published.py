@@ -18,6 +18,11 @@ from tests.support.times import at
 STATUS = {"finding_count": 1, "unknown_queues": 0, "bottleneck": "NO_BACKLOG", "advice": "No."}
 
 
+def key(group: str, hour: float = 0, cluster: str = "c") -> dict[str, Any]:
+    """Of a row of the group in the step that begins so many hours after 10:00."""
+    return {"cluster": cluster, "consumer_group": group, "step_start": at(3600 * hour)}
+
+
 def publish_hours(
     warehouse: Path,
     hours: Collection[int],

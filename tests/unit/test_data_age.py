@@ -29,7 +29,7 @@ from spark_jobs.show.data_age import DataAge, data_age
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.recorded import check_recorded
 from tests.support.commands import ANSWERED, Typed
-from tests.support.published import STATUS, publish_hours
+from tests.support.published import STATUS, key, publish_hours
 from tests.support.recordings import write_warehouse
 from tests.support.rows import interval, member, unobserved
 from tests.support.stored import write
@@ -57,8 +57,7 @@ def test_how_old_the_data_are(until: dict[str, datetime], text: str) -> None:
 
 def silent_since(warehouse: Path, minute: int) -> AuditedWarehouse:
     """Six hours from ten o'clock were audited; since that minute there are no snapshots."""
-    key = {"cluster": "c", "consumer_group": "G"}
-    steps = [key | {"step_start": at(3600 * hour)} for hour in range(6)]
+    steps = [key("G", hour) for hour in range(6)]
     times = [(interval(0, 60 * minute, member("c1")), 0), (unobserved(60 * minute, 3600), 0)]
     times += [(unobserved(3600 * hour, 3600 * (hour + 1)), hour) for hour in range(1, 6)]
     rows = [row | steps[hour] for row, hour in times]

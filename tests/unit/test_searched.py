@@ -24,7 +24,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.show.clients import CLIENT_SCHEMA, ClientSeen
 from tests.support.commands import Typed
 from tests.support.consoles import shown
-from tests.support.published import STATUS
+from tests.support.published import STATUS, key
 from tests.support.recordings import write_warehouse
 from tests.support.rows import finding, interval, member
 from tests.support.stored import audit_run, write
@@ -34,20 +34,19 @@ HOUR = 3600
 
 
 def row(group: str, topic: str, start: float, end: float, *members: dict[str, Any]) -> dict[str, Any]:
-    key = {"cluster": "c", "consumer_group": group, "step_start": at(start // HOUR * HOUR), "topic": topic}
-    return interval(start, end, *members) | key
+    return interval(start, end, *members, topic=topic) | key(group, start // HOUR)
 
 
 def hung(group: str, hour: int, minutes: tuple[int, int], **values: Any) -> dict[str, Any]:
     start, end = (at(hour * HOUR + 60 * minute) for minute in minutes)
-    named = {"rule": "CLIENT_HUNG", "cause": "NO_ANSWER", "cluster": "c", "consumer_group": group, "subject": "h1@7"}
+    named = {"rule": "CLIENT_HUNG", "cause": "NO_ANSWER", "subject": "h1@7"}
     subject = values.get("subject", "h1@7")
     client_id = None if subject == group else subject
     client_ids = [] if client_id is None else [client_id]
     evidence = {"client_ids": client_ids, "connections": [], "backlog_max": values.pop("most", None)}
-    times = {"started_at": start, "ended_at": end, "step_start": at(hour * HOUR)}
+    times = {"started_at": start, "ended_at": end}
     of_finding = {"finding_id": f"{group}{hour}{minutes}", "evidence": evidence, "client_id": client_id}
-    return finding(**named | times | of_finding | values)
+    return finding(**key(group, hour) | named | times | of_finding | values)
 
 
 @pytest.fixture
@@ -67,11 +66,10 @@ def warehouse(tmp_path: Path) -> Path:
         hung("H", 1, (0, 30), rule="GROUP_OFFLINE", cause="NO_MEMBERS", subject="H", severity="ERROR"),
     ]
     steps = [
-        STATUS | {"cluster": "c", "consumer_group": group, "step_start": at(hour * HOUR)}
-        for group, hour in (("G", 0), ("G", 1), ("H", 1))
+        key("G") | STATUS,
+        key("G", 1) | STATUS | {"worst_severity": "WARN", "backlog_end": 5},
+        key("H", 1) | STATUS | {"backlog_end": 90},
     ]
-    steps[1] |= {"worst_severity": "WARN", "backlog_end": 5}
-    steps[2] |= {"backlog_end": 90}
     filled = {FINDINGS: findings, GROUP_STATUS: steps, REBALANCE_INTERVALS: intervals}
     write_warehouse(tmp_path, filled | {ALLOCATIONS: [], QUEUE_PROGRESS: []}, HOUR)
     return tmp_path

@@ -12,7 +12,7 @@ from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.domain.model.statuses import Reason
 from tests.support import bodies
 from tests.support.commands import Typed
-from tests.support.published import STATUS, publish_hours
+from tests.support.published import STATUS, key, publish_hours
 from tests.support.recordings import write_warehouse
 from tests.support.rows import all_lines, allocation, finding, group_step, interval, member, progress, unobserved
 from tests.support.times import at
@@ -72,9 +72,8 @@ def test_time_before_a_recording_begins(
     minutes: tuple[int, int], code: int, text: str, tmp_path: Path, typed: Typed
 ) -> None:
     """At ten past ten, in an hour that was audited."""
-    key = {"cluster": "c", "consumer_group": "G", "step_start": at(0)}
-    rows = [row | key for row in (unobserved(0, 600), interval(600, 3600, C1))]
-    write_warehouse(tmp_path, {FINDINGS: [], GROUP_STATUS: [key | STATUS], REBALANCE_INTERVALS: rows}, 3600)
+    rows = [row | key("G") for row in (unobserved(0, 600), interval(600, 3600, C1))]
+    write_warehouse(tmp_path, {FINDINGS: [], GROUP_STATUS: [key("G") | STATUS], REBALANCE_INTERVALS: rows}, 3600)
     start, end = (at(60 * minute).isoformat() for minute in minutes)
     assert typed(f"incidents --interval {start}/{end}", warehouse=tmp_path, code=code).lines[1:] == [text]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
+from unittest.mock import MagicMock
 
 from spark_jobs.capture.calls import NAME_SERVER, Call, Callee, Request
 from spark_jobs.capture.java_calls import JavaCalls
@@ -13,30 +12,15 @@ STATS, RUNNING = Call(Request.STATS, A, group="g"), Call(Request.RUNNING, A, gro
 ROUTE = Call(Request.ROUTE, Callee(NAME_SERVER), topic="t")
 
 
-class Json(SimpleNamespace):
-    def toJson(self, *_: object) -> str:  # noqa: N802
-        return "{}"
-
-
 def calls_and_closed() -> tuple[JavaCalls, list[list[str]]]:
     """The calls of an admin client that answers everything, and the addresses whose connections were closed."""
     closed: list[list[str]] = []
-    remoting = SimpleNamespace(closeChannels=lambda addresses: closed.append(list(addresses)))
-    api = SimpleNamespace(getRemotingClient=lambda: remoting)
-    instances = SimpleNamespace(getOrCreateMQClientInstance=lambda _: SimpleNamespace(getMQClientAPIImpl=lambda: api))
-    rocketmq = SimpleNamespace(
-        client=SimpleNamespace(impl=SimpleNamespace(MQClientManager=SimpleNamespace(getInstance=lambda: instances))),
-        remoting=SimpleNamespace(protocol=SimpleNamespace(body=SimpleNamespace(KVTable=Json))),
-    )
-    util = SimpleNamespace(List=SimpleNamespace(of=lambda *addresses: addresses))
-    jvm: Any = SimpleNamespace(
-        org=SimpleNamespace(apache=SimpleNamespace(rocketmq=rocketmq)), java=SimpleNamespace(util=util)
-    )
-    admin: Any = SimpleNamespace(
-        examineConsumeStats=lambda *_: Json(),
-        examineTopicRouteInfo=lambda _: Json(),
-        getNameServerAddressList=lambda: ["10.0.0.9:9876", "10.0.0.8:9876"],
-    )
+    jvm, admin = MagicMock(), MagicMock()
+    jvm.java.util.List.of = lambda *addresses: addresses
+    instance = jvm.org.apache.rocketmq.client.impl.MQClientManager.getInstance().getOrCreateMQClientInstance()
+    instance.getMQClientAPIImpl().getRemotingClient().closeChannels = lambda addresses: closed.append([*addresses])
+    admin.examineConsumeStats().toJson.return_value = "{}"
+    admin.getNameServerAddressList.return_value = ["10.0.0.9:9876", "10.0.0.8:9876"]
     return JavaCalls(jvm, admin), closed
 
 

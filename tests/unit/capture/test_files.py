@@ -34,8 +34,11 @@ def full_disk() -> Iterator[None]:
         yield
 
 
-def content(path: Path) -> list[bytes]:
-    return [line.content for line in read_lines(path)]
+def content(path: Path) -> list[str]:
+    """The lines behind the first, which is the head."""
+    head, *lines = [line.content.decode() for line in read_lines(path)]
+    assert head == HEAD
+    return lines
 
 
 def test_rounds_are_readable_at_once_and_the_name_shows_when_they_are_all(tmp_path: Path) -> None:
@@ -44,11 +47,11 @@ def test_rounds_are_readable_at_once_and_the_name_shows_when_they_are_all(tmp_pa
     assert written.append(["one\n", "two\n"])
     assert written.append(["three\n"])
     (partial,) = (tmp_path / "new").glob("*.jsonl.gz.partial")
-    assert content(partial) == [HEAD.encode(), b"one\n", b"two\n", b"three\n"]
+    assert content(partial) == ["one\n", "two\n", "three\n"]
     assert closed == []
     written.close()
     assert closed == [partial.with_suffix("")]
-    assert content(closed[0]) == [HEAD.encode(), b"one\n", b"two\n", b"three\n"]
+    assert content(closed[0]) == ["one\n", "two\n", "three\n"]
     assert not list((tmp_path / "new").glob("*.partial"))
 
 
@@ -61,7 +64,7 @@ def test_a_file_is_closed_when_its_time_has_come_and_nothing_makes_no_file(tmp_p
     for line in ("one\n", "two\n"):
         written.append([line])
         written.rotate()
-    assert [content(path) for path in closed] == [[HEAD.encode(), b"one\n"], [HEAD.encode(), b"two\n"]]
+    assert [content(path) for path in closed] == [["one\n"], ["two\n"]]
     written.close()
     assert len(closed) == 2
 
@@ -74,7 +77,7 @@ def test_what_a_killed_process_has_half_written_is_cut_off(cut: int, tmp_path: P
     closed: list[Path] = []
     opened(tmp_path, closed).close()
     assert closed == [tmp_path / "20260301T100000.000000Z.jsonl.gz"]
-    assert content(closed[0]) == [HEAD.encode(), b"one\n"]
+    assert content(closed[0]) == ["one\n"]
 
 
 def test_a_file_without_a_whole_member_goes(tmp_path: Path) -> None:
@@ -101,7 +104,7 @@ def test_a_full_disk_costs_the_round_and_leaves_whole_lines(tmp_path: Path) -> N
     assert written.append(["three\n"])
     written.close()
     (path,) = tmp_path.glob("*.jsonl.gz")
-    assert content(path) == [HEAD.encode(), b"one\n", b"three\n"]
+    assert content(path) == ["one\n", "three\n"]
 
 
 def test_a_disk_that_is_full_from_the_beginning_leaves_no_empty_files(tmp_path: Path) -> None:
@@ -112,7 +115,7 @@ def test_a_disk_that_is_full_from_the_beginning_leaves_no_empty_files(tmp_path: 
     assert written.append(["two\n"])
     written.close()
     (path,) = tmp_path.glob("*.jsonl.gz")
-    assert content(path) == [HEAD.encode(), b"two\n"]
+    assert content(path) == ["two\n"]
 
 
 def test_two_captures_do_not_write_into_one_folder(tmp_path: Path) -> None:

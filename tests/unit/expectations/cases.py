@@ -55,6 +55,11 @@ class Cases:
         yield from ((f"{_IN_PART} ({number})", set(), case) for number, case in enumerate(self.keeps_in_part))
 
 
+def alone(table: Table, row: Callable[..., Row]) -> Callable[..., Rows]:
+    """Makes cases of one row, with changes."""
+    return lambda **changes: {table: [row(**changes)]}
+
+
 def of_every_source(good: Callable[..., Rows], *names: str) -> dict[str, list[Rows]]:
     """What breaks the rules of names, and of the time of a snapshot."""
     no_names = (None, "", "x" * 256, "\0" * 256, "\U0001f600" * 256)

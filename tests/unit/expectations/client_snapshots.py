@@ -9,7 +9,7 @@ from expectations.client_snapshots import SUITE
 from schemas import CLIENT_SNAPSHOTS
 from tests.support.snapshots import membership
 from tests.support.times import at
-from tests.unit.expectations.cases import OWN, Cases, Row, Rows, at_the_edge, of_every_source
+from tests.unit.expectations.cases import OWN, Cases, Row, alone, at_the_edge, of_every_source
 
 KEY = {"cluster": OWN, "consumer_group": "g", "client_id": "c1", "captured_at": at(0)}
 SUBSCRIPTION = membership(0, "c1")["subscriptions"][0]
@@ -41,12 +41,8 @@ FROM_1 = ("consume_batch_size", "pull_batch_size", *_LIMITS)
 SILENCE: Row = dict.fromkeys(ANSWER) | {"answered": False}
 
 
-def good(**changes: Any) -> Rows:
-    return {CLIENT_SNAPSHOTS: [KEY | ANSWER | changes]}
-
-
-def silent(**changes: Any) -> Rows:
-    return {CLIENT_SNAPSHOTS: [KEY | SILENCE | changes]}
+good = alone(CLIENT_SNAPSHOTS, lambda **changes: KEY | ANSWER | changes)
+silent = alone(CLIENT_SNAPSHOTS, lambda **changes: KEY | SILENCE | changes)
 
 
 CASES = Cases(

@@ -8,15 +8,14 @@ from expectations.offset_snapshots import SUITE
 from schemas import OFFSET_SNAPSHOTS
 from tests.support.snapshots import offsets
 from tests.support.times import at
-from tests.unit.expectations.cases import OWN, Cases, Row, Rows, at_the_edge, of_every_source
+from tests.unit.expectations.cases import OWN, Cases, Row, Rows, alone, at_the_edge, of_every_source
 
 
 def row(**changes: Any) -> Row:
     return offsets(0, (100, 90, 1)) | {"cluster": OWN} | changes
 
 
-def good(**changes: Any) -> Rows:
-    return {OFFSET_SNAPSHOTS: [row(**changes)]}
+good = alone(OFFSET_SNAPSHOTS, row)
 
 
 def reading(**changes: Any) -> Row:

@@ -8,15 +8,14 @@ from expectations.route_snapshots import SUITE
 from schemas import ROUTE_SNAPSHOTS
 from tests.support.snapshots import route
 from tests.support.times import at
-from tests.unit.expectations.cases import OWN, Cases, Row, Rows, at_the_edge, of_every_source
-
-
-def good(**changes: Any) -> Rows:
-    return {ROUTE_SNAPSHOTS: [row(**changes)]}
+from tests.unit.expectations.cases import OWN, Cases, Row, Rows, alone, at_the_edge, of_every_source
 
 
 def row(**changes: Any) -> Row:
     return route(0, 4) | {"cluster": OWN} | changes
+
+
+good = alone(ROUTE_SNAPSHOTS, row)
 
 
 def entry(**changes: Any) -> Row:

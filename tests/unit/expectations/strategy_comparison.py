@@ -7,7 +7,7 @@ from typing import Any
 from expectations.strategy_comparison import SUITE
 from schemas import STRATEGY_COMPARISON
 from tests.support.times import at
-from tests.unit.expectations.cases import OWN, Cases, Row, Rows
+from tests.unit.expectations.cases import OWN, Cases, Row, alone
 
 
 def row(**changes: Any) -> Row:
@@ -17,8 +17,7 @@ def row(**changes: Any) -> Row:
     return key | counts | {"queues_moved": 3, "minimum_moves": 2} | changes
 
 
-def good(**changes: Any) -> Rows:
-    return {STRATEGY_COMPARISON: [row(**changes)]}
+good = alone(STRATEGY_COMPARISON, row)
 
 
 CASES = Cases(

@@ -7,15 +7,14 @@ from typing import Any
 from expectations.topic_snapshots import SUITE
 from schemas import TOPIC_SNAPSHOTS
 from tests.support.times import at
-from tests.unit.expectations.cases import OWN, Cases, Row, Rows, at_the_edge, of_every_source
+from tests.unit.expectations.cases import OWN, Cases, Row, Rows, alone, at_the_edge, of_every_source
 
 
 def row(**changes: Any) -> Row:
     return {"cluster": OWN, "topic": "t", "captured_at": at(0), "queues": [queue()]} | changes
 
 
-def good(**changes: Any) -> Rows:
-    return {TOPIC_SNAPSHOTS: [row(**changes)]}
+good = alone(TOPIC_SNAPSHOTS, row)
 
 
 def queue(**changes: Any) -> Row:

@@ -21,7 +21,7 @@ from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.pipeline.gather.histories import histories
 from tests.support.gathered import gathered
-from tests.support.snapshots import membership, offsets, route
+from tests.support.snapshots import client, membership, offsets, route
 from tests.support.times import START, at
 
 Rows = dict[Table, list[dict[str, Any]]]
@@ -47,9 +47,9 @@ def owned(topic: str, queue_id: int, **said: Any) -> dict[str, Any]:
     return {"topic": topic, "broker_name": "b", "queue_id": queue_id, "locked": None, "dropped": None} | said
 
 
-def client(second: int, client_id: str = "c1", **said: Any) -> dict[str, Any]:
-    key = {"cluster": "c", "consumer_group": "g", "client_id": client_id, "captured_at": at(second)}
-    return key | {"answered": True} | said
+def routes_of(*routes: dict[str, Any]) -> GroupHistory:
+    """The history of a group that has the topic of these routes."""
+    return history_of({MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")], ROUTE_SNAPSHOTS: [*routes]})
 
 
 def test_the_fields_of_a_membership_in_their_normal_form() -> None:
@@ -106,7 +106,7 @@ def test_who_serves_a_broker_is_the_lowest_id_and_changes_no_route() -> None:
     names = ("broker_name", "broker_id", "address")
     given = [None if one is None else [dict(zip(names, each, strict=True)) for each in one] for one in recorded]
     rows = [route(20 * place, 4) | {"addresses": addresses} for place, addresses in enumerate(given)]
-    history = history_of({MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")], ROUTE_SNAPSHOTS: rows})
+    history = routes_of(*rows)
     serving = history.serving["t"]
     found = [serving.states[code] for code in serving.codes.tolist()]
     assert found == [frozenset({("b", "h:1")}), frozenset({("b", "h:1")}), frozenset({("b", "h:2")}), None]
@@ -119,26 +119,24 @@ def test_what_each_name_server_says_is_known_where_each_was_asked() -> None:
     known = {"address": "n1:1", "broker_name": "b", **dict(zip(numbers, (6, 4, 4), strict=True))}
     unknown = {"address": "n2:1", "broker_name": None, **dict.fromkeys(numbers)}
     rows = [route(20 * place, 4) | {"name_servers": said} for place, said in enumerate([None, [unknown, known]])]
-    members = {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")]}
-    series = history_of({**members, ROUTE_SNAPSHOTS: rows}).server_routes["t"]
+    series = routes_of(*rows).server_routes["t"]
     states = [series.states[code] for code in series.codes.tolist()]
     assert states == [(), (("n1:1", (RouteEntry("b", 6, 4, 4),)), ("n2:1", ()))]
-    assert not history_of({**members, ROUTE_SNAPSHOTS: rows[:1]}).server_routes
+    assert not routes_of(rows[0]).server_routes
 
 
 def test_a_route_has_all_brokers_that_any_name_server_names() -> None:
     """The name server that answered does not know broker a, and says more of b than the other one."""
     numbers = ("perm", "read_queue_nums", "write_queue_nums")
     other = [{"address": "n2:1", "broker_name": name, **dict.fromkeys(numbers, 6)} for name in ("a", "b")]
-    row = route(0, 4) | {"name_servers": other}
-    (state,) = history_of({MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")], ROUTE_SNAPSHOTS: [row]}).routes["t"].states
+    (state,) = routes_of(route(0, 4) | {"name_servers": other}).routes["t"].states
     assert state == (RouteEntry("a", 6, 6, 6), RouteEntry("b", 6, 4, 4))
 
 
 def test_a_route_is_sorted_as_java_sorts_its_brokers() -> None:
     row = route(0, 4)
     row["queues"] = [row["queues"][0] | {"broker_name": name} for name in ("\uffee", "😀", "a")]
-    (state,) = history_of({MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")], ROUTE_SNAPSHOTS: [row]}).routes["t"].states
+    (state,) = routes_of(row).routes["t"].states
     assert state == tuple(RouteEntry(name, 6, 4, 4) for name in ("a", "😀", "\uffee"))
 
 
@@ -223,7 +221,7 @@ def all_groups() -> Rows:
         ]
         rows[ROUTE_SNAPSHOTS] += [route(second, number, topic=f"t{number}", broker=name) for second in seen]
         rows[OFFSET_SNAPSHOTS] += [offsets(second, (second, number, 1), group=name) for second in seen]
-        rows[CLIENT_SNAPSHOTS] += [client(second, name) | {"consumer_group": name} for second in seen]
+        rows[CLIENT_SNAPSHOTS] += [client(second, name, group=name) for second in seen]
     return rows
 
 

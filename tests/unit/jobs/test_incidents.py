@@ -16,7 +16,7 @@ from spark_jobs.show.incident_table import publish_incidents
 from spark_jobs.show.incidents import IncidentQuery, incidents_and_unknown, severities_in, was_seen_in
 from spark_jobs.store.read.delta import delta_tables
 from tests.support.commands import Typed
-from tests.support.published import publish_hours
+from tests.support.published import STATUS, key, publish_hours
 from tests.support.recordings import write_warehouse
 from tests.support.rows import finding, interval
 from tests.support.times import at
@@ -85,11 +85,10 @@ def test_a_schedule_asks_how_severe_the_incidents_of_an_interval_are(tmp_path: P
 
 
 def test_the_report_and_the_list_name_the_team(tmp_path: Path, typed: Typed) -> None:
-    key = {"cluster": "eu", "consumer_group": "G", "step_start": at(0)}
-    status = key | {"finding_count": 1, "unknown_queues": 0, "bottleneck": "NO_BACKLOG", "advice": "No."}
-    tables = {GROUP_STATUS: [status], REBALANCE_INTERVALS: [interval(0, 3600) | key]}
+    of = key("G", cluster="eu")
+    tables = {GROUP_STATUS: [of | STATUS], REBALANCE_INTERVALS: [interval(0, 3600) | of]}
     tables |= {ALLOCATIONS: [], QUEUE_PROGRESS: []}
-    write_warehouse(tmp_path, {FINDINGS: [finding(**key, finding_id="f")], **tables}, 3600)
+    write_warehouse(tmp_path, {FINDINGS: [finding(**of, finding_id="f")], **tables}, 3600)
     routes, page = tmp_path / "routes.yaml", tmp_path / "report.html"
     routes.write_text("routes: [{team: core, to: f, cluster: e.}]")
     options = f"--interval 2026-03-01T10:00/2026-03-01T11:00 --config {routes}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.domain.rules.catalog import RULES
+from tests.support import published
 from tests.support.commands import Typed
 from tests.support.published import STATUS
 from tests.support.recordings import write_warehouse
@@ -28,11 +30,7 @@ BUSY = (
 )
 OFFLINE_STATUS = {"member_count": 0, "unassigned_queues": 8, "queues_with_one_owner": 0, "double_owned_queues": 0}
 OFFLINE_STATUS |= {"catches_up": False}
-OFFLINE = {"rule": "GROUP_OFFLINE", "cause": "NO_MEMBERS", "severity": "ERROR", "topic": None}
-
-
-def key(group: str, hour: int) -> dict[str, Any]:
-    return {"cluster": "eu", "consumer_group": group, "step_start": at(hour * HOUR)}
+key = partial(published.key, cluster="eu")
 
 
 def observed(group: str, hour: int, seconds: float) -> list[dict[str, Any]]:
@@ -45,7 +43,7 @@ def observed(group: str, hour: int, seconds: float) -> list[dict[str, Any]]:
 
 def offline(group: str, hour: int, start: float, end: float, **values: Any) -> dict[str, Any]:
     time = {"started_at": at(hour * HOUR + start), "ended_at": at(hour * HOUR + end)}
-    return finding(**key(group, hour) | OFFLINE | time | values, subject=group, finding_id=f"{group}{hour}")
+    return finding(**key(group, hour) | time | values, subject=group, finding_id=f"{group}{hour}")
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from schemas import FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from spark_jobs.config import audit_settings
 from spark_jobs.config.file import load
 from tests.support.commands import Typed
+from tests.support.published import STATUS, key
 from tests.support.recordings import Published, audited, write_warehouse
 from tests.support.rows import finding, interval, progress
 from tests.support.times import at
 
 HOUR = 3600
-STATUS = {"finding_count": 1, "unknown_queues": 0, "bottleneck": "NO_BACKLOG", "advice": "No.", "member_count": 2}
 
 
 def a_finding(group: str, hour: int, rule: str, span: tuple[int, int] = (0, HOUR), **values: Any) -> dict[str, Any]:
@@ -24,9 +24,8 @@ def a_finding(group: str, hour: int, rule: str, span: tuple[int, int] = (0, HOUR
     evidence = {"measures": measures, "queues": values.get("queues", [])}
     severity = "ERROR" if rule == "CONSUMER_STOPPED" else "WARN"
     start, end = (at(hour * HOUR + second) for second in span)
-    time = {"step_start": at(hour * HOUR), "started_at": start, "ended_at": end}
-    named = {"cluster": "eu", "consumer_group": group, "rule": rule, "severity": severity, "evidence": evidence}
-    return finding(**named, **time, finding_id=f"{group}{rule}{hour}")
+    what = {"rule": rule, "severity": severity, "evidence": evidence, "started_at": start, "ended_at": end}
+    return finding(**key(group, hour, "eu"), **what, finding_id=f"{group}{rule}{hour}")
 
 
 def queue(backlog_start: int) -> dict[str, Any]:
@@ -39,18 +38,16 @@ def history(groups: dict[str, int]) -> Published:
     in the last verdict is another, and the lag no example.
     """
     keys = [
-        ({"cluster": "eu", "consumer_group": group, "step_start": at(hour * HOUR)}, hour, hour == hours)
-        for group, hours in groups.items()
-        for hour in range(1, hours + 1)
+        (key(group, hour, "eu"), hour, hour == hours) for group, hours in groups.items() for hour in range(1, hours + 1)
     ]
     lag = [
         progress(interval(hour * HOUR, (hour + 1) * HOUR), "a:0", lag_max=9999 if last else hour, rewinds=0, readings=9)
         | {"verdict": "WARN" if last else "OK"}
-        | key
-        for key, hour, last in keys
+        | of
+        for of, hour, last in keys
     ]
-    calm = [interval(hour * HOUR, (hour + 1) * HOUR) | key for key, hour, _ in keys]
-    status = [key | STATUS for key, _, _ in keys]
+    calm = [interval(hour * HOUR, (hour + 1) * HOUR) | of for of, hour, _ in keys]
+    status = [of | STATUS | {"member_count": 2} for of, _, _ in keys]
     return {GROUP_STATUS: status, QUEUE_PROGRESS: lag, REBALANCE_INTERVALS: calm, FINDINGS: []}
 
 
@@ -95,14 +92,14 @@ def test_churn_and_skew_that_are_usual(tmp_path: Path, typed: Typed) -> None:
     4 times in 6 hours: 5. The skew of `hot` is 3 in all hours but four, in which it is 5: 3.75, so 3.8.
     """
     published = history({"worker": 100, "hot": 100, "rare": 100})
-    key = {"cluster": "eu", "consumer_group": "worker"}
     for hour in range(1, 11):
         number, apart = (11, 15) if hour == 10 else (6, 100)
         published[FINDINGS].append(a_finding("worker", hour, "REBALANCE_STORM", (0, 1000), rebalances=number))
         for place in range(number):
             start = hour * HOUR + place * apart
-            of_step = key | {"step_start": at(hour * HOUR), "trigger_type": "MEMBER_JOINED", "queues_moved": 1}
-            published[REBALANCE_INTERVALS].append(interval(start, start + apart) | of_step)
+            joined: dict[str, Any] = {"trigger_type": "MEMBER_JOINED", "queues_moved": 1}
+            moved = interval(start, start + apart, **joined) | key("worker", hour, "eu")
+            published[REBALANCE_INTERVALS].append(moved)
     published[FINDINGS] += [a_finding("worker", hour, "FLAPPING_MEMBER", comings=5, goings=4) for hour in range(1, 7)]
     published[FINDINGS] += [a_finding("rare", hour, "FLAPPING_MEMBER", comings=9, goings=9) for hour in range(1, 6)]
     ratios = {hour: 5 if hour <= 4 else 3 for hour in range(1, 101)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from spark_jobs.show.trace import trace
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import Scope
 from tests.support.commands import Typed
-from tests.support.published import STATUS
+from tests.support.published import STATUS, key
 from tests.support.recordings import write_warehouse
 from tests.support.rows import allocation, finding, interval, member, progress
 from tests.support.times import at
@@ -44,10 +43,6 @@ def warehouse(tmp_path: Path) -> Path:
     }
     write_warehouse(tmp_path, published, 3600)
     return tmp_path
-
-
-def key(group: str) -> dict[str, Any]:
-    return {"cluster": "c", "consumer_group": group, "step_start": at(0)}
 
 
 BAD = {

@@ -13,35 +13,26 @@ from spark_jobs.domain.incidents.trends import WEEK, GroupTrend, GroupWeek
 from spark_jobs.show.trends import trends_text
 from tests.support.commands import Typed
 from tests.support.consoles import cells, shown
+from tests.support.published import STATUS, key
 from tests.support.recordings import write_warehouse
 from tests.support.rows import finding, interval
 from tests.support.times import START, at
 
-STATUS = {"finding_count": 1, "unknown_queues": 0, "bottleneck": "NO_BACKLOG", "advice": "No."}
 HOUR, DAY = 3600, 86400
-KEY = {"cluster": "c", "consumer_group": "G"}
 UNCOMPARED = "{}; none was observed in the last week and the one before: unknown what got worse."
 FIRST = GroupWeek(START, START + WEEK, 0, None, None, None, None, 0.0)
 LAST = GroupWeek(START + WEEK, START + 2 * WEEK, 1234, 61.25, 5, 1000, 90.0, 0.5)
 
 
 def row(start: float, end: float, group: str = "G", **values: Any) -> dict[str, Any]:
-    key = {"cluster": "c", "consumer_group": group, "step_start": at(start // HOUR * HOUR)}
-    return interval(start, end) | key | values
-
-
-def status(hour: int, group: str) -> dict[str, Any]:
-    return {"cluster": "c", "consumer_group": group, "step_start": at(hour * HOUR)} | STATUS
+    return interval(start, end) | key(group, start // HOUR) | values
 
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
     """Eight days of two groups: G lost a queue for 40 min on the first day, and two for 3 h in the last week."""
-    offline = {"rule": "GROUP_OFFLINE", "cause": "NO_MEMBERS", "severity": "ERROR", "topic": None, "subject": "G"}
     found = [
-        finding(
-            **KEY, **offline, finding_id=str(hour), step_start=at(hour * HOUR), started_at=at(begin), ended_at=at(end)
-        )
+        finding(**key("G", hour), finding_id=str(hour), started_at=at(begin), ended_at=at(end))
         for hour, begin, end in ((30, 30 * HOUR, 30 * HOUR + 1800), (60, 60 * HOUR, 60 * HOUR + 5400 - 1800))
     ]
     intervals = [
@@ -55,7 +46,7 @@ def warehouse(tmp_path: Path) -> Path:
         row(30 * HOUR, 30 * HOUR + 24 * HOUR, "calm"),
     ]
     # The newest step ends eight days after 10:00: the oldest week has one day.
-    steps = [status(hour, group) for group in ("G", "calm") for hour in range(8 * 24)]
+    steps = [key(group, hour) | STATUS for group in ("G", "calm") for hour in range(8 * 24)]
     write_warehouse(tmp_path, {FINDINGS: found, GROUP_STATUS: steps, REBALANCE_INTERVALS: intervals}, HOUR)
     return tmp_path
 

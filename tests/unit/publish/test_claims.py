@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,12 @@ def place(request: pytest.FixtureRequest, warehouse: Warehouse, monkeypatch: pyt
     return Location.parse("s3a://bucket/audit")
 
 
+def take(claimed: AbstractContextManager[object]) -> None:
+    """Holds a claim for a moment."""
+    with claimed:
+        pass
+
+
 @pytest.mark.parametrize(
     ("first", "second", "refused"),
     [
@@ -48,10 +54,9 @@ def place(request: pytest.FixtureRequest, warehouse: Warehouse, monkeypatch: pyt
 )
 def test_overlapping_runs_exclude_each_other(place: Location, first: RunSpec, second: RunSpec, refused: bool) -> None:
     refuses = pytest.raises(PublishConflictError, match="run first is auditing") if refused else nullcontext()
-    with claim(place, first, "first"), refuses, claim(place, second, "second"):
-        pass
-    with claim(place, second, "third"):
-        pass
+    with claim(place, first, "first"), refuses:
+        take(claim(place, second, "second"))
+    take(claim(place, second, "third"))
 
 
 @pytest.fixture
@@ -111,47 +116,35 @@ def test_a_run_killed_while_it_claimed_leaves_nothing(warehouse: Warehouse, fold
 
 def test_who_is_refused_takes_nothing_from_the_holder_of_the_same_name(warehouse: Warehouse) -> None:
     with claim(warehouse, RunSpec(TEN), "same"):
-        with pytest.raises(PublishConflictError), claim(warehouse, RunSpec(TEN), "same"):
-            pass
-        with pytest.raises(PublishConflictError), claim(warehouse, RunSpec(TEN), "other"):
-            pass
+        for name in ("same", "other"):
+            with pytest.raises(PublishConflictError):
+                take(claim(warehouse, RunSpec(TEN), name))
 
 
 def test_a_claim_that_cannot_be_written_is_none(warehouse: Warehouse, folder: Path) -> None:
     content = folder / "run-first.json"
     content.mkdir(parents=True)
-    with pytest.raises(IsADirectoryError), claim(warehouse, RunSpec(TEN), "first"):
-        pass
+    with pytest.raises(IsADirectoryError):
+        take(claim(warehouse, RunSpec(TEN), "first"))
     content.rmdir()
-    with claim(warehouse, RunSpec(TEN), "second"):
-        pass
+    take(claim(warehouse, RunSpec(TEN), "second"))
 
 
 def test_one_process_at_a_time_does_a_task_of_a_run(place: Location) -> None:
     with claim_task(place, "scheduled__1", "staging"):
         drop_dead_claims(place)
-        with (
-            pytest.raises(PublishConflictError, match="still doing a task of run scheduled__1: try again"),
-            claim_task(place, "scheduled__1", "staging"),
-        ):
-            pass
-        with claim_task(place, "scheduled__2", "other"):
-            pass
-    with claim_task(place, "scheduled__1", "staging"):
-        pass
+        with pytest.raises(PublishConflictError, match="still doing a task of run scheduled__1: try again"):
+            take(claim_task(place, "scheduled__1", "staging"))
+        take(claim_task(place, "scheduled__2", "other"))
+    take(claim_task(place, "scheduled__1", "staging"))
 
 
 def test_one_process_at_a_time_sends_notices(place: Location, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "_NOTICES_TIMEOUT", 0.2)
-    with (
-        claim_notices(place),
-        claim(place, RunSpec(TEN), "beside"),
-        pytest.raises(PublishConflictError, match="has been sending notifications"),
-        claim_notices(place),
-    ):
-        pass
-    with claim_notices(place):
-        pass
+    refused = pytest.raises(PublishConflictError, match="has been sending notifications")
+    with claim_notices(place), claim(place, RunSpec(TEN), "beside"), refused:
+        take(claim_notices(place))
+    take(claim_notices(place))
 
 
 def test_turns_wait_and_notes_stay(place: Location) -> None:

@@ -11,17 +11,15 @@ import obstore
 import pytest
 from obstore.store import MemoryStore
 
-from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError, WarehouseError
 from spark_jobs.pipeline.publish import claims, leases
 from spark_jobs.pipeline.publish.claims import check_free, claim, claims_of, drop_dead_claims
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.location import Location
 from spark_jobs.store.s3 import commits, objects
+from tests.unit.publish.test_claims import ELEVEN, TEN, take
 
 BUCKET = Location.parse("s3a://bucket/audit")
-TEN = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
-ELEVEN = Interval.parse("2026-03-01T11:00/2026-03-01T12:00")
 
 
 @pytest.fixture(autouse=True)
@@ -64,10 +62,9 @@ def test_what_is_renewed_stays_and_what_is_not_ends(store: MemoryStore, monkeypa
     obstore.put(store, "run-killed", RunSpec(ELEVEN).as_json().encode())
     with claim(BUCKET, RunSpec(TEN), "alive") as held:
         time.sleep(0.8)
-        with pytest.raises(PublishConflictError), claim(BUCKET, RunSpec(TEN), "other"):
-            pass
-        with claim(BUCKET, RunSpec(ELEVEN), "after the killed"):
-            pass
+        with pytest.raises(PublishConflictError):
+            take(claim(BUCKET, RunSpec(TEN), "other"))
+        take(claim(BUCKET, RunSpec(ELEVEN), "after the killed"))
         drop_dead_claims(BUCKET)
         assert names(store) == [held.name, f"tokens/{held.name}"]
     assert names(store) == []
@@ -79,8 +76,7 @@ def test_a_claim_that_another_took_for_dead_is_lost(store: MemoryStore, monkeypa
     with claim(BUCKET, RunSpec(TEN), "suspended") as held:
         held.check()
         time.sleep(0.3)
-        with claim(BUCKET, RunSpec(ELEVEN), "other"):
-            pass
+        take(claim(BUCKET, RunSpec(ELEVEN), "other"))
         for _ in range(2):
             with pytest.raises(WarehouseError, match="another process took over"):
                 held.check()
@@ -102,8 +98,8 @@ def test_a_claim_renewed_while_taken_for_dead_is_alive(store: MemoryStore, monke
         with monkeypatch.context() as patch:
             patch.setattr(obstore, "delete", renewed_first)
             patch.setattr(claims, "_AT_ONCE", 0.0)
-            with pytest.raises(PublishConflictError, match="suspended"), claim(BUCKET, RunSpec(TEN), "other"):
-                pass
+            with pytest.raises(PublishConflictError, match="suspended"):
+                take(claim(BUCKET, RunSpec(TEN), "other"))
         with pytest.raises(WarehouseError):
             held.check()
 
@@ -134,12 +130,10 @@ def test_a_store_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch
         raise OSError("no credentials")
 
     monkeypatch.setattr(obstore, "put", fails)
-    with (
-        pytest.raises(WarehouseError, match="s3a://bucket/audit cannot be written: no credentials"),
-        claim(BUCKET, RunSpec(TEN), "taken"),
-    ):
-        pass
-    with pytest.raises(WarehouseError, match="s3a://bucket/audit cannot be written: no credentials"):
+    cannot_be_written = "s3a://bucket/audit cannot be written: no credentials"
+    with pytest.raises(WarehouseError, match=cannot_be_written):
+        take(claim(BUCKET, RunSpec(TEN), "taken"))
+    with pytest.raises(WarehouseError, match=cannot_be_written):
         commits.check_puts(BUCKET)
 
 

@@ -42,7 +42,7 @@ def progress(begin: int, end: int, queue_id: int, *numbers: int | None) -> Row:
     return of_step(rows.progress(rows.interval(begin, end), f"b:{queue_id}", **named))
 
 
-def interval(begin: int, end: int, trigger: str | None, *addresses: str, **values: Any) -> Row:
+def interval(begin: int, end: int, trigger: str | None, *addresses: str, **values: Any) -> dict[str, Any]:
     """One whose members, `a1` of the client `a`, own four queues, of which a rebalance moved two."""
     connections = [rows.member(address[0], address) for address in addresses]
     counts = {"distinct_members": len({address[0] for address in addresses}), "idle_members": 0}
@@ -53,8 +53,8 @@ def interval(begin: int, end: int, trigger: str | None, *addresses: str, **value
 
 
 def unreplayed(begin: int, end: int, status: str = "UNOBSERVED", trigger: str | None = None, **values: Any) -> Row:
-    unknown = ("members", "member_count", "distinct_members", "queue_count", "idle_members")
-    unknown += ("unassigned_queues", "double_owned_queues")
+    counts = ("member_count", "distinct_members", "queue_count", "idle_members")
+    unknown = ("members", *counts, "unassigned_queues", "double_owned_queues")
     return interval(begin, end, trigger, status=status, reason="NO_SNAPSHOTS") | dict.fromkeys(unknown) | values
 
 
@@ -153,7 +153,7 @@ def test_a_part_of_the_backlog_keeps_its_first_last_and_highest_lag_and_the_time
     )
 
 
-def status(group: str, step: int = 0, **values: Any) -> Row:
+def status(group: str, step: int = 0, **values: Any) -> dict[str, Any]:
     key = {"cluster": "c", "consumer_group": group, "step_start": at(step)}
     return dict.fromkeys(STATUS_COLUMNS) | key | {"bottleneck": "NO_BACKLOG", "advice": ""} | values
 
