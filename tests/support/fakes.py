@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ class FakeAdmin:
         self.answers, self._seconds, self._lock = dict(answers), seconds, threading.Lock()
         self.asked: list[tuple[float, Call]] = []
         self.under_way, self.most_at_once = 0, 0
+        #: Runs when a call has come and is not answered yet: it may wait, change answers, or raise.
+        self.before_answer: Callable[[Call], None] = lambda _: None
 
     def ask(self, call: Call) -> str:
         with self._lock:
@@ -48,6 +51,7 @@ class FakeAdmin:
             self.under_way += 1
             self.most_at_once = max(self.most_at_once, self.under_way)
         try:
+            self.before_answer(call)
             time.sleep(self._seconds)
             key = (call.request.value, call.called.name)
             text = self.answers.get((*key, call.subject), self.answers.get(key, TIMED_OUT))

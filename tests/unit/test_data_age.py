@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from schemas import (
 )
 from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.errors import IntervalError, NothingPublishedError, UnknownNameError
+from spark_jobs.errors import IntervalError, NothingPublishedError, RebalanceAuditError, UnknownNameError
 from spark_jobs.show.data_age import DataAge, data_age
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.recorded import check_recorded
@@ -163,3 +163,20 @@ def test_a_run_of_a_name_that_does_not_exist_writes_nothing(tmp_path: Path, type
     line = "run --interval 2026-03-01T10:00/2026-03-01T11:00 --group payment-servic"
     assert "did you mean payment-service?" in typed(line, warehouse=tmp_path, code=3).err
     assert not (tmp_path / AUDIT_RUNS.name).exists()
+
+
+NAIVE = datetime(2026, 11, 21, 2, 10)
+
+
+def test_a_datetime_without_an_offset_is_utc(example_warehouse: str) -> None:
+    warehouse = open_warehouse(example_warehouse)
+    time = warehouse.time(NAIVE, "2026-11-21T03:00")
+    assert time == Interval(NAIVE.replace(tzinfo=UTC), datetime(2026, 11, 21, 3, tzinfo=UTC))
+    assert warehouse.explain("payment-service", at=NAIVE).facts.at == NAIVE.replace(tzinfo=UTC)
+    assert len(warehouse.incidents(since=NAIVE, until=NAIVE.replace(hour=3)))
+
+
+def test_an_interval_without_an_offset_is_an_error_of_ours() -> None:
+    with pytest.raises(IntervalError, match="2026-11-21T02:10:00 has no time zone: intervals are UTC") as raised:
+        Interval(NAIVE, NAIVE.replace(hour=3))
+    assert isinstance(raised.value, RebalanceAuditError)

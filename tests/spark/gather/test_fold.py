@@ -15,9 +15,9 @@ from pyspark.sql.types import StructType
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SOURCES, Table
 from spark_jobs.pipeline.gather.gather import Gathered, Sources
 from spark_jobs.store.spark_types import spark_schema
-from tests.support.snapshots import membership, route
+from tests.support.snapshots import client, membership, route
 from tests.support.times import at
-from tests.unit.gather.test_histories import client, owned
+from tests.unit.gather.test_histories import owned
 
 Rows = dict[Table, list[dict[str, Any]]]
 

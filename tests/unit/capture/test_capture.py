@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.capture import asking
-from spark_jobs.capture.calls import CallError
+from spark_jobs.capture.calls import Call, CallError
 from spark_jobs.capture.capture import Capture, Settings
 from spark_jobs.errors import CaptureError
 from tests.support.fakes import (
@@ -131,13 +131,8 @@ def test_a_capture_ends_when_it_is_stopped(tmp_path: Path) -> None:
 
 
 def test_a_hanging_client_does_not_hold_the_round_up(tmp_path: Path) -> None:
-    class Hanging(FakeAdmin):
-        def ask(self, call):  # type: ignore[no-untyped-def]
-            if call.request == "running":
-                time.sleep(1)
-            return super().ask(call)
-
-    fake = Hanging(admin(groups=2).answers)
+    fake = admin(groups=2)
+    fake.before_answer = lambda call: time.sleep(call.request == "running")
     assert len(captured(fake, tmp_path, cadence=0.2, duration=0.9, rate=5000)) == 5
 
 
@@ -194,15 +189,14 @@ def test_a_clock_that_is_set_back_a_little_costs_nothing(tmp_path: Path, monkeyp
 
 
 def test_what_is_left_out_is_noted_once_and_again_when_a_broker_changes(tmp_path: Path) -> None:
-    class Upgraded(FakeAdmin):
-        def ask(self, call):  # type: ignore[no-untyped-def]
-            if self.counts()["broker_version"] >= 2:
-                self.answers["broker_version", "a"] = version("4.9.4")
-                self.answers["broker_version", "b"] = version("5.4.0")
-            return super().ask(call)
-
-    fake = Upgraded(admin(groups=1).answers)
+    fake = admin(groups=1)
     fake.answers["broker_version", "a"] = version("4.7.1")
+
+    def upgrade(_: Call) -> None:
+        if fake.counts()["broker_version"] > 2:
+            fake.answers["broker_version", "a"] = version("4.9.4")
+
+    fake.before_answer = upgrade
     notes: list[str] = []
     settings = Settings("10.0.0.9:9876", tmp_path, cadence=0.3, duration=1.7, rate=5000)
     Capture(settings, fake, lambda _: None).run(lambda _: None, notes.append)
@@ -212,13 +206,12 @@ def test_what_is_left_out_is_noted_once_and_again_when_a_broker_changes(tmp_path
 
 
 def test_a_name_server_whose_first_answer_is_late_is_asked_again(tmp_path: Path) -> None:
-    class Late(FakeAdmin):
-        def ask(self, call):  # type: ignore[no-untyped-def]
-            if call.request == "brokers" and not self.counts()["brokers"]:
-                self.asked.append((time.monotonic(), call))
-                raise CallError(TIMED_OUT)
-            return super().ask(call)
+    fake = admin(groups=1)
 
-    fake = Late(admin(groups=1).answers)
+    def time_out_first(call: Call) -> None:
+        if call.request == "brokers" and fake.counts()["brokers"] == 1:
+            raise CallError(TIMED_OUT)
+
+    fake.before_answer = time_out_first
     assert len(captured(fake, tmp_path, once=True)) == 1
     assert fake.counts()["brokers"] == 2

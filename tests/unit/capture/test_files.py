@@ -18,10 +18,12 @@ from spark_jobs.ingest.files import read_lines
 HEAD = '{"kind":"meta","cluster":"c"}\n'
 
 
-def opened(folder: Path, closed: list[Path] | None = None, seconds: float = 300) -> RecordingFiles:
-    written = RecordingFiles(folder, seconds, lambda: HEAD, ([] if closed is None else closed).append)
+def opened(folder: Path, seconds: float = 300) -> tuple[RecordingFiles, list[Path]]:
+    """The files of a capture, and those that it has closed."""
+    closed: list[Path] = []
+    written = RecordingFiles(folder, seconds, lambda: HEAD, closed.append)
     written.open()
-    return written
+    return written, closed
 
 
 @contextmanager
@@ -42,8 +44,7 @@ def content(path: Path) -> list[str]:
 
 
 def test_rounds_are_readable_at_once_and_the_name_shows_when_they_are_all(tmp_path: Path) -> None:
-    closed: list[Path] = []
-    written = opened(tmp_path / "new", closed)
+    written, closed = opened(tmp_path / "new")
     assert written.append(["one\n", "two\n"])
     assert written.append(["three\n"])
     (partial,) = (tmp_path / "new").glob("*.jsonl.gz.partial")
@@ -56,8 +57,7 @@ def test_rounds_are_readable_at_once_and_the_name_shows_when_they_are_all(tmp_pa
 
 
 def test_a_file_is_closed_when_its_time_has_come_and_nothing_makes_no_file(tmp_path: Path) -> None:
-    closed: list[Path] = []
-    written = opened(tmp_path, closed, seconds=0)
+    written, closed = opened(tmp_path, seconds=0)
     assert written.append([])
     written.rotate()
     assert closed == []
@@ -74,16 +74,16 @@ def test_what_a_killed_process_has_half_written_is_cut_off(cut: int, tmp_path: P
     member = gzip.compress(b"two\n")
     left = tmp_path / "20260301T100000.000000Z.jsonl.gz.partial"
     left.write_bytes(gzip.compress(HEAD.encode() + b"one\n") + member[:cut])
-    closed: list[Path] = []
-    opened(tmp_path, closed).close()
+    written, closed = opened(tmp_path)
+    written.close()
     assert closed == [tmp_path / "20260301T100000.000000Z.jsonl.gz"]
     assert content(closed[0]) == ["one\n"]
 
 
 def test_a_file_without_a_whole_member_goes(tmp_path: Path) -> None:
     (tmp_path / "20260301T100000.000000Z.jsonl.gz.partial").write_bytes(gzip.compress(HEAD.encode())[:10])
-    closed: list[Path] = []
-    opened(tmp_path, closed).close()
+    written, closed = opened(tmp_path)
+    written.close()
     assert closed == []
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
 
@@ -97,7 +97,7 @@ def test_whole_members_are_counted_in_bytes() -> None:
 
 
 def test_a_full_disk_costs_the_round_and_leaves_whole_lines(tmp_path: Path) -> None:
-    written = opened(tmp_path)
+    written, _ = opened(tmp_path)
     assert written.append(["one\n"])
     with full_disk():
         assert not written.append(["two\n"])
@@ -108,7 +108,7 @@ def test_a_full_disk_costs_the_round_and_leaves_whole_lines(tmp_path: Path) -> N
 
 
 def test_a_disk_that_is_full_from_the_beginning_leaves_no_empty_files(tmp_path: Path) -> None:
-    written = opened(tmp_path)
+    written, _ = opened(tmp_path)
     with full_disk():
         assert not written.append(["one\n"])
     assert not list(tmp_path.glob("*.jsonl.gz*"))
@@ -119,11 +119,11 @@ def test_a_disk_that_is_full_from_the_beginning_leaves_no_empty_files(tmp_path: 
 
 
 def test_two_captures_do_not_write_into_one_folder(tmp_path: Path) -> None:
-    written = opened(tmp_path)
+    written, _ = opened(tmp_path)
     with pytest.raises(CaptureError, match="another capture is writing to"):
         opened(tmp_path)
     written.close()
-    opened(tmp_path).close()
+    opened(tmp_path)[0].close()
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -8,14 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 
 import expectations.rows
 from expectations.rows import CheckSettings
 from expectations.suite import KEYS_ARE_UNIQUE, Suite
 from schemas import OUTPUTS, SOURCES, Table
 from spark_jobs.pipeline.quality.facts import BROKEN, by_name, counts_of
-from spark_jobs.store.spark_types import spark_schema
+from tests.support.stored import arrow_table
 from tests.support.times import at
 
 #: Of the run to which the cases belong.
@@ -87,8 +86,7 @@ def _broken(suite: Suite, tables: Rows, name: str) -> set[str]:
 
 def arrow_rows(table: Table, rows: Sequence[Row], settings: CheckSettings) -> expectations.rows.Rows:
     """Rows written by hand; of a source in the one step of the cases."""
-    fields = [field for field in to_arrow_schema(spark_schema(table)) if field.name in table.columns]
-    found = pa.Table.from_pylist(list(rows), pa.schema([field.with_nullable(True) for field in fields]))
+    found = arrow_table(table, rows).select(table.columns)
     if table in SOURCES:
         start = pa.array([at(0)] * len(rows), pa.timestamp("us", "UTC"))
         found = found.append_column("step_start", start)

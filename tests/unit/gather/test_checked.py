@@ -30,6 +30,10 @@ from tests.unit.expectations.cases import SETTINGS, Cases
 from tests.unit.expectations.test_expectations import ALL
 
 GOOD, OTHER = (100, 90, 1), (100, 91, 1)
+QUEUE = {"broker_name": "b", "queue_id": 0, "min_offset": 0, "max_offset": 9}
+TOPIC = {"cluster": "c", "topic": "t", "queues": [QUEUE], "captured_at": at(0)}
+#: Two groups that share the topic.
+MEMBERS = [membership(0, "c1", group=group) for group in ("g1", "g2")]
 
 
 def facts(found: Checked, table: Table) -> list[dict[str, Any]]:
@@ -114,12 +118,9 @@ def of_another_part(states: pa.Table, *kinds: str) -> pa.Table:
 
 
 def test_the_copies_of_a_topic_are_left_out_like_the_topic_and_not_counted() -> None:
-    queue = {"broker_name": "b", "queue_id": 0, "min_offset": 0, "max_offset": 9}
-    topic = {"cluster": "c", "topic": "t", "queues": [queue], "captured_at": at(0)}
-    backwards = topic | {"captured_at": at(20), "queues": [queue | {"min_offset": 10}]}
+    backwards = TOPIC | {"captured_at": at(20), "queues": [QUEUE | {"min_offset": 10}]}
     hosts = route(0, 4), route(20, 4) | {"queues": [route(0, 4)["queues"][0] | {"perm": 8}]}
-    members = [membership(0, "c1", group=group) for group in ("g1", "g2")]
-    rows = {MEMBERSHIP_SNAPSHOTS: members, ROUTE_SNAPSHOTS: [*hosts], TOPIC_SNAPSHOTS: [topic, backwards]}
+    rows = {MEMBERSHIP_SNAPSHOTS: MEMBERS, ROUTE_SNAPSHOTS: [*hosts], TOPIC_SNAPSHOTS: [TOPIC, backwards]}
     found = look(rows)
     for table in (ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS):
         (fact,) = facts(found, table)
@@ -138,11 +139,8 @@ def test_the_copies_of_a_topic_are_left_out_like_the_topic_and_not_counted() -> 
 
 
 def test_of_two_lists_of_a_topic_at_one_time_no_group_is_given_either() -> None:
-    queue = {"broker_name": "b", "queue_id": 0, "min_offset": 0, "max_offset": 9}
-    topic = {"cluster": "c", "topic": "t", "queues": [queue], "captured_at": at(0)}
-    rows = [topic, topic | {"queues": [queue, queue | {"queue_id": 1}]}, topic | {"captured_at": at(20)}]
-    members = [membership(0, "c1", group=group) for group in ("g1", "g2")]
-    states, readings = gathered({MEMBERSHIP_SNAPSHOTS: members, TOPIC_SNAPSHOTS: rows})
+    rows = [TOPIC, TOPIC | {"queues": [QUEUE, QUEUE | {"queue_id": 1}]}, TOPIC | {"captured_at": at(20)}]
+    states, readings = gathered({MEMBERSHIP_SNAPSHOTS: MEMBERS, TOPIC_SNAPSHOTS: rows})
     for one in (states, states.take([*range(len(states))][::-1]), of_another_part(states, "topic")):
         found = checked(one, readings, SETTINGS)
         for history in histories(found.states, found.samples):

@@ -14,6 +14,7 @@ import pytest
 
 from spark_jobs.ingest.files import Line
 from spark_jobs.ingest.recording import Row, outcomes
+from tests.support.tables import cells
 
 BODIES = Path(__file__).parents[2] / "data" / "bodies_of_versions.jsonl"
 
@@ -54,10 +55,6 @@ def rows(version: str) -> dict[str, dict[str, Any]]:
     return of_kind
 
 
-def table(text: str) -> list[list[str]]:
-    return [[cell.strip() for cell in row.split("|")] for row in text.strip().splitlines()]
-
-
 def listed(structs: list[dict[str, Any]], *names: str) -> str:
     return ", ".join(" ".join(shown(struct[name]) for name in names) for struct in structs)
 
@@ -68,7 +65,7 @@ def shown(value: object) -> str:
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@pytest.mark.parametrize(("version", "members", "offsets"), table(MEMBERS_AND_OFFSETS))
+@pytest.mark.parametrize(("version", "members", "offsets"), cells(MEMBERS_AND_OFFSETS))
 def test_members_and_offsets(version: str, members: str, offsets: str) -> None:
     of_kind = rows(version)
     assert listed(of_kind["connection"]["connections"], "client_id", "language", "version") == members
@@ -76,7 +73,7 @@ def test_members_and_offsets(version: str, members: str, offsets: str) -> None:
     assert listed(of_kind["stats"]["offsets"], *names) == offsets
 
 
-@pytest.mark.parametrize(("version", "client", "orderly", "itself", "start", "queues", "millis"), table(CLIENTS))
+@pytest.mark.parametrize(("version", "client", "orderly", "itself", "start", "queues", "millis"), cells(CLIENTS))
 def test_clients(version: str, client: str, orderly: str, itself: str, start: str, queues: str, millis: str) -> None:
     said = rows(version)["running"]
     names = ("client_id", "consume_orderly", "client_rebalance", "started_at")
@@ -87,7 +84,7 @@ def test_clients(version: str, client: str, orderly: str, itself: str, start: st
     assert (said["pull_batch_size"], said["pull_threshold_for_queue"], said["consume_max_span"]) == (32, 1000, 2000)
 
 
-@pytest.mark.parametrize(("version", "queues", "message_type", "offsets"), table(TOPICS))
+@pytest.mark.parametrize(("version", "queues", "message_type", "offsets"), cells(TOPICS))
 def test_topics(version: str, queues: str, message_type: str, offsets: str) -> None:
     of_kind = rows(version)
     assert listed(of_kind["route"]["queues"], "broker_name", "perm", "read_queue_nums", "write_queue_nums") == queues

@@ -12,12 +12,15 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.show.metrics import registry
 from tests.support import published
 from tests.support.commands import Typed
 from tests.support.published import STATUS
 from tests.support.recordings import write_warehouse
 from tests.support.rows import finding, interval
 from tests.support.times import at
+from tests.unit.test_incidents import incident
+from tests.unit.test_status import NEW, group
 
 HOUR, DAY = 3600, 24
 HOSTILE = 'a"b\\c\nd{e="f"} 1\u202e\x1b[2J,#'
@@ -152,3 +155,18 @@ def test_what_metrics_cannot_say(options: str, code: int, message: str, warehous
 def test_a_warehouse_without_groups_has_no_values(tmp_path: Path, typed: Typed) -> None:
     write_warehouse(tmp_path, {FINDINGS: [], GROUP_STATUS: [], REBALANCE_INTERVALS: []}, HOUR)
     assert metrics_in(typed("metrics", warehouse=tmp_path).out) == {name: {} for name in BY_HAND}
+
+
+def test_an_incident_of_several_groups_is_one_and_is_counted_for_those_asked_for() -> None:
+    shared = incident(consumer_groups=("g", "h"), resolved_at=None)
+    groups = [group("g", step_end=NEW, observed=None)]
+    found = {
+        family.name.removeprefix("rebalance_audit_"): {
+            tuple(sample.labels.values()): sample.value for sample in family.samples if sample.value
+        }
+        for family in registry(groups, [shared, incident(resolved_at=None)]).collect()
+    }
+    assert found["open_incidents"] == {("eu", "GROUP_OFFLINE", "ERROR"): 2}
+    assert found["open_incident_groups"] == {("eu", "GROUP_OFFLINE", "ERROR"): 2}
+    assert found["group_open_incidents"] == {("eu", "g", "GROUP_OFFLINE", "ERROR", ""): 2}
+    assert found["observed_ratio"] == {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,8 @@ GAP = Interval(at(100), at(2000))
 
 
 def call(second: float, called: str, fate: str, request: str = "connection", cluster: str = "c") -> dict[str, Any]:
-    moment: datetime = at(second)
-    return {"cluster": cluster, "called": called, "request": request, "subject": "g", "captured_at": moment} | {
-        "captured_date": moment.date(),
-        "outcome": fate,
-        "took_ms": None,
-        "error": None,
-    }
+    key = {"cluster": cluster, "called": called, "request": request, "subject": "g", "captured_at": at(second)}
+    return key | {"captured_date": at(second).date(), "outcome": fate}
 
 
 def calls_of(folder: Path, *calls: dict[str, Any]) -> Counter[tuple[str, str]] | None:
