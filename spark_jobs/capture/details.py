@@ -37,7 +37,8 @@ def ask_topic(cluster: Cluster, asking: CallRunner, topic: str, *, offsets: bool
     answers = [asking.ask(Call(Request.TOPIC_STATS, broker, topic=topic)) for broker in cluster.hosts_of(topic)]
     queues = [queue for answer in answers for queue in understood(answer, bodies.topic_offsets) or ()]
     if queues:
-        asking.keep(lines.topic_stats(answers[-1].at, topic, bodies.as_json(sorted(queues, key=str))))
+        body = bodies.as_json(sorted(queues, key=str))
+        asking.keep(lines.of_several(Request.TOPIC_STATS, answers[-1].at, topic=topic, body=body))
 
 
 def record_routes(cluster: Cluster, asking: CallRunner) -> None:

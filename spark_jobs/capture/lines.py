@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 
 from spark_jobs.capture.calls import Answer, Call, CallOutcome, Request
-from spark_jobs.ingest.recording import NOT_LISTED
 
 #: Kinds of line whose answers stand in the recording as they came.
 _KEY_FIELDS: Mapping[Request, tuple[str, ...]] = {
@@ -29,19 +28,9 @@ def answered(call: Call, answer: Answer, **extra: str) -> str:
     return _line(call.request.value, at=answer.at, **keys, **result, **extra)
 
 
-def not_listed(at: int, group: str, broker: str) -> str:
-    """No broker lists the group any more; this one did."""
-    return _line(Request.CONNECTION.value, at=at, group=group, broker=broker, error=NOT_LISTED)
-
-
-def stats(at: int, group: str, topic: str, body: str) -> str:
-    """The group's offsets in all queues of a topic."""
-    return _line(Request.STATS.value, at=at, group=group, topic=topic, body=body)
-
-
-def topic_stats(at: int, topic: str, body: str) -> str:
-    """The offsets that the queues of a topic hold."""
-    return _line(Request.TOPIC_STATS.value, at=at, topic=topic, body=body)
+def of_several(request: Request, at: int, **fields: str) -> str:
+    """The line of what several calls have brought: offsets of a topic, or that no broker lists a group any more."""
+    return _line(request.value, at=at, **fields)
 
 
 def call_made(call: Call, answer: Answer) -> str:

@@ -12,6 +12,7 @@ from spark_jobs.capture.cluster import Cluster, is_light_queue, understood
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP, is_redelivery
 from spark_jobs.domain.rocketmq.system_names import is_topic_of
+from spark_jobs.ingest.recording import NOT_LISTED
 
 #: ResponseCode.TOPIC_NOT_EXIST, of the name server, and of brokers (AdminBrokerProcessor.getTopicConfig).
 NO_TOPIC = "CODE: 17 "
@@ -22,7 +23,8 @@ def discover(cluster: Cluster, asking: CallRunner) -> None:
     answers = cluster.discover(asking)
     for group, brokers in cluster.deleted(answers).items():
         for broker in brokers:
-            asking.keep(lines.not_listed(answers[-1].at, group, broker))
+            not_listed = {"group": group, "broker": broker, "error": NOT_LISTED}
+            asking.keep(lines.of_several(Request.CONNECTION, answers[-1].at, **not_listed))
 
 
 def ask_group(cluster: Cluster, asking: CallRunner, group: str) -> None:
@@ -105,7 +107,8 @@ def _keep_offsets(
     at = max(at, _add_offsets([asking.ask(call) for call in calls], queues_of))
     for topic, queues in queues_of.items():
         if is_topic_of(topic, group) or is_redelivery(topic, group):
-            asking.keep(lines.stats(at, group, topic, bodies.offsets_of(queues)))
+            body = bodies.offsets_of(queues)
+            asking.keep(lines.of_several(Request.STATS, at, group=group, topic=topic, body=body))
     return frozenset(queues_of)
 
 

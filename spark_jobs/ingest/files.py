@@ -32,14 +32,9 @@ class Line:
     source: str = ""
 
 
-def display_name(path: Path) -> str:
-    """The file's name without its folder, as text that a table can store."""
-    return os.fsencode(path.name).decode(errors="replace")
-
-
 def read_lines(path: Path) -> Iterator[Line]:
     """Numbered lines up to `LONGEST_LINE`; damaged gzip ends with a rejected one. Raises `InputFileError`."""
-    number, source = 0, display_name(path)
+    number, source = 0, os.fsencode(path.name).decode(errors="replace")  # text that a table can store
     with opened(path) as stream:
         while True:
             number += 1

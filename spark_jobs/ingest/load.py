@@ -31,18 +31,20 @@ def ingest(
     files: Iterable[Path | str],
     cluster_name: str | None = None,
     progress: Callable[[str], None] = lambda _message: None,
+    report: IngestReport | None = None,
 ) -> IngestReport:
     """Load recordings into the source tables, creating missing ones; return the outcome of every line.
 
     All files are loaded together, in chunks of bounded size. Rows are inserted by key and never changed: loading twice,
     again after an interruption, or in parallel gives the same. `cluster_name` is for lines without a `meta` line.
-    Raises `InputFileError`, before anything is loaded, and `PublishConflictError` if other writers leave no gap.
+    `report` is that of an earlier call, to which the counts are added. Raises `InputFileError`,
+    before anything is loaded, and `PublishConflictError` if other writers leave no gap.
     """
     paths = [Path(file) for file in files]
     for path in paths:
         check_readable(path)
     warehouse.create(spark, (*SOURCES, SIGHTINGS, CAPTURE_CALLS, QUARANTINE))
-    report = IngestReport()
+    report = report or IngestReport()
     of_files = (outcomes(read_lines(path), cluster_name) for path in paths)
     for chunk in chunks(chain.from_iterable(of_files)):
         first = chunk[0].line
@@ -152,14 +154,6 @@ class IngestReport:
         """There are rows of these times, too."""
         start, end = self.span or (first, last)
         self.span = min(start, first), max(end, last)
-
-    def __add__(self, other: IngestReport) -> IngestReport:
-        """The counts of both."""
-        names = ("lines", "meta", "blank", "no_observation", "new", "already_there", "quarantined")
-        total = IngestReport(**{name: getattr(self, name) + getattr(other, name) for name in names})
-        for span in filter(None, (self.span, other.span)):
-            total.widen(*span)
-        return total
 
     def __str__(self) -> str:
         rows = sorted(self.new.keys() | self.already_there.keys())

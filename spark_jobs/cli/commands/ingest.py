@@ -32,7 +32,7 @@ def ingest_command(arguments: Namespace) -> int:
         if logs is not None:
             recorded = recorded_spans(spark, warehouse, arguments.cluster_name)
             file = write_recording(logs, Path(folder) / "logs.jsonl.gz", recorded)
-            report += ingest(spark, warehouse, [file], progress=say)
+            ingest(spark, warehouse, [file], progress=say, report=report)
     lines = [as_json(vars(report))] if arguments.json else map(printable, str(report).splitlines())
     print(*lines, sep="\n")
     if report.span is None:
