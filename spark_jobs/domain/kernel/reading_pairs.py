@@ -68,16 +68,16 @@ def _compared(readings: OffsetReadings) -> tuple[_Compared, Mask]:
     previous = previous_rows(readings.present)
     has_previous = previous >= 0
     end_before, known_before = at_rows(end, previous), at_rows(known, previous)
-    both_ends = has_previous & (end != UNKNOWN) & (end_before != UNKNOWN)
-    no_ends = has_previous & (end == UNKNOWN) & (end_before == UNKNOWN)
+    has_end, had_end = end != UNKNOWN, end_before != UNKNOWN
+    both_ends, no_ends = has_previous & has_end & had_end, has_previous & ~(has_end | had_end)
     fell = both_ends & (end < end_before)
     grew = both_ends & ~fell
-    was_known = has_previous & (known_before != UNKNOWN)
+    is_known, was_known = known != UNKNOWN, has_previous & (known_before != UNKNOWN)
     difference = committed - known_before  # where one of them is unknown nobody looks at it
-    is_growth = was_known & (committed != UNKNOWN) & ((known != UNKNOWN) | (difference < 0))
+    is_growth = was_known & (committed != UNKNOWN) & (is_known | (difference < 0))
     comparable, growth = grew | no_ends, np.where(is_growth, difference, UNKNOWN)
     produced = np.where(grew, end - end_before, UNKNOWN)
-    moved, beyond = was_known & (known != UNKNOWN) & (known != known_before), readings.beyond_end > RACE_MESSAGES
+    moved, beyond = was_known & is_known & (known != known_before), readings.beyond_end > RACE_MESSAGES
     compared = _Compared(
         *(previous, comparable, produced, growth, *_by_direction(comparable, growth)),
         *(moved, fell, readings.present & beyond),

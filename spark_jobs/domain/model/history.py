@@ -236,7 +236,10 @@ class OffsetReadings(QueueReadings):
         Where nothing ever came (a broker offset of 0), there is nothing to commit, and 0 is the next offset. So it is
         where the end is unknown: logs have only offsets that were committed.
         """
-        never = (self.consumer_offset == 0) & ((self.last_timestamp == 0) | (self.last_timestamp == UNKNOWN))
+        is_zero = self.consumer_offset == 0
+        if not is_zero.any():  # as mostly
+            return self.consumer_offset
+        never = is_zero & ((self.last_timestamp == 0) | (self.last_timestamp == UNKNOWN))
         return np.where(never & (self.end_offset > 0), UNKNOWN, self.consumer_offset)
 
     @cached_property

@@ -135,7 +135,7 @@ class Sightings:
         """Start of the last hour with a sighting in `[start, end)`, or None. Later sightings in that hour do not count,
         so that the answer does not depend on when a step is audited. It is exact for times an hour apart or more.
         """
-        started_before = int(np.searchsorted(self.first, end))
+        started_before = int(self.first.searchsorted(end))
         if not started_before:
             return None
         first, last = int(self.first[started_before - 1]), int(self.last[started_before - 1])

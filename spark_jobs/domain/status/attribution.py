@@ -62,12 +62,11 @@ def topic_growth(topic: str, queues: QueueGrowths) -> TopicGrowth:
 def pace_before(readings: OffsetReadings, window: StepWindow) -> dict[Place, float]:
     """Messages produced a second to each queue in the step's look-back; only where two readings show it."""
     seen = readings.inside(window.read_from, window.start)
-    present, times = readings.present[seen], readings.times[seen]
+    present, times, end = readings.present[seen], readings.times[seen], readings.end_offset[seen]
     if not len(times):
         return {}
-    columns = np.flatnonzero(present.any(axis=0))
-    first, last = first_true(present)[columns], last_true(present)[columns]
-    before, after = (readings.end_offset[seen][moments, columns] for moments in (first, last))
+    columns, first, last = np.arange(len(readings.queues)), first_true(present), last_true(present)
+    before, after = end[first, columns], end[last, columns]
     is_known = (before != UNKNOWN) & (after != UNKNOWN) & (after >= before) & (first < last)
     rates = (after[is_known] - before[is_known]) / ((times[last[is_known]] - times[first[is_known]]) / SECOND)
     return {readings.queues[column]: rate for column, rate in zip(columns[is_known], rates.tolist(), strict=True)}
@@ -94,6 +93,7 @@ def attribution(queues: QueueIntervals, offsets: Mapping[str, OffsetReadings], w
     )
     topics = np.array([row.interval.topic for row in queues.rows], object)[queues.row[entries]]
     return [
-        topic_growth(topic, QueueGrowths(*(column[topics == topic] for column in of_entries)))
+        topic_growth(topic, QueueGrowths(*(column[own] for column in of_entries)))
         for topic in sorted(queues.topics_with_lag)
+        for own in [topics == topic]
     ]
