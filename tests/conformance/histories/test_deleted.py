@@ -29,21 +29,24 @@ def deleted(at_second: int) -> Rows:
     return snapshots(()) | {MEMBERSHIP_SNAPSHOTS: said}
 
 
-def intervals(step: Step) -> list[tuple[datetime, datetime, str, str | None]]:
-    return [
-        (row["interval_start"], row["interval_end"], row["status"], row["reason"])
-        for row in step[REBALANCE_INTERVALS.name]
-    ]
+def intervals(step: Step, topic: str = "t") -> str:
+    """Of the topic, as `0-1820 REPLAYED, 1820-3600 NOT_APPLICABLE DELETED`: seconds after 10:00, status, reason."""
+    rows = [row for row in step[REBALANCE_INTERVALS.name] if row["topic"] == topic]
+    return ", ".join(f"{_time(row)} {row['status']} {row['reason'] or ''}".strip() for row in rows)
+
+
+def _time(row: dict[str, Any]) -> str:
+    return "-".join(f"{(row[name] - at(0)).total_seconds():g}" for name in ("interval_start", "interval_end"))
 
 
 def findings(step: Step) -> list[tuple[str, datetime, datetime]]:
     return [(row["rule"], row["started_at"], row["ended_at"]) for row in step.get(FINDINGS.name, ())]
 
 
-def deleted_at(step: Step) -> datetime | None:
+def status(step: Step, column: str) -> Any:
+    """What the group's only row of `group_status` says."""
     (row,) = step[GROUP_STATUS.name]
-    moment: datetime | None = row["deleted_at"]
-    return moment
+    return row[column]
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +57,10 @@ def offline_and_deleted() -> Rows:
 
 def test_what_was_wrong_with_a_group_ends_with_it(offline_and_deleted: Rows) -> None:
     step = steps(offline_and_deleted, hour(0))[at(0)]
-    assert intervals(step) == [
-        (at(0), at(1200), "REPLAYED", None),
-        (at(1200), at(1820), "REPLAYED", None),
-        (at(1820), at(HOURS), "NOT_APPLICABLE", "DELETED"),
-    ]
+    assert intervals(step) == "0-1200 REPLAYED, 1200-1820 REPLAYED, 1820-3600 NOT_APPLICABLE DELETED"
     assert {(start, end) for rule, start, end in findings(step) if rule == "GROUP_OFFLINE"} == {(at(1200), at(1820))}
     assert max(end for _, _, end in findings(step)) == at(1820)
-    assert deleted_at(step) == at(1820)
+    assert status(step, "deleted_at") == at(1820)
 
 
 def test_nobody_misses_a_deleted_group(offline_and_deleted: Rows) -> None:
@@ -75,20 +74,16 @@ def test_nobody_misses_a_deleted_group(offline_and_deleted: Rows) -> None:
 
 def test_a_step_whose_window_shows_the_deletion_says_so() -> None:
     step = steps(together(snapshots(between(0, 3500)), deleted(3500)), hour(1))[at(HOURS)]
-    assert intervals(step) == [(at(HOURS), at(2 * HOURS), "NOT_APPLICABLE", "DELETED")]
-    assert (findings(step), deleted_at(step)) == ([], at(3500))
+    assert intervals(step) == "3600-7200 NOT_APPLICABLE DELETED"
+    assert (findings(step), status(step, "deleted_at")) == ([], at(3500))
 
 
 def test_a_group_that_is_back_is_as_any_other() -> None:
     """Deleted at 10:30:20, there again from 10:40 to 11:30."""
     rows = together(snapshots(between(0, 1820)), deleted(1820), snapshots(between(2400, 5400)))
     step = steps(rows, hour(0))[at(0)]
-    assert intervals(step) == [
-        (at(0), at(1820), "REPLAYED", None),
-        (at(1820), at(2400), "NOT_APPLICABLE", "DELETED"),
-        (at(2400), at(HOURS), "REPLAYED", None),
-    ]
-    assert (findings(step), deleted_at(step)) == ([], None)
+    assert intervals(step) == "0-1820 REPLAYED, 1820-2400 NOT_APPLICABLE DELETED, 2400-3600 REPLAYED"
+    assert (findings(step), status(step, "deleted_at")) == ([], None)
     assert found(rows, hour(1), "UNOBSERVED") == [(at(5440), at(2 * HOURS), "INFO", "g")]
     assert found(rows, hour(2), "UNOBSERVED") == [(at(2 * HOURS), at(3 * HOURS), "INFO", "g")]
 
@@ -120,17 +115,6 @@ def with_topics(times: Sequence[int], topics: str = "t u", deleted: str = "") ->
     return rows
 
 
-def of_topic(step: Step, topic: str) -> list[tuple[datetime, datetime, str, str | None]]:
-    named = [row for row in step[REBALANCE_INTERVALS.name] if row["topic"] == topic]
-    return intervals({REBALANCE_INTERVALS.name: named})
-
-
-def deleted_topics(step: Step) -> list[dict[str, Any]] | None:
-    (row,) = step[GROUP_STATUS.name]
-    topics: list[dict[str, Any]] | None = row["deleted_topics"]
-    return topics
-
-
 T_DELETED = [{"topic": "t", "deleted_at": at(1820)}]
 
 
@@ -140,18 +124,15 @@ def test_nothing_is_wrong_with_a_topic_that_is_deleted_and_nothing_is_missing() 
     """
     rows = together(with_topics(between(0, 1820)), with_topics(between(1820, 2 * HOURS), deleted="t"))
     first, second = (steps(rows, hour(number))[at(number * HOURS)] for number in (0, 1))
-    assert of_topic(first, "t") == [
-        (at(0), at(1820), "REPLAYED", None),
-        (at(1820), at(HOURS), "NOT_APPLICABLE", "TOPIC_DELETED"),
-    ]
-    assert of_topic(second, "t") == [(at(HOURS), at(2 * HOURS), "NOT_APPLICABLE", "TOPIC_DELETED")]
-    assert of_topic(first, "u") == [(at(0), at(HOURS), "REPLAYED", None)]
+    assert intervals(first) == "0-1820 REPLAYED, 1820-3600 NOT_APPLICABLE TOPIC_DELETED"
+    assert intervals(second) == "3600-7200 NOT_APPLICABLE TOPIC_DELETED"
+    assert intervals(first, "u") == "0-3600 REPLAYED"
     assert (findings(first), findings(second)) == ([], [])
-    assert (deleted_topics(first), deleted_topics(second)) == (
+    assert (status(first, "deleted_topics"), status(second, "deleted_topics")) == (
         T_DELETED,
         [T_DELETED[0] | {"deleted_at": at(HOURS - 420)}],
     )
-    assert deleted_at(first) is None
+    assert status(first, "deleted_at") is None
 
 
 @pytest.mark.parametrize("is_up", [True, False])
@@ -162,10 +143,10 @@ def test_a_topic_without_a_route_is_not_known_to_be_deleted(is_up: bool) -> None
         row | {"listed": None, "queues": row["queues"] if is_up else []} for row in down[ROUTE_SNAPSHOTS]
     ]
     step = steps(together(with_topics(between(0, 1820)), down), hour(0))[at(0)]
-    assert of_topic(step, "t")[1:] == [(at(1820), at(HOURS), "NOT_REPLAYABLE", "NO_ROUTE")]
+    assert intervals(step) == "0-1820 REPLAYED, 1820-3600 NOT_REPLAYABLE NO_ROUTE"
     missed = [] if is_up else [("UNOBSERVED", at(1860), at(HOURS))]
     assert sorted({*findings(step)}) == [("BROKER_NOT_READABLE", at(1820), at(HOURS)), *missed]
-    assert deleted_topics(step) is None
+    assert status(step, "deleted_topics") is None
 
 
 def test_what_was_wrong_with_a_topic_ends_with_it_and_no_gap_ends_the_deletion() -> None:
@@ -176,14 +157,14 @@ def test_what_was_wrong_with_a_topic_ends_with_it_and_no_gap_ends_the_deletion()
     dropped = with_topics(between(3000, 2 * HOURS), topics="u")
     rows = together(with_topics(between(0, 1200)), unreadable, with_topics(between(1820, 3000), deleted="t"), dropped)
     first = steps(rows, hour(0))[at(0)]
-    assert of_topic(first, "t")[-1] == (at(1820), at(HOURS), "NOT_APPLICABLE", "TOPIC_DELETED")
+    assert intervals(first).endswith(", 1820-3600 NOT_APPLICABLE TOPIC_DELETED")
     told = {
         (rule, row["topic"], end) for row, (rule, _, end) in zip(first[FINDINGS.name], findings(first), strict=True)
     }
     assert ("BROKER_NOT_READABLE", "t", at(1820)) in told
     assert {end for _, topic, end in told if topic == "t"} == {at(1820)}
-    assert deleted_topics(first) == T_DELETED
-    assert of_topic(steps(rows, hour(1))[at(HOURS)], "t") == []
+    assert status(first, "deleted_topics") == T_DELETED
+    assert intervals(steps(rows, hour(1))[at(HOURS)]) == ""
 
 
 def test_a_topic_that_is_back_is_as_any_other() -> None:
@@ -198,10 +179,6 @@ def test_a_topic_that_is_back_is_as_any_other() -> None:
         with_topics(between(2400, 5400)),
     )
     step = steps(rows, hour(0))[at(0)]
-    assert of_topic(step, "t") == [
-        (at(0), at(1820), "REPLAYED", None),
-        (at(1820), at(2400), "NOT_APPLICABLE", "TOPIC_DELETED"),
-        (at(2400), at(HOURS), "REPLAYED", None),
-    ]
-    assert (findings(step), deleted_topics(step)) == ([], None)
+    assert intervals(step) == "0-1820 REPLAYED, 1820-2400 NOT_APPLICABLE TOPIC_DELETED, 2400-3600 REPLAYED"
+    assert (findings(step), status(step, "deleted_topics")) == ([], None)
     assert found(rows, hour(1), "UNOBSERVED") == [(at(5440), at(2 * HOURS), "INFO", "g")]

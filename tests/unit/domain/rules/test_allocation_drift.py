@@ -22,11 +22,11 @@ from tests.support.client_steps import replayed, step_with
 from tests.support.findings import rule_hit
 from tests.support.kernel import SETTINGS, group_histories
 from tests.support.snapshots import client
+from tests.support.tables import cells
 from tests.support.times import micros, second_of
 
-#: Queues of one broker.
+#: Queues of one broker that it owned, of its share | more, less.
 _DRIFTS = """
-owned | share | more | less
 0 1   | 0 1   |      |
 1 0   | 0 1   |      |
 0 1 2 | 0 1   | 2    |
@@ -38,11 +38,9 @@ owned | share | more | less
 """
 
 
-@pytest.mark.parametrize("line", _DRIFTS.strip().splitlines()[1:])
-def test_a_client_that_holds_other_queues_than_its_share_drifts(line: str) -> None:
-    owned, share, more, less = (
-        frozenset(("b", int(queue_id)) for queue_id in cell.split()) for cell in line.split("|")
-    )
+@pytest.mark.parametrize("line", cells(_DRIFTS))
+def test_a_client_that_holds_other_queues_than_its_share_drifts(line: tuple[str, ...]) -> None:
+    owned, share, more, less = (frozenset(("b", int(queue_id)) for queue_id in cell.split()) for cell in line)
     found = {str(cause): queues for cause, queues in drift(ListedQueues(owned, owned), share).items() if queues}
     assert found == {cause: queues for cause, queues in (("HOLDS_MORE", more), ("HOLDS_LESS", less)) if queues}
 

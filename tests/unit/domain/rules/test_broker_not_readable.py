@@ -15,6 +15,7 @@ from spark_jobs.domain.rules.broker_not_readable import RULE, not_readable_spans
 from tests.support.builders import audited_step, route, span, with_readings
 from tests.support.kernel import series_of
 from tests.support.samples import offsets
+from tests.support.tables import cells
 from tests.support.times import micros, second_of
 
 #: Permission of broker `b` in route spans of 10 s (`-`: not in the route) | when it cannot be read, and why
@@ -51,9 +52,8 @@ def not_readable(route_spans: list[Span[tuple[RouteEntry, ...]]]) -> str:
 
 def test_when_a_broker_cannot_be_read() -> None:
     """Neighboring spans of one cause are one, unless nobody knows what the route was in between."""
-    for line in _ROUTES.strip().splitlines():
-        perms, _, expected = line.partition("|")
-        assert not_readable(spans(perms)) == expected.strip(), perms
+    for perms, expected in cells(_ROUTES):
+        assert not_readable(spans(perms)) == expected, perms
     apart = [route(0, 10, b=2), route(11, 20, b=2)]
     assert not_readable(apart) == "0-10 NO_READ_PERMISSION, 11-20 NO_READ_PERMISSION"
 

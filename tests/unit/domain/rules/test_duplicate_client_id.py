@@ -18,6 +18,7 @@ from tests.support.builders import allocation, audited_step, broker_said, interv
 from tests.support.findings import rule_hit
 from tests.support.kernel import judged
 from tests.support.snapshots import healthy_group
+from tests.support.tables import cells
 from tests.support.times import HOUR, micros
 
 #: connections (host:port language version, `-` is unknown) | persistent | client id | cause
@@ -68,9 +69,9 @@ def _connection(text: str) -> Connection:
     return Connection("c", address, language, int(version) if version else None)
 
 
-@pytest.mark.parametrize("line", _TABLE.strip().splitlines())
-def test_where_an_id_probably_comes_from(line: str) -> None:
-    connections, persistent, client_id, cause = (cell.strip().replace("¦", "|") for cell in line.split("|"))
+@pytest.mark.parametrize(("connections", "persistent", "client_id", "cause"), cells(_TABLE))
+def test_where_an_id_probably_comes_from(connections: str, persistent: str, client_id: str, cause: str) -> None:
+    client_id = client_id.replace("¦", "|")
     listed = tuple(_connection(text) for text in connections.split(", "))
     assert probable_cause(Condition(client_id, None, listed, persistent == "yes", None, None)) == cause
     assert cause in RULE.causes

@@ -11,6 +11,7 @@ from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.flapping_member import RULE
 from tests.support.builders import audited_step, rebalance, span
 from tests.support.kernel import SETTINGS
+from tests.support.tables import cells
 
 #: `+id` came, `-id` went, per rebalance; `*n`: so many members of its host then; 2 times are flapping
 #: | who, comings, goings
@@ -47,11 +48,10 @@ def hits(rebalances: list[Rebalance]) -> list[RuleHit]:
 
 
 def test_members_that_leave_and_join_often_flap() -> None:
-    for line in _PASSAGES.strip().splitlines():
-        text, _, expected = line.partition("|")
+    for text, expected in cells(_PASSAGES):
         flaps = [(hit.cause, hit.client_id, hit.measures or {}) for hit in hits(passages(text))]
         words = [f"{cause} {who} {counts['comings']:g} {counts['goings']:g}" for cause, who, counts in flaps]
-        assert ", ".join(words) == expected.strip(), text
+        assert ", ".join(words) == expected, text
 
 
 def test_a_rebalance_of_two_topics_counts_once_and_what_it_moved_twice() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,8 @@ from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.group_offline import RULE
 from tests.support.builders import allocation, audited_step, broker_said, interval, members, span, with_readings
 from tests.support.kernel import series_of
-from tests.support.samples import QueueReading, offsets
+from tests.support.samples import offsets
+from tests.support.tables import cells
 from tests.support.times import micros
 
 #: Seconds in which the hosts of a topic list nobody, one word per topic | in which a broker lists somebody | offline
@@ -40,16 +42,15 @@ def _spans(text: str) -> list[tuple[int, int]]:
     return [(int(start), int(end)) for start, end in pairs]
 
 
-def test_when_nobody_is_connected() -> None:
-    for line in _TIMES.strip("\n").splitlines():
-        nobody, somebody, offline = map(_spans, line.split("|"))
-        assert offline_times(nobody, somebody) == offline, line
+@pytest.mark.parametrize(("nobody", "somebody", "offline"), cells(_TIMES))
+def test_when_nobody_is_connected(nobody: str, somebody: str, offline: str) -> None:
+    assert offline_times(_spans(nobody), _spans(somebody)) == _spans(offline)
 
 
-def step_with(readings: dict[float, list[QueueReading | None]], start: int = 100, end: int = 200) -> AuditedStep:
-    """Nobody is connected from `start` to `end`; per reading and queue: end offset, consumer offset."""
-    said = {at: [reading and (*reading, reading[1], 5) for reading in row] for at, row in readings.items()}
-    return with_readings(audited_step(interval(start, end, (), NOBODY)), {"t": offsets(QUEUES, said)})
+def step_with(readings: Mapping[int, str], start: int = 100, end: int = 200) -> AuditedStep:
+    """Nobody is connected from `start` to `end`; per reading and queue `end offset/consumer offset`."""
+    read = offsets(QUEUES, {at: row.split() for at, row in readings.items()})
+    return with_readings(audited_step(interval(start, end, (), NOBODY)), {"t": read})
 
 
 def measured(step: AuditedStep) -> tuple[str, float | None, float | None] | None:
@@ -61,99 +62,87 @@ def measured(step: AuditedStep) -> tuple[str, float | None, float | None] | None
     return None
 
 
-def test_what_came_and_waits_is_what_readings_of_that_time_say() -> None:
-    readings: dict[float, list[QueueReading | None]] = {
-        99: [(0, 0), (0, 0)],
-        100: [(10, 10), (20, 20)],
-        140: [(17, 10), (20, 20)],
-        199: [(15, 10), (23, 20)],
-        200: [(99, 10), (99, 20)],
-    }
-    assert measured(step_with(readings)) == ("100-200", 8, 8)
-
-
-def test_a_backlog_is_enough_and_a_group_that_missed_nothing_is_well() -> None:
-    assert measured(step_with({150: [(10, 9), (5, 5)]})) == ("100-200", None, 1)
-    assert measured(step_with({140: [(10, 10), (5, 5)], 150: [(10, 10), (5, 5)]})) is None
-    assert measured(step_with({140: [(10, 10), (5, 5)], 150: [(11, 11), (5, 5)]})) == ("100-200", 1, 0)
-    # It waited for a while, and then did not.
-    assert measured(step_with({140: [(10, 9), (5, 5)], 150: [(10, 10), (5, 5)]})) == ("100-200", 0, 0)
-
-
-def test_what_is_unknown_is_no_evidence() -> None:
-    assert measured(step_with({})) is None
-    assert measured(step_with({99: [(10, 0), (5, 0)], 200: [(99, 0), (99, 0)]})) is None
-    assert measured(step_with({150: [(None, 9), None]})) is None
-    assert measured(step_with({140: [(10, None), None], 150: [(12, None), None]})) == ("100-200", 2, None)
-    assert measured(step_with({140: [(None, 9), None], 150: [(12, 9), None]})) == ("100-200", None, 3)
-
-
-def test_each_queue_counts_from_its_first_reading_to_its_last() -> None:
-    readings: dict[float, list[QueueReading | None]] = {
-        110: [None, (20, 20)],
-        120: [(10, 10), (22, 20)],
-        130: [(14, 10), None],
-    }
-    assert measured(step_with(readings)) == ("100-200", 6, 6)
-    # A topic that was made anew.
-    assert measured(step_with({110: [(10, 0), (1, 1)], 120: [(4, 0), (2, 1)]})) == ("100-200", 1, 5)
+@pytest.mark.parametrize(
+    ("readings", "expected"),
+    [
+        ({99: "0/0 0/0", 100: "10/10 20/20", 140: "17/10 20/20", 199: "15/10 23/20", 200: "99/10 99/20"}, (8, 8)),
+        # A backlog is enough; a group that missed nothing is well.
+        ({150: "10/9 5/5"}, (None, 1)),
+        ({140: "10/10 5/5", 150: "10/10 5/5"}, None),
+        ({140: "10/10 5/5", 150: "11/11 5/5"}, (1, 0)),
+        # It waited for a while, and then did not.
+        ({140: "10/9 5/5", 150: "10/10 5/5"}, (0, 0)),
+        # What is unknown is no evidence.
+        ({}, None),
+        ({99: "10/0 5/0", 200: "99/0 99/0"}, None),
+        ({150: "?/9 -"}, None),
+        ({140: "10/? -", 150: "12/? -"}, (2, None)),
+        ({140: "?/9 -", 150: "12/9 -"}, (None, 3)),
+        # Each queue counts from its first reading to its last.
+        ({110: "- 20/20", 120: "10/10 22/20", 130: "14/10 -"}, (6, 6)),
+        # A topic that was made anew.
+        ({110: "10/0 1/1", 120: "4/0 2/1"}, (1, 5)),
+    ],
+)
+def test_what_came_and_waits_is_what_readings_of_that_time_say(
+    readings: dict[int, str], expected: tuple[int | None, int | None] | None
+) -> None:
+    assert measured(step_with(readings)) == (expected and ("100-200", *expected))
 
 
 def test_what_came_before_the_step_is_not_counted_again_but_it_waits() -> None:
-    readings: dict[float, list[QueueReading | None]] = {-20: [(0, 0), None], 20: [(9, 8), None], 40: [(10, 8), None]}
-    assert measured(step_with(readings, start=-100)) == ("-100-200", 1, 2)
-    assert measured(step_with({-20: [(9, 8), None]}, start=-100, end=10)) == ("-100-10", None, None)
-    assert measured(step_with({-20: [(9, 8), None]}, start=-100, end=-10)) is None
+    assert measured(step_with({-20: "0/0 -", 20: "9/8 -", 40: "10/8 -"}, start=-100)) == ("-100-200", 1, 2)
+    assert measured(step_with({-20: "9/8 -"}, start=-100, end=10)) == ("-100-10", None, None)
+    assert measured(step_with({-20: "9/8 -"}, start=-100, end=-10)) is None
+
+
+#: A message a second comes into the first queue, whose first message is the next to consume.
+COMES = {"t": offsets(QUEUES, {at: [f"{at}/0", "-"] for at in range(100, 200, 10)})}
 
 
 def test_whoever_is_connected_to_any_broker_keeps_the_group_online() -> None:
-    readings = offsets(QUEUES, {at: [(at, 0, 0, 5), None] for at in range(100, 200, 10)})
     online = {"x": [broker_said(0, 150, "c1", NOTHING)], "y": [broker_said(150, 300, "", NOTHING)]}
-    step = with_readings(audited_step(interval(100, 200, (), NOBODY), memberships=online), {"t": readings})
+    step = with_readings(audited_step(interval(100, 200, (), NOBODY), memberships=online), COMES)
     assert measured(step) == ("150-200", 40, 190)
 
 
 def test_a_group_with_members_and_one_that_is_not_replayed_are_not_offline() -> None:
-    readings = {"t": offsets(QUEUES, {at: [(at, 0, 0, 5), None] for at in range(100, 200, 10)})}
     listed = members("c1")
-    assert measured(with_readings(audited_step(interval(100, 200, listed, allocation(listed, "0"))), readings)) is None
-    assert measured(with_readings(audited_step(interval(100, 200, None)), readings)) is None
-    assert measured(with_readings(audited_step(interval(100, 200, ())), readings)) is None
+    assert measured(with_readings(audited_step(interval(100, 200, listed, allocation(listed, "0"))), COMES)) is None
+    assert measured(with_readings(audited_step(interval(100, 200, None)), COMES)) is None
+    assert measured(with_readings(audited_step(interval(100, 200, ())), COMES)) is None
 
 
 @pytest.mark.parametrize(("seen_at", "is_found"), [(149, False), (150, True)])
 def test_a_restart_that_one_snapshot_shows_is_not_offline(seen_at: int, is_found: bool) -> None:
     """Seen since 100 s: for 49 s or 50 s, whenever the next snapshot shows somebody."""
-    readings = {"t": offsets(QUEUES, {at: [(at, 0, 0, 5), None] for at in range(100, 200, 10)})}
     nobody = audited_step(interval(100, 200, (), NOBODY, seen_at=seen_at))
-    assert bool(findings(with_readings(nobody, readings), [RULE])) is is_found
+    assert bool(findings(with_readings(nobody, COMES), [RULE])) is is_found
 
 
 def test_who_came_to_another_broker_ends_what_is_seen() -> None:
     """The topic's own broker goes on to list nobody."""
-    readings = {"t": offsets(QUEUES, {at: [(at, 0, 0, 5), None] for at in range(100, 200, 10)})}
     online = {"x": [broker_said(140, 300, "c1", NOTHING)]}
     nobody = audited_step(interval(100, 200, (), NOBODY, seen_at=190), memberships=online)
-    (hit,) = RULE.hits(with_readings(nobody, readings))
+    (hit,) = RULE.hits(with_readings(nobody, COMES))
     assert (span(hit), hit.seen_at) == ("100-140", micros(140))
 
 
 def test_messages_of_all_topics_of_the_group_count() -> None:
-    of_t, of_u = (offsets([("b", 0)], {at: [(at * n, 0, 0, 5)] for at in (110, 120)}) for n in (1, 2))
+    of_t, of_u = (offsets([("b", 0)], {at: [f"{at * n}/0"] for at in (110, 120)}) for n in (1, 2))
     step = with_readings(audited_step(interval(100, 200, (), NOBODY)), {"t": of_t, "u": of_u})
     assert measured(step) == ("100-200", 30, 360)
 
 
 @pytest.mark.parametrize(("after", "says"), [("c1 c3", "Members with the same ids"), ("c3", None)])
 def test_the_same_ids_before_and_after_may_have_run_all_the_time(after: str, says: str | None) -> None:
-    readings = offsets(QUEUES, {at: [(at, 0, 0, 5), None] for at in range(100, 200, 10)})
     said = [
         broker_said(0, 100, "c1", NOTHING),
         broker_said(100, 200, "", NOTHING),
         broker_said(200, 300, after, NOTHING),
     ]
     step = audited_step(interval(100, 200, (), NOBODY), memberships={"x": said})
-    (hit,) = RULE.hits(with_readings(step, {"t": readings}))
+    (hit,) = RULE.hits(with_readings(step, COMES))
     assert (hit.hint or "").startswith(says) if says else hit.hint is None
 
 
@@ -169,7 +158,7 @@ def test_the_same_ids_before_and_after_may_have_run_all_the_time(after: str, say
     ],
 )
 def test_behind_proxies_consumers_may_run(asked: dict[str, str], at: int, may_run: bool) -> None:
-    step = step_with({150: [(10, 9), (5, 5)]})
+    step = step_with({150: "10/9 5/5"})
     proxy = series_of([(micros(at), broker_said(0, 300, "192.0.2.1@DEFAULT", NOTHING).state)])
     listed = {broker: [broker_said(0, 90, ids, NOTHING)] for broker, ids in asked.items()}
     history = replace(step.history, proxies={"b": proxy})

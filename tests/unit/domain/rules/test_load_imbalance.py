@@ -19,6 +19,7 @@ from tests.support.findings import rule_hit
 from tests.support.kernel import SETTINGS, judged
 from tests.support.samples import progress
 from tests.support.snapshots import client, membership, offsets, route
+from tests.support.tables import cells
 from tests.support.times import HOUR, second_of
 
 #: queues per member | strategy | uneven | cause | severity if uneven
@@ -38,9 +39,8 @@ _TABLE = """
 """
 
 
-@pytest.mark.parametrize("line", _TABLE.strip().splitlines())
-def test_what_is_uneven_why_and_how_bad(line: str) -> None:
-    numbers, strategy, uneven, cause, how_bad = (cell.strip() for cell in line.split("|"))
+@pytest.mark.parametrize(("numbers", "strategy", "uneven", "cause", "how_bad"), cells(_TABLE))
+def test_what_is_uneven_why_and_how_bad(numbers: str, strategy: str, uneven: str, cause: str, how_bad: str) -> None:
     queues = [] if numbers == "-" else [int(count) for count in numbers.split()]
     assert (is_imbalanced(queues), topic_cause(strategy)) == (uneven == "yes", cause)
     assert uneven == "no" or severity(topic_cause(strategy), queues) == how_bad
@@ -227,12 +227,11 @@ def _member(number: int, text: str) -> MemberTraffic:
     return MemberTraffic(f"c{number}", consumed, produced, int(queues) * (end - start), start, end)
 
 
-@pytest.mark.parametrize("line", _TRAFFIC.strip().splitlines())
-def test_traffic_is_unequal_above_twice_the_least(line: str) -> None:
+@pytest.mark.parametrize(("members", "by_hand"), cells(_TRAFFIC))
+def test_traffic_is_unequal_above_twice_the_least(members: str, by_hand: str) -> None:
     """2 times as much, and 100 messages a queue; a gap is 60 s."""
-    cell, by_hand = line.split("|")
-    found = unequal_traffic([_member(number, text) for number, text in enumerate(cell.split(), start=1)], SETTINGS)
-    assert (" ".join(member.client_id for member in found) if found else "-") == by_hand.strip()
+    found = unequal_traffic([_member(number, text) for number, text in enumerate(members.split(), start=1)], SETTINGS)
+    assert (" ".join(member.client_id for member in found) if found else "-") == by_hand
 
 
 #: Group, topic, view, owners, seconds from and to, consumed, produced (`?`: unknown) of one queue in one interval.

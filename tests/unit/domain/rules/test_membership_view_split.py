@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,18 +25,27 @@ from tests.support.times import START, micros, second_of
 EVERY_TEN_SECONDS = {"b": range(0, 600, 10), "b2": range(0, 600, 10)}
 
 
-def _view(name: str, start: int, end: int, ids: str, topic: str = "t", seen_at: int | None = None) -> RebalanceInterval:
-    """Seen until its end, if nothing else is said."""
-    listed = members(ids)
-    seen_at = end if seen_at is None else seen_at
-    return interval(start, end, listed, allocation(listed, "0"), topic=topic, view=name, seen_at=seen_at)
+def _view(text: str) -> RebalanceInterval:
+    """`b/u 100-140 c1 c2 @120`: what broker b lists for topic u (without a word: t) from 100 s to 140 s, last seen at
+    120 s (without a word: at its end).
+    """
+    listing, _, seen_at = text.partition(" @")
+    where, time, *ids = listing.split()
+    view, _, topic = where.partition("/")
+    start, end = map(int, time.split("-"))
+    listed = members(" ".join(ids))
+    seen = int(seen_at or end)
+    return interval(start, end, listed, allocation(listed, "0"), topic=topic or "t", view=view, seen_at=seen)
 
 
-def _step(*views: RebalanceInterval, asked: Mapping[str, Iterable[int]] = EVERY_TEN_SECONDS) -> AuditedStep:
+def _step(
+    *views: str, others: Sequence[RebalanceInterval] = (), asked: Mapping[str, Iterable[int]] = EVERY_TEN_SECONDS
+) -> AuditedStep:
     """`asked`: the seconds in which each broker was."""
     nothing = Membership((), frozenset(), frozenset(), None)
     series = {name: series_of([(micros(at), nothing) for at in times]) for name, times in asked.items()}
-    return replace(audited_step(*views), history=GroupHistory("c", "g", memberships=series))
+    step = audited_step(*map(_view, views), *others)
+    return replace(step, history=GroupHistory("c", "g", memberships=series))
 
 
 def _spans(step: AuditedStep) -> list[tuple[int, int, int | None]]:
@@ -48,13 +57,7 @@ def _spans(step: AuditedStep) -> list[tuple[int, int, int | None]]:
 
 def test_one_hit_per_moment_at_which_views_begin() -> None:
     """A twin is named once; the hit lasts as long as the last of its views."""
-    step = _step(
-        _view("*", 0, 100, "c1 c2"),
-        _view("b2", 100, 180, "c1 c1"),
-        _view("b", 100, 140, "c2 c1"),
-        _view("b", 140, 180, "c3"),
-        _view("b", 100, 140, "c1", topic="u"),
-    )
+    step = _step("* 0-100 c1 c2", "b2 100-180 c1 c1", "b 100-140 c2 c1", "b 140-180 c3", "b/u 100-140 c1")
     split: dict[str, Any] = {"cause": "BROKERS_DISAGREE", "severity": "ERROR", "minimum_seen_seconds": 50}
     assert list(RULE.hits(step)) == [
         rule_hit(start, end, topic=topic, seen_at=seen, weight=len(lists), conflicting_values=lists, **split)
@@ -68,20 +71,14 @@ def test_one_hit_per_moment_at_which_views_begin() -> None:
 
 def test_a_host_that_was_not_asked_since_the_members_changed_does_not_disagree() -> None:
     """c2 is gone at 100 s; b2 was last asked at 90 s, and at 160 s lists the same as b. Then b2 does disagree."""
-    step = _step(
-        _view("b", 100, 160, "c1"),
-        _view("b2", 100, 160, "c1 c2", seen_at=90),
-        _view("*", 160, 200, "c1"),
-        _view("b", 200, 260, "c1", seen_at=250),
-        _view("b2", 200, 260, "c1 c2"),
-        asked={"b": range(0, 300, 10), "b2": [90, *range(160, 300, 10)]},
-    )
-    assert _spans(step) == [(200, 260, 250)]
+    asked = {"b": range(0, 300, 10), "b2": [90, *range(160, 300, 10)]}
+    first, then = ("b 100-160 c1", "b2 100-160 c1 c2 @90", "* 160-200 c1"), ("b 200-260 c1 @250", "b2 200-260 c1 c2")
+    assert _spans(_step(*first, *then, asked=asked)) == [(200, 260, 250)]
 
 
 def test_a_host_that_was_asked_before_and_after_the_other_listed_them_does_not_disagree() -> None:
     """A connection is listed twice for 100 s. b2 missed the rounds of 60 s and 120 s: it may have listed it, too."""
-    views = _view("b", 65, 185, "c1 c1 c2", seen_at=125), _view("b2", 65, 185, "c1 c2", seen_at=180)
+    views = "b 65-185 c1 c1 c2 @125", "b2 65-185 c1 c2 @180"
     asked = {"b": [5, 65, 125, 185], "b2": [0, 180]}
     assert _spans(_step(*views, asked=asked)) == []
     assert _spans(_step(*views, asked={**asked, "b2": [0, 120, 180]})) == [(65, 185, 125)]
@@ -89,12 +86,8 @@ def test_a_host_that_was_asked_before_and_after_the_other_listed_them_does_not_d
 
 def test_a_list_that_changes_during_a_split_is_compared_with_those_that_stay() -> None:
     """b2 was last asked at 130 s, before b changed; that b changed says nothing of a split from then on."""
-    step = _step(
-        _view("b", 100, 140, "c1"),
-        _view("b2", 100, 180, "c1 c2", seen_at=130),
-        _view("b", 140, 180, "c1 c3"),
-        asked={"b": range(0, 200, 10), "b2": range(0, 131, 10)},
-    )
+    asked = {"b": range(0, 200, 10), "b2": range(0, 131, 10)}
+    step = _step("b 100-140 c1", "b2 100-180 c1 c2 @130", "b 140-180 c1 c3", asked=asked)
     assert _spans(step) == [(100, 180, 130)]
 
 
@@ -104,17 +97,13 @@ def test_a_list_that_changes_during_a_split_is_compared_with_those_that_stay() -
 )
 def test_a_split_lasts_until_heartbeats_came_and_stale_connections_went(ids: str, seconds: int, counts: bool) -> None:
     """The other broker lists c1 and c2, for longer."""
-    step = _step(_view("b", 100, 500, ids, seen_at=100 + seconds), _view("b2", 100, 500, "c1 c2"))
+    step = _step(f"b 100-500 {ids} @{100 + seconds}", "b2 100-500 c1 c2")
     assert bool(findings(step, [RULE])) is counts
 
 
 def test_neither_agreement_nor_retry_topics_nor_what_was_not_replayed() -> None:
-    step = _step(
-        _view("*", 0, 100, "c1"),
-        _view("b", 100, 140, "c1", topic="%RETRY%g"),
-        interval(100, 140, members("c1"), None, view="b"),
-    )
-    assert list(RULE.hits(step)) == []
+    unreplayed = interval(100, 140, members("c1"), None, view="b")
+    assert list(RULE.hits(_step("* 0-100 c1", "b/%RETRY%g 100-140 c1", others=[unreplayed]))) == []
 
 
 def _flickering(*, other_changes: bool = False, every: int = 1) -> GroupHistory:
@@ -164,7 +153,7 @@ def audited(history: GroupHistory) -> AuditedStep:
 
 def test_the_name_server_that_lacks_a_broker_is_named() -> None:
     """Of both brokers the first name server knows one, until the second route that it gives; the second knows both."""
-    step = _step(_view("b", 0, 100, "c1 c2"), _view("b2", 0, 100, "c1"))
+    step = _step("b 0-100 c1 c2", "b2 0-100 c1")
     b, b2 = (RouteEntry(name, 6, 4, 4) for name in ("b", "b2"))
     said: ServerRoutes = (("n1:9876", (b,)), ("n2:9876", (b, b2)))
     later: ServerRoutes = (("n2:9876", ()),)

@@ -16,6 +16,7 @@ from spark_jobs.domain.rules import mixed_strategies
 from spark_jobs.domain.rules.mixed_clients import RULE
 from tests.support.builders import allocation, audited_step, broker_said, interval
 from tests.support.findings import rule_hit
+from tests.support.tables import cells
 from tests.support.times import micros, second_of
 
 #: language version strategy of each member (`-` is unknown) | mixed strategies | how the clients differ
@@ -55,9 +56,8 @@ def _member(number: int, text: str) -> Member:
     return Member(f"c{number}", None, language, int(version) if version else None, strategy or "", True, True)
 
 
-@pytest.mark.parametrize("line", _TABLE.strip().splitlines())
-def test_who_does_not_compute_alike(line: str) -> None:
-    clients, mixed, cause = (cell.strip() for cell in line.split("|"))
+@pytest.mark.parametrize(("clients", "mixed", "cause"), cells(_TABLE))
+def test_who_does_not_compute_alike(clients: str, mixed: str, cause: str) -> None:
     listed = [_member(number, text) for number, text in enumerate(clients.split(","), start=1)]
     step = audited_step(interval(0, 60, listed, allocation(listed, "0")))
     assert len(list(mixed_strategies.RULE.hits(step))) == (mixed == "yes")

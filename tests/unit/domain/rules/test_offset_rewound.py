@@ -13,6 +13,7 @@ from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.offset_rewound import RULE
 from tests.support.builders import allocation, audited_step, interval, members, span, with_readings
 from tests.support.samples import offsets, oldest, progress
+from tests.support.tables import cells
 from tests.support.times import micros
 
 #: Owned by twins, the broker was switched, oldest offset (`-`: unknown; the queue's goes back to 500), seconds from a
@@ -88,35 +89,32 @@ def _number(text: str) -> int | None:
 
 
 def test_why_an_offset_went_back() -> None:
-    for line in _CAUSES.strip().splitlines():
-        cells, _, cause = line.partition("|")
-        twins, switched, least, since = cells.split()
+    for case, cause in cells(_CAUSES):
+        twins, switched, least, since = case.split()
         step = step_with(300 - int(since), 3600, "0+1", twins == "yes", **BACK_AT_300)
         topics = {"t": oldest([("b", 0)], {200: [(_number(least), 1000)]})}
         switches = [Switch("b", micros(280), micros(300), "h:1", "h:2")] if switched == "yes" else []
         step = replace(step, history=replace(step.history, topics=topics), switches={"t": switches})
-        assert [hit.cause for hit in RULE.hits(step)] == [cause.strip()], line
+        assert [hit.cause for hit in RULE.hits(step)] == [cause], case
 
 
 def test_when_and_for_how_long_an_offset_is_rewound() -> None:
-    for line in _REWINDS.strip().splitlines():
-        time, moment, counts, twins, finding = (cell.strip() for cell in line.split("|"))
+    for time, moment, counts, twins, finding in cells(_REWINDS):
         rewinds, rewound, greatest = map(_number, counts.split())
         start, end = map(int, time.split("-"))
         back = {"rewinds": rewinds, "rewound": rewound, "rewound_max": greatest, "rewound_at": _number(moment)}
         hits = list(RULE.hits(step_with(start, end, "0+1", twins == "yes", **back)))
-        assert [f"{span(hit)} {hit.cause}" for hit in hits] == ([finding] if finding else []), line
+        assert [f"{span(hit)} {hit.cause}" for hit in hits] == ([finding] if finding else []), (time, moment)
         # At once, and the queue that went back furthest speaks for all.
         assert {(hit.minimum_seconds, hit.weight, hit.implicated) for hit in hits} <= {(0, 65, "c1")}
 
 
 def test_a_switch_of_the_broker_is_the_cause_where_the_snapshots_leave_time_for_it() -> None:
-    for line in _SWITCHES.strip().splitlines():
-        told, _, is_cause = line.partition("|")
+    for told, is_cause in cells(_SWITCHES):
         broker, before, at = told.split()
         switch = Switch(broker, micros(float(before)), micros(float(at)), "h:1", "h:2")
         (hit,) = RULE.hits(replace(reset_at_300(), switches={"t": [switch]}))
-        assert hit.cause == {"yes": "BROKER_SWITCHED", "no": "RESET"}[is_cause.strip()], line
+        assert hit.cause == {"yes": "BROKER_SWITCHED", "no": "RESET"}[is_cause], told
 
 
 def test_it_says_who_served_the_broker_before_and_after() -> None:
@@ -150,13 +148,12 @@ def test_a_switch_after_which_clients_begin_at_the_oldest_message(least: int, is
 
 
 def test_an_offset_that_fell_to_the_oldest_message() -> None:
-    for line in _OLDEST.strip().splitlines():
-        told, _, is_cause = line.partition("|")
+    for told, is_cause in cells(_OLDEST):
         least = dict(zip((200, 300, 301), map(_number, told.split()), strict=True))
         topics = {"t": oldest([("b", 0)], {second: [(offset, 1000)] for second, offset in least.items()})}
         step = reset_at_300()
         (hit,) = RULE.hits(replace(step, history=replace(step.history, topics=topics)))
-        assert hit.cause == {"yes": "TO_MINIMUM", "no": "RESET"}[is_cause.strip()], line
+        assert hit.cause == {"yes": "TO_MINIMUM", "no": "RESET"}[is_cause], told
     rewound = {"rewinds": 1, "rewound": 65, "rewound_max": 65, "rewound_in_all": 65}
     assert hit.measures == {**rewound, "consumer_offset": 500, "min_offset": 900}
 

@@ -16,6 +16,7 @@ from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rules.producer_skew import RULE, skew
 from tests.support.builders import allocation, audited_step, interval, members, span
 from tests.support.samples import progress
+from tests.support.tables import cells
 from tests.support.times import START, micros
 
 #: broker:messages of each queue (`?`: unknown), least mean | busiest ÷ mean (`-`: nothing to say)
@@ -35,13 +36,12 @@ RouteSaid = tuple[str, int, int, int]
 
 
 def test_how_skewed_production_is() -> None:
-    for line in _SKEWS.strip().splitlines():
-        cells, _, expected = line.partition("|")
-        *queues, least_mean = cells.split()
+    for case, expected in cells(_SKEWS):
+        *queues, least_mean = case.split()
         pairs = [queue.split(":") for queue in queues]
         produced = np.array([UNKNOWN if messages == "?" else int(messages) for _, messages in pairs])
         measured = skew([broker for broker, _ in pairs], produced, int(least_mean))
-        assert ("-" if measured is None else str(round(measured.ratio, 3))) == expected.strip(), line
+        assert ("-" if measured is None else str(round(measured.ratio, 3))) == expected, case
 
 
 def produced(start: int, *messages: int | None, end: int = 3600, topic: str = "t") -> IntervalProgress:

@@ -11,6 +11,7 @@ from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.rebalance_storm import RULE
 from tests.support.builders import audited_step, rebalance, span
 from tests.support.kernel import SETTINGS
+from tests.support.tables import cells
 
 #: Moments of a group's rebalances, 3 within 100 s are a storm | storms
 _MOMENTS = """
@@ -43,11 +44,10 @@ def only(step: AuditedStep) -> RuleHit:
 
 
 def test_rebalances_that_follow_each_other_soon_are_a_storm() -> None:
-    for line in _MOMENTS.strip("\n").splitlines():
-        moments, _, expected = line.partition("|")
+    for moments, expected in cells(_MOMENTS):
         hits = RULE.hits(step_with(*map(float, moments.split())))
         found = [f"{span(hit)} {(hit.measures or {})['rebalances']:g}" for hit in hits]
-        assert ", ".join(found) == expected.strip(), moments
+        assert ", ".join(found) == expected, moments
 
 
 def test_one_change_of_several_topics_is_one_rebalance_and_moves_the_queues_of_all() -> None:

@@ -12,6 +12,7 @@ from spark_jobs.domain.rules.retention_risk import RULE, retention_cause
 from spark_jobs.domain.status.time_left import QueueOffsets
 from tests.support.builders import allocation, audited_step, interval, members, span, with_readings
 from tests.support.samples import QueueReading, oldest, progress
+from tests.support.tables import cells
 from tests.support.times import micros
 
 #: consumer offset, oldest offset, consumed/s, deleted/s (`-`: unknown), within seconds | cause
@@ -65,21 +66,17 @@ def hits(consumer_offset: int, looks: TopicReadings, *, at: int = 1000, consumed
 
 
 def test_what_becomes_of_messages_that_wait() -> None:
-    for line in _RETENTIONS.strip().splitlines():
-        cells, _, cause = line.partition("|")
-        consumer, least, consumed, deleted, within = map(_number, cells.split())
-        assert consumer is not None
-        assert least is not None
-        assert within is not None
-        assert (retention_cause(QueueOffsets(consumer, least, consumed, deleted), within) or "-") == cause.strip(), line
+    for case, cause in cells(_RETENTIONS):
+        consumer, least, consumed, deleted, within = case.split()
+        queue = QueueOffsets(int(consumer), int(least), _number(consumed), _number(deleted))
+        assert (retention_cause(queue, int(within)) or "-") == cause, case
 
 
 def test_messages_that_wait_for_too_long() -> None:
-    for line in _FOUND.strip().splitlines():
-        cells, _, finding = line.partition("|")
-        lag, consumer_offset = map(_number, cells.split())
+    for case, finding in cells(_FOUND):
+        lag, consumer_offset = map(_number, case.split())
         found = RULE.hits(step_with(lag, consumer_offset, LOOKS))
-        assert [f"{span(hit)} {hit.cause}" for hit in found] == ([finding.strip()] if finding.strip() else []), line
+        assert [f"{span(hit)} {hit.cause}" for hit in found] == ([finding] if finding else []), case
 
 
 def test_what_a_finding_says() -> None:
@@ -160,12 +157,10 @@ def aged(hours: float | None, first: int | None, last: int, consumer_offset: int
 
 
 def test_messages_that_are_nearly_as_old_as_the_broker_keeps_them() -> None:
-    for line in _AGED.strip().splitlines():
-        cells, _, finding = line.partition("|")
-        hours, first, last = (None if cell == "-" else float(cell) for cell in cells.split())
-        assert last is not None
-        found = RULE.hits(aged(hours, None if first is None else int(first), int(last)))
-        assert [f"{span(hit)} {hit.cause}" for hit in found] == ([finding.strip()] if finding.strip() else []), line
+    for case, finding in cells(_AGED):
+        hours, first, last = case.split()
+        found = RULE.hits(aged(None if hours == "-" else float(hours), _number(first), int(last)))
+        assert [f"{span(hit)} {hit.cause}" for hit in found] == ([finding] if finding else []), case
 
 
 def test_what_is_aged_says_how_old_and_what_is_lost_already_is_only_that() -> None:

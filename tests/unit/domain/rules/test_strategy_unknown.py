@@ -11,6 +11,7 @@ from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.strategy_unknown import RULE
 from tests.support.builders import audited_step, interval, members
+from tests.support.tables import cells
 from tests.support.times import START, micros
 
 #: the members' strategy | what is configured | why nothing is replayed | the causes
@@ -25,9 +26,8 @@ _SETTINGS = """
 """
 
 
-@pytest.mark.parametrize("line", _SETTINGS.strip().splitlines())
-def test_the_setting_that_is_missing_is_named_once(line: str) -> None:
-    strategy, configured, reason, causes = (cell.strip() for cell in line.split("|"))
+@pytest.mark.parametrize(("strategy", "configured", "reason", "causes"), cells(_SETTINGS))
+def test_the_setting_that_is_missing_is_named_once(strategy: str, configured: str, reason: str, causes: str) -> None:
     settings = StrategySettings(broker_room="^(b)" if configured == "broker_room" else None)
     unknown = replace(interval(0, 100, members("c1 c2", strategy)), reason=Reason(reason))
     step = replace(audited_step(unknown, replace(unknown, topic="%RETRY%g")), replays=Replays(settings))

@@ -15,6 +15,7 @@ from spark_jobs.domain.rules.unobserved import RULE
 from tests.support.builders import audited_step, broker_said, interval, route, span, with_readings
 from tests.support.kernel import series_of
 from tests.support.samples import offsets
+from tests.support.tables import cells
 from tests.support.times import micros
 
 #: Seconds in which the state is known | seconds in which it is not, up to the end of the step.
@@ -52,17 +53,15 @@ def _spans(text: str) -> Spans:
 
 
 def test_gaps_between_spans() -> None:
-    for line in SPANS.strip().splitlines():
-        known, missing = map(_spans, line.split("|"))
-        assert gaps(known, 3600) == missing, line
+    for known, missing in cells(SPANS):
+        assert gaps(_spans(known), 3600) == _spans(missing), known
     assert gaps([], 3600) == []
 
 
 def test_gaps_behind_readings() -> None:
-    for line in TIMES.strip("\n").splitlines():
-        times, _, missing = line.partition("|")
-        seconds = np.array([int(second) for second in times.split()], dtype=np.int64)
-        assert gaps_behind(seconds, 180, 60) == _spans(missing), line
+    for times, missing in cells(TIMES):
+        seconds = np.array(times.split(), dtype=np.int64)
+        assert gaps_behind(seconds, 180, 60) == _spans(missing), times
 
 
 #: Seconds of a broker's readings, each of which holds 60 s | when the route names it | gaps.
@@ -79,10 +78,9 @@ NAMED = """
 
 
 def test_gaps_of_one_broker_are_those_in_which_the_route_names_it() -> None:
-    for line in NAMED.strip("\n").splitlines():
-        times, named, missing = line.split("|")
-        seconds = np.array([int(second) for second in times.split()], dtype=np.int64)
-        assert list(gaps_where_named(seconds, _spans(named), 60)) == _spans(missing), line
+    for times, named, missing in cells(NAMED):
+        seconds = np.array(times.split(), dtype=np.int64)
+        assert list(gaps_where_named(seconds, _spans(named), 60)) == _spans(missing), (times, named)
 
 
 def test_gaps_of_one_time_are_one() -> None:
