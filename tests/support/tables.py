@@ -6,12 +6,20 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+from _pytest.mark import ParameterSet
+
 from tests.support.times import DAY
 
 
 def cells(table: str) -> list[tuple[str, ...]]:
     """The cells of each line, between `|`."""
     return [tuple(cell.strip() for cell in line.split("|")) for line in table.strip().splitlines()]
+
+
+def described(table: str) -> list[ParameterSet]:
+    """Of each line the parameters of a test: its `cells` behind the first, which says what must hold."""
+    return [pytest.param(*others, id=what) for what, *others in cells(table)]
 
 
 def line(row: Mapping[str, Any], *columns: str) -> tuple[str, ...]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
+
 from spark_jobs.domain.model.finding import FindingQueue, Measured, QueueEvidence
-from spark_jobs.domain.model.history import GroupHistory, OffsetReadings, TopicReadings
+from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.window import StepWindow
 from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
 from tests.support.samples import offsets, oldest
+from tests.support.tables import described
 from tests.support.times import micros
 
 PLACES = [("b", 0), ("b", 1)]
@@ -21,58 +24,57 @@ ROWS = {
 }
 
 
+#: what | spans of queues 0 and 1, and their roles | samples every 30 s from 0 s on (nothing: `ROWS`) | backlog at the
+#: start, at the end and at most, produced and consumed in each span, and in all together
+_TABLE = """
+samples count from a span's start to before its end    | 0 0-90           |                                       | 10 40 40 50 20 | 10 40 40 50 20
+the total is of one moment, not of each queue's maximum | 0 0-90, 1 0-90   | 10/0 10/10, 10/8 20/13, 10/10 20/11   | 10 0 10 0 10, 0 9 9 10 1 | 10 9 10 10 11
+a queue counts in its own time only                    | 0 0-60, 1 60-120 |                                       | 10 30 30 20 0, 1 0 1 10 11 | 10 0 30 30 11
+one sample shows no growth                             | 0 15-45          |                                       | 30 30 30 - - | 30 30 30 - -
+growth is unknown where an offset went back            | 0 0-60, 1 0-60   | 10/8 9/0, 20/3 5/1                    | 2 17 17 10 -, 9 4 9 - 1 | 11 21 21 10 1
+who never committed has an unknown backlog             | 0 0-60, 1 0-60   | 9/? 5/1, 12/? 12/?                    | - - - 3 -, 4 - 4 7 - | - - 4 10 -
+unknown at first, it did not grow from the others'     | 0 0-90, 1 0-90   | 9/? 5/1, 9/2 5/1, 10/2 6/1            | - 8 8 1 -, 4 5 5 1 0 | - 13 13 2 0
+… nothing is unknown of the other queue alone          | 1 0-90           | 9/? 5/1, 9/2 5/1, 10/2 6/1            | 4 5 5 1 0 | 4 5 5 1 0
+… unknown in the end, too, it is in neither sum        | 0 0-90, 1 0-90   | 9/? 5/1, 9/2 5/1, 10/? 6/1            | - - 7 1 -, 4 5 5 1 0 | 4 5 11 2 0
+a snapshot without the queue is no sample of it        | 0 0-120, 1 0-120 | - 5/1, 20/5 -, 30/7 -, - -            | 15 23 23 10 2, 4 4 4 - - | 4 23 23 10 2
+nothing was read in its time                           | 0 5-25           |                                       | - - - - - | - - - - -
+nothing was read of the queue                          | 7 0-60           |                                       | - - - - - | - - - - -
+the only snapshot has not the queue                    | 0 0-60           | - 5/1                                 | - - - - - | - - - - -
+no queue at all                                        |                  |                                       | | - - - - -
+a queue in two roles counts once, its growths add up   | 0 0-60 DOUBLE_OWNED, 0 30-90 |                           | 10 30 30 20 0, 30 40 40 30 20 | 10 40 40 50 20
+"""  # noqa: E501 - a table
+
+
 def span(queue_id: int, begin: float, end: float, role: str = "UNASSIGNED", topic: str = "t") -> QueueSpan:
     return QueueSpan(FindingQueue(topic, "b", queue_id, role), micros(begin), micros(end))
 
 
-def measure(
-    *spans: QueueSpan,
-    cause: str | None = None,
-    of_group: OffsetReadings | None = None,
-    of_topic: TopicReadings | None = None,
-) -> tuple[list[Measured], Measured]:
-    read, held = {"t": of_group} if of_group else {}, {"t": of_topic} if of_topic else {}
-    queues, total = queue_evidence(GroupHistory("c", "g", offsets=read, topics=held), cause, spans)
-    return [Measured(*queue[6:]) for queue in queues], total
+def listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part]
 
 
-def test_readings_count_from_the_start_of_the_span_to_before_its_end() -> None:
-    queues, total = measure(span(0, 0, 90), of_group=offsets(PLACES, ROWS))
-    assert queues == [Measured(10, 40, 40, produced=50, consumed=20)]
-    assert total == queues[0]
+def spanned(text: str) -> QueueSpan:
+    queue, time, *role = text.split()
+    begin, end = map(int, time.split("-"))
+    return span(int(queue), begin, end, *role)
 
 
-def test_the_total_is_of_one_moment_not_of_the_highest_of_each_queue() -> None:
-    rows = {0: ["10/0", "10/10"], 30: ["10/8", "20/13"], 60: ["10/10", "20/11"]}
-    queues, total = measure(span(0, 0, 90), span(1, 0, 90), of_group=offsets(PLACES, rows))
-    assert [queue.backlog_max for queue in queues] == [10, 9]
-    assert total == Measured(backlog_start=10, backlog_end=9, backlog_max=10, produced=0 + 10, consumed=10 + 1)
+def numbers(text: str) -> Measured:
+    return Measured(*(None if word == "-" else int(word) for word in text.split()))
 
 
-def test_a_queue_counts_in_its_own_time_only() -> None:
-    queues, total = measure(span(0, 0, 60), span(1, 60, 120), of_group=offsets(PLACES, ROWS))
-    assert queues == [Measured(10, 30, 30, 20, 0), Measured(1, 0, 1, 10, 11)]
-    assert total == Measured(10, 0, 30, 30, 11)
+@pytest.mark.parametrize(("spans", "samples", "of_each", "together"), described(_TABLE))
+def test_what_a_condition_cost(spans: str, samples: str, of_each: str, together: str) -> None:
+    rows = {30 * place: cells.split() for place, cells in enumerate(listed(samples))} or ROWS
+    history = GroupHistory("c", "g", offsets={"t": offsets(PLACES, rows)})
+    queues, total = queue_evidence(history, None, map(spanned, listed(spans)))
+    assert [Measured(*queue[6:]) for queue in queues] == [*map(numbers, listed(of_each))]
+    assert total == numbers(together)
 
 
-def test_one_reading_shows_no_growth() -> None:
-    queues, _ = measure(span(0, 15, 45), of_group=offsets(PLACES, ROWS))
-    assert queues == [Measured(30, 30, 30, None, None)]
-
-
-def test_an_offset_that_went_back_leaves_its_growth_unknown() -> None:
-    back = {0: ["10/8", "9/0"], 30: ["20/3", "5/1"]}
-    queues, total = measure(span(0, 0, 60), span(1, 0, 60), of_group=offsets(PLACES, back))
-    assert queues == [Measured(2, 17, 17, produced=10, consumed=None), Measured(9, 4, 9, produced=None, consumed=1)]
-    assert (total.produced, total.consumed) == (10, 1)
-
-
-def test_who_never_committed_has_an_unknown_backlog() -> None:
-    rows = {0: ["9/?", "5/1"], 30: ["12/?"] * 2}
-    queues, total = measure(span(0, 0, 60), span(1, 0, 60), of_group=offsets(PLACES, rows))
-    assert queues == [Measured(None, None, None, 3, None), Measured(4, None, 4, 7, None)]
-    # The queue that was known at first is not in the end: two sums over different queues would be no shrinking.
-    assert total == Measured(backlog_start=None, backlog_end=None, backlog_max=4, produced=10, consumed=None)
+def test_without_a_snapshot_nothing_is_known() -> None:
+    (queue,), total = queue_evidence(GroupHistory("c", "g"), None, [span(0, 0, 60)])
+    assert Measured(*queue[6:]) == total == Measured()
 
 
 def test_what_came_to_a_queue_without_an_offset_that_nobody_consumes_waits() -> None:
@@ -92,47 +94,11 @@ def test_what_came_to_a_queue_without_an_offset_that_nobody_consumes_waits() -> 
     assert highest("UNASSIGNED", {**never, 100: ["1200/1190", "9/1"]})[1] == 8
 
 
-def test_a_backlog_that_is_unknown_at_first_did_not_grow_from_that_of_the_other_queues() -> None:
-    rows = {0: ["9/?", "5/1"], 30: ["9/2", "5/1"], 60: ["10/2", "6/1"]}
-    queues, total = measure(span(0, 0, 90), span(1, 0, 90), of_group=offsets(PLACES, rows))
-    assert queues == [Measured(None, 8, 8, 1, None), Measured(4, 5, 5, 1, 0)]
-    assert total == Measured(backlog_start=None, backlog_end=13, backlog_max=13, produced=2, consumed=0)
-    # Where only the queue is asked for that was known all the time, nothing is unknown.
-    assert measure(span(1, 0, 90), of_group=offsets(PLACES, rows))[1].backlog_start == 4
-    # What is not known in the end is in neither sum.
-    rows[60] = ["10/?", "6/1"]
-    assert measure(span(0, 0, 90), span(1, 0, 90), of_group=offsets(PLACES, rows))[1] == Measured(4, 5, 11, 2, 0)
-
-
-def test_a_snapshot_without_the_queue_is_no_reading_of_it() -> None:
-    rows = {0: ["-", "5/1"], 30: ["20/5", "-"], 60: ["30/7", "-"], 90: ["-", "-"]}
-    queues, total = measure(span(0, 0, 120), span(1, 0, 120), of_group=offsets(PLACES, rows))
-    assert queues == [Measured(15, 23, 23, 10, 2), Measured(4, 4, 4, None, None)]
-    assert total == Measured(4, 23, 23, 10, 2)
-
-
-def test_nothing_was_read() -> None:
-    unknown = [Measured()], Measured()
-    assert measure(span(0, 0, 60)) == unknown
-    assert measure(span(0, 5, 25), of_group=offsets(PLACES, ROWS)) == unknown
-    assert measure(span(7, 0, 60), of_group=offsets(PLACES, ROWS)) == unknown
-    assert measure(span(0, 0, 60), of_group=offsets(PLACES, {0: ["-", "5/1"]})) == unknown
-    assert measure() == ([], Measured())
-
-
-def test_a_queue_in_two_roles_counts_once() -> None:
-    spans = span(0, 0, 60, "DOUBLE_OWNED"), span(0, 30, 90, "UNASSIGNED")
-    queues, total = measure(*spans, of_group=offsets(PLACES, ROWS))
-    assert queues == [Measured(10, 30, 30, 20, 0), Measured(30, 40, 40, 30, 20)]
-    # Growths are those of its roles, one after the other.
-    assert total == Measured(10, 40, 40, 50, 20)
-
-
 def test_what_lies_in_queues_that_nobody_may_read_is_what_the_topic_holds() -> None:
     read = oldest(PLACES, {0: ["10/30", "9/5"], 30: ["15/70", "?/8"]})
-    spans, of_group = (span(0, 0, 60), span(1, 0, 60)), offsets(PLACES, ROWS)
-    queues, total = measure(*spans, cause="BEYOND_READ_QUEUES", of_group=of_group, of_topic=read)
-    assert queues == [Measured(20, 55, 55, produced=40, consumed=None), Measured(0, None, 0, 3, None)]
+    history = GroupHistory("c", "g", offsets={"t": offsets(PLACES, ROWS)}, topics={"t": read})
+    queues, total = queue_evidence(history, "BEYOND_READ_QUEUES", [span(0, 0, 60), span(1, 0, 60)])
+    assert [queue[6:] for queue in queues] == [(20, 55, 55, 40, None), (0, None, 0, 3, None)]
     assert total == Measured(20, 55, 55, 43, None)
 
 

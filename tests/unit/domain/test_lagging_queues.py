@@ -15,6 +15,7 @@ from spark_jobs.domain.status.lagging_queues import LaggingQueue, greatest_rise,
 from tests.support.builders import replayed
 from tests.support.kernel import settings
 from tests.support.samples import measured, offsets
+from tests.support.tables import described
 from tests.support.times import START, micros
 
 SETTINGS = settings(30)
@@ -50,6 +51,39 @@ def test_the_greatest_rise(messages: list[int], rise: tuple[int, int]) -> None:
     assert greatest_rise(np.array(messages)) == rise
 
 
+#: what | samples of the queue, each behind its second | cuts of its intervals | what was measured in each | messages,
+#: then the begin and the growth of each interval that had a part in it (`-`: no backlog)
+_TABLE = """
+growth is shared by the intervals in which it came | 0 10/10, 50 110/10, 100 410/10, 200 910/10 | 100 150 | lag_max 900 | 900: 0+100 100+300 150+500
+32 messages are no backlog                         | 0 10/10, 100 42/10, 200 100/100  |  | lag_max 32, consumed 0     | -
+33 messages are one                                | 0 10/10, 100 43/10, 200 100/100  |  | lag_max 33, consumed 0     | 33: 0+33
+nor is a minute's work: 60, of 3,600 in a step     | 0 10/10, 100 70/10, 200 100/100  |  | lag_max 60, consumed 3600  | -
+61 are more than that                              | 0 10/10, 100 71/10, 200 100/100  |  | lag_max 61, consumed 3600  | 61: 0+61
+33 are one, too, if nobody knows the pace          | 0 10/10, 100 43/10, 200 100/100  |  | lag_max 33                 | 33: 0+33
+not worked off at all, the last interval counts    | 0 900/0, 200 900/0 | 150              | lag_max 900                | 900: 150+0
+it was there before, and is more at the end        | 0 900/0, 200 901/0 | 150              | lag_max 900                | 901: 150+0
+a reset is worked off but for what is allowed      | 0 900/900, 100 900/0, 200 932/900 | 150 | lag_max 900               | -
+… but for one message more                         | 0 900/900, 100 900/0, 200 933/900 | 150 | lag_max 900               | 33: 150+0
+what an offset adds that goes back is no growth    | 0 10/10, 50 110/10, 100 120/120, 200 620/620, 210 630/120, 220 640/640 | 100 | lag_max 510 | 100: 0+100
+an offset that goes back does not stand            | 0 900/900, 180 900/20, 200 900/900 |  | lag_max 880              | -
+committed before the step only, it is unknown      | -30 100/90, 0 120/?, 60 200/? |     | produced 100               | 100: 0+100
+the last sample before the step counts             | -60 0/0, -30 10/10, 0 100/10  |     | lag_max 90                 | 90: 0+90
+… if it is no older than what holds                | -91 10/10, 0 100/10           |     | lag_max 90                 | 90: 0+0
+"""  # noqa: E501 - a table
+
+
+def pairs(text: str) -> list[list[str]]:
+    return [part.split() for part in text.split(",")]
+
+
+@pytest.mark.parametrize(("samples", "cuts", "columns", "expected"), described(_TABLE))
+def test_how_many_piled_up_and_in_which_intervals(samples: str, cuts: str, columns: str, expected: str) -> None:
+    read = {int(second): cell for second, cell in pairs(samples)}
+    found = one_queue(read, *map(int, cuts.split()), **{name: int(number) for name, number in pairs(columns)})
+    shown = [f"{queue.messages}: " + " ".join(f"{begin}+{more}" for begin, more in grown([queue])) for queue in found]
+    assert (shown or ["-"]) == [expected]
+
+
 def test_what_was_worked_off_before_the_end_counts() -> None:
     found = one_queue({20: "10/10", 100: "910/10", 200: "950/50", 300: "960/960"}, 100, 250, lag_max=900)
     # The reading at 100 s is the first of the second interval: what came since 20 s belongs to it.
@@ -68,28 +102,6 @@ def test_what_came_while_nobody_could_read_the_queue_grew_in_that_time() -> None
     assert (growth.start, growth.end, growth.messages) == (micros(20), micros(610), 900)
 
 
-def test_growth_is_shared_by_the_intervals_in_which_it_came() -> None:
-    found = one_queue({0: "10/10", 50: "110/10", 100: "410/10", 200: "910/10"}, 100, 150, lag_max=900)
-    assert grown(found) == [(0, 100), (100, 300), (150, 500)]
-
-
-@pytest.mark.parametrize(
-    ("most", "consumed", "counts"),
-    [
-        (32, 0, False),
-        (33, 0, True),
-        # 3,600 a step are 60 a minute.
-        (60, 3600, False),
-        (61, 3600, True),
-        # How much is consumed is not known.
-        (33, None, True),
-    ],
-)
-def test_a_minute_s_work_is_no_backlog(most: int, consumed: int | None, counts: bool) -> None:
-    found = one_queue({0: "10/10", 100: f"{10 + most}/10", 200: "100/100"}, lag_max=most, consumed=consumed)
-    assert bool(found) is counts
-
-
 def test_the_pace_is_that_of_the_time_in_which_it_is_known() -> None:
     """600 in 600 s are 60 a minute; of the rest of the step it is not known what was consumed."""
 
@@ -102,25 +114,6 @@ def test_the_pace_is_that_of_the_time_in_which_it_is_known() -> None:
 
     assert not behind(60)
     assert behind(61)
-
-
-@pytest.mark.parametrize(
-    ("read", "messages"),
-    [
-        # Not worked off at all; more at the end.
-        ({0: "900/0", 200: "900/0"}, 900),
-        ({0: "900/0", 200: "901/0"}, 901),
-        # An operator's reset came back and was worked off, but for no more than is allowed; a message more is left.
-        ({0: "900/900", 100: "900/0", 200: "932/900"}, None),
-        ({0: "900/900", 100: "900/0", 200: "933/900"}, 33),
-    ],
-)
-def test_a_backlog_from_before_counts_if_it_does_not_shrink(read: dict[int, str], messages: int | None) -> None:
-    found = one_queue(read, 150, lag_max=900)
-    assert [queue.messages for queue in found] == ([] if messages is None else [messages])
-    if found:
-        # Nothing, or next to nothing, was added: the last interval tells.
-        assert grown(found) == [(150, 0)]
 
 
 @pytest.mark.parametrize(
@@ -164,34 +157,12 @@ def test_a_queue_that_stood_for_less_than_two_minutes_is_worked_off() -> None:
     assert [growth.is_worked_off for growth in queue.growths] == [True]
 
 
-def test_what_an_offset_adds_that_goes_back_is_no_growth() -> None:
-    """A thawed client sets the offset back by 500; before, 100 waited."""
-    read = {0: "10/10", 50: "110/10", 100: "120/120", 200: "620/620", 210: "630/120", 220: "640/640"}
-    found = one_queue(read, 100, lag_max=510)
-    assert [queue.messages for queue in found] == [100]
-    assert grown(found) == [(0, 100)]
-
-
-def test_an_offset_that_goes_back_does_not_stand() -> None:
-    """For three minutes no offset is known; then all 900 are consumed again."""
-    assert one_queue({0: "900/900", 180: "900/20", 200: "900/900"}, lag_max=880) == []
-
-
 def test_who_never_committed_has_what_came_in_waiting() -> None:
     found = one_queue({-30: "100/?", 0: "120/?", 60: "?/?", 100: "200/?", 200: "50/?", 300: "60/?"}, produced=110)
     # 100 until 100 s; the topic was made anew before 200 s, of which nothing is known; 10 more.
     assert [queue.messages for queue in found] == [110]
     # 20 wait for 100 s, and 100 for 200 s.
     assert [queue.waited for queue in found] == [(20 * 100 + 100 * 200) * 1000]
-
-
-def test_what_was_committed_before_the_step_only_is_unknown_in_it() -> None:
-    assert [queue.messages for queue in one_queue({-30: "100/90", 0: "120/?", 60: "200/?"}, produced=100)] == [100]
-
-
-def test_the_last_reading_before_the_step_counts_no_older_one() -> None:
-    assert grown(one_queue({-60: "0/0", -30: "10/10", 0: "100/10"}, lag_max=90)) == [(0, 90)]
-    assert grown(one_queue({-91: "10/10", 0: "100/10"}, lag_max=90)) == [(0, 0)]
 
 
 def test_growth_in_a_time_that_was_not_replayed_goes_to_the_last_interval() -> None:

@@ -20,6 +20,7 @@ from spark_jobs.domain.model.window import SECOND, AuditSettings
 from tests.support.builders import replayed
 from tests.support.oracle.verdicts import Limits, Reading, spans
 from tests.support.samples import offsets
+from tests.support.tables import cells
 from tests.support.times import START, micros
 
 #: what | the first reading's second | next to write/next to consume (`?`: never committed, `-`: no reading, `xN`: the
@@ -77,15 +78,12 @@ class Case(NamedTuple):
 
 
 def _cases() -> Iterator[Case]:
-    for line in _TABLE.strip().splitlines():
-        what, first, history, worst, told = (cell.strip() for cell in line.split("|"))
-        cells = [
-            text for cell in history.split() for text, _, times in [cell.partition("x")] for _ in range(int(times or 1))
-        ]
-        readings = {int(first) + 10 * number: text for number, text in enumerate(cells)}
-        yield Case(
-            what, readings, None if worst == "none" else worst, [_span(text) for text in told.split(",") if text]
-        )
+    for what, first, history, worst, told in cells(_TABLE):
+        runs = (cell.partition("x") for cell in history.split())
+        course = [text for text, _, times in runs for _ in range(int(times or 1))]
+        readings = {int(first) + 10 * number: text for number, text in enumerate(course)}
+        spans = [_span(text) for text in told.split(",") if text]
+        yield Case(what, readings, None if worst == "none" else worst, spans)
 
 
 def _span(text: str) -> tuple[str, int, int]:
@@ -209,7 +207,7 @@ def test_every_queue_has_its_own_spans_and_what_they_cost() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cells", "growth", "produced", "seconds"),
+    ("course", "growth", "produced", "seconds"),
     [
         # Done at 20 s; 13 messages came by 30 s, none until 100 s. What came by 20 s was consumed.
         (["5/5", "6/6", "7/7", *["20/7"] * 8], 13, 13, 80),
@@ -217,8 +215,8 @@ def test_every_queue_has_its_own_spans_and_what_they_cost() -> None:
         ([*["9/0"] * 3, *["8/0"] * 3], -1, 0, 50),
     ],
 )
-def test_a_span_s_cost_is_what_came_after_it_began(cells: list[str], growth: int, produced: int, seconds: int) -> None:
-    read = offsets([("b", 0)], {10 * number: [cell] for number, cell in enumerate(cells)})
+def test_a_span_s_cost_is_what_came_after_it_began(course: list[str], growth: int, produced: int, seconds: int) -> None:
+    read = offsets([("b", 0)], {10 * number: [cell] for number, cell in enumerate(course)})
     (found,) = topic_progress([INTERVAL], read, WINDOW, SETTINGS)
     assert (found.stuck_growth[0], found.stuck_produced[0]) == (growth, produced)
     assert found.stuck_time.tolist() == [seconds * SECOND]
