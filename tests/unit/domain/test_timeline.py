@@ -45,6 +45,19 @@ ASKED = CALM.memberships
 ROOMS = StrategySettings("MACHINE_ROOM_NEARBY-AVG", broker_room="^(.)$", client_room="^(c)")
 
 
+def of_model(model: str, snapshots: Sequence[MembershipSnapshot] = ASKED) -> tuple[MembershipSnapshot, ...]:
+    return tuple(snapshot._replace(message_model=model) for snapshot in snapshots)
+
+
+#: Topic T is read, but no broker says that anybody subscribes it.
+UNNAMED = calm(memberships=listed("a", {-210: "c1", 100: ""}, topics=["S"]))
+OFFLINE = calm(memberships=listed("a", {-210: "c1", -30: ""}))
+OF_B = tuple(snapshot._replace(broker_name="b") for snapshot in of_model("BROADCASTING"))
+#: Answers of a broker that was restarted, or of a group that went.
+EMPTY = [snapshot._replace(client_ids=(), message_model=None) for snapshot in ASKED]
+SPLIT = calm(memberships=listed("a", {-210: "c1"}) + listed("b", {-210: "c2"}), routes=routed({-210: (A, B)}))
+
+
 #: What clients report, and the intervals of that.
 REPORTED = {
     "members run what their clients report": ([client("c1", 0, AVERAGELY), client("c2", 0, CIRCLE)],
@@ -77,57 +90,65 @@ REPORTED = {
      [ClientSnapshot("c1", micros(second), client_rebalance=second != 100) for second in range(-210, 300, 10)],
      ["0-100 * DEFAULT c1 c2", "100-110 * BROKER_REBALANCE", "110-300 * DEFAULT c1 c2"]),
 }  # fmt: skip
+#: What brokers list and name servers route, with what is configured.
+RECORDED = {
+    "who is not known runs what most of its own view run, or else its group": (
+     calm(memberships=listed("a", {-210: "c1 c3"}) + listed("b", {-210: "c2 c3"}), routes=routed({-210: (A, B)}),
+          clients=(client("c1", 0, CIRCLE),)),
+     ["0-300 a CLIENT c1/AVG_BY_CIRCLE c3/AVG_BY_CIRCLE", "0-300 b CLIENT c2/AVG_BY_CIRCLE c3/AVG_BY_CIRCLE"]),
+    "a topic that nobody names is none": (UNNAMED, []),
+    "offsets after the step do not name it": (replace(UNNAMED, offset_times=(micros(300),)), []),
+    "offsets make no subscription, but keep the topic in sight": (
+     replace(UNNAMED, offset_times=(micros(10),)), ["0-100 * NOT_SUBSCRIBED", "100-300 * DEFAULT"]),
+    "a client alone can name the topic": (
+     calm(memberships=listed("a", {-210: "c1 c2"}, topics=["S"]), clients=(client("c1", 0, topics=["T"]),)),
+     ["0-300 * DEFAULT c1 c2"]),
+    "an offline group is replayed without members": (OFFLINE, ["0-300 * DEFAULT"]),
+    "by its strategy": (replace(OFFLINE, configured=StrategySettings(CONSISTENT_HASH)), ["0-300 * CONFIGURATION"]),
+    "also without a readable queue": (replace(OFFLINE, routes=routed({-210: (NOT_READABLE,)})), ["0-300 * DEFAULT"]),
+    "a broadcasting group has no owners": (calm(memberships=of_model("BROADCASTING")), ["0-300 * BROADCASTING"]),
+    "nor have queues that the broker assigns": (calm(configured=StrategySettings(POP)), ["0-300 * BROKER_REBALANCE"]),
+    "in each view": (
+     replace(SPLIT, configured=StrategySettings(POP)), ["0-300 a BROKER_REBALANCE", "0-300 b BROKER_REBALANCE"]),
+    "one message model holds until the next": (
+     calm(memberships=of_model("CLUSTERING", ASKED[:31]) + of_model("BROADCASTING", ASKED[31:32]) + ASKED[32:]),
+     ["0-100 * DEFAULT c1 c2", "100-110 * BROADCASTING", "110-300 * DEFAULT c1 c2"]),
+    "an answer without members says no message model": (
+     calm(memberships=(*of_model("BROADCASTING")[:30], *EMPTY[30:])), ["0-90 * BROADCASTING", "90-300 * BROADCASTING"]),
+    "it is the first one afterwards": (
+     calm(memberships=(*EMPTY[:30], *of_model("BROADCASTING")[30:])), ["0-90 * BROADCASTING", "90-300 * BROADCASTING"]),
+    "or the one before": (
+     calm(memberships=(*ASKED[:30], *EMPTY[30:40], *of_model("BROADCASTING")[40:])),
+     ["0-90 * DEFAULT c1 c2", "90-190 * DEFAULT", "190-300 * BROADCASTING"]),
+    "any broker of the topic that says broadcasting counts": (
+     calm(memberships=(*ASKED, *OF_B), routes=routed({-210: (A, B)})), ["0-300 * BROADCASTING"]),
+    "no other broker does": (calm(memberships=(*ASKED, *OF_B)), ["0-300 * DEFAULT c1 c2"]),
+    # Their ids are `host@pid@number@nanoseconds` (org.apache.rocketmq.client.java.misc.ClientId).
+    "gRPC clients that a broker lists own no queues": (
+     calm(memberships=listed("a", {-210: "host-1@4711@0@2ft5n8w1q z"})), ["0-300 * BROKER_REBALANCE"]),
+    **{f"{client_id} owns queues": (
+        calm(memberships=listed("a", {-210: f"{client_id} z"})), [f"0-300 * DEFAULT {client_id} z"])
+       for client_id in ("10.0.0.1@4711#5479043343903@unit@STREAM", "10.0.0.1@4711@5@STREAM",
+                         "10.0.0.1@4711#5479043343903", "10.0.0.1@4711")},
+    "without readable queues clients keep what they had": (
+     calm(routes=routed({-210: (A,), 100: (NOT_READABLE,)})),
+     ["0-100 * DEFAULT c1 c2", "100-300 * NO_READABLE_QUEUE"]),
+    "the room of a broker without readable queues does not matter": (
+     calm(routes=routed({-210: (A, RouteEntry("nowhere", 2, 4, 4))}), configured=ROOMS),
+     ["0-300 * CONFIGURATION c1/MACHINE_ROOM_NEARBY-AVG c2/MACHINE_ROOM_NEARBY-AVG"]),
+    "a route that changes cuts no time in which the members are unknown": (
+     calm(memberships=(), routes=routed({-210: (A,), 100: (A, B)}), offset_times=(micros(0),)),
+     ["0-300 * NO_MEMBERSHIP_SNAPSHOT"]),
+    "rooms can be configured for a strategy that clients report": (
+     calm(clients=(client("c1", 0, MACHINE_ROOM_CLASS),), configured=StrategySettings(rooms=frozenset({"room1"}))),
+     ["0-300 * CLIENT c1/MACHINE_ROOM c2/MACHINE_ROOM"]),
+}  # fmt: skip
+HISTORIES = {what: (calm(clients=tuple(said)), expected) for what, (said, expected) in REPORTED.items()} | RECORDED
 
 
-@pytest.mark.parametrize(("clients", "expected"), REPORTED.values(), ids=REPORTED)
-def test_what_clients_report(clients: Sequence[ClientSnapshot], expected: list[str]) -> None:
-    assert rows(calm(clients=tuple(clients))) == expected
-
-
-def test_who_is_not_known_runs_what_most_of_its_own_view_or_else_its_group_run() -> None:
-    history = calm(
-        memberships=listed("a", {-210: "c1 c3"}) + listed("b", {-210: "c2 c3"}),
-        routes=routed({-210: (A, B)}),
-        clients=(client("c1", 0, CIRCLE),),
-    )
-    assert rows(history) == [
-        "0-300 a CLIENT c1/AVG_BY_CIRCLE c3/AVG_BY_CIRCLE",
-        "0-300 b CLIENT c2/AVG_BY_CIRCLE c3/AVG_BY_CIRCLE",
-    ]
-
-
-def test_offsets_alone_make_no_subscription_but_keep_the_topic_in_sight() -> None:
-    unnamed = calm(memberships=listed("a", {-210: "c1", 100: ""}, topics=["S"]))
-    assert rows(unnamed) == []
-    assert rows(replace(unnamed, offset_times=(micros(300),))) == []
-    with_offsets = replace(unnamed, offset_times=(micros(10),))
-    assert rows(with_offsets) == ["0-100 * NOT_SUBSCRIBED", "100-300 * DEFAULT"]
-
-
-def test_a_client_alone_can_name_the_topic() -> None:
-    unnamed = listed("a", {-210: "c1 c2"}, topics=["S"])
-    assert rows(calm(memberships=unnamed, clients=(client("c1", 0, topics=["T"]),))) == ["0-300 * DEFAULT c1 c2"]
-
-
-def test_an_offline_group_is_replayed_without_members() -> None:
-    offline = calm(memberships=listed("a", {-210: "c1", -30: ""}))
-    assert rows(offline) == ["0-300 * DEFAULT"]
-    assert rows(replace(offline, configured=StrategySettings(CONSISTENT_HASH))) == ["0-300 * CONFIGURATION"]
-    assert rows(replace(offline, routes=routed({-210: (NOT_READABLE,)}))) == ["0-300 * DEFAULT"]
-
-
-def of_model(model: str, snapshots: Sequence[MembershipSnapshot] = ASKED) -> tuple[MembershipSnapshot, ...]:
-    return tuple(snapshot._replace(message_model=model) for snapshot in snapshots)
-
-
-def test_broadcasting_and_broker_side_rebalance_have_no_owners() -> None:
-    assert rows(calm(memberships=of_model("BROADCASTING"))) == ["0-300 * BROADCASTING"]
-    assert rows(calm(configured=StrategySettings(POP))) == ["0-300 * BROKER_REBALANCE"]
-    # One answer holds until the next.
-    flapped = of_model("CLUSTERING", ASKED[:31]) + of_model("BROADCASTING", ASKED[31:32]) + ASKED[32:]
-    assert rows(calm(memberships=flapped)) == [
-        *("0-100 * DEFAULT c1 c2", "100-110 * BROADCASTING", "110-300 * DEFAULT c1 c2")
-    ]
+@pytest.mark.parametrize(("history", "expected"), HISTORIES.values(), ids=HISTORIES)
+def test_what_a_replay_says_of_what_was_recorded(history: History, expected: list[str]) -> None:
+    assert rows(history) == expected
 
 
 def test_members_with_different_message_models_are_named_while_they_differ() -> None:
@@ -138,51 +159,6 @@ def test_members_with_different_message_models_are_named_while_they_differ() -> 
     (interval,) = clipped(calm(clients=(*differ, agrees)))
     assert {mixture.answers for mixture in interval.model_conflicts} == {(("c1", "CLUSTERING"), ("c2", "BROADCASTING"))}
     assert max(mixture.end for mixture in interval.model_conflicts) == micros(100)
-
-
-def test_an_answer_without_members_says_no_message_model() -> None:
-    """A broker that was restarted, and a group that went: what it last was, or first is afterwards."""
-    empty = [snapshot._replace(client_ids=(), message_model=None) for snapshot in ASKED]
-    model = of_model("BROADCASTING")
-    halves = ["0-90 * BROADCASTING", "90-300 * BROADCASTING"]
-    assert rows(calm(memberships=(*model[:30], *empty[30:]))) == halves
-    assert rows(calm(memberships=(*empty[:30], *model[30:]))) == halves
-    between = rows(calm(memberships=(*ASKED[:30], *empty[30:40], *model[40:])))
-    assert between == ["0-90 * DEFAULT c1 c2", "90-190 * DEFAULT", "190-300 * BROADCASTING"]
-
-
-def test_any_broker_of_the_topic_that_says_broadcasting_counts_and_no_other() -> None:
-    b = [snapshot._replace(broker_name="b") for snapshot in of_model("BROADCASTING")]
-    both = calm(memberships=(*ASKED, *b), routes=routed({-210: (A, B)}))
-    assert rows(both) == ["0-300 * BROADCASTING"]
-    assert rows(replace(both, routes=CALM.routes)) == ["0-300 * DEFAULT c1 c2"]
-
-
-@pytest.mark.parametrize(
-    ("client_id", "owns"),
-    [
-        ("host-1@4711@0@2ft5n8w1q", False),
-        ("10.0.0.1@4711#5479043343903@unit@STREAM", True),
-        ("10.0.0.1@4711@5@STREAM", True),
-        ("10.0.0.1@4711#5479043343903", True),
-        ("10.0.0.1@4711", True),
-    ],
-)
-def test_grpc_clients_that_a_broker_lists_own_no_queues(client_id: str, owns: bool) -> None:
-    """Their ids are `host@pid@number@nanoseconds` (org.apache.rocketmq.client.java.misc.ClientId)."""
-    (row,) = rows(calm(memberships=listed("a", {-210: f"{client_id} z"})))
-    assert row == (f"0-300 * DEFAULT {client_id} z" if owns else "0-300 * BROKER_REBALANCE")
-
-
-def test_not_applicable_holds_for_each_view() -> None:
-    split = listed("a", {-210: "c1"}) + listed("b", {-210: "c2"})
-    history = calm(memberships=split, routes=routed({-210: (A, B)}), configured=StrategySettings(POP))
-    assert rows(history) == ["0-300 a BROKER_REBALANCE", "0-300 b BROKER_REBALANCE"]
-
-
-def test_without_readable_queues_clients_keep_what_they_had() -> None:
-    history = calm(routes=routed({-210: (A,), 100: (NOT_READABLE,)}))
-    assert rows(history) == ["0-100 * DEFAULT c1 c2", "100-300 * NO_READABLE_QUEUE"]
 
 
 @pytest.mark.parametrize(
@@ -203,11 +179,6 @@ def test_without_readable_queues_clients_keep_what_they_had() -> None:
 )
 def test_what_a_replay_needs_to_know(strategy_class: str | None, configured: StrategySettings, expected: str) -> None:
     assert rows(calm(clients=(client("c1", 0, strategy_class),), configured=configured)) == [expected]
-
-
-def test_the_room_of_a_broker_without_readable_queues_does_not_matter() -> None:
-    history = calm(routes=routed({-210: (A, RouteEntry("nowhere", 2, 4, 4))}), configured=ROOMS)
-    assert rows(history) == ["0-300 * CONFIGURATION c1/MACHINE_ROOM_NEARBY-AVG c2/MACHINE_ROOM_NEARBY-AVG"]
 
 
 def test_the_first_reason_counts() -> None:
@@ -273,10 +244,8 @@ def test_unobserved_is_not_empty() -> None:
 @pytest.mark.parametrize("reason", ["BROKER_REBALANCE", "BROADCASTING", "UNKNOWN_STRATEGY", "NO_READABLE_QUEUE"])
 def test_a_change_of_members_begins_an_interval_where_nothing_is_replayed_and_is_no_rebalance(reason: str) -> None:
     lists = listed("a", {-210: "c1", 100: "c1 c2", 200: "c2 c2"})
-    if reason == "BROADCASTING":
-        lists = tuple(snapshot._replace(message_model="BROADCASTING") for snapshot in lists)
     history = calm(
-        memberships=lists,
+        memberships=of_model("BROADCASTING", lists) if reason == "BROADCASTING" else lists,
         routes=routed({-210: (NOT_READABLE if reason == "NO_READABLE_QUEUE" else A,)}),
         clients=(client("c1", 0, OWN), client("c2", 0, OWN)) if reason == "UNKNOWN_STRATEGY" else (),
         configured=StrategySettings(POP) if reason == "BROKER_REBALANCE" else NOTHING,
@@ -300,9 +269,8 @@ def why_begun(interval: RebalanceInterval) -> tuple[str, str, list[str]]:
 
 
 def test_a_change_of_queues_begins_an_interval_where_nothing_is_replayed() -> None:
-    broadcasting = tuple(snapshot._replace(message_model="BROADCASTING") for snapshot in ASKED)
     routes = routed({-210: (A,), 100: (A._replace(read_queue_nums=5),), 200: ()})
-    assert [why_begun(interval) for interval in clipped(calm(memberships=broadcasting, routes=routes))] == [
+    assert [why_begun(interval) for interval in clipped(calm(memberships=of_model("BROADCASTING"), routes=routes))] == [
         ("0-100 * BROADCASTING", "c1 c2", []),
         ("100-200 * BROADCASTING", "c1 c2", ["QUEUES_ADDED a:4"]),
         ("200-300 * NO_ROUTE", "", []),
@@ -321,11 +289,6 @@ def test_what_is_not_replayed_says_what_differs_from_the_last_that_was_known() -
     assert [why_begun(interval) for interval in clipped(first)][1:] == [
         ("100-300 * BROKER_REBALANCE", "c1", ["FIRST_OBSERVATION None"])
     ]
-
-
-def test_a_route_that_changes_cuts_no_time_in_which_the_members_are_unknown() -> None:
-    routes = routed({-210: (A,), 100: (A, B)})
-    assert rows(calm(memberships=(), routes=routes, offset_times=(micros(0),))) == ["0-300 * NO_MEMBERSHIP_SNAPSHOT"]
 
 
 def seen(broker: str, lists: Mapping[float, str]) -> tuple[MembershipSnapshot, ...]:
@@ -358,12 +321,6 @@ def test_addresses_are_those_at_the_beginning() -> None:
     (interval,) = clipped(calm(memberships=listed("a", {-210: "c1 c1"})))
     addresses = [(member.client_id, member.client_addr) for member in interval.members or ()]
     assert addresses == [("c1", "10.0.0.0:40057"), ("c1", "10.0.0.1:40057")]
-
-
-def test_rooms_can_be_configured_for_a_strategy_that_clients_report() -> None:
-    rooms = StrategySettings(rooms=frozenset({"room1"}))
-    history = calm(clients=(client("c1", 0, MACHINE_ROOM_CLASS),), configured=rooms)
-    assert rows(history) == ["0-300 * CLIENT c1/MACHINE_ROOM c2/MACHINE_ROOM"]
 
 
 def test_states_that_differ_in_addresses_alone_are_replayed_once() -> None:
