@@ -16,13 +16,7 @@ from expectations.rows import CheckSettings, Flags, Numbers, Rows, codes, distin
 from expectations.suite import KEYS_ARE_UNIQUE, Expectation
 from schemas import ROUTE_SNAPSHOTS, Table
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.pipeline.exchange import (
-    KEY,
-    KINDS,
-    ROUTE,
-    Kind,
-    source_columns,
-)
+from spark_jobs.pipeline.exchange import KEY, KINDS, ROUTE, Kind, source_columns
 from spark_jobs.pipeline.quality.facts import STEP, CheckCounts, Fact, any_of, broken_by, repeats, unknown_in
 from spark_jobs.pipeline.quality.quarantine import quarantined
 from spark_jobs.store.arrow_values import one_array, ranges
@@ -94,8 +88,7 @@ class _Source:
             pairs, of_snapshot = distinct(self.state * len(steps) + of_step)
             state, of_step = np.divmod(pairs, max(len(steps), 1))
             columns = {STEP: pa.array(steps[of_step]).cast(_TIME)}
-        columns |= self._keys(state) | source_columns(self.kind, self._values(state))
-        return Rows(columns, len(state), self._settings), of_snapshot
+        return Rows(columns | self._columns(state), len(state), self._settings), of_snapshot
 
     def _broken_measures(self, expectations: Sequence[Expectation]) -> dict[str, Flags]:
         """By expectation that is broken at all, which snapshots break it, by the times and numbers that each has of its
@@ -108,17 +101,12 @@ class _Source:
         rows = Rows(columns, len(self._samples), self._settings)
         return {name: flags[self.position] for name, flags in broken_by(rows, expectations).items()}
 
-    def _keys(self, state: Numbers) -> dict[str, pa.Array]:
-        """The columns of the source's key alongside the time, an entry per state."""
-        taken = self._states.select(KEY).take(pa.array(state)).combine_chunks()
-        named = dict(zip((*KEY[:-1], self.kind.named_by), taken.columns, strict=True))
-        return {name: one_array(column) for name, column in named.items() if name in self.kind.table.key}
-
-    def _values(self, state: Numbers) -> pa.StructArray:
-        return one_array(self._states[self.kind.name]).take(pa.array(state))
-
-    def _measurements(self, position: Numbers) -> pa.StructArray:
-        return one_array(self._samples[self.kind.name]).take(pa.array(position))
+    def _columns(self, state: Numbers, samples: pa.StructArray | None = None) -> dict[str, pa.Array]:
+        """The source's columns alongside the time, an entry per state, as far as states and these samples show them."""
+        taken = self._states.take(pa.array(state)).combine_chunks()
+        keys = dict(zip((*KEY[:-1], self.kind.named_by), taken.select(KEY).columns, strict=True))
+        named = {name: one_array(column) for name, column in keys.items() if name in self.kind.table.key}
+        return named | source_columns(self.kind, one_array(taken[self.kind.name]), samples)
 
     def check(self, tables: Mapping[Table, Rows]) -> None:
         """Asks every expectation, and finds what is to be left out."""
@@ -147,14 +135,9 @@ class _Source:
         places = np.flatnonzero(np.isin(keys, keys[repeated]) & ~self.breaking)
         places = places[np.argsort(keys[places], kind="stable")]
         for same in np.split(places, np.flatnonzero(np.diff(keys[places])) + 1):
-            if len({self._content(place) for place in same.tolist()}) > 1:
+            if len(set(map(repr, self._rows(same).to_pylist()))) > 1:
                 left_out[same] = True
         return left_out
-
-    def _content(self, place: int) -> str:
-        """All that a snapshot says, as a text."""
-        sample = self._measurements(self.position[place : place + 1]) if self.kind.is_measured else pa.nulls(1)
-        return repr((int(self.state[place]), sample.to_pylist()))
 
     def facts(self) -> Iterator[Fact]:
         """Return what was counted."""
@@ -186,9 +169,10 @@ class _Source:
 
     def _rows(self, places: Numbers) -> pa.Table:
         """The rows of the source for some of the snapshots."""
-        state = self.state[places]
-        samples = self._measurements(self.position[places]) if self.kind.is_measured else None
-        columns = self._keys(state) | source_columns(self.kind, self._values(state), samples)
+        samples = None
+        if self.kind.is_measured:
+            samples = one_array(self._samples[self.kind.name]).take(pa.array(self.position[places]))
+        columns = self._columns(self.state[places], samples)
         columns["captured_at"] = pa.array(self.at[places]).cast(_TIME)
         return pa.table({name: columns[name] for name in self.kind.table.columns})
 

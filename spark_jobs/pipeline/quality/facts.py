@@ -25,6 +25,8 @@ LEFT_OUT = "left out"
 SPANS = "spans"
 #: Keys of rows that break an expectation, by its name.
 EXAMPLES = "examples"
+#: By a column's name the key of a count: of how many rows it is null.
+_nulls = "nulls {}".format
 _TOTALS = (ROWS, SERIES, SPANS, REJECTED, LEFT_OUT)
 #: Keys that are kept of the rows that break one expectation.
 _MOST_EXAMPLES = 5
@@ -42,8 +44,7 @@ Facts = Mapping[Table, Sequence[Mapping[str, Any]]]
 
 class Fact(NamedTuple):
     """Counts of one step of a table; those of a step's groups and topics are added up. `step_start`: microseconds;
-    `counts`: by what is counted, where there is any; `examples`: pairs of
-    an expectation's name and a row's key.
+    `counts`: by what is counted, where there is any; `examples`: pairs of an expectation's name and a row's key.
     """
 
     table_name: str
@@ -119,8 +120,12 @@ def counts_of(rows: Rows, suite: Suite) -> CheckCounts:
     (key,) = codes(suite.table.key, rows)
     if (repeated := repeats(key, ~rejected)).any():
         broken[KEYS_ARE_UNIQUE.name] = repeated
-    step = rows[STEP].numbers()
-    return CheckCounts(suite, step, broken, unknown_in(rows, suite.nullable), _key_of(rows, suite.table), rejected)
+    step, unknown = rows[STEP].numbers(), unknown_in(rows, suite.nullable)
+
+    def key_of(place: int) -> Mapping[str, Any]:
+        return {name: rows[name].array[place].as_py() for name in suite.table.key}
+
+    return CheckCounts(suite, step, broken, unknown, key_of, rejected)
 
 
 def facts_of_outputs(tables: Mapping[str, pa.Table], settings: CheckSettings) -> list[Fact]:
@@ -164,10 +169,6 @@ def repeats(keys: Numbers, among: Flags) -> Flags:
     return is_repeat
 
 
-def _key_of(rows: Rows, table: Table) -> Callable[[int], Mapping[str, Any]]:
-    return lambda place: {name: rows[name].array[place].as_py() for name in table.key}
-
-
 def shown_key(key: Mapping[str, Any]) -> str:
     """Return what a stranger named a group is shown on pages: no novels, and what could be markup, or turn the writing
     around, as escapes.
@@ -181,10 +182,6 @@ def shown_value(value: Any) -> Any:
     """The value, a time as ISO 8601 with milliseconds."""
     is_time = isinstance(value, datetime)
     return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z") if is_time else value
-
-
-def _nulls(name: str) -> str:
-    return f"nulls {name}"
 
 
 def by_name(suite: Suite, fact: Fact) -> dict[str, Any]:
