@@ -16,14 +16,11 @@ import pytest
 from pyarrow import parquet
 
 from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
-from spark_jobs.cli.commands.clients import show_clients
-from spark_jobs.cli.commands.runs import show_runs
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.main import main
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.show.clients import CLIENT_SCHEMA, ClientSeen
 from tests.support.commands import Typed
-from tests.support.consoles import shown
 from tests.support.published import STATUS, key
 from tests.support.recordings import write_warehouse
 from tests.support.rows import finding, interval, member
@@ -228,15 +225,3 @@ def test_runs_are_listed_with_what_became_of_them(tmp_path: Path, typed: Typed) 
     of_interval = typed("runs --interval 2026-03-01T11:30/2026-03-01T11:40", warehouse=tmp_path)
     assert of_interval.out.startswith("published run=r1 ")
     assert typed("runs --interval 2025-03-01/2025-03-02", warehouse=tmp_path, code=2).out == "0 runs.\n"
-
-
-@pytest.mark.parametrize("width", [80, 160])
-def test_on_a_terminal_they_are_tables(width: int) -> None:
-    name = "10.31.79.121@7177#1317818986079"
-    client = ClientSeen("c", "[red]g\x1b[2J", name, None, None, None, at(0), at(60), ["t"])
-    runs = [run(1, run_id="7c5df2e43f9942a9ab57cabff304f0bc")]
-    lines = shown(lambda console: show_runs(console, runs), width, on_terminal=True)
-    lines += shown(lambda console: show_clients(console, [client], Interval(at(0), at(60))), width, on_terminal=True)
-    for text in ("7c5df2e43f9942a9ab57cabff304f0bc", name, "[red]g\\x1b[2J", "03-01 10:01:00", "everything"):
-        assert text in "\n".join(lines)
-    assert max(map(len, lines)) <= width

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -78,55 +77,49 @@ def test_commands_break_no_word(
 
 
 _LONG = "com.example.orders_of_the_whole_world-consumer-group"
-_IDS = {
-    "run_id": "7c5df2e43f9942a9ab57cabff304f0bc",
-    "code_version": "1.0.0+g0123456789ab",
-    "configuration_hash": "f" * 64,
-}
-_FAILURE = (
+_RUN, _CLIENT = "7c5df2e43f9942a9ab57cabff304f0bc", "10.31.79.121@7177#1317818986079"
+_HASHES = {"code_version": "1.0.0+g0123456789ab", "configuration_hash": "f" * 64}
+RUNS = [audit_run(STEP, {}, **_HASHES, run_id=_RUN, consumer_group=group) for group in (_LONG, None)]
+CLIENTS = [
+    ClientSeen("c", group, _CLIENT, "10.31.79.121:54321", None, 1, at(0), at(60), ["t"])
+    for group in (_LONG, "[red]g\x1b[2J")
+]
+FAILURE = (
     {"severity": "critical", "table_name": "membership_snapshots"}
     | {"expectation": "strategy_comparison_adds_up_to_queues", "column_name": "consumer_group"}
     | {"step_start": at(0), "observed_value": 3.0, "unexpected_count": 3000, "unexpected_percent": 37.5}
     | {"examples": [f'{{"consumer_group":"{_LONG}","captured_at":"2026-03-01T10:00Z"}}']}
 )
-_FOUND: dict[str, Any] = {"consumer_group": _LONG, "topic": "orders", "subject": "broker-a:0-127", "team": "core"}
-SHOWN: dict[str, Callable[[Console], None]] = {
-    "runs": lambda console: show_runs(console, [audit_run(STEP, {}, **_IDS, consumer_group=_LONG)]),
-    "clients": lambda console: show_clients(
-        console,
-        [
-            ClientSeen(
-                "c", _LONG, "10.31.79.121@7177#1317818986079", "10.31.79.121:54321", None, 1, at(0), at(3600), ["t"]
-            )
-        ],
-        STEP,
-    ),
-    "failures": lambda console: show_failures(console, [_FAILURE], 70),
-    "maintained": lambda console: show_maintained(
-        console, [Maintained("membership_snapshots", 12345, 123, 10**12, 10**12, 123456, 123458, 30)]
-    ),
-    "findings": lambda console: show_findings(
-        console,
-        [
-            finding(
-                **_FOUND,
-                evidence={"backlog_max": 1234567},
-                started_at=at(0),
-                ended_at=at(0) + timedelta(days=2),
-                advice="Do.",
-            )
-        ],
-    ),
-    "backfill": lambda console: show_backfill(
-        console, {STEP: RunRecord({"run_id": "r"}, [], {"ERROR": 1}), NEXT: PublishConflictError("a held")}, 0
-    ),
+TABLE = Maintained("membership_snapshots", 12345, 123, 10**12, 10**12, 123456, 123458, 30)
+FINDING = finding(
+    consumer_group=_LONG,
+    topic="orders",
+    subject="broker-a:0-127",
+    team="core",
+    advice="Do.",
+    started_at=at(0),
+    ended_at=at(0) + timedelta(days=2),
+    evidence={"backlog_max": 1234567},
+)
+RECORD, HELD = RunRecord({"run_id": "r"}, [], {"ERROR": 1}), PublishConflictError("a held")
+#: By command what shows its table, and words that it has.
+SHOWN: dict[str, tuple[Callable[[Console], None], list[str]]] = {
+    "runs": (lambda console: show_runs(console, RUNS), [_RUN, "everything"]),
+    "clients": (lambda console: show_clients(console, CLIENTS[:1], STEP), ["03-01 10:01:00"]),
+    "clients of a short group": (lambda console: show_clients(console, CLIENTS[1:], STEP), [_CLIENT, "[red]g\\x1b[2J"]),
+    "failures": (lambda console: show_failures(console, [FAILURE], 70), []),
+    "maintained": (lambda console: show_maintained(console, [TABLE]), []),
+    "findings": (lambda console: show_findings(console, [FINDING]), []),
+    "backfill": (lambda console: show_backfill(console, {STEP: RECORD, NEXT: HELD}, 0), []),
 }
 
 
-@pytest.mark.parametrize("name", SHOWN)
-def test_tables_of_other_commands_break_no_word(name: str) -> None:
-    narrow, wide = (shown(SHOWN[name], width, on_terminal=True) for width in (80, 1000))
-    assert max(map(len, narrow[:-1])) <= 80
+@pytest.mark.parametrize(("show", "words"), SHOWN.values(), ids=SHOWN)
+def test_tables_of_other_commands_break_no_word(show: Callable[[Console], None], words: list[str]) -> None:
+    narrow, middle, wide = (shown(show, width, on_terminal=True) for width in (80, 160, 1000))
+    for lines, width in ((narrow, 80), (middle, 160)):
+        assert max(map(len, lines[:-1])) <= width
+        assert all(word in "\n".join(lines) for word in words)
     assert broken(" ".join(narrow).replace("─", ""), " ".join(wide)) == []
 
 

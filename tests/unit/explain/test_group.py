@@ -118,15 +118,10 @@ def test_why_it_began(why: str, numbers: str, sentence: str) -> None:
     assert topic_lines(group_step(60, row))[2].strip() == sentence
 
 
-@pytest.mark.parametrize(
-    ("seconds", "missing"),
-    [
-        (100, "route of the topic"),
-        (110, "route of the topic"),
-        (130, "list of the group's members"),
-        (199.999, "list of the group's members"),
-    ],
-)
+ROUTE, MEMBERS = "route of the topic", "list of the group's members"
+
+
+@pytest.mark.parametrize(("seconds", "missing"), [(100, ROUTE), (110, ROUTE), (130, MEMBERS), (199.999, MEMBERS)])
 def test_a_gap_between_what_is_known(seconds: float, missing: str) -> None:
     """Two kinds of silence that follow each other are one gap; of a group that came back with one member less."""
     before, after = interval(0, 100, C1, C2), interval(200, 3600, C1, unassigned_queues=1)
@@ -167,22 +162,15 @@ def test_what_cannot_be_replayed_says_why(reason: Reason) -> None:
     assert text[3:] == ["  1 member, as clients sort them:", "    0  c1  10.0.0.1:1", queues]
 
 
-@pytest.mark.parametrize(
-    ("proxies", "lines"),
-    [
-        ({}, []),
-        (
-            {"proxy p:1": ["n1", "n2"], "proxy q:1": []},
-            ["The proxy p:1 lists 2 members: n1, n2.", "The proxy q:1 lists 0 members."],
-        ),
-    ],
-)
-def test_members_behind_a_proxy_are_those_that_the_proxy_lists(proxies: dict[str, list[str]], lines: list[str]) -> None:
+def test_members_behind_a_proxy_are_those_that_the_proxy_lists() -> None:
     row = interval(0, 60, status="NOT_APPLICABLE", reason="CONSUMED_THROUGH_PROXY", triggers=None)
-    other = interval(0, 60, status="NOT_APPLICABLE", reason="NOT_SUBSCRIBED", triggers=None)
-    queues = "  2 queues, as clients sort them: a:0-1"
-    assert topic_lines(group_step(30, row, proxies=proxies))[3:] == [*(f"  {text}" for text in lines), queues]
-    assert topic_lines(group_step(30, other, proxies=proxies))[3:] == ["  No member was connected.", queues]
+    proxies, queues = {"proxy p:1": ["n1", "n2"], "proxy q:1": []}, "  2 queues, as clients sort them: a:0-1"
+    listed = ["  The proxy p:1 lists 2 members: n1, n2.", "  The proxy q:1 lists 0 members.", queues]
+    assert topic_lines(group_step(30, row, proxies=proxies))[3:] == listed
+    assert topic_lines(group_step(30, row, proxies={}))[3:] == [queues]
+    other = row | {"reason": "NOT_SUBSCRIBED"}
+    for shown in (proxies, {}):
+        assert topic_lines(group_step(30, other, proxies=shown))[3:] == ["  No member was connected.", queues]
 
 
 def test_brokers_that_disagree_are_explained_one_by_one() -> None:

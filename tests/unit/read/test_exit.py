@@ -5,29 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from schemas import AUDIT_RUNS, GROUP_STATUS, OUTPUTS
-from spark_jobs.domain.model.intervals import Interval
-from tests.support.stored import audit_run, write
-
-HOUR = datetime(2026, 11, 21, 2, tzinfo=UTC)
-
-
-@pytest.fixture
-def published(tmp_path: Path) -> Path:
-    """A warehouse in which one run has published one group's hour."""
-    for table in OUTPUTS:
-        write(tmp_path, table, [])
-    status: dict[str, Any] = {"step_start": HOUR, "cluster": "c", "consumer_group": "g", "bottleneck": "NO_BACKLOG"}
-    write(tmp_path, GROUP_STATUS, [status | {"finding_count": 0, "unknown_queues": 0, "advice": "None."}])
-    versions = {table.name: int(table is GROUP_STATUS) for table in OUTPUTS}
-    write(tmp_path, AUDIT_RUNS, [audit_run(Interval(HOUR, HOUR + timedelta(hours=1)), versions)])
-    return tmp_path
+from tests.support.published import publish_hours
 
 
 def ended(warehouse: Path, times: int) -> Counter[tuple[int, str]]:
@@ -36,14 +18,16 @@ def ended(warehouse: Path, times: int) -> Counter[tuple[int, str]]:
     return Counter((process.returncode, process.stdout.splitlines()[-1]) for process in done)
 
 
-_STATUS_LINE = (0, "1 group; newest step 2026-11-21T02:00Z: 1 with unknown owners; --all shows them")
+_STATUS_LINE = (0, "1 group; newest step 2026-03-01T10:00Z: 1 with unknown owners; --all shows them")
 
 
-def test_status_ends_with_0(published: Path) -> None:
-    assert ended(published, 3) == {_STATUS_LINE: 3}
+def test_status_ends_with_0(tmp_path: Path) -> None:
+    publish_hours(tmp_path, [0])
+    assert ended(tmp_path, 3) == {_STATUS_LINE: 3}
 
 
 @pytest.mark.slow
-def test_status_ends_with_0_every_time(published: Path) -> None:
+def test_status_ends_with_0_every_time(tmp_path: Path) -> None:
     """Another way of reading (pyarrow's datasets) has aborted one in twenty processes at their end."""
-    assert ended(published, 250) == {_STATUS_LINE: 250}
+    publish_hours(tmp_path, [0])
+    assert ended(tmp_path, 250) == {_STATUS_LINE: 250}

@@ -15,7 +15,7 @@ from deltalake import write_deltalake
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.operate.own_sources import SourceProblem, SourceReport, check_sources
+from spark_jobs.operate.own_sources import SourceReport, check_sources
 from spark_jobs.store.read.delta import delta_tables
 from tests.support.commands import Typed
 from tests.support.stored import arrow_table
@@ -61,12 +61,11 @@ def checked(folder: Path, interval: Interval | None = None, **settings: Any) -> 
 
 def wrong(folder: Path, **settings: Any) -> list[str]:
     """What is said of required tables."""
-    problems = checked(folder, **settings).problems
-    return [" ".join(map(str, _words(problem))) for problem in problems if problem.severity != "note"]
-
-
-def _words(problem: SourceProblem) -> tuple[str, ...]:
-    return problem.severity, f"{problem.table}:", problem.problem, *problem.examples
+    return [
+        " ".join((problem.severity, f"{problem.table}:", problem.problem, *map(str, problem.examples)))
+        for problem in checked(folder, **settings).problems
+        if problem.severity != "note"
+    ]
 
 
 def test_nothing_is_wrong_with_tables_that_fit(tmp_path: Path) -> None:

@@ -8,18 +8,19 @@ from typing import Any
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.show.trace_tracks import TracedGroup, TraceWriter, add_group, add_incidents, backlog_points
+from tests.support import rows
 from tests.support.pages import span
+from tests.support.published import key
 from tests.support.times import START, at, micros
 from tests.support.traces import facts, packets, tracks
 from tests.unit.test_incidents import incident
 
 
 def progress(
-    start: float, end: float, queue_id: int, first: int | None, last: int | None, **key: Any
+    start: float, end: float, queue_id: int, first: int | None, last: int | None, topic: str = "t"
 ) -> dict[str, Any]:
-    queue = {"cluster": "c", "consumer_group": "g", "topic": "t", "broker_name": "b", "queue_id": queue_id}
-    time = {"interval_start": at(start), "interval_end": at(end)}
-    return queue | time | {"lag_first": first, "lag_last": last} | key
+    row = rows.interval(start, end, topic=topic)
+    return rows.progress(row, f"b:{queue_id}", lag_first=first, lag_last=last) | key("g")
 
 
 def traced(group: TracedGroup, at_most: int = 100) -> tuple[bytes, list[str]]:
@@ -74,8 +75,8 @@ def test_a_group_with_too_many_spans_says_so() -> None:
     ]
 
 
-def points(*rows: dict[str, Any]) -> list[tuple[float, int]]:
-    return [((moment - START) / SECOND, messages) for moment, messages in backlog_points(rows)]
+def points(*read: dict[str, Any]) -> list[tuple[float, int]]:
+    return [((moment - START) / SECOND, messages) for moment, messages in backlog_points(read)]
 
 
 def test_an_unknown_backlog_has_no_point() -> None:
@@ -90,9 +91,9 @@ def test_an_interval_without_reading_keeps_what_was_known_before() -> None:
 
 def test_a_queue_that_is_not_observed_any_more_does_not_count() -> None:
     """Queue 0 of t has no interval from 60 to 120; that of u goes on."""
-    rows = [progress(0, 60, 0, 1, 2), progress(120, 180, 0, 4, 4)]
+    read = [progress(0, 60, 0, 1, 2), progress(120, 180, 0, 4, 4)]
     other = [progress(0, 90, 0, 100, 100, topic="u"), progress(90, 180, 0, 200, 300, topic="u")]
-    assert points(*rows, *other) == [(0, 101), (60, 102), (90, 200), (120, 204), (180, 304)]
+    assert points(*read, *other) == [(0, 101), (60, 102), (90, 200), (120, 204), (180, 304)]
 
 
 def test_incidents_that_overlap_have_lanes_and_those_that_stood_at_the_end_have_no_end() -> None:
