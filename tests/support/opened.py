@@ -36,6 +36,11 @@ class Opened:
         }"""
         return list(self.page.evaluate(script, [chart, renderer, of]))
 
+    def marks(self, chart: str, renderer: str, *columns: str) -> list[tuple[Any, ...]]:
+        """These columns of what the first chart of that name draws; None: not a number, where a line is broken."""
+        cells = ([mark[name] for name in columns] for mark in self.data(chart, renderer))
+        return [tuple(None if cell != cell else cell for cell in row) for row in cells]
+
     def time(self) -> tuple[float, float]:
         """The time that the charts show, in milliseconds since 1970."""
         start, end = self.page.evaluate(

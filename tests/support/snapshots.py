@@ -65,6 +65,12 @@ def client(seconds: float, client_id: str = "c1", *, group: str = "g", **reporte
     return key | {"answered": True} | reported
 
 
+def sighting(first: float, last: float | None = None, **of: Any) -> dict[str, Any]:
+    """The thing was seen at these seconds of an hour, first and last; by default once."""
+    hour = at(first).replace(minute=0, second=0, microsecond=0)
+    return {"cluster": "c", "hour": hour, "first_at": at(first), "last_at": at(first if last is None else last), **of}
+
+
 def by_table(snapshots: Iterable[tuple[Table, dict[str, Any]]]) -> dict[Table, list[dict[str, Any]]]:
     rows: dict[Table, list[dict[str, Any]]] = {}
     for table, row in snapshots:

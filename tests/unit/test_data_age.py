@@ -32,6 +32,7 @@ from tests.support.commands import ANSWERED, Typed
 from tests.support.published import STATUS, key, publish_hours
 from tests.support.recordings import write_warehouse
 from tests.support.rows import interval, member, unobserved
+from tests.support.snapshots import sighting
 from tests.support.stored import write
 from tests.support.times import at
 
@@ -137,8 +138,7 @@ def recorded(warehouse: Path) -> None:
     ]
     write(warehouse, MEMBERSHIP_SNAPSHOTS, rows)
     write(warehouse, ROUTE_SNAPSHOTS, [{"cluster": "eu", "topic": "ticks", "captured_at": at(0)}])
-    seen = {"cluster": "eu", "topic": "orders", "broker_name": "b", "hour": at(0), "first_at": at(0), "last_at": at(0)}
-    write(warehouse, SIGHTINGS, [seen])
+    write(warehouse, SIGHTINGS, [sighting(0, cluster="eu", topic="orders", broker_name="b")])
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from tests.support.times import at
 
 SECRET = "s3cr3t"
 COMMAND = [sys.executable, "-m", "spark_jobs.cli", "notify", "--warehouse"]
-OPENED = "rebalance-audit c: 1 incident opened"
+OPENED, OF_D, OF_E = (f"rebalance-audit {cluster}: 1 incident opened" for cluster in "cde")
 
 
 class Service:
@@ -165,8 +165,7 @@ def test_each_cluster_has_a_message_and_each_target_a_memory(service: Service, p
     assert notify(published, "--target", "pager", "--at-least", "ERROR") == 0
     assert notify(published, "--target", "chat") == 0
     assert notify(published, "--target", "pager") == 0
-    of_both = [OPENED, "rebalance-audit d: 1 incident opened"]
-    assert service.titles() == of_both * 2
+    assert service.titles() == [OPENED, OF_D] * 2
     assert {row["target"] for row in remembered(published)} == {"pager", "chat"}
 
 
@@ -204,8 +203,7 @@ def test_clusters_before_the_one_that_is_not_delivered_are_not_sent_again(servic
     assert notify(published) == 4
     service.before_answer, service.status = lambda: None, 200
     assert notify(published) == 0
-    of_d = "rebalance-audit d: 1 incident opened"
-    assert service.titles() == [OPENED, of_d, of_d]
+    assert service.titles() == [OPENED, OF_D, OF_D]
 
 
 def test_a_dead_target_stops_no_other_and_repeats_nothing(
@@ -220,12 +218,11 @@ def test_a_dead_target_stops_no_other_and_repeats_nothing(
     printed = capfd.readouterr()
     assert f"rebalance-audit: {published / 'pager'}: JSON: the service answered 503" in printed.err
     assert SECRET not in printed.out + printed.err
-    of_d, of_e = (f"rebalance-audit {name}: 1 incident opened" for name in "de")
-    assert (pager.titles(), chat.titles(), service.titles()) == ([OPENED], [], [of_e])
+    assert (pager.titles(), chat.titles(), service.titles()) == ([OPENED], [], [OF_E])
     pager.status = 200
     assert [notify(published, *options), notify(published, *options)] == [0, 0]
     assert f"Sent: {OPENED} (to {published / 'pager'})\n" in capfd.readouterr().out
-    assert (pager.titles(), chat.titles(), service.titles()) == ([OPENED, OPENED, of_d], [], [of_e])
+    assert (pager.titles(), chat.titles(), service.titles()) == ([OPENED, OPENED, OF_D], [], [OF_E])
     assert {row["target"] for row in remembered(published)} == {"default", str(published / "pager")}
 
 

@@ -18,19 +18,13 @@ from spark_jobs.operate.late import is_nothing_late
 from spark_jobs.operate.late_sightings import StepsByVersion, with_other_sightings
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import delta_tables
+from tests.support.snapshots import sighting
 from tests.support.stored import audit_run, write
 from tests.support.times import at
 
 HOUR, WEEK = 3600, 7 * 24 * 3600
 STEPS = TEN, ELEVEN, TWELVE = [Interval(at(start), at(start + HOUR)) for start in (0, HOUR, 2 * HOUR)]
 AUDITED = Interval(TEN.start, TWELVE.end)
-
-
-def sighting(seconds: float, **of: Any) -> dict[str, Any]:
-    """Seen once, so many seconds after 10:00."""
-    moment = at(seconds)
-    hour = moment.replace(minute=0, second=0, microsecond=0)
-    return {"cluster": "c", "hour": hour, "first_at": moment, "last_at": moment, **of}
 
 
 def group(seconds: float, name: str = "g", cluster: str = "c") -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ from spark_jobs.operate.own_sources import SourceReport, check_sources
 from spark_jobs.store.read.delta import delta_tables
 from tests.support.commands import Typed
 from tests.support.stored import arrow_table
+from tests.support.times import DAY
 
-START = datetime(2026, 3, 1, 10, tzinfo=UTC)
-NOW = START + timedelta(days=1)
+TEN_MINUTES = range(0, 600, 20)
+NOW = DAY + timedelta(days=1)
 Rows = Sequence[Mapping[str, Any]]
 KEYS = {
     MEMBERSHIP_SNAPSHOTS: {"cluster": "c", "consumer_group": "g", "broker_name": "b"},
@@ -39,11 +40,16 @@ STATES: Mapping[Table, Mapping[str, Any]] = {
 
 
 def snapshots(
-    table: Table, seconds: Sequence[float] = range(0, 600, 20), shift: timedelta = timedelta(0), **values: Any
+    table: Table, seconds: Sequence[float] = TEN_MINUTES, shift: timedelta = timedelta(0), **values: Any
 ) -> list[dict[str, Any]]:
     """A snapshot at each of these seconds, later by the shift."""
-    at = (START + shift + timedelta(seconds=second) for second in seconds)
+    at = (DAY + shift + timedelta(seconds=second) for second in seconds)
     return [{**KEYS[table], **STATES[table], **values, "captured_at": moment} for moment in at]
+
+
+def of(table: Table, seconds: Sequence[float] = TEN_MINUTES, **values: Any) -> Mapping[str, Rows]:
+    """These snapshots of one table."""
+    return {table.name: snapshots(table, seconds, **values)}
 
 
 def warehouse(folder: Path, **of_tables: Rows | None) -> Path:
@@ -80,8 +86,8 @@ def test_nothing_is_wrong_with_tables_that_fit(tmp_path: Path) -> None:
         ("client_snapshots", None, None, None),
     ]
     assert [table.table for table in report.tables if table.is_required] == [table.name for table in STATES]
-    assert report.tables[0].first == START
-    assert report.tables[0].last == START + timedelta(seconds=580)
+    assert report.tables[0].first == DAY
+    assert report.tables[0].last == DAY + timedelta(seconds=580)
 
 
 CASES: Mapping[str, tuple[Mapping[str, Rows | None], list[str]]] = {
@@ -94,7 +100,7 @@ CASES: Mapping[str, tuple[Mapping[str, Rows | None], list[str]]] = {
         ],
     ),
     "client without id": (
-     {"membership_snapshots": snapshots(MEMBERSHIP_SNAPSHOTS, connections=[{"client_id": None}, {"client_id": ""}])},
+     of(MEMBERSHIP_SNAPSHOTS, connections=[{"client_id": None}, {"client_id": ""}]),
      ["critical membership_snapshots: 60 connections without client id cluster=c consumer_group=g broker_name=b"]),
     "row without cluster": (
         {"offset_snapshots": [*snapshots(OFFSET_SNAPSHOTS), *snapshots(OFFSET_SNAPSHOTS, [0], cluster=None)]},
@@ -103,9 +109,9 @@ CASES: Mapping[str, tuple[Mapping[str, Rows | None], list[str]]] = {
             "consumer_group=g topic=t captured_at=2026-03-01 10:00:00+00:00"
         ],
     ),
-    "topic without route": ({"route_snapshots": snapshots(ROUTE_SNAPSHOTS, topic="other")},
+    "topic without route": (of(ROUTE_SNAPSHOTS, topic="other"),
      ["warning membership_snapshots: 1 topic with subscribers and without a route cluster=c topic=t"]),
-    "group of another cluster": ({"offset_snapshots": snapshots(OFFSET_SNAPSHOTS, cluster="C")},
+    "group of another cluster": (of(OFFSET_SNAPSHOTS, cluster="C"),
      ["warning membership_snapshots: 1 group with members and without offsets cluster=c consumer_group=g"]),
     "broadcasting, offline and proxies need no offsets": (
         {
@@ -119,28 +125,24 @@ CASES: Mapping[str, tuple[Mapping[str, Rows | None], list[str]]] = {
         [],
     ),
     "broker that was not asked": (
-     {"route_snapshots": snapshots(ROUTE_SNAPSHOTS, queues=[{"broker_name": "b2"}, {"broker_name": "b"}])},
+     of(ROUTE_SNAPSHOTS, queues=[{"broker_name": "b2"}, {"broker_name": "b"}]),
      ["warning route_snapshots: 1 broker in routes that no membership snapshot names cluster=c broker_name=b2"]),
     "twice": ({"route_snapshots": [*snapshots(ROUTE_SNAPSHOTS), *snapshots(ROUTE_SNAPSHOTS, [20, 40])]},
      ["critical route_snapshots: 2 snapshots with the key and time of another cluster=c topic=t"]),
-    "gap": (
-        {"membership_snapshots": snapshots(MEMBERSHIP_SNAPSHOTS, [*range(0, 200, 20), 260, *range(330, 600, 20)])},
-        [
-            "warning membership_snapshots: 2 gaps longer than 1 min 00 s, the longest of 1 min 20 s "
-            "cluster=c consumer_group=g broker_name=b until 2026-03-01T10:04:20Z"
-        ],
-    ),
+    "gap": (of(MEMBERSHIP_SNAPSHOTS, [*range(0, 200, 20), 260, *range(330, 600, 20)]),
+     ["warning membership_snapshots: 2 gaps longer than 1 min 00 s, the longest of 1 min 20 s "
+      "cluster=c consumer_group=g broker_name=b until 2026-03-01T10:04:20Z"]),
     "a gap of exactly three cadences is none": (
-     {"membership_snapshots": snapshots(MEMBERSHIP_SNAPSHOTS, [*range(0, 200, 20), *range(240, 600, 20)])}, []),
-    "seldom": ({"offset_snapshots": snapshots(OFFSET_SNAPSHOTS, range(0, 600, 60))},
+     of(MEMBERSHIP_SNAPSHOTS, [*range(0, 200, 20), *range(240, 600, 20)]), []),
+    "seldom": (of(OFFSET_SNAPSHOTS, range(0, 600, 60)),
      ["warning offset_snapshots: snapshots are 60 s apart, and cadence_seconds is 20"]),
-    "of another zone": ({"offset_snapshots": snapshots(OFFSET_SNAPSHOTS, shift=timedelta(hours=8))},
+    "of another zone": (of(OFFSET_SNAPSHOTS, shift=timedelta(hours=8)),
      ["critical offset_snapshots: all times are 8 h after those of membership_snapshots"]),
     "of a zone with half an hour": (
-     {"route_snapshots": snapshots(ROUTE_SNAPSHOTS, shift=-timedelta(hours=5, minutes=30))},
+     of(ROUTE_SNAPSHOTS, shift=-timedelta(hours=5, minutes=30)),
      ["critical route_snapshots: all times are 5.5 h before those of membership_snapshots"]),
     "begins an hour later, ends at the same time": (
-     {"offset_snapshots": snapshots(OFFSET_SNAPSHOTS, [*range(300, 600, 20)])}, []),
+     of(OFFSET_SNAPSHOTS, [*range(300, 600, 20)]), []),
     "begins two hours later, ends at the same time": (
      {table.name: snapshots(table, range(7200 if table is OFFSET_SNAPSHOTS else 0, 10800, 20)) for table in STATES},
      []),
@@ -180,7 +182,7 @@ def test_the_configuration_says_how_often_and_how_long(tmp_path: Path) -> None:
 def test_only_the_interval_counts(tmp_path: Path) -> None:
     gap = snapshots(MEMBERSHIP_SNAPSHOTS, [*range(0, 200, 20), *range(400, 600, 20)])
     folder = warehouse(tmp_path, membership_snapshots=gap)
-    later = checked(folder, Interval(START + timedelta(seconds=400), START + timedelta(hours=1)))
+    later = checked(folder, Interval(DAY + timedelta(seconds=400), DAY + timedelta(hours=1)))
     assert [table.rows for table in later.tables] == [10, 10, None, 10, None]
     assert {problem.severity for problem in later.problems} == {"note"}
 

@@ -10,6 +10,7 @@ import pytest
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS
 from spark_jobs.operate.upkeep import has_all_sightings
 from spark_jobs.store.read.delta import delta_tables
+from tests.support.snapshots import sighting
 from tests.support.stored import write
 from tests.support.times import at
 
@@ -20,14 +21,10 @@ def queue(broker_name: str | None, perm: int | None) -> dict[str, Any]:
     return {"broker_name": broker_name, "perm": perm, "read_queue_nums": 8, "write_queue_nums": 8}
 
 
-def sighting(hour: int, first: float, last: float, **of: Any) -> dict[str, Any]:
-    return {"cluster": "c", "hour": at(HOUR * hour), "first_at": at(first), "last_at": at(last), **of}
-
-
-GROUP = sighting(0, 20, 40, consumer_group="g")
-LATER = sighting(1, HOUR + 1, HOUR + 1, consumer_group="g")
-BROKER = sighting(0, 20, 40, topic="t", broker_name="b", read_queue_nums=8)
-NO_ROUTE = sighting(0, 60, 60, topic="t")
+GROUP = sighting(20, 40, consumer_group="g")
+LATER = sighting(HOUR + 1, consumer_group="g")
+BROKER = sighting(20, 40, topic="t", broker_name="b", read_queue_nums=8)
+NO_ROUTE = sighting(60, topic="t")
 
 
 @pytest.mark.parametrize(
@@ -36,9 +33,9 @@ NO_ROUTE = sighting(0, 60, 60, topic="t")
         ([GROUP, LATER, BROKER, NO_ROUTE], True),
         (
             [
-                sighting(0, 10, 50, consumer_group="g"),
+                sighting(10, 50, consumer_group="g"),
                 *(LATER, BROKER, BROKER | {"read_queue_nums": 4}, NO_ROUTE),
-                sighting(5, 1, 1, topic="old", broker_name="b"),
+                sighting(5 * HOUR + 1, topic="old", broker_name="b"),
             ],
             True,
         ),
@@ -46,8 +43,8 @@ NO_ROUTE = sighting(0, 60, 60, topic="t")
         ([GROUP, BROKER, NO_ROUTE], False),
         ([GROUP, LATER, NO_ROUTE], False),
         ([GROUP, LATER, BROKER], False),
-        ([sighting(0, 21, 40, consumer_group="g"), LATER, BROKER, NO_ROUTE], False),
-        ([sighting(0, 20, 39, consumer_group="g"), LATER, BROKER, NO_ROUTE], False),
+        ([sighting(21, 40, consumer_group="g"), LATER, BROKER, NO_ROUTE], False),
+        ([sighting(20, 39, consumer_group="g"), LATER, BROKER, NO_ROUTE], False),
         ([GROUP, LATER, BROKER | {"last_at": at(39)}, NO_ROUTE], False),
         ([GROUP, LATER, BROKER | {"broker_name": "other"}, NO_ROUTE], False),
         ([GROUP, LATER, BROKER | {"read_queue_nums": 4}, NO_ROUTE], False),

@@ -69,10 +69,8 @@ def test_the_filter_keeps_the_groups_that_have_all_its_words(open_page: Open) ->
 
 def test_twins_are_hatched_no_owner_is_red_and_what_was_not_observed_is_grey(open_page: Open) -> None:
     seen = open_page(HTML, "#group-1", drawn="group-1")
-    columns = ("queue", "left", "right", "color")
-    spans = [tuple(one[name] for name in columns) for one in seen.data("Owners", "spans")]
     blue, orange, green = "#0072B2", "#E69F00", "#009E73"
-    assert spans == [
+    assert seen.marks("Owners", "spans", "queue", "left", "right", "color") == [
         ("b:0", ms(0), ms(600), blue),
         ("b:1", ms(0), ms(600), orange),
         ("b:0", ms(600), ms(3000), green),
@@ -80,48 +78,43 @@ def test_twins_are_hatched_no_owner_is_red_and_what_was_not_observed_is_grey(ope
         ("b:0", ms(3000), ms(3600), "#9A9A9A"),
         ("b:1", ms(3000), ms(3600), "#9A9A9A"),
     ]
-    assert [tuple(one[name] for name in columns[:3]) for one in seen.data("Owners", "several")] == [
-        ("b:0", ms(600), ms(3000))
-    ]
-    assert [(one["x"], one["trigger"], one["moved"]) for one in seen.data("Owners", "rebalances")] == [
-        (ms(600), "MEMBER_JOINED", "1 of 2 queues moved, at least 1 had to")
-    ]
+    assert seen.marks("Owners", "several", "queue", "left", "right") == [("b:0", ms(600), ms(3000))]
+    moved = (ms(600), "MEMBER_JOINED", "1 of 2 queues moved, at least 1 had to")
+    assert seen.marks("Owners", "rebalances", "x", "trigger", "moved") == [moved]
     assert seen.page.locator(".topic .note").count() == 0  # the chart says what was not observed
     members = [(1, "one"), (2, "two"), (3, "twin"), (4, "twin")]
-    assert [(one["y"], one["client_id"]) for one in seen.data("Members", "spans")] == members
-    assert [(one["y"], one["client_id"]) for one in seen.data("Members", "several")] == members[2:]
+    assert seen.marks("Members", "spans", "y", "client_id") == members
+    assert seen.marks("Members", "several", "y", "client_id") == members[2:]
 
 
 def test_lines_add_up_the_queues_and_break_where_nothing_is_known(open_page: Open) -> None:
     seen = open_page(HTML, "#group-1", drawn="group-1")
-    assert [(one["x"], one["y"], one["lags"]) for one in seen.data("Backlog", "total")] == [
+    assert seen.marks("Backlog", "total", "x", "y", "lags") == [
         (ms(0), 20, "20 messages"),
         (ms(600), 40, "40 messages"),
         (ms(600), 40, "40 messages"),
         (ms(3000), 1520, "1,520 messages"),
     ]
-    assert [(one["x"], one["y"]) for one in seen.data("Backlog", "b:1")] == [
-        *((ms(0), 10), (ms(600), 20), (ms(600), 20), (ms(3000), 1500))
-    ]
-    assert {(one["x"], one["y"]) for one in seen.data("Rates", "produced")} == {(ms(s), 2.0) for s in (0, 600, 3000)}
-    assert {one["y"] for one in seen.data("Rates", "consumed")} == {1.0}
+    of_queue_1 = [(ms(0), 10), (ms(600), 20), (ms(600), 20), (ms(3000), 1500)]
+    assert seen.marks("Backlog", "b:1", "x", "y") == of_queue_1
+    assert {*seen.marks("Rates", "produced", "x", "y")} == {(ms(s), 2.0) for s in (0, 600, 3000)}
+    assert {*seen.marks("Rates", "consumed", "y")} == {(1.0,)}
 
 
 def test_a_line_is_broken_where_nothing_is_known(open_page: Open) -> None:
     rows = [lag(0, 600, 0, 10, 20), lag(0, 600, 1, 5, None), lag(600, 900, 0, None, None), lag(900, 1200, 0, 1, 2)]
     seen = open_page(report(backlog=[*rows, lag(1500, 1800, 0, 3, 4)]), drawn="group-1")
-    numbers = [one["y"] if one["y"] == one["y"] else None for one in seen.data("Backlog", "total")]
+    total = seen.marks("Backlog", "total", "y", "lags")
     # Nor does the total of one queue go on from that of two, nor over a time of which nothing is told.
-    assert numbers == [15, None, 20, None, None, 1, 2, None, 3, 4]
-    assert [one["lags"] for one in seen.data("Backlog", "total") if one["y"] == one["y"]] == [
+    assert [y for y, _ in total] == [15, None, 20, None, None, 1, 2, None, 3, 4]
+    assert [lags for y, lags in total if y is not None] == [
         *("15 messages", "20 messages, and 1 queue unknown"),
         *("1 messages", "2 messages", "3 messages", "4 messages"),
     ]
     # What is known at one moment only has no line.
-    assert [(one["x"], one["y"]) for one in seen.data("Backlog", "b:1 alone")] == [(ms(0), 5)]
+    assert seen.marks("Backlog", "b:1 alone", "x", "y") == [(ms(0), 5)]
     assert "it is unknown: the group had not committed an offset" in seen.page.locator(".topic .note").inner_text()
-    line = [(one["x"], one["y"] if one["y"] == one["y"] else None) for one in seen.data("Backlog", "b:0")]
-    assert line == [
+    assert seen.marks("Backlog", "b:0", "x", "y") == [
         *((ms(0), 10), (ms(600), 20), (ms(600), None), (ms(900), None), (ms(900), 1), (ms(1200), 2)),
         *((ms(1200), None), (ms(1500), 3), (ms(1800), 4)),
     ]
