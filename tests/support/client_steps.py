@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from schemas import CLIENT_SNAPSHOTS
+from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.history import ClientHistory, GroupHistory, Membership
 from spark_jobs.domain.model.window import AuditSettings
 from tests.support.builders import allocation, interval, members
+from tests.support.gathered import Row, Rows
 from tests.support.kernel import SETTINGS, group_histories, series_of
 from tests.support.times import START, at, micros
 
@@ -28,6 +29,19 @@ def step_with(
     listed = Membership((), frozenset(), frozenset(), None)
     history = replace(history, memberships={"b": series_of([(micros(second), listed) for second in listed_at])})
     return AuditedStep(history, settings.window(START), settings, intervals, progress=(), rebalances=())
+
+
+def recorded_step(
+    clients: Sequence[Row],
+    *intervals: RebalanceInterval,
+    read: Sequence[Row] = (),
+    more: Rows | None = None,
+    settings: AuditSettings = SETTINGS,
+    listed_at: Iterable[float] = range(-260, 660, 20),
+) -> AuditedStep:
+    """The step of `step_with`, of what clients reported, offsets that were read, and rows of more tables."""
+    (history,) = group_histories({CLIENT_SNAPSHOTS: clients, OFFSET_SNAPSHOTS: read, **(more or {})})
+    return step_with(history, intervals, settings, listed_at=listed_at)
 
 
 def replayed(
@@ -52,5 +66,4 @@ def client_history(*snapshots: dict[str, Any]) -> ClientHistory:
     """Reports of client c1, once a second if the snapshots do not say when."""
     key = {"cluster": "c", "consumer_group": "g", "client_id": "c1", "answered": True}
     rows = [{**key, "captured_at": at(n), **snapshot} for n, snapshot in enumerate(snapshots)]
-    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
-    return history.clients["c1"]
+    return recorded_step(rows).history.clients["c1"]

@@ -29,9 +29,9 @@ def deleted(at_second: int) -> Rows:
     return snapshots(()) | {MEMBERSHIP_SNAPSHOTS: said}
 
 
-def intervals(step: Step, topic: str = "t") -> str:
-    """Of the topic, as `0-1820 REPLAYED, 1820-3600 NOT_APPLICABLE DELETED`: seconds after 10:00, status, reason."""
-    rows = [row for row in step[REBALANCE_INTERVALS.name] if row["topic"] == topic]
+def intervals(step: Step, topics: str = "t u") -> str:
+    """Of these topics, as `0-1820 REPLAYED, 1820-3600 NOT_APPLICABLE DELETED`: seconds after 10:00, status, reason."""
+    rows = [row for row in step[REBALANCE_INTERVALS.name] if row["topic"] in topics.split()]
     return ", ".join(f"{_time(row)} {row['status']} {row['reason'] or ''}".strip() for row in rows)
 
 
@@ -124,8 +124,8 @@ def test_nothing_is_wrong_with_a_topic_that_is_deleted_and_nothing_is_missing() 
     """
     rows = together(with_topics(between(0, 1820)), with_topics(between(1820, 2 * HOURS), deleted="t"))
     first, second = (steps(rows, hour(number))[at(number * HOURS)] for number in (0, 1))
-    assert intervals(first) == "0-1820 REPLAYED, 1820-3600 NOT_APPLICABLE TOPIC_DELETED"
-    assert intervals(second) == "3600-7200 NOT_APPLICABLE TOPIC_DELETED"
+    assert intervals(first, "t") == "0-1820 REPLAYED, 1820-3600 NOT_APPLICABLE TOPIC_DELETED"
+    assert intervals(second, "t") == "3600-7200 NOT_APPLICABLE TOPIC_DELETED"
     assert intervals(first, "u") == "0-3600 REPLAYED"
     assert (findings(first), findings(second)) == ([], [])
     assert (status(first, "deleted_topics"), status(second, "deleted_topics")) == (
@@ -143,7 +143,7 @@ def test_a_topic_without_a_route_is_not_known_to_be_deleted(is_up: bool) -> None
         row | {"listed": None, "queues": row["queues"] if is_up else []} for row in down[ROUTE_SNAPSHOTS]
     ]
     step = steps(together(with_topics(between(0, 1820)), down), hour(0))[at(0)]
-    assert intervals(step) == "0-1820 REPLAYED, 1820-3600 NOT_REPLAYABLE NO_ROUTE"
+    assert intervals(step, "t") == "0-1820 REPLAYED, 1820-3600 NOT_REPLAYABLE NO_ROUTE"
     missed = [] if is_up else [("UNOBSERVED", at(1860), at(HOURS))]
     assert sorted({*findings(step)}) == [("BROKER_NOT_READABLE", at(1820), at(HOURS)), *missed]
     assert status(step, "deleted_topics") is None
@@ -157,14 +157,14 @@ def test_what_was_wrong_with_a_topic_ends_with_it_and_no_gap_ends_the_deletion()
     dropped = with_topics(between(3000, 2 * HOURS), topics="u")
     rows = together(with_topics(between(0, 1200)), unreadable, with_topics(between(1820, 3000), deleted="t"), dropped)
     first = steps(rows, hour(0))[at(0)]
-    assert intervals(first).endswith(", 1820-3600 NOT_APPLICABLE TOPIC_DELETED")
+    assert intervals(first, "t").endswith(", 1820-3600 NOT_APPLICABLE TOPIC_DELETED")
     told = {
         (rule, row["topic"], end) for row, (rule, _, end) in zip(first[FINDINGS.name], findings(first), strict=True)
     }
     assert ("BROKER_NOT_READABLE", "t", at(1820)) in told
     assert {end for _, topic, end in told if topic == "t"} == {at(1820)}
     assert status(first, "deleted_topics") == T_DELETED
-    assert intervals(steps(rows, hour(1))[at(HOURS)]) == ""
+    assert intervals(steps(rows, hour(1))[at(HOURS)], "t") == ""
 
 
 def test_a_topic_that_is_back_is_as_any_other() -> None:
@@ -179,6 +179,6 @@ def test_a_topic_that_is_back_is_as_any_other() -> None:
         with_topics(between(2400, 5400)),
     )
     step = steps(rows, hour(0))[at(0)]
-    assert intervals(step) == "0-1820 REPLAYED, 1820-2400 NOT_APPLICABLE TOPIC_DELETED, 2400-3600 REPLAYED"
+    assert intervals(step, "t") == "0-1820 REPLAYED, 1820-2400 NOT_APPLICABLE TOPIC_DELETED, 2400-3600 REPLAYED"
     assert (findings(step), status(step, "deleted_topics")) == ([], None)
     assert found(rows, hour(1), "UNOBSERVED") == [(at(5440), at(2 * HOURS), "INFO", "g")]

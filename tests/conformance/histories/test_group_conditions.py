@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from tests.conformance.histories.audited import Audited
@@ -44,54 +45,33 @@ EXPECTED = """
 """
 
 
-def _between(second: int, start: int, end: int) -> bool:
-    return start <= second < end
+#: A queue at a second: next offset to write, to consume, last timestamp; None: not read.
+Reading = Callable[[int], tuple[int, int, int] | None]
+T = TypeVar("T")
 
 
-def _hosted(
-    group: str, second: int, brokers: Iterable[tuple[str, int | None]], queues: int = 4
-) -> tuple[Table, dict[str, Any]]:
-    """The route of the group's topic: brokers with their permission."""
-    row = route(second, queues, topic=f"t-{group}")
-    row["queues"] = [{**row["queues"][0], "broker_name": name, "perm": perm} for name, perm in brokers]
-    return ROUTE_SNAPSHOTS, row
+class Topic(NamedTuple):
+    """How many queues it has on each broker from each second on, and what is read of those that it had at first."""
+
+    queues: Mapping[int, int]
+    reading: Reading | None = None
 
 
-def _listed(group: str, second: int, *ids: str, broker: str = "b") -> tuple[Table, dict[str, Any]]:
-    return MEMBERSHIP_SNAPSHOTS, membership(second, *ids, group=group, broker=broker, topics=[f"t-{group}"])
-
-
-def _split(group: str, changes: dict[str, dict[int, str | None]], *, model: str = "CLUSTERING") -> Rows:
-    """Broker b lists c1 and c2, the others what they list from each second on (None: not heard); all are asked at
-    once. They host the group's retry topic, too.
+@dataclass(frozen=True)
+class Group:
+    """What each broker lists from each second on (None: not heard), the topics by what stands before the group's name,
+    and the brokers' permissions from each second on (None: not in the route), where they are not 6; what is said of the
+    subscription to the first topic, and the language of the second member; tables without a snapshot since 200 s.
     """
-    brokers = ["b", *changes]
-    for second in TIMES:
-        for topic in (f"t-{group}", f"%RETRY%{group}"):
-            table, row = _hosted(group, second, [(broker, 6) for broker in brokers])
-            yield table, {**row, "topic": topic}
-        for broker in brokers:
-            lists = {0: "c1 c2", **changes.get(broker, {})}
-            ids = next(ids for since, ids in sorted(lists.items(), reverse=True) if since <= second)
-            if ids is not None:
-                table, row = _listed(group, second, *ids.split(), broker=broker)
-                retry = {**row["subscriptions"][0], "topic": f"%RETRY%{group}"} if ids else None
-                subscriptions = [*row["subscriptions"], *([retry] if retry else [])]
-                yield table, {**row, "subscriptions": subscriptions, "message_model": model if ids else None}
 
-
-#: Queue 0 at a second: next offset to write, to consume, last timestamp.
-Reading = Callable[[int], tuple[int, int, int]]
-
-
-def _offline(group: str, reading: Reading, *, since: int = 200, until: int = 400, model: str = "CLUSTERING") -> Rows:
-    """Nobody for a while."""
-    for second in TIMES:
-        ids = () if _between(second, since, until) else ("c1",)
-        yield _hosted(group, second, [("b", 6)], queues=1)
-        table, row = _listed(group, second, *ids)
-        yield table, {**row, "message_model": model if ids else None}
-        yield OFFSET_SNAPSHOTS, offsets(second, reading(second), topic=f"t-{group}", group=group)
+    listed: Mapping[str, Mapping[int, str | None]]
+    topics: Mapping[str, Topic]
+    perms: Mapping[str, Mapping[int, int | None]] = field(default_factory=dict)
+    model: str = "CLUSTERING"
+    expressions: Mapping[int, str] = field(default_factory=lambda: {0: "*"})
+    language: str | None = "JAVA"
+    silent: Sequence[Table] = ()
+    silent_until: int = 300
 
 
 def _produced(second: int) -> tuple[int, int, int]:
@@ -99,132 +79,120 @@ def _produced(second: int) -> tuple[int, int, int]:
     return max(0, min(second, 400) - 200), 0, 0
 
 
-def _elsewhere(group: str) -> Rows:
-    """A broker that does not host the topic lists somebody."""
-    yield from _offline(group, _produced)
-    yield from (_listed(group, second, "c1", broker="x") for second in TIMES)
+def _pace(messages: int) -> Reading:
+    """So many messages a second, consumed at once."""
+    return lambda second: (1000 + messages * second, 1000 + messages * second, 1)
 
 
-def _twice(group: str) -> Rows:
-    """Nobody from 200 to 300 s and from 400 to 500 s; a message a second all the time."""
-    for second in TIMES:
-        away = _between(second, 200, 300) or _between(second, 400, 500)
-        yield _hosted(group, second, [("b", 6)], queues=1)
-        yield _listed(group, second, *(() if away else ("c1",)))
-        yield OFFSET_SNAPSHOTS, offsets(second, (second, 0, 0), topic=f"t-{group}", group=group)
+AWAY = {"b": {0: "c1", 200: "", 400: "c1"}}
+TWO: Mapping[str, Mapping[int, str]] = {"b": {0: "c1 c2"}}
+THREE = {"b": {0: "c1 c2 c3"}}
+FOUR_QUEUES = {"t-": Topic({0: 4})}
 
 
-def _two_topics(group: str) -> Rows:
-    """Of which the second gets another queue while nobody is there."""
-    topics = [f"t-{group}", f"t2-{group}"]
-    for second in TIMES:
-        for topic, queues in zip(topics, (1, 1 if second < 300 else 2), strict=True):
-            yield ROUTE_SNAPSHOTS, route(second, queues, topic=topic)
-            yield OFFSET_SNAPSHOTS, offsets(second, _produced(second), topic=topic, group=group)
-        ids = () if _between(second, 200, 400) else ("c1",)
-        yield MEMBERSHIP_SNAPSHOTS, membership(second, *ids, group=group, topics=topics)
+def _split(model: str = "CLUSTERING", **others: Mapping[int, str | None]) -> Group:
+    """Brokers that list something else than `b` does; they host the group's retry topic, too."""
+    listed = {broker: {0: "c1 c2", **lists} for broker, lists in {"b": {}, **others}.items()}
+    return Group(listed, {"t-": Topic({0: 4}), "%RETRY%": Topic({0: 4})}, model=model)
 
 
-def _resubscribing(group: str, texts: dict[int, str]) -> Rows:
-    """From each second on the broker says another expression."""
-    for second in TIMES:
-        yield _hosted(group, second, [("b", 6)])
-        table, row = _listed(group, second, "c1", "c2")
-        row["subscriptions"][0]["sub_string"] = next(text for since, text in reversed(texts.items()) if since <= second)
-        yield table, row
+def _offline(reading: Reading, listed: Mapping[str, Mapping[int, str]] = AWAY, **more: Any) -> Group:
+    return Group(listed, {"t-": Topic({0: 1}, reading)}, **more)
 
 
-def _languages(group: str, second_language: str | None) -> Rows:
-    for second in TIMES:
-        yield _hosted(group, second, [("b", 6)])
-        table, row = _listed(group, second, "c1", "c2")
-        row["connections"][1]["language"] = second_language
-        yield table, row
+def _traffic(pace: int, listed: Mapping[str, Mapping[int, str]] = THREE) -> Group:
+    """Two queues that get so many messages a second, and six that get 1: of three members 1 + 1 + 0 and 2 + 2 + 2."""
+    return Group(listed, {"hot-": Topic({0: 2}, _pace(pace)), "cold-": Topic({0: 6}, _pace(1))})
 
 
-def _topics(group: str, queues: int) -> Rows:
-    """Three topics and three members: 4 queues each are 2 + 1 + 1."""
-    names = [f"t-{group}-{number}" for number in range(3)]
-    for second in TIMES:
-        yield from ((ROUTE_SNAPSHOTS, route(second, queues, topic=name)) for name in names)
-        yield MEMBERSHIP_SNAPSHOTS, membership(second, "c1", "c2", "c3", group=group, topics=names)
+def _closing(perm: int | None, offset: int, last_timestamp: int = 1) -> Group:
+    """From 200 s on, broker b has this permission, or is gone, and so are the readings. 100 messages were written."""
+
+    def reading(second: int) -> tuple[int, int, int] | None:
+        return (100, offset, last_timestamp) if perm is not None or second < 200 else None
+
+    return Group({"a": {0: "c1"}}, {"t-": Topic({0: 1}, reading)}, perms={"b": {0: 6, 200: perm}})
 
 
-def _traffic(group: str, pace: int, *, joins: int = 0) -> Rows:
-    """Two queues that get `pace` messages a second, and six that get 1, for three members: 1 + 1 + 0 and 2 + 2 + 2; the
-    third joins at `joins`.
-    """
-    queues = {f"t-{group}-hot": 2, f"t-{group}-cold": 6}
-    for second in TIMES:
-        members = ("c1", "c2", "c3") if second >= joins else ("c1", "c2")
-        yield MEMBERSHIP_SNAPSHOTS, membership(second, *members, group=group, topics=queues)
-        for name, count in queues.items():
-            end = 1000 + second * (pace if name.endswith("hot") else 1)
-            yield ROUTE_SNAPSHOTS, route(second, count, topic=name)
-            yield OFFSET_SNAPSHOTS, offsets(second, *[(end, end, 1)] * count, topic=name, group=group)
+def _silent(*silent: Table, until: int = 300) -> Group:
+    """A snapshot holds for 60 s."""
+    return Group({"b": {0: "c1"}}, {"t-": Topic({0: 4}, lambda _: (100, 100, 1))}, silent=silent, silent_until=until)
 
 
-def _closing(group: str, perm: int | None, reading: tuple[int, int, int]) -> Rows:
-    """From 200 s on, broker b has this permission (None: it is gone, and so are the readings)."""
-    for second in TIMES:
-        closed = second >= 200
-        state = perm if closed else 6
-        brokers = [("a", 6), *([("b", state)] if state is not None else [])]
-        yield _hosted(group, second, brokers)
-        yield _listed(group, second, "c1", broker="a")
-        if not closed or perm is not None:
-            yield OFFSET_SNAPSHOTS, offsets(second, reading, topic=f"t-{group}", group=group)
-
-
-def _silent(group: str, until: int, *silent: Table) -> Rows:
-    """No snapshot in some tables from 200 s on; one holds for 60 s."""
-    for second in TIMES:
-        rows = [
-            _hosted(group, second, [("b", 6)]),
-            _listed(group, second, "c1"),
-            (OFFSET_SNAPSHOTS, offsets(second, *[(100, 100, 1)] * 4, topic=f"t-{group}", group=group)),
-        ]
-        yield from ((table, row) for table, row in rows if table not in silent or not _between(second, 200, until))
+GROUPS = {
+    "split for 80 s": _split(b2={100: "c1 c1", 180: "c1 c2"}),
+    "split for 40 s": _split(b2={100: "c1", 140: "c1 c2"}),
+    "split, changing": _split(b2={100: "c1", 140: "c2", 180: "c1 c2"}),
+    "split, one is over": _split(b2={100: "c1", 140: None}, b3={100: "c2", 300: "c1 c2"}),
+    "split, broadcasting": _split("BROADCASTING", b2={100: "c1"}),
+    "b2 came back and lists nobody": _split(b2={100: "", 400: "c1 c2"}),
+    "offline, produced": _offline(_produced),
+    "offline, backlog": _offline(lambda _: (100, 90, 1)),
+    "offline, backlog set": _offline(lambda second: (100, 90 if second < 300 else 100, 1)),
+    "offline from the start": _offline(lambda _: (100, 90, 1), {"b": {0: "", 400: "c1"}}),
+    "offline, nothing to do": _offline(lambda _: (100, 100, 1)),
+    "offline, unknown": _offline(lambda _: (100, 0, 0)),
+    "offline, broadcasting": _offline(lambda _: (100, 90, 1), {"b": {0: "", 400: "c1"}}, model="BROADCASTING"),
+    # A broker that does not host the topic lists somebody.
+    "offline but elsewhere": _offline(_produced, {**AWAY, "x": {0: "c1"}}, perms={"x": {0: None}}),
+    "offline twice": _offline(lambda second: (second, 0, 0), {"b": {0: "c1", 200: "", 300: "c1", 400: "", 500: "c1"}}),
+    # The second topic gets another queue while nobody is there.
+    "offline, two topics": Group(AWAY, {"t-": Topic({0: 1}, _produced), "t2-": Topic({0: 1, 300: 2}, _produced)}),
+    "nobody, of no topic": Group({"b": {0: "", 400: None}}, {}),
+    "flapping": Group(TWO, FOUR_QUEUES, expressions={0: "A", 200: "B", 240: "A", 280: "B", 300: "A"}),
+    "changed once": Group(TWO, FOUR_QUEUES, expressions={0: "A", 200: "B"}),
+    "go and java": Group(TWO, FOUR_QUEUES, language="GO"),
+    "java and unknown": Group(TWO, FOUR_QUEUES, language=None),
+    # Three topics and three members: 4 queues each are 2 + 1 + 1.
+    "many topics": Group(THREE, {f"t{number}-": Topic({0: 4}) for number in range(3)}),
+    "topics without remainder": Group(THREE, {f"t{number}-": Topic({0: 3}) for number in range(3)}),
+    "hot topic": _traffic(4),
+    "warm topic": _traffic(3),
+    "hot topic, a member joins": _traffic(4, {"b": {0: "c1 c2", 200: "c1 c2 c3"}}),
+    "write only, backlog": _closing(2, 90),
+    "write only, nothing there": _closing(2, 100),
+    "write only, unknown": _closing(2, 0, 0),
+    "read only, backlog": _closing(4, 90),
+    "gone, backlog": _closing(None, 90),
+    "gone, nothing there": _closing(None, 100),
+    "no members, 200 to 300": _silent(MEMBERSHIP_SNAPSHOTS),
+    "no offsets, 200 to 300": _silent(OFFSET_SNAPSHOTS),
+    "nothing, 200 to 300": _silent(MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, OFFSET_SNAPSHOTS),
+    "nothing, 200 to 240": _silent(MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, OFFSET_SNAPSHOTS, until=240),
+}
 
 
 def snapshots() -> Rows:
     """All groups."""
-    yield from _split("split for 80 s", {"b2": {100: "c1 c1", 180: "c1 c2"}})
-    yield from _split("split for 40 s", {"b2": {100: "c1", 140: "c1 c2"}})
-    yield from _split("split, changing", {"b2": {100: "c1", 140: "c2", 180: "c1 c2"}})
-    yield from _split("split, one is over", {"b2": {100: "c1", 140: None}, "b3": {100: "c2", 300: "c1 c2"}})
-    yield from _split("split, broadcasting", {"b2": {100: "c1"}}, model="BROADCASTING")
-    yield from _split("b2 came back and lists nobody", {"b2": {100: "", 400: "c1 c2"}})
-    yield from _offline("offline, produced", _produced)
-    yield from _offline("offline, backlog", lambda _: (100, 90, 1))
-    yield from _offline("offline, backlog set", lambda second: (100, 90 if second < 300 else 100, 1))
-    yield from _offline("offline from the start", lambda _: (100, 90, 1), since=0)
-    yield from _offline("offline, nothing to do", lambda _: (100, 100, 1))
-    yield from _offline("offline, unknown", lambda _: (100, 0, 0))
-    yield from _offline("offline, broadcasting", lambda _: (100, 90, 1), since=0, model="BROADCASTING")
-    yield from _elsewhere("offline but elsewhere")
-    yield from _twice("offline twice")
-    yield from _two_topics("offline, two topics")
-    yield from (_listed("nobody, of no topic", second) for second in TIMES if second < 400)
-    yield from _resubscribing("flapping", {0: "A", 200: "B", 240: "A", 280: "B", 300: "A"})
-    yield from _resubscribing("changed once", {0: "A", 200: "B"})
-    yield from _languages("go and java", "GO")
-    yield from _languages("java and unknown", None)
-    yield from _topics("many topics", 4)
-    yield from _topics("topics without remainder", 3)
-    yield from _traffic("hot topic", 4)
-    yield from _traffic("warm topic", 3)
-    yield from _traffic("hot topic, a member joins", 4, joins=200)
-    yield from _closing("write only, backlog", 2, (100, 90, 1))
-    yield from _closing("write only, nothing there", 2, (100, 100, 1))
-    yield from _closing("write only, unknown", 2, (100, 0, 0))
-    yield from _closing("read only, backlog", 4, (100, 90, 1))
-    yield from _closing("gone, backlog", None, (100, 90, 1))
-    yield from _closing("gone, nothing there", None, (100, 100, 1))
-    yield from _silent("no members, 200 to 300", 300, MEMBERSHIP_SNAPSHOTS)
-    yield from _silent("no offsets, 200 to 300", 300, OFFSET_SNAPSHOTS)
-    yield from _silent("nothing, 200 to 300", 300, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, OFFSET_SNAPSHOTS)
-    yield from _silent("nothing, 200 to 240", 240, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, OFFSET_SNAPSHOTS)
+    for name, group in GROUPS.items():
+        for second in TIMES:
+            silent = group.silent if 200 <= second < group.silent_until else ()
+            yield from ((table, row) for table, row in _of_group(name, group, second) if table not in silent)
+
+
+def _of_group(name: str, group: Group, second: int) -> Rows:
+    topics = {f"{prefix}{name}": topic for prefix, topic in group.topics.items()}
+    perms = dict.fromkeys(group.listed, 6) | {broker: _now(of_it, second) for broker, of_it in group.perms.items()}
+    for name_of, topic in topics.items():
+        row = route(second, _now(topic.queues, second), topic=name_of)
+        of_host = [row["queues"][0] | {"broker_name": broker, "perm": perm} for broker, perm in perms.items() if perm]
+        yield ROUTE_SNAPSHOTS, row | {"queues": of_host}
+        if topic.reading and (read := topic.reading(second)):
+            yield OFFSET_SNAPSHOTS, offsets(second, *[read] * topic.queues[0], topic=name_of, group=name)
+    for broker, lists in group.listed.items():
+        ids = _now(lists, second)
+        if ids is not None:
+            row = membership(second, *ids.split(), group=name, broker=broker, topics=topics)
+            for subscription in row["subscriptions"][:1]:
+                subscription["sub_string"] = _now(group.expressions, second)
+            for connection in row["connections"][1:2]:
+                connection["language"] = group.language
+            yield MEMBERSHIP_SNAPSHOTS, row | {"message_model": group.model if ids else None}
+
+
+def _now(changes: Mapping[int, T], second: int) -> T:
+    """The last of what holds from a second on."""
+    return next(value for since, value in sorted(changes.items(), reverse=True) if since <= second)
 
 
 def test_each_fires_where_it_must_and_nowhere_else(audited: Audited) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import RebalanceInterval
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Membership
@@ -17,10 +16,11 @@ from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.allocation_drift import RULE
 from spark_jobs.domain.rules.drifts import ListedQueues, drift
+from tests.support.builders import span
 from tests.support.client_groups import held
-from tests.support.client_steps import replayed, step_with
+from tests.support.client_steps import recorded_step, replayed
 from tests.support.findings import rule_hit
-from tests.support.kernel import SETTINGS, group_histories
+from tests.support.kernel import SETTINGS
 from tests.support.snapshots import client
 from tests.support.tables import cells
 from tests.support.times import micros, second_of
@@ -69,8 +69,7 @@ def _hits(
             _holding(second, other, client_id="c9"),
         )
     ]
-    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
-    return list(RULE.hits(step_with(history, intervals, listed_at=listed_at)))
+    return list(RULE.hits(recorded_step(rows, *intervals, listed_at=listed_at)))
 
 
 def _lines(hits: list[RuleHit]) -> set[tuple[int, int, str | None, int]]:
@@ -174,9 +173,9 @@ def test_what_no_look_showed_is_no_drift() -> None:
     """c2 is there from 140 to 200 s, and c1 was looked at before and after."""
     both, alone = {"c1": [0], "c2": [1]}, {"c1": [0, 1]}
     shares = [replayed("t", 0, 140, alone, 2), replayed("t", 140, 200, both, 2), replayed("t", 200, 660, alone, 2)]
-    settings = replace(SETTINGS, max_gap=180 * SECOND)
-    (history,) = group_histories({CLIENT_SNAPSHOTS: [_holding(second, (0, 1)) for second in (130, 210)]})
-    assert list(RULE.hits(step_with(history, shares, settings))) == []
+    looks = [_holding(second, (0, 1)) for second in (130, 210)]
+    step = recorded_step(looks, *shares, settings=replace(SETTINGS, max_gap=180 * SECOND))
+    assert list(RULE.hits(step)) == []
 
 
 @pytest.mark.parametrize(
@@ -191,10 +190,9 @@ def test_who_pulls_by_hand_need_not_list_what_it_pulls(consume_type: str, owned:
     """`DefaultMQPullConsumer` lists nothing, `DefaultLitePullConsumer` what it was given."""
     rows = [_holding(second, owned, subscriptions=[SUBSCRIPTION]) for second in range(0, 640, 20)]
     rows += [_holding(second, [1], client_id="c9") for second in range(0, 640, 20)]
-    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
     said = Membership((), frozenset(), frozenset(), "CLUSTERING", consume_type)
     listed = {"b": [Span(micros(0), micros(640), micros(620), said)]}
-    step = replace(step_with(history, [replayed("t", 0, 640, {"c1": [0]}, 2)]), memberships=listed)
+    step = replace(recorded_step(rows, replayed("t", 0, 640, {"c1": [0]}, 2)), memberships=listed)
     assert _lines(list(RULE.hits(step))) == expected
 
 
@@ -208,9 +206,5 @@ def test_a_topic_that_it_subscribes_and_has_nothing_of_counts() -> None:
             client(second, "c3", owned_queues=None, subscriptions=[SUBSCRIPTION]),
         )
     ]
-    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
     shares = replayed("t", 0, 660, {"c1": [0], "c2": [1], "c3": [2]}, 3)
-    found = [
-        (hit.implicated, second_of(hit.start), second_of(hit.end)) for hit in RULE.hits(step_with(history, [shares]))
-    ]
-    assert found == [("c1", 200, 220)]
+    assert [(hit.implicated, span(hit)) for hit in RULE.hits(recorded_step(rows, shares))] == [("c1", "200-220")]

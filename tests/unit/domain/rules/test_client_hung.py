@@ -6,15 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.client_hung import RULE
+from tests.support.builders import span
 from tests.support.client_groups import audited, held
-from tests.support.client_steps import replayed, step_with
+from tests.support.client_steps import recorded_step, replayed, step_with
 from tests.support.findings import rule_hit
-from tests.support.kernel import group_histories
+from tests.support.kernel import settings
 from tests.support.snapshots import client, offsets
 from tests.support.times import micros, second_of
 
@@ -40,51 +39,49 @@ def test_a_hit_is_an_interval_and_a_queue() -> None:
 @pytest.mark.parametrize(("stale", "found"), [((0,), {0}), ((0, 2), {0}), ((2,), set()), ((0, 1, 2), {0, 1})])
 def test_who_does_not_pull_hangs_on_those_queues_that_it_owns(stale: tuple[int, ...], found: set[int]) -> None:
     owned = [held("t", queue_id, 60 if queue_id in stale else 200, {}) for queue_id in range(3)]
-    (history,) = group_histories({CLIENT_SNAPSHOTS: [client(200, owned_queues=owned)]})
-    hits = list(RULE.hits(step_with(history, [replayed("t", 0, 660, {"c1": [0, 1], "c2": [2]}, 3)])))
+    shares = replayed("t", 0, 660, {"c1": [0, 1], "c2": [2]}, 3)
+    hits = list(RULE.hits(recorded_step([client(200, owned_queues=owned)], shares)))
     assert {hit.queue.queue_id for hit in hits if hit.queue} == found
     assert {(second_of(hit.start), second_of(hit.end), hit.cause, hit.minimum_seconds) for hit in hits} <= {
         (200, 260, "NO_PULL", 0.0)
     }
 
 
+#: It last pulled at 50 s.
+HANGS = [client(200, owned_queues=[held("t", 0, 60, {})])]
+ALONE = replayed("t", 0, 660, {"c1": [0]}, 1)
+
+
 def test_offsets_that_move_again_before_the_next_answer_end_the_time_in_which_it_does_not_pull() -> None:
     """It is asked at 200 s, which holds until 260 s, and its offset moves from 240 s on."""
     reads = [offsets(second, (1000, 100 + max(second - 220, 0), 1)) for second in range(0, 300, 20)]
-    answers = [client(200, owned_queues=[held("t", 0, 60, {})])]
-    (history,) = group_histories({CLIENT_SNAPSHOTS: answers, OFFSET_SNAPSHOTS: reads})
-    step = step_with(history, [replayed("t", 0, 660, {"c1": [0]}, 1)])
-    step = replace(step, settings=replace(step.settings, thresholds=Thresholds(pull_idle_seconds=30)))
-    assert [(second_of(hit.start), second_of(hit.end)) for hit in RULE.hits(step)] == [(200, 240)]
+    step = recorded_step(HANGS, ALONE, read=reads, settings=settings(pull_idle_seconds=30))
+    assert [span(hit) for hit in RULE.hits(step)] == ["200-240"]
 
 
-@pytest.mark.parametrize(("end", "found"), [(100, []), (101, [(200, 260)]), (None, [(200, 260)])])
-def test_who_has_nothing_to_pull_does_not_hang(end: int | None, found: list[tuple[int, int]]) -> None:
+@pytest.mark.parametrize(("end", "found"), [(100, []), (101, ["200-260"]), (None, ["200-260"])])
+def test_who_has_nothing_to_pull_does_not_hang(end: int | None, found: list[str]) -> None:
     """The group has consumed 100 messages of so many (None: it is not known how many), and the end comes at 240 s."""
     reads = [
         offsets(second, (100 if second < 240 and end else end, 100, 1))  # type: ignore[arg-type]
         for second in range(0, 300, 20)
     ]
-    answers = [client(200, owned_queues=[held("t", 0, 60, {})])]
-    (history,) = group_histories({CLIENT_SNAPSHOTS: answers, OFFSET_SNAPSHOTS: reads})
-    step = step_with(history, [replayed("t", 0, 660, {"c1": [0]}, 1)])
-    assert [(second_of(hit.start), second_of(hit.end)) for hit in RULE.hits(step)] == found
+    assert [span(hit) for hit in RULE.hits(recorded_step(HANGS, ALONE, read=reads))] == found
 
 
 @pytest.mark.parametrize(
     ("by_hand", "found"),
     [
-        ([], [(200, 260)]),
+        ([], ["200-260"]),
         ([("b", 0, 660)], []),
         # QueueReading for a while only, by brokers in turn.
-        ([("b", 0, 210), ("b2", 210, 220), ("b", 240, 250)], [(220, 240), (250, 260)]),
+        ([("b", 0, 210), ("b2", 210, 220), ("b", 240, 250)], ["220-240", "250-260"]),
     ],
 )
-def test_who_pulls_as_it_likes_does_not_hang(by_hand: list[tuple[str, int, int]], found: list[tuple[int, int]]) -> None:
-    (history,) = group_histories({CLIENT_SNAPSHOTS: [client(200, owned_queues=[held("t", 0, 60, {})])]})
+def test_who_pulls_as_it_likes_does_not_hang(by_hand: list[tuple[str, int, int]], found: list[str]) -> None:
     pulls = Membership((Connection("c1"),), frozenset(), frozenset(), "CLUSTERING", "CONSUME_ACTIVELY")
     memberships: dict[str, list[Span[Membership]]] = {}
     for broker, start, end in by_hand:
         memberships.setdefault(broker, []).append(Span(micros(start), micros(end), micros(end), pulls))
-    step = replace(step_with(history, [replayed("t", 0, 660, {"c1": [0]}, 1)]), memberships=memberships)
-    assert [(second_of(hit.start), second_of(hit.end)) for hit in RULE.hits(step)] == found
+    step = replace(recorded_step(HANGS, ALONE), memberships=memberships)
+    assert [span(hit) for hit in RULE.hits(step)] == found

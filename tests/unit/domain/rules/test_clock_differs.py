@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rules import client_hung, clock_differs, long_pull_interval
 from tests.support.client_groups import held
-from tests.support.client_steps import replayed, step_with
-from tests.support.kernel import group_histories
+from tests.support.client_steps import recorded_step, replayed
 from tests.support.snapshots import client, offsets
 from tests.support.times import second_of
 
@@ -27,8 +25,7 @@ def step_of(pulled: dict[int, int], pull_interval_ms: int | None = None, moves: 
         for second in TIMES
     ]
     read = [offsets(second, (1000 + second, 100 + sum(at <= second for at in moves), 1)) for second in TIMES]
-    (history,) = group_histories({CLIENT_SNAPSHOTS: rows, OFFSET_SNAPSHOTS: read})
-    return step_with(history, [replayed("t", 0, 660, {"c1": [0]}, 1)])
+    return recorded_step(rows, replayed("t", 0, 660, {"c1": [0]}, 1), read=read)
 
 
 def hung(step: AuditedStep) -> list[tuple[int, int]]:

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.rules import consumer_stalled, consumer_stopped
 from tests.support.client_groups import held, measured
-from tests.support.client_steps import replayed, step_with
-from tests.support.kernel import group_histories
+from tests.support.client_steps import recorded_step, replayed
 from tests.support.samples import progress
 from tests.support.snapshots import client, offsets
 from tests.support.times import micros
@@ -28,14 +26,13 @@ def severities(
     status = measured("t", 1.0, 0.0, failed, 1.0, 1.0)
     rows = [client(at, owned_queues=[held("t", 0, at, dict(queue))], consume_status=[status]) for at in TIMES]
     read = [offsets(second, (second + 100, 50, 1)) for second in TIMES]
-    (history,) = group_histories({OFFSET_SNAPSHOTS: read, CLIENT_SNAPSHOTS: rows if recorded else []})
     own = replayed("t", 0, 660, {"c1": [0]}, 1)
     own = replace(own, members=tuple(member._replace(language=language) for member in own.members or ()))
-    found = []
+    step, found = recorded_step(rows if recorded else [], own, read=read), []
     for rule, verdict in ((consumer_stopped.RULE, Verdict.STOP), (consumer_stalled.RULE, Verdict.STALL)):
         span = VerdictSpan(0, verdict, micros(0), micros(660), 50, 700, 7)
         stuck = replace(progress(own, 0, 660, (span,)), is_filtered=filtered)
-        found += [(hit.cause, hit.severity) for hit in rule.hits(replace(step_with(history, [own]), progress=[stuck]))]
+        found += [(hit.cause, hit.severity) for hit in rule.hits(replace(step, progress=[stuck]))]
     return found
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.rules.flow_controlled import RULE
 from tests.support.client_groups import held, hits_of
-from tests.support.client_steps import step_with
+from tests.support.client_steps import recorded_step
 from tests.support.findings import rule_hit
-from tests.support.kernel import group_histories, settings
+from tests.support.kernel import settings
 from tests.support.snapshots import client
 from tests.support.times import micros
 
@@ -36,8 +35,7 @@ def test_the_weight_is_how_far_beyond_its_limit_the_queue_is(
     rows = [
         client(second, consume_orderly=False, owned_queues=[held("t", 0, second, dict(cached))]) for second in (0, 20)
     ]
-    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
-    (hit,) = RULE.hits(step_with(history, settings=settings(**limits)))
+    (hit,) = RULE.hits(recorded_step(rows, settings=settings(**limits)))
     assert (hit.cause, hit.weight) == (cause, weight)
     expected = {"cached_count": 0, "cached_mib": 0, "cached_span": cached.get("cached_max_offset", 0), "limit": limit}
     assert hit.measures == expected | {name: value for name, value in cached.items() if name in expected}
@@ -55,6 +53,5 @@ def test_a_span_is_reached_since_its_oldest_message_is_the_oldest() -> None:
         )
         for second, (low, high) in cached.items()
     ]
-    (history,) = group_histories({CLIENT_SNAPSHOTS: rows})
-    (hit,) = RULE.hits(step_with(history))
+    (hit,) = RULE.hits(recorded_step(rows))
     assert (hit.start, hit.end, hit.cause, hit.weight) == (micros(80), micros(200), "CACHED_SPAN", 1.0)

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS, TOPIC_SNAPSHOTS
+from schemas import TOPIC_SNAPSHOTS
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules.messages_skipped import RULE
 from tests.support.client_groups import held, measured
-from tests.support.client_steps import replayed, step_with
-from tests.support.kernel import group_histories
+from tests.support.client_steps import recorded_step, replayed
 from tests.support.samples import progress
 from tests.support.snapshots import client, offsets
 from tests.support.times import at, micros, second_of
@@ -43,12 +42,11 @@ def hits(
         least = _value(oldest or {0: 0}, second)
         entries = [{"broker_name": "b", "queue_id": 0, "min_offset": least, "max_offset": 1000 + 2 * second}]
         topics.append({"cluster": "c", "topic": "t", "captured_at": at(second), "queues": entries})
-    known = {OFFSET_SNAPSHOTS: read, TOPIC_SNAPSHOTS: topics}
-    (history,) = group_histories(known | ({CLIENT_SNAPSHOTS: rows} if owner else {}))
+    step = recorded_step(rows if owner else [], read=read, more={TOPIC_SNAPSHOTS: topics})
     shares = {"c1": list(range(len(consumed))) if owner else [], "c2": []}
     interval = replayed("t", -100, 660, shares, len(consumed))
     shown = replace(progress(interval, 0, 660), start=interval.start, end=interval.end, is_filtered=filtered)
-    return list(RULE.hits(replace(step_with(history), progress=[shown])))
+    return list(RULE.hits(replace(step, progress=[shown])))
 
 
 def _offset(course: Mapping[int, int | None], second: int) -> int | None:

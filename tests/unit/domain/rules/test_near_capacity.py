@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.finding import Finding, FindingQueue
 from spark_jobs.domain.rules import near_capacity, slow_listener
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.near_capacity import best_change
 from tests.support.builders import audited_step
-from tests.support.kernel import group_histories, settings
+from tests.support.client_steps import recorded_step
+from tests.support.kernel import settings
 from tests.support.times import second_of
 from tests.support.what_if import client_row, status
 from tests.unit.domain.test_utilization import row
@@ -35,10 +35,10 @@ def reports(
 
 
 def step(reported: Sequence[dict[str, Any]], *rows: IntervalProgress, **thresholds: int) -> AuditedStep:
-    (history,) = group_histories({CLIENT_SNAPSHOTS: list(reported)})
+    clients = recorded_step(reported).history.clients
     intervals = (progress.interval for progress in rows)
     audited = audited_step(*intervals, progress=rows, settings=settings(30, **thresholds))
-    return replace(audited, history=replace(audited.history, clients=history.clients))
+    return replace(audited, history=replace(audited.history, clients=clients))
 
 
 def findings_of(reported: Sequence[dict[str, Any]], *rows: IntervalProgress, **thresholds: int) -> list[Finding]:

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from schemas import OFFSET_SNAPSHOTS, TOPIC_SNAPSHOTS
+from schemas import TOPIC_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import Switch
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules.offset_beyond_end import RULE
-from tests.support.client_steps import step_with
-from tests.support.kernel import group_histories
+from tests.support.client_steps import recorded_step
 from tests.support.snapshots import offsets
 from tests.support.times import DAY, at, micros, second_of
 
@@ -30,8 +29,8 @@ def hits(*samples: str, oldest: int = 0, switch: Switch | None = None) -> list[R
             for place, (end, _) in enumerate(queues)
         ]
         topics.append({"cluster": "c", "topic": "t", "captured_at": at(20 * number), "queues": entries})
-    (history,) = group_histories({OFFSET_SNAPSHOTS: rows, TOPIC_SNAPSHOTS: topics})
-    return list(RULE.hits(replace(step_with(history), switches={"t": [switch]} if switch else {})))
+    step = recorded_step([], read=rows, more={TOPIC_SNAPSHOTS: topics})
+    return list(RULE.hits(replace(step, switches={"t": [switch]} if switch else {})))
 
 
 def spans(*samples: str, oldest: int = 0, switch: Switch | None = None) -> list[tuple[str, str | None, float | None]]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -15,9 +14,8 @@ from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.rules import consumer_stopped
 from spark_jobs.domain.rules.offset_held_back import RULE, held_back_times
 from tests.support.client_groups import held
-from tests.support.client_steps import replayed, step_with
+from tests.support.client_steps import recorded_step, replayed
 from tests.support.findings import rule_hit
-from tests.support.kernel import group_histories
 from tests.support.samples import progress
 from tests.support.snapshots import client, offsets
 from tests.support.times import micros, second_of
@@ -36,8 +34,7 @@ def step_of(orderly: bool = False, first_offset: int = 100, until: int = 640, **
         own = held("t", 0, second, (holding | queue) if second >= 100 else {})
         own["last_consume"] = held("t", 0, min(second, until), {})["last_consume"]
         rows.append(client(second, owned_queues=[own], consume_orderly=orderly))
-    (history,) = group_histories({OFFSET_SNAPSHOTS: read, CLIENT_SNAPSHOTS: rows})
-    return step_with(history, [replayed("t", 0, 660, {"c1": [0], "c2": []}, 1)])
+    return recorded_step(rows, replayed("t", 0, 660, {"c1": [0], "c2": []}, 1), read=read)
 
 
 def test_one_message_holds_back_the_offset() -> None:

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
+from schemas import ROUTE_SNAPSHOTS
 from spark_jobs.domain.rules.orderly_lock_missing import RULE
+from tests.support.builders import span
 from tests.support.client_groups import held, hits_of
-from tests.support.client_steps import replayed, step_with
+from tests.support.client_steps import recorded_step, replayed
 from tests.support.findings import rule_hit
-from tests.support.kernel import group_histories
 from tests.support.snapshots import client, offsets, route
-from tests.support.times import micros, second_of
+from tests.support.times import micros
 
 
 def test_a_hit_is_a_span_and_a_queue_and_as_bad_as_the_harm() -> None:
@@ -25,8 +25,8 @@ def test_a_hit_is_a_span_and_a_queue_and_as_bad_as_the_harm() -> None:
 
 def without_master(
     ids: str, *, away: range, stands: range, waiting: int = 500, orderly: bool | None = True
-) -> list[tuple[int, int, str | None]]:
-    """(start, end, cause) of the hits of queue 0, whose broker has these ids in the route while its master is `away`;
+) -> list[str]:
+    """`200-400 NO_MASTER`: the hits of queue 0, whose broker has these ids in the route while its master is `away`;
     its offset moves by one a second, but not in the seconds of `stands`.
     """
     rounds = range(0, 640, 20)
@@ -38,15 +38,15 @@ def without_master(
         read.append(offsets(second, (consumed + waiting, consumed, 1)))
         owned = [held("t", 0, second, {})]
         clients.append(client(second, consume_orderly=orderly, message_model="CLUSTERING", owned_queues=owned))
-    (history,) = group_histories({ROUTE_SNAPSHOTS: routes, OFFSET_SNAPSHOTS: read, CLIENT_SNAPSHOTS: clients})
-    step = step_with(history, [replayed("t", -100, 660, {"c1": [0]}, 1)])
-    return [(second_of(hit.start), second_of(hit.end), hit.cause) for hit in RULE.hits(step)]
+    shares = replayed("t", -100, 660, {"c1": [0]}, 1)
+    step = recorded_step(clients, shares, read=read, more={ROUTE_SNAPSHOTS: routes})
+    return [f"{span(hit)} {hit.cause}" for hit in RULE.hits(step)]
 
 
 def test_a_broker_without_a_master_gives_no_locks() -> None:
     """Locks of before are good for 30 s."""
-    assert without_master("1", away=range(200, 400), stands=range(225, 410)) == [(230, 400, "NO_MASTER")]
-    assert without_master("1", away=range(200, 700), stands=range(225, 700)) == [(230, 660, "NO_MASTER")]
+    assert without_master("1", away=range(200, 400), stands=range(225, 410)) == ["230-400 NO_MASTER"]
+    assert without_master("1", away=range(200, 700), stands=range(225, 700)) == ["230-660 NO_MASTER"]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_what_consumes_or_has_nothing_to_consume_or_needs_no_lock_waits_for_no_m
     assert without_master(**life | differs) == []
 
 
-def locked_at(ages: list[int | None], *, orderly: bool = True, ids: str = "0 1") -> list[tuple[int, int, str | None]]:
+def locked_at(ages: list[int | None], *, orderly: bool = True, ids: str = "0 1") -> list[str]:
     """The hits of a client that calls its queue locked, and renewed the lock so many seconds before each snapshot."""
     routes, clients = [], []
     for number, age in enumerate(ages):
@@ -77,14 +77,13 @@ def locked_at(ages: list[int | None], *, orderly: bool = True, ids: str = "0 1")
         last_lock = None if age is None else micros(second - age) // 1000
         owned = [held("t", 0, second, {"last_lock": last_lock})]
         clients.append(client(second, consume_orderly=orderly, message_model="CLUSTERING", owned_queues=owned))
-    known = {ROUTE_SNAPSHOTS: routes, CLIENT_SNAPSHOTS: clients, OFFSET_SNAPSHOTS: [offsets(0, (9, 9, 1))]}
-    (history,) = group_histories(known)
-    return [(second_of(hit.start), second_of(hit.end), hit.cause) for hit in RULE.hits(step_with(history))]
+    step = recorded_step(clients, read=[offsets(0, (9, 9, 1))], more={ROUTE_SNAPSHOTS: routes})
+    return [f"{span(hit)} {hit.cause}" for hit in RULE.hits(step)]
 
 
 def test_a_lock_that_is_not_renewed_for_30_s_is_none() -> None:
-    assert locked_at([5, 15, 31, 51, 71, 5]) == [(40, 100, "NOT_LOCKED")]
-    assert locked_at([5, 15, 31, 51, 71, 5], ids="1") == [(40, 100, "NO_MASTER")]
+    assert locked_at([5, 15, 31, 51, 71, 5]) == ["40-100 NOT_LOCKED"]
+    assert locked_at([5, 15, 31, 51, 71, 5], ids="1") == ["40-100 NO_MASTER"]
     assert locked_at([5, 15, 31, 51, 71, 5], orderly=False) == []
     assert locked_at([5, 20, 30, 20, 30, 5]) == []
     assert locked_at([None] * 6) == []
