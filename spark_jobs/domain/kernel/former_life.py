@@ -49,11 +49,8 @@ def former_offsets(
         return
     seen = readings.inside(window.read_from, window.end)
     is_beyond = readings.beyond_end[seen] > far
-    columns = np.flatnonzero(is_beyond.sum(axis=0) >= 2)
-    if not len(columns):
-        return
     same_log = _same_log(readings, seen)
-    for column in columns.tolist():
+    for column in np.flatnonzero(is_beyond.sum(axis=0) >= 2).tolist():
         queue = readings.queues[column]
         for offset in _standing(readings, seen, column, is_beyond[:, column], (window.end, settings.max_gap)):
             is_same = same_log[: readings.times[seen].searchsorted(offset.end), column].any()

@@ -44,26 +44,20 @@ class ReadingPairs(NamedTuple):
 
 
 class _Compared(NamedTuple):
-    """All readings of a topic compared with the one before, whatever the window. `growth` of the consumer offset, and
-    the same by its direction, where it is comparable.
-    """
+    """All readings of a topic compared with the one before, whatever the window. `growth` of the consumer offset."""
 
     previous: Matrix
     comparable: Mask
     produced: Matrix
     growth: Matrix
-    forward: Matrix
-    back: Matrix
     moved: Mask
     fell: Mask
     beyond: Mask
 
 
 @cached_with_value
-def _compared(readings: OffsetReadings) -> tuple[_Compared, Mask]:
-    """Messages produced and consumed since the reading before; without ends, the committed offsets are compared. And
-    per snapshot whether an end fell, or an offset is beyond it.
-    """
+def _compared(readings: OffsetReadings) -> _Compared:
+    """Messages produced and consumed since the reading before; without ends, the committed offsets are compared."""
     end, committed, known = readings.end_offset, readings.consumer_offset, readings.consumed_to
     previous = previous_rows(readings.present)
     has_previous = previous >= 0
@@ -71,51 +65,40 @@ def _compared(readings: OffsetReadings) -> tuple[_Compared, Mask]:
     has_end, had_end = end != UNKNOWN, end_before != UNKNOWN
     both_ends, no_ends = has_previous & has_end & had_end, has_previous & ~(has_end | had_end)
     fell = both_ends & (end < end_before)
-    grew = both_ends & ~fell
     is_known, was_known = known != UNKNOWN, has_previous & (known_before != UNKNOWN)
-    difference = committed - known_before  # where one of them is unknown nobody looks at it
-    is_growth = was_known & (committed != UNKNOWN) & (is_known | (difference < 0))
-    comparable, growth = grew | no_ends, np.where(is_growth, difference, UNKNOWN)
-    produced = np.where(grew, end - end_before, UNKNOWN)
-    moved, beyond = was_known & is_known & (known != known_before), readings.beyond_end > RACE_MESSAGES
-    compared = _Compared(
-        *(previous, comparable, produced, growth, *_by_direction(comparable, growth)),
-        *(moved, fell, readings.present & beyond),
+    growth = committed - known_before  # where one of them is unknown nobody looks at it
+    is_growth = was_known & (committed != UNKNOWN) & (is_known | (growth < 0))
+    return _Compared(
+        previous,
+        both_ends & ~fell | no_ends,
+        np.where(both_ends & ~fell, end - end_before, UNKNOWN),
+        np.where(is_growth, growth, UNKNOWN),
+        was_known & is_known & (known != known_before),
+        fell,
+        readings.present & (readings.beyond_end > RACE_MESSAGES),
     )
-    return compared, np.asarray((compared.fell | compared.beyond).any(axis=1))
-
-
-def _by_direction(comparable: Mask, growth: Matrix) -> tuple[Matrix, Matrix]:
-    back = comparable & (growth < 0) & (growth != UNKNOWN)
-    return np.where(comparable & (growth >= 0), growth, UNKNOWN), np.where(back, -growth, UNKNOWN)
 
 
 def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
     """The readings at these rows: not compared across a topic created again, nor after an offset beyond the end."""
-    every, is_special = _compared(readings)
-    compared = _Compared(*cut(every, seen))
-    has_previous = compared.previous >= seen.start
-    counted = (compared.produced, compared.forward, compared.back)
-    if is_special[seen].any():
-        counted = _across_falls(readings, seen, compared, has_previous)
-    produced, forward, back = (np.where(has_previous, messages, UNKNOWN) for messages in counted)
-    moved, times = compared.moved & has_previous, readings.times[seen]
-    return ReadingPairs(readings, seen, times, compared.previous, produced, forward, back, moved)
-
-
-def _across_falls(
-    readings: OffsetReadings, seen: slice, compared: _Compared, has_previous: Mask
-) -> tuple[Matrix, Matrix, Matrix]:
-    """Messages produced, and consumed by direction, at these rows, of which some show a fall or an offset beyond."""
-    end, known, stored = cut((readings.end_offset, readings.consumed_to, readings.last_timestamp), seen)
-    rows = np.maximum(compared.previous - seen.start, -1)
-    fallen = falls(EndReadings(readings.times[seen], end, known, stored, rows), compared.fell & has_previous)
-    produced = np.where(fallen.is_produced, fallen.produced, compared.produced)
-    forward, back = _by_direction(compared.comparable | fallen.same_log, compared.growth)
-    beyond = compared.beyond & ~np.maximum.accumulate(fallen.same_log, axis=0)
-    is_former = stand_beyond(has_previous & (known != at_rows(known, rows)), beyond)
-    forward, back = np.where(at_rows(beyond, rows), UNKNOWN, forward), np.where(at_rows(is_former, rows), UNKNOWN, back)
-    return produced, forward, back
+    previous, comparable, produced, growth, moved, fell, beyond = cut(_compared(readings), seen)
+    times, has_previous = readings.times[seen], previous >= seen.start
+    comparable, produced = comparable & has_previous, np.where(has_previous, produced, UNKNOWN)
+    is_fall, is_beyond = (fell & has_previous).any(), beyond.any()
+    rows = np.maximum(previous - seen.start, -1) if is_fall or is_beyond else previous
+    if is_fall:
+        end, known, stored = cut((readings.end_offset, readings.consumed_to, readings.last_timestamp), seen)
+        ends = EndReadings(times, end, known, stored, rows)
+        fallen = falls(ends, fell & has_previous)
+        comparable, produced = comparable | fallen.same_log, np.where(fallen.is_produced, fallen.produced, produced)
+        beyond = beyond & ~np.maximum.accumulate(fallen.same_log, axis=0)
+    forward, back = comparable & (growth >= 0), comparable & (growth < 0) & (growth != UNKNOWN)
+    if is_beyond:
+        known = readings.consumed_to[seen]
+        is_former = stand_beyond(has_previous & (known != at_rows(known, rows)), beyond)
+        forward, back = forward & ~at_rows(beyond, rows), back & ~at_rows(is_former, rows)
+    counted = (produced, np.where(forward, growth, UNKNOWN), np.where(back, -growth, UNKNOWN))
+    return ReadingPairs(readings, seen, times, previous, *counted, moved & has_previous)
 
 
 class EndReadings(NamedTuple):
