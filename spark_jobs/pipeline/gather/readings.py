@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from expectations.rows import distinct
 from spark_jobs.domain.model.history import UNKNOWN, ClientReadings, ConsumeStatus, OffsetReadings, Place, TopicReadings
 from spark_jobs.pipeline.exchange import CLIENT, MEASURED, OFFSETS, TOPIC, Kind
 from spark_jobs.store.arrow_values import offsets_of, one_array, ranges, sizes_of
@@ -49,8 +50,10 @@ class Readings:
         self.times: Numbers = samples["at"].to_numpy()
         self._lists = {kind: _SampleLists.of(kind, one_array(samples[kind.name])) for kind in MEASURED}
         self._statuses = _statuses(one_array(samples[CLIENT.name]).field("consume_status"))
-        order = np.argsort(fingerprints := samples["fingerprint"].to_numpy(), kind="stable")
-        states, first = np.unique(fingerprints[order], return_index=True)
+        states, of_sample = distinct(samples["fingerprint"].to_numpy())
+        # A stable sort of 16 bits is by radix, ten times as fast.
+        order = np.argsort(of_sample.astype(np.min_scalar_type(len(states))), kind="stable")
+        first = offsets_of(np.bincount(of_sample, minlength=len(states)))[:-1]
         self._places: dict[int | None, Numbers] = dict(zip(states.tolist(), np.split(order, first)[1:], strict=True))
 
     def of(self, fingerprint: int | None) -> Numbers:
