@@ -18,6 +18,8 @@ from tests.support.builders import audited_step, replayed
 from tests.support.samples import measured, offsets
 
 PLACES: list[Place] = [("b", 0), ("b", 1)]
+OWNED = dict(zip(PLACES, [(0,), (1,)], strict=True))
+NOBODYS = dict.fromkeys(PLACES, ())
 #: Two queues of `A` and `B`, each with 900 messages at 200 s that were not there at 100 s.
 READ = {0: ["10/10"] * 2, 100: ["10/10"] * 2, 200: ["910/10"] * 2, 300: ["910/910"] * 2}
 
@@ -42,13 +44,19 @@ def held(
     *findings: Finding,
     intervals: list[RebalanceInterval] | None = None,
     lag: int | None = 900,
+    other: int = 0,
     read: dict[int, list[str]] = READ,
 ) -> dict[Limit, HeldBack]:
-    intervals = intervals or [replayed(0, 3600, dict(zip(PLACES, [(0,), (1,)], strict=True)))]
-    rows = [measured(interval, lag_last=[lag, 0], lag_max=[lag, 0]) for interval in intervals]
+    intervals = intervals or [replayed(0, 3600, OWNED)]
+    lags = [[lag, other, *[0] * (len(interval.measured) - 2)] for interval in intervals]
+    rows = [measured(interval, lag_last=of, lag_max=of) for interval, of in zip(intervals, lags, strict=True)]
     step = audited_step(*intervals, progress=rows, offsets={"t": offsets(PLACES, read)})
     queues = queue_intervals(rows)
     return {limit_held.limit: limit_held for limit_held in held_back(step, queues, queues.unknown(), findings)}
+
+
+def without_owners(reason: Reason) -> RebalanceInterval:
+    return replace(replayed(0, 3600, NOBODYS), allocation=None, queues=tuple(PLACES), reason=reason)
 
 
 @pytest.mark.parametrize(
@@ -94,10 +102,7 @@ def held(
 )
 def test_a_finding_about_the_queue_or_its_owner_at_that_time(found: Finding, limit: str) -> None:
     # Three queues for two members: with one for each of them, it would be QUEUES and not MEMBERS.
-    intervals = [replayed(0, 3600, {("b", 0): (0,), ("b", 1): (1,), ("b", 2): (0,)})]
-    step_rows = [measured(intervals[0], lag_last=[900, 0, 0], lag_max=[900, 0, 0])]
-    step = audited_step(*intervals, progress=step_rows, offsets={"t": offsets(PLACES, READ)})
-    (only,) = held_back(step, queue_intervals(step_rows), [], [found])
+    (only,) = held(found, intervals=[replayed(0, 3600, OWNED | {("b", 2): (0,)})]).values()
     # 900 messages for 100 s.
     assert only[:6] == (Limit(limit), 1, 900, 90_000_000, 3, 2)
 
@@ -118,9 +123,7 @@ def test_a_finding_about_the_queue_or_its_owner_at_that_time(found: Finding, lim
 )
 def test_where_owners_are_not_known(reason: Reason, found: tuple[str, ...], limit: str) -> None:
     """Queue 0 has a backlog; a finding about it says no owner."""
-    owned = replayed(0, 3600, dict.fromkeys(PLACES, ()))
-    unknown = replace(owned, allocation=None, queues=tuple(PLACES), reason=reason)
-    assert list(held(*(finding(rule, queue=0) for rule in found), intervals=[unknown])) == [limit]
+    assert list(held(*(finding(rule, queue=0) for rule in found), intervals=[without_owners(reason)])) == [limit]
 
 
 @pytest.mark.parametrize(("cause", "limit"), [("NO_MASTER", "NO_MASTER"), ("NOT_LOCKED", "ORDERLY_LOCKS")])
@@ -152,8 +155,7 @@ def test_what_follows_from_a_rewind_is_no_load(root: str | None, limit: str) -> 
     ],
 )
 def test_if_every_member_may_pop_a_queue_what_is_about_all_is_about_it(found: list[Finding], limit: str) -> None:
-    owned = replayed(0, 3600, dict.fromkeys(PLACES, ()))
-    popped = replace(owned, allocation=None, queues=tuple(PLACES), reason=Reason.POP_ALL_QUEUES)
+    popped = without_owners(Reason.POP_ALL_QUEUES)
     assert [member.client_id for member in popped.members or ()] == ["A", "B"]
     assert list(held(*found, intervals=[popped])) == [limit]
 
@@ -164,11 +166,10 @@ def test_of_several_the_first_limit_counts() -> None:
 
 def test_of_one_queue_the_limit_under_which_it_grew_most() -> None:
     """Twins until 150 s; all of the growth is read at 200 s."""
-    owners = dict(zip(PLACES, [(0,), (1,)], strict=True))
-    cut = [replayed(0, 150, dict.fromkeys(PLACES, ())), replayed(150, 3600, owners)]
+    cut = [replayed(0, 150, NOBODYS), replayed(150, 3600, OWNED)]
     unassigned = finding("UNASSIGNED_QUEUE", "DUPLICATE_CLIENT_ID", queue=0, end=150)
     assert list(held(unassigned, finding("DUPLICATE_CLIENT_ID", queue=0, end=150), intervals=cut)) == ["QUEUES"]
-    late = [replayed(0, 250, dict.fromkeys(PLACES, ())), replayed(250, 3600, owners)]
+    late = [replayed(0, 250, NOBODYS), replayed(250, 3600, OWNED)]
     assert list(held(finding("DUPLICATE_CLIENT_ID", queue=0, end=250), intervals=late)) == ["DUPLICATE_IDS"]
     # Nobody says why it had no owner: a group takes its time to agree.
     assert held(intervals=late) == {}
@@ -176,8 +177,7 @@ def test_of_one_queue_the_limit_under_which_it_grew_most() -> None:
 
 def test_of_equal_growth_the_first_limit_counts() -> None:
     """450 messages in each of two intervals."""
-    owners = dict(zip(PLACES, [(0,), (1,)], strict=True))
-    cut = [replayed(0, 150, owners), replayed(150, 3600, owners)]
+    cut = [replayed(0, 150, OWNED), replayed(150, 3600, OWNED)]
     read = {0: ["10/10"] * 2, 100: ["460/10"] * 2, 200: ["910/10"] * 2}
     assert list(held(finding("MIXED_STRATEGIES", begin=150), intervals=cut, read=read)) == ["ALLOCATION"]
     assert list(held(finding("MIXED_STRATEGIES", end=100), intervals=cut, read=read)) == ["ALLOCATION"]
@@ -209,16 +209,11 @@ def test_slow_members_are_owners_of_the_queue() -> None:
 
 
 def test_queues_of_limits_are_added_up() -> None:
-    intervals = [replayed(0, 3600, dict(zip(PLACES, [(0,), (1,)], strict=True)))]
-    row = measured(intervals[0], lag_last=[900, 900], lag_max=[900, 900])
-    step = audited_step(*intervals, progress=[row], offsets={"t": offsets(PLACES, READ)})
-    queues = queue_intervals([row])
-    found = held_back(step, queues, [], [finding("SLOW_LISTENER", client_ids="A")])
-    assert found == [
+    assert [*held(finding("SLOW_LISTENER", client_ids="A"), other=900).values()] == [
         HeldBack(Limit.LISTENER_AND_QUEUES, 1, 900, 90_000_000, 2, 2, slow_members=1, threads=None),
         HeldBack(Limit.QUEUES, 1, 900, 90_000_000, 2, 2),
     ]
-    assert held_back(step, queues, [], []) == [HeldBack(Limit.QUEUES, 2, 1800, 180_000_000, 2, 2)]
+    assert [*held(other=900).values()] == [HeldBack(Limit.QUEUES, 2, 1800, 180_000_000, 2, 2)]
 
 
 @pytest.mark.parametrize(
