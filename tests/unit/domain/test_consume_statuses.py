@@ -13,6 +13,7 @@ from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import to_micros
 from tests.support.client_steps import client_history
 from tests.support.kernel import SETTINGS, WINDOW
+from tests.support.tables import cells
 from tests.support.times import DAY, at
 
 #: 90 % of the threads; 3 times the usual response time, and 100 ms at least.
@@ -75,9 +76,8 @@ def status(topic: str = "t", **said: float | None) -> dict[str, Any]:
     return {"topic": topic, "pull_rt_ms": 1.0} | dict.fromkeys(RATES, 0.0) | said
 
 
-@pytest.mark.parametrize("line", _STATUSES.strip().splitlines())
-def test_threads_are_busy_by_the_time_of_their_messages(line: str) -> None:
-    topics, threads, expected, enough = (cell.strip() for cell in line.split("|"))
+@pytest.mark.parametrize(("topics", "threads", "expected", "enough"), cells(_STATUSES))
+def test_threads_are_busy_by_the_time_of_their_messages(topics: str, threads: str, expected: str, enough: str) -> None:
     each = [dict(zip(RATES, numbers(topic), strict=True)) for topic in topics.split(",")]
     told = [status(f"t{place}", **rates) for place, rates in enumerate(each)]
     client = client_history({"consume_status": told, "consume_threads": None if threads == "-" else int(threads)})
@@ -133,9 +133,8 @@ def slower(*snapshots: dict[str, Any]) -> list[tuple[str, int, int]]:
     ]
 
 
-@pytest.mark.parametrize("line", _SNAPSHOTS.strip("\n").splitlines())
-def test_slower_than_before(line: str) -> None:
-    before, now, expected = (cell.strip() for cell in line.split("|"))
+@pytest.mark.parametrize(("before", "now", "expected"), cells(_SNAPSHOTS))
+def test_slower_than_before(before: str, now: str, expected: str) -> None:
     usual = [measured(-20 * place, times) for place, times in enumerate(before.split(), start=1)]
     found = slower(*usual, *(measured(second, now) for second in (100, 120)))
     assert found == ([("t", 100, 120), ("t", 120, 180)] if expected == "yes" else [])
@@ -150,30 +149,26 @@ USUAL, SLOW = "20/50/9", "200/50/9"
 _LONG_AGO = [(second, USUAL) for second in (-420, -410, -400, -390)]
 
 
-@pytest.mark.parametrize(
-    ("snapshots", "expected"),
-    [
-        pytest.param([(-20, USUAL), (0, SLOW), (20, USUAL)], [], id="once"),
-        pytest.param([(-20, USUAL), (0, SLOW), (20, None), (40, SLOW)], [], id="not in succession"),
-        pytest.param(
-            [(-20, USUAL), (0, SLOW), (20, SLOW), (40, None)], [(0, 20), (20, 40)], id="until it does not answer"
-        ),
-        pytest.param([(-20, USUAL), (0, SLOW), (20, SLOW), (600, USUAL)], [(0, 20), (20, 80)], id="until nobody asks"),
-        pytest.param(
-            [*[(s, USUAL) for s in (-80, -60, -40)], (-20, SLOW), (0, SLOW)], [(-20, 0), (0, 60)], id="since before"
-        ),
-        pytest.param(
-            [*_LONG_AGO, (-380, SLOW), (-330, SLOW), (0, USUAL)], [(-360, -330), (-330, -270)], id="since the warm-up"
-        ),
-        pytest.param([*_LONG_AGO, (-380, SLOW), (-360, SLOW), (-340, USUAL)], [], id="at the edge of the warm-up"),
-        pytest.param([(-421, USUAL), (0, SLOW), (20, SLOW)], [], id="known too long ago"),
-        pytest.param(
-            [(-20, USUAL), (3560, SLOW), (3580, SLOW), (3610, SLOW)],
-            [(3560, 3580), (3580, 3600)],
-            id="until the step ends",
-        ),
-    ],
-)
+IN_TIME: dict[str, tuple[list[tuple[int, str | None]], list[tuple[int, int]]]] = {
+    "once": ([(-20, USUAL), (0, SLOW), (20, USUAL)], []),
+    "not in succession": ([(-20, USUAL), (0, SLOW), (20, None), (40, SLOW)], []),
+    "until it does not answer": ([(-20, USUAL), (0, SLOW), (20, SLOW), (40, None)], [(0, 20), (20, 40)]),
+    "until nobody asks": ([(-20, USUAL), (0, SLOW), (20, SLOW), (600, USUAL)], [(0, 20), (20, 80)]),
+    "since before": ([*[(s, USUAL) for s in (-80, -60, -40)], (-20, SLOW), (0, SLOW)], [(-20, 0), (0, 60)]),
+    "since the warm-up": (
+        [*_LONG_AGO, (-380, SLOW), (-330, SLOW), (0, USUAL)],
+        [(-360, -330), (-330, -270)],
+    ),
+    "at the edge of the warm-up": ([*_LONG_AGO, (-380, SLOW), (-360, SLOW), (-340, USUAL)], []),
+    "known too long ago": ([(-421, USUAL), (0, SLOW), (20, SLOW)], []),
+    "until the step ends": (
+        [(-20, USUAL), (3560, SLOW), (3580, SLOW), (3610, SLOW)],
+        [(3560, 3580), (3580, 3600)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("snapshots", "expected"), IN_TIME.values(), ids=IN_TIME)
 def test_slower_in_time(snapshots: list[tuple[int, str | None]], expected: list[tuple[int, int]]) -> None:
     assert slower(*(measured(*snapshot) for snapshot in snapshots)) == [("t", *span) for span in expected]
 

@@ -26,6 +26,7 @@ from tests.support.builders import audited_step, interval, replayed
 from tests.support.findings import finding
 from tests.support.kernel import SETTINGS, WINDOW
 from tests.support.samples import measured, offsets
+from tests.support.tables import described
 
 PLACES: list[Place] = [("b", number) for number in range(4)]
 
@@ -266,47 +267,40 @@ def test_rates_have_six_decimals_a_queue() -> None:
     assert _rate(3200, 0) == 0.0
 
 
-def test_both_ends_of_a_backlog_are_of_the_same_queues() -> None:
-    interval, later = replayed(0, 60, owned((0,), (0,))), replayed(60, 120, owned((0,), (0,)))
-    # Queue 1 was first read without a committed offset: its 1281 messages did not come at once.
-    rows = [
-        measured(interval, readings=[6, 6], lag_first=[3, None], lag_last=[4, None]),
-        measured(later, readings=[6, 6], lag_first=[4, None], lag_last=[5, 1281]),
-    ]
-    assert _backlog(*rows)[:3] == (None, 1286, 0)
-    # Where it is not known in the end, nor is it in the start: an empty queue says nothing of what came later.
-    rows = [
-        measured(interval, readings=[6, 6], lag_first=[3, 0], lag_last=[4, 0]),
-        measured(later, readings=[6, 6], lag_first=[4, None], lag_last=[5, None]),
-    ]
-    assert _backlog(*rows)[:3] == (3, 5, 1)
-    assert attribution(queue_intervals(rows), {}, WINDOW) == [TopicGrowth("t", 2, 0, 0, 0, 0, 2)]
-    # An interval without readings is neither its first nor its last.
-    rows = [
-        measured(interval, readings=[0, 6], lag_first=[None, 7], lag_last=[None, 7]),
-        measured(later, readings=[6, 0], lag_first=[4, None], lag_last=[5, None]),
-    ]
-    assert _backlog(*rows)[:3] == (11, 12, 0)
+#: what | in each interval, of each queue: first and last lag (`?`: unknown, `-`: no sample) | backlog at both ends, and
+#: queues of which it is unknown | growth
+_LAGS = """
+1281 messages of a queue that was first read without an offset did not come at once | 3>4 ?>?, 4>5 ?>1281 | ? 1286 0 | 2
+an empty queue says nothing of what came later: unknown at the end, it is at the start | 3>4 0>0, 4>5 ?>? | 3 5 1 | 2
+an interval without samples is neither the first nor the last of a queue            | - 7>7, 4>5 -      | 11 12 0 | 1
+what grew adds up to both ends, however it was known in between                      | 2>?, 50>60        | 2 60 0  | 58
+"""
 
 
-def test_what_grew_adds_up_to_both_ends_however_it_was_known_in_between() -> None:
-    interval, later = replayed(0, 60, owned((0,))), replayed(60, 120, owned((0,)))
-    rows = [
-        measured(interval, readings=[6], lag_first=[2], lag_last=[None]),
-        measured(later, readings=[6], lag_first=[50], lag_last=[60]),
-    ]
-    assert _backlog(*rows)[:3] == (2, 60, 0)
-    assert attribution(queue_intervals(rows), {}, WINDOW) == [TopicGrowth("t", 58, 0, 0, 0, 0, 58)]
+def _known(text: str) -> int | None:
+    return None if text in ("?", "") else int(text)
+
+
+@pytest.mark.parametrize(("lags", "backlog", "growth"), described(_LAGS))
+def test_both_ends_of_a_backlog_are_of_the_same_queues(lags: str, backlog: str, growth: str) -> None:
+    rows = []
+    for number, each in enumerate(map(str.split, lags.split(","))):
+        ends = [cell.strip("-").partition(">") for cell in each]
+        rows.append(
+            measured(
+                replayed(60 * number, 60 * number + 60, owned(*[(0,)] * len(each))),
+                readings=[0 if cell == "-" else 6 for cell in each],
+                lag_first=[_known(first) for first, _, _ in ends],
+                lag_last=[_known(last) for _, _, last in ends],
+            )
+        )
+    assert _backlog(*rows)[:3] == tuple(map(_known, backlog.split()))
+    assert attribution(queue_intervals(rows), {}, WINDOW) == [TopicGrowth("t", int(growth), 0, 0, 0, 0, int(growth))]
 
 
 def test_a_queue_into_which_nothing_ever_came_is_known_and_says_nothing_of_the_others() -> None:
     interval = replayed(0, 60, owned((0,), (0,)))
-    known: dict[str, Any] = {
-        "lag_first": [0, None],
-        "lag_last": [0, None],
-        "consumer_offset": [0, None],
-        "consumed": [0, None],
-    }
+    known: dict[str, Any] = dict.fromkeys(("lag_first", "lag_last", "consumer_offset", "consumed"), (0, None))
     row = measured(interval, readings=[6, 6], produced=[0, 60], **known)
     assert _backlog(row) == Backlog(None, None, 1, None, 1.0, None)
     assert attribution(queue_intervals([row]), {}, WINDOW) == []

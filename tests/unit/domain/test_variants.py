@@ -9,6 +9,7 @@ from spark_jobs.domain.rocketmq.strategies import StrategySettings, variant_of
 from tests.conformance.kernel_vs_oracle import by_kernel
 from tests.support.histories import CLASS, SETTINGS, calm, client, intervals, rows
 from tests.support.oracle.snapshots import Software
+from tests.support.tables import cells
 from tests.support.times import START
 
 #: strategy | language and version (`-` is unknown) | whose implementation
@@ -35,9 +36,8 @@ _TABLE = """
 """
 
 
-@pytest.mark.parametrize("line", _TABLE.strip().splitlines())
-def test_what_a_client_runs_by_language_and_version(line: str) -> None:
-    strategy, software, variant = (cell.strip() for cell in line.split("|"))
+@pytest.mark.parametrize(("strategy", "software", "variant"), cells(_TABLE))
+def test_what_a_client_runs_by_language_and_version(strategy: str, software: str, variant: str) -> None:
     language, version = (None if word == "-" else word for word in software.split())
     assert variant_of(strategy, language, int(version) if version else None) == variant
 
@@ -76,19 +76,18 @@ def test_members_are_replayed_by_their_own_rules() -> None:
     assert _owners({"c1": (None, None), "c2": (None, 317)}) == ["c1", "c1", "c1", "c2"]
 
 
-def test_a_mixture_is_a_finding_with_what_it_does_to_the_queues() -> None:
-    history = calm(configured=HASH, software={"c1": GO})
+@pytest.mark.parametrize(
+    ("software", "expected"),
+    [
+        ({"c1": GO}, {("MIXED_CLIENTS", "DIFFERENT_RULES", "g"), ("UNASSIGNED_QUEUE", "MIXED_CLIENTS", "a:0-2")}),
+        ({"c1": GO, "c2": GO}, set()),
+    ],
+)
+def test_a_mixture_is_a_finding_with_what_it_does_to_the_queues_and_go_alone_is_none(
+    software: dict[str, Software], expected: set[tuple[str, str, str]]
+) -> None:
+    history = calm(configured=HASH, software=software)
     (judged,) = judge(by_kernel.history_of(history.group), HASH, SETTINGS, START, START + SETTINGS.step)
-    found = {(finding.rule, finding.cause, finding.subject) for finding in judged.findings}
-    assert ("MIXED_CLIENTS", "DIFFERENT_RULES", "g") in found
-    assert ("UNASSIGNED_QUEUE", "MIXED_CLIENTS", "a:0-2") in found
-
-
-def test_a_group_of_go_alone_is_no_mixture() -> None:
-    history = calm(configured=HASH, software={"c1": GO, "c2": GO})
-    (judged,) = judge(by_kernel.history_of(history.group), HASH, SETTINGS, START, START + SETTINGS.step)
-    assert {finding.rule for finding in judged.findings} & {
-        "MIXED_CLIENTS",
-        "UNASSIGNED_QUEUE",
-        "DOUBLE_OWNED_QUEUE",
-    } == set()
+    harm = ("MIXED_CLIENTS", "UNASSIGNED_QUEUE", "DOUBLE_OWNED_QUEUE")
+    found = {(finding.rule, finding.cause, finding.subject) for finding in judged.findings if finding.rule in harm}
+    assert found == expected
