@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, QUARANTINE, ROUTE_SNAPSHOTS, SOURCES
 from spark_jobs.config import Configuration
@@ -15,6 +15,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import QualityError
 from spark_jobs.pipeline.check import check, quality_warnings, set_rejected_aside
 from spark_jobs.pipeline.quality.checks import CheckResults, raise_if_critical
+from spark_jobs.pipeline.quality.counted import Counted
 from spark_jobs.pipeline.run import audit, in_memory
 from spark_jobs.pipeline.run_context import RunContext
 from spark_jobs.pipeline.run_spec import RunSpec
@@ -26,21 +27,30 @@ REQUEST = RunSpec(Interval(at(0), at(3600)))
 GOOD, OTHER = (100, 90, 1), (100, 91, 1)
 
 
-def checked(
-    spark: SparkSession, warehouse: Warehouse, percent: float, run_id: str = "run"
-) -> tuple[CheckResults, list[str], str]:
-    """What a run sees that lets this percentage of a step go, and its warnings; why its gate is closed."""
-    configuration = Configuration(quality=Quality(max_quarantined_percent=percent))
-    context = replace(RunContext.begin(spark, warehouse, REQUEST, configuration), run_id=run_id)
-    judged, counted = audit(context, in_memory)
-    set_rejected_aside(context, judged, counted.facts)
-    of_sources = check(context, SOURCES, counted.facts)
-    warnings = quality_warnings(counted.facts, of_sources)
-    try:
-        raise_if_critical(of_sources.results)
-    except QualityError as error:
-        return of_sources, warnings, str(error)
-    return of_sources, warnings, ""
+class Audited(NamedTuple):
+    """One audit, which counts for several runs."""
+
+    context: RunContext
+    judged: DataFrame
+    counted: Counted
+
+    def checked(self, percent: float, run_id: str = "run") -> tuple[CheckResults, list[str], str]:
+        """What a run sees that lets this percentage of a step go, and its warnings; why its gate is closed."""
+        configuration = Configuration(quality=Quality(max_quarantined_percent=percent))
+        context = replace(self.context, configuration=configuration, run_id=run_id)
+        set_rejected_aside(context, self.judged, self.counted.facts)
+        of_sources = check(context, SOURCES, self.counted.facts)
+        warnings = quality_warnings(self.counted.facts, of_sources)
+        try:
+            raise_if_critical(of_sources.results)
+        except QualityError as error:
+            return of_sources, warnings, str(error)
+        return of_sources, warnings, ""
+
+
+def audited(spark: SparkSession, warehouse: Warehouse) -> Audited:
+    context = RunContext.begin(spark, warehouse, REQUEST, Configuration())
+    return Audited(context, *audit(context, in_memory))
 
 
 def quarantine(spark: SparkSession, warehouse: Warehouse) -> list[dict[str, Any]]:
@@ -72,7 +82,7 @@ def test_rows_are_set_aside_with_every_reason_and_only_once(spark: SparkSession,
         *[broken(120 + microseconds / 1_000_000, queue_id=65536) for microseconds in (1, 2)],
     ]
     load(spark, warehouse, {OFFSET_SNAPSHOTS: rows})
-    _, first, _ = checked(spark, warehouse, 100)
+    _, first, _ = audited(spark, warehouse).checked(100)
     found = quarantine(spark, warehouse)
     assert {(_second(row), tuple(sorted(row["reasons"]))) for row in found} == {
         (20, ("CONSUMER_IS_NOT_AHEAD_OF_BROKER", "OFFSETS_ARE_POSSIBLE", "QUEUES_ARE_NAMED", "TOPIC_IS_A_NAME")),
@@ -91,7 +101,7 @@ def test_rows_are_set_aside_with_every_reason_and_only_once(spark: SparkSession,
     # The row as JSON is the name and what a good row is.
     assert cut["detail"].startswith("cut: the row has so many characters: 100")
     assert (_second(cut), len(cut["content"])) == (100, 65536)
-    _, again, _ = checked(spark, warehouse, 100, "again")
+    _, again, _ = audited(spark, warehouse).checked(100, "again")
     assert quarantine(spark, warehouse) == found
     for warnings in (first, again):
         assert "9 rows of offset_snapshots are in quarantine" in warnings
@@ -110,10 +120,11 @@ def test_lost_rows_close_the_gate_and_brokers_that_are_not_the_hosts_do_not(
     rows = [offsets(second, GOOD) for second in times[1:]] + [broken(0, consumer_offset=-5)]
     of_others = {MEMBERSHIP_SNAPSHOTS: [membership(0, "c1", broker="b2")], ROUTE_SNAPSHOTS: [route(0, 4)]}
     load(spark, warehouse, {OFFSET_SNAPSHOTS: rows} | of_others)
-    _, warnings, why_not = checked(spark, warehouse, 2.0)
+    run = audited(spark, warehouse)
+    _, warnings, why_not = run.checked(2.0)
     assert why_not == ""
     assert any("brokers_are_the_hosts failed" in one for one in warnings)
-    closed, _, why = checked(spark, warehouse, 1.9)
+    closed, _, why = run.checked(1.9)
     key = '{"cluster":"c","consumer_group":"g","topic":"t","captured_at":"2026-03-01T10:00:00.000Z"}'
     assert why == (
         "the data-quality gate is closed, nothing was published:\n"
