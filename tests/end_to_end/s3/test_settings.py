@@ -1,12 +1,42 @@
-"""Spark finds an object store by the environment that delta-rs reads, and without a credential among its settings."""
+"""Spark on S3: its settings are those of the environment that delta-rs reads, without a credential among them. Spark's
+own compiler compiles the log store, and a warehouse on S3 is refused without it.
+"""
 
 from __future__ import annotations
 
 import os
 
 import pytest
+from pyspark.sql import SparkSession
 
-from spark_jobs.store.s3.s3a import s3_settings
+from spark_jobs.errors import SetupError
+from spark_jobs.store.location import Location
+from spark_jobs.store.s3 import commits
+from spark_jobs.store.s3.s3a import _SOURCE, LOG_STORE, hadoop_version, s3_settings
+
+
+def test_the_log_store_compiles(spark: SparkSession) -> None:
+    jvm = spark._jvm
+    assert jvm is not None
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.cook(_SOURCE.read_text())
+    assert list(compiler.getBytecodes()) == [LOG_STORE]
+
+
+def test_the_version_is_that_of_sparks_hadoop(spark: SparkSession) -> None:
+    jvm = spark._jvm
+    assert jvm is not None
+    assert hadoop_version() == jvm.org.apache.hadoop.util.VersionInfo.getVersion()
+
+
+def test_without_the_log_store_nothing_is_written_to_s3(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commits, "LOG_STORE", "rebalance_audit.NotThere")
+    bucket = Location.parse("s3a://bucket/audit")
+    commits.check_commits(spark, bucket)  # a log store of the user's own, as far as this can see
+    monkeypatch.setattr(commits, "_configured", lambda *_: "rebalance_audit.NotThere")
+    with pytest.raises(SetupError, match=r"rebalance-audit setup --s3` once"):
+        commits.check_commits(spark, bucket)
+    commits.check_commits(spark, Location.parse("/data/audit"))
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +46,7 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
-LOG_STORE = {
+SETTINGS = {
     "spark.delta.logStore.s3a.impl": "rebalance_audit.ExclusiveLogStore",
     "spark.delta.logStore.s3.impl": "rebalance_audit.ExclusiveLogStore",
     "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
@@ -24,7 +54,7 @@ LOG_STORE = {
 
 
 def test_amazon_needs_no_endpoint() -> None:
-    assert s3_settings() == LOG_STORE
+    assert s3_settings() == SETTINGS
 
 
 def test_endpoint_and_region_are_those_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,8 +67,8 @@ def test_endpoint_and_region_are_those_of_the_environment(monkeypatch: pytest.Mo
         "spark.hadoop.fs.s3a.path.style.access": "true",
         "spark.hadoop.fs.s3a.endpoint.region": "eu-central-1",
     }
-    assert s3_settings() == LOG_STORE | told
+    assert s3_settings() == SETTINGS | told
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "https://s3.example")
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     newer = {"spark.hadoop.fs.s3a.endpoint": "https://s3.example", "spark.hadoop.fs.s3a.endpoint.region": "us-east-1"}
-    assert s3_settings() == LOG_STORE | told | newer
+    assert s3_settings() == SETTINGS | told | newer

@@ -1,6 +1,7 @@
 """A run of Spark over the recording publishes what the kernel judges of its rows, whole and cut into steps.
 
-So what the kernel says of rows without Spark, in this folder and others, is what a run would publish of them.
+So what the kernel says of rows without Spark, in this folder and others, is what a run would publish of them. The costs
+of a run, jobs of Spark and files that it reads, do not depend on the size of the recording.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from schemas import OUTPUTS, Table
+from schemas import OUTPUTS, SOURCES, Table
 from spark_jobs.config.file import load
 from spark_jobs.domain.model.intervals import Interval, StepGrid
 from spark_jobs.store.read.delta import DeltaTables
@@ -47,3 +48,15 @@ def test_a_step_of_its_own_snapshots_alone_is_the_step_of_the_whole() -> None:
         for table in OUTPUTS:
             found[table] += published[table]
     assert in_order(found) == in_order(by_kernel.audited(300, [HALF_AN_HOUR], OUTPUTS))
+
+
+def test_a_run_is_few_actions_and_stages(audited: Audited) -> None:
+    print(f"\n{audited.cost}")
+    assert audited.cost.actions <= 7
+    assert audited.cost.stages <= 26
+
+
+def test_a_source_is_read_once_for_its_states_and_once_for_its_readings(audited: Audited) -> None:
+    scans = {table.name: audited.cost.scans.get(table.name, 0) for table in SOURCES}
+    twice = ("topic_snapshots", "offset_snapshots", "client_snapshots")
+    assert scans == dict.fromkeys(("membership_snapshots", "route_snapshots"), 1) | dict.fromkeys(twice, 2)
