@@ -5,6 +5,8 @@ own compiler compiles the log store, and a warehouse on S3 is refused without it
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,7 +14,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.errors import SetupError
 from spark_jobs.store.location import Location
 from spark_jobs.store.s3 import commits
-from spark_jobs.store.s3.s3a import _SOURCE, LOG_STORE, hadoop_version, s3_settings
+from spark_jobs.store.s3.s3a import _SOURCE, LOG_STORE, hadoop_version, log_store_key, s3_settings
 
 
 def test_the_log_store_compiles(spark: SparkSession) -> None:
@@ -33,9 +35,9 @@ def test_without_the_log_store_nothing_is_written_to_s3(spark: SparkSession, mon
     monkeypatch.setattr(commits, "LOG_STORE", "rebalance_audit.NotThere")
     bucket = Location.parse("s3a://bucket/audit")
     commits.check_commits(spark, bucket)  # a log store of the user's own, as far as this can see
-    monkeypatch.setattr(commits, "_configured", lambda *_: "rebalance_audit.NotThere")
+    configured = SimpleNamespace(getConf=lambda: {log_store_key("s3a"): "rebalance_audit.NotThere"})
     with pytest.raises(SetupError, match=r"rebalance-audit setup --s3` once"):
-        commits.check_commits(spark, bucket)
+        commits.check_commits(cast(SparkSession, SimpleNamespace(sparkContext=configured, _jvm=spark._jvm)), bucket)
     commits.check_commits(spark, Location.parse("/data/audit"))
 
 
