@@ -16,8 +16,6 @@ from functools import cache
 from pathlib import Path
 
 from schemas import FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, ROUTE_SNAPSHOTS
-from spark_jobs.ingest.files import read_lines
-from spark_jobs.ingest.recording import Meta, Row, outcomes
 from tests.support.kernel import published_hour, recorded_rows
 from tests.support.tables import cells
 
@@ -31,10 +29,6 @@ sessions | LITE     | NOT_APPLICABLE | LITE
 
 
 audited = cache(lambda: published_hour(recorded_rows(FILE), cadence_seconds=5))
-
-
-def test_every_line_is_read() -> None:
-    assert {type(outcome) for outcome in outcomes(read_lines(FILE))} == {Meta, Row}
 
 
 def test_every_route_has_the_type_of_its_topic_from_the_first_on() -> None:

@@ -6,7 +6,7 @@ Times are seconds after 10:00, a snapshot every 20 s.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -81,14 +81,22 @@ def test_what_fails_for_a_moment_or_again_is_no_finding() -> None:
 def sent_back(consumed: int, retried: int, *statuses: dict[str, Any]) -> list[Finding]:
     """In an hour in which so many messages were consumed of `t`, and so many came into the retry topic."""
     counts = {"t": consumed, "%RETRY%g": retried}
-    offset = {(topic, second): 9 + counts[topic] * second // TIMES[-1] for topic in counts for second in TIMES}
-    rows: dict[Table, list[dict[str, Any]]] = {
-        MEMBERSHIP_SNAPSHOTS: [membership(second, "c1", topics=counts) for second in TIMES],
-        ROUTE_SNAPSHOTS: [route(second, 1, topic) for second in TIMES for topic in counts],
-        OFFSET_SNAPSHOTS: [offsets(second, (one, one, 1), topic=topic) for (topic, second), one in offset.items()],
-        CLIENT_SNAPSHOTS: list(statuses),
+
+    def reading(topic: str, second: int) -> tuple[int, int, int]:
+        offset = 9 + counts[topic] * second // TIMES[-1]
+        return offset, offset, 1
+
+    return findings_of(retrying(reading) | {CLIENT_SNAPSHOTS: list(statuses)})
+
+
+def retrying(reading: Callable[[str, int], tuple[int, int, int]]) -> dict[Table, list[dict[str, Any]]]:
+    """A group with its retry topic, each with one queue of which this is read."""
+    times = [(topic, second) for topic in ("t", "%RETRY%g") for second in TIMES]
+    return {
+        MEMBERSHIP_SNAPSHOTS: [membership(second, "c1", topics=["t", "%RETRY%g"]) for second in TIMES],
+        ROUTE_SNAPSHOTS: [route(second, 1, topic) for topic, second in times],
+        OFFSET_SNAPSHOTS: [offsets(second, reading(topic, second), topic=topic) for topic, second in times],
     }
-    return findings_of(rows)
 
 
 def test_where_no_client_reports_failures_the_retry_topic_shows_them() -> None:
@@ -147,13 +155,8 @@ def test_it_lasts_until_a_client_looks_for_messages_that_take_longer_again() -> 
 
 
 def test_without_any_commit_nobody_can_say_how_much_of_it_fails() -> None:
-    times = [(second, topic) for second in TIMES for topic in ("t", "%RETRY%g")]
-    rows: dict[Table, list[dict[str, Any]]] = {
-        MEMBERSHIP_SNAPSHOTS: [membership(second, "c1", topics=["t", "%RETRY%g"]) for second in TIMES],
-        ROUTE_SNAPSHOTS: [route(second, 1, topic) for second, topic in times],
-        OFFSET_SNAPSHOTS: [offsets(second, (second, 0, 0), topic=topic) for second, topic in times],
-    }
-    assert [finding for finding in findings_of(rows) if finding.cause == "SENT_BACK"] == []
+    never = retrying(lambda topic, second: (second, 0, 0))
+    assert [finding for finding in findings_of(never) if finding.cause == "SENT_BACK"] == []
 
 
 def dead(second: int, *counts: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,15 +42,15 @@ _SWITCHES = """
     b 321 341     | no
     a 280 300     | no
 """
-#: oldest offset at 200 s, 300 s and 301 s (`-`: unknown) | whether the offset 500 was its queue's oldest
+#: oldest offset at 200 s, 300 s and 301 s (`?`: unknown) | whether the offset 500 was its queue's oldest
 _OLDEST = """
-    -   -   -   | no
-    436 -   -   | yes
-    435 -   -   | no
-    435 436 -   | yes
-    436 435 -   | no
-    435 -   436 | no
-    900 -   -   | yes
+    ?   ?   ?   | no
+    436 ?   ?   | yes
+    435 ?   ?   | no
+    435 436 ?   | yes
+    436 435 ?   | no
+    435 ?   436 | no
+    900 ?   ?   | yes
 """
 #: interval | rewound at | how often, together, at most | twins | finding
 _REWINDS = """
@@ -80,8 +81,18 @@ def step_with(start: int, end: int, owners: str, twins: bool, /, **measured: int
     return with_readings(step, {"t": offsets([("b", 0)], {second: read[second] for second in sorted(read)})})
 
 
-def reset_at_300() -> AuditedStep:
-    return step_with(0, 3600, "0+1", False, **BACK_AT_300)
+def reset_at_300(
+    least: Mapping[int, str] | None = None, switches: Sequence[Switch] = (), read: Mapping[int, str] | None = None
+) -> AuditedStep:
+    """`least`: by time `oldest offset/next to write`; `read`: `next to write/next to consume`, if not 1000/500."""
+    step = replace(step_with(0, 3600, "0+1", False, **BACK_AT_300), switches={"t": switches})
+    topics = {"t": oldest([("b", 0)], {at: [text] for at, text in (least or {}).items()})}
+    own = {"t": offsets([("b", 0)], {at: [text] for at, text in read.items()})} if read else step.history.offsets
+    return with_readings(step, own, topics)
+
+
+#: The master of `b` is back.
+RETURNED = Switch("b", micros(280), micros(300), None, "h:1")
 
 
 def _number(text: str) -> int | None:
@@ -113,14 +124,14 @@ def test_a_switch_of_the_broker_is_the_cause_where_the_snapshots_leave_time_for_
     for told, is_cause in cells(_SWITCHES):
         broker, before, at = told.split()
         switch = Switch(broker, micros(float(before)), micros(float(at)), "h:1", "h:2")
-        (hit,) = RULE.hits(replace(reset_at_300(), switches={"t": [switch]}))
+        (hit,) = RULE.hits(reset_at_300(switches=[switch]))
         assert hit.cause == {"yes": "BROKER_SWITCHED", "no": "RESET"}[is_cause], told
 
 
 def test_it_says_who_served_the_broker_before_and_after() -> None:
     """The nearest switch counts."""
     told = [Switch("b", micros(250), micros(260), "h:1", None), Switch("b", micros(280), micros(300), None, "h:1")]
-    (hit,) = RULE.hits(replace(reset_at_300(), switches={"t": told}))
+    (hit,) = RULE.hits(reset_at_300(switches=told))
     assert hit.hint == (
         "b was not in the route until 2026-03-01T10:04:40Z, and was asked at h:1 from 2026-03-01T10:05Z on. "
         "1 queue went back by 65 messages together. After a minute they have not recovered: the group really consumes "
@@ -134,87 +145,69 @@ def test_whoever_begins_within_the_minute_consumes_again_what_others_do_not(end:
         second: [(1000, 500 if 300 <= second < 350 else 565, 500, 1)] for second in range(0, 3600, 10)
     }
     step = with_readings(step_with(0, end, "0+1", False, **BACK_AT_300), {"t": offsets([("b", 0)], read)})
-    (hit,) = RULE.hits(replace(step, switches={"t": [Switch("b", micros(280), micros(300), None, "h:1")]}))
+    (hit,) = RULE.hits(replace(step, switches={"t": [RETURNED]}))
     assert says in (hit.hint or "")
 
 
 @pytest.mark.parametrize(("least", "is_said"), [(436, True), (435, False)])
 def test_a_switch_after_which_clients_begin_at_the_oldest_message(least: int, is_said: bool) -> None:
-    step = replace(reset_at_300(), switches={"t": [Switch("b", micros(280), micros(300), None, "h:1")]})
-    topics = {"t": oldest([("b", 0)], {200: [(least, 1000)]})}
-    (hit,) = RULE.hits(replace(step, history=replace(step.history, topics=topics)))
+    (hit,) = RULE.hits(reset_at_300({200: f"{least}/1000"}, [RETURNED]))
     assert hit.cause == "BROKER_SWITCHED"
     assert ("They are at the oldest messages now" in (hit.hint or "")) is is_said
 
 
 def test_an_offset_that_fell_to_the_oldest_message() -> None:
     for told, is_cause in cells(_OLDEST):
-        least = dict(zip((200, 300, 301), map(_number, told.split()), strict=True))
-        topics = {"t": oldest([("b", 0)], {second: [(offset, 1000)] for second, offset in least.items()})}
-        step = reset_at_300()
-        (hit,) = RULE.hits(replace(step, history=replace(step.history, topics=topics)))
+        least = zip((200, 300, 301), told.split(), strict=True)
+        (hit,) = RULE.hits(reset_at_300({at: f"{offset}/1000" for at, offset in least}))
         assert hit.cause == {"yes": "TO_MINIMUM", "no": "RESET"}[is_cause], told
     rewound = {"rewinds": 1, "rewound": 65, "rewound_max": 65, "rewound_in_all": 65}
     assert hit.measures == {**rewound, "consumer_offset": 500, "min_offset": 900}
 
 
 @pytest.mark.parametrize(
-    ("oldest_offset", "before", "after", "cause"),
+    ("oldest_offset", "read", "cause"),
     [
         # 400 messages above the oldest one: it consumes 336 in 20 s before, or after; 64 are tolerated.
-        (100, 336, 0, "TO_MINIMUM"),
-        (100, 0, 336, "TO_MINIMUM"),
-        (100, 335, 335, "RESET"),
-        (None, 5000, 5000, "RESET"),
+        ("100", {260: 229, 280: 565, 300: 500, 320: 500}, "TO_MINIMUM"),
+        ("100", {260: 565, 280: 565, 300: 500, 320: 836}, "TO_MINIMUM"),
+        ("100", {260: 230, 280: 565, 300: 500, 320: 835}, "RESET"),
+        ("?", {260: -4435, 280: 565, 300: 500, 320: 5500}, "RESET"),
+        # After a missing round only what fits into one interval counts: 672 in 40 s are 336 in 20 s.
+        ("100", {280: 565, 300: 500, 340: 1172}, "TO_MINIMUM"),
+        ("100", {280: 565, 300: 500, 340: 1170}, "RESET"),
     ],
 )
 def test_what_is_consumed_in_a_collection_interval_may_have_been_since_it_fell_to_the_oldest_message(
-    oldest_offset: int | None, before: int, after: int, cause: str
+    oldest_offset: str, read: Mapping[int, int], cause: str
 ) -> None:
-    """The offset is 500 at 300 s. It was asked 20 s before that reading and after it, and 20 s before that."""
-    last = 500 + BACK_AT_300["rewound_max"]
-    read = {260: last - before, 280: last, 300: 500, 320: 500 + after}
-    step = reset_at_300()
-    of_queue = offsets([("b", 0)], {second: [(9000, offset, offset, 1)] for second, offset in read.items()})
-    topics = {"t": oldest([("b", 0)], {280: [(oldest_offset, 9000)]})}
-    (hit,) = RULE.hits(with_readings(step, {"t": of_queue}, topics))
+    """The offset went back by 65 messages, to 500, between the readings of 280 s and 300 s."""
+    readings = {second: f"9000/{offset}" for second, offset in read.items()}
+    (hit,) = RULE.hits(reset_at_300({280: f"{oldest_offset}/9000"}, read=readings))
     assert hit.cause == cause
 
 
-def test_after_a_missing_round_only_what_fits_into_one_interval_counts() -> None:
-    """672 in 40 s are 336 in 20 s."""
-    for after, cause in ((672, "TO_MINIMUM"), (670, "RESET")):
-        read = {280: 565, 300: 500, 340: 500 + after}
-        of_queue = offsets([("b", 0)], {second: [(9000, offset, offset, 1)] for second, offset in read.items()})
-        topics = {"t": oldest([("b", 0)], {280: [(100, 9000)]})}
-        (hit,) = RULE.hits(with_readings(reset_at_300(), {"t": of_queue}, topics))
-        assert hit.cause == cause
+def two_queues(**back: Sequence[int]) -> AuditedStep:
+    of = interval(-210, 4000, LISTED, allocation(LISTED, "0+1 2"))
+    step = replace(audited_step(of), progress=[progress(of, 0, 3600, **back)])
+    return with_readings(step, {"t": offsets([("b", 0), ("b", 1)], dict.fromkeys((280, 300, 400), ["1000/500"] * 2))})
 
 
 def test_it_says_how_many_messages_that_is_in_all() -> None:
     """Of all queues of the topic and cause, whenever they went back."""
-    queues = [("b", 0), ("b", 1)]
-    of = interval(-210, 4000, LISTED, allocation(LISTED, "0+1 2"))
-    back: dict[str, Any] = {"rewinds": [1, 2], "rewound": [65, 150], "rewound_max": [65, 80], "rewound_at": [300, 400]}
-    step = replace(audited_step(of), progress=[progress(of, 0, 3600, **back)])
-    read = offsets(queues, {second: [(1000, 500, 500, 1)] * 2 for second in (280, 300, 400)})
-    hits = list(RULE.hits(with_readings(step, {"t": read})))
-    assert [(hit.measures or {})["rewound_in_all"] for hit in hits] == [215, 215]
-    (first, _) = findings(with_readings(step, {"t": read}), [RULE])
+    step = two_queues(rewinds=[1, 2], rewound=[65, 150], rewound_max=[65, 80], rewound_at=[300, 400])
+    assert [(hit.measures or {})["rewound_in_all"] for hit in RULE.hits(step)] == [215, 215]
+    (first, _) = findings(step, [RULE])
     assert RULE.detail is not None
     assert RULE.detail(first) == "by 215 messages in all"
 
 
 def test_a_reset_that_takes_only_a_young_queue_to_its_oldest_message_is_one() -> None:
     """Both queues go back at 300 s: to 500, which is the oldest of the second one."""
-    queues = [("b", 0), ("b", 1)]
-    of = interval(-210, 4000, LISTED, allocation(LISTED, "0+1 2"))
-    back: dict[str, Any] = {"rewinds": [1, 1], "rewound": [65, 65], "rewound_max": [65, 65], "rewound_at": [300, 300]}
-    step = replace(audited_step(of), progress=[progress(of, 0, 3600, **back)])
-    read = offsets(queues, {second: [(1000, 500, 500, 1)] * 2 for second in (280, 300)})
+    step = two_queues(rewinds=[1, 1], rewound=[65, 65], rewound_max=[65, 65], rewound_at=[300, 300])
     for first, cause in ((0, "RESET"), (500, "TO_MINIMUM")):
-        topics = {"t": oldest(queues, {280: [(first, 1000), (500, 1000)]})}
-        assert [hit.cause for hit in RULE.hits(with_readings(step, {"t": read}, topics))] == [cause, cause]
+        topics = {"t": oldest([("b", 0), ("b", 1)], {280: [f"{first}/1000", "500/1000"]})}
+        assert [hit.cause for hit in RULE.hits(with_readings(step, step.history.offsets, topics))] == [cause, cause]
 
 
 def test_a_hit_names_how_far_and_the_first_owner() -> None:

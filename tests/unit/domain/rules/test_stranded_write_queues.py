@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
+from typing import Any
+
+from spark_jobs.domain.model.finding import Condition, FindingQueue
 from spark_jobs.domain.rules.stranded_write_queues import RULE
 from tests.support.builders import allocation, audited_step, interval, members
-from tests.support.times import START, micros
+from tests.support.findings import rule_hit
 
 
 def test_the_queues_beyond_the_read_queues_and_no_others() -> None:
@@ -16,25 +18,17 @@ def test_the_queues_beyond_the_read_queues_and_no_others() -> None:
         unassigned={1: ("MEMBER_NOT_SUBSCRIBED", "c2")},
         unreadable=["BROKER_NOT_READABLE", "BEYOND_READ_QUEUES", "BEYOND_READ_QUEUES"],
     )
+    # For 50 s: queues are added, and members follow the route.
+    about: dict[str, Any] = {"topic": "t", "view": "*", "seen_at": 40, "minimum_seconds": 50}
     assert list(RULE.hits(audited_step(interval(0, 60, listed, owned, seen_at=40)))) == [
-        RuleHit(
-            START,
-            micros(60),
-            cause="BEYOND_READ_QUEUES",
-            topic="t",
-            view="*",
-            seen_at=micros(40),
-            queue=FindingQueue("t", "b", queue_id, "UNASSIGNED"),
-            minimum_seconds=50,  # queues are added, and members follow the route
-        )
-        for queue_id in (3, 4)
+        rule_hit(0, 60, "BEYOND_READ_QUEUES", f"t b:{queue_id} UNASSIGNED", **about) for queue_id in (3, 4)
     ]
 
 
 def test_nobody_reads_them_though_every_readable_queue_has_an_owner() -> None:
     listed = members("c1")
-    owned = allocation(listed, "0", unreadable=["BEYOND_READ_QUEUES"])
-    (found,) = RULE.hits(audited_step(interval(0, 60, listed, owned)))
+    alone = allocation(listed, "0", unreadable=["BEYOND_READ_QUEUES"])
+    (found,) = RULE.hits(audited_step(interval(0, 60, listed, alone)))
     assert found.queue == FindingQueue("t", "b", 1, "UNASSIGNED")
 
 
