@@ -105,8 +105,7 @@ CAPACITY = {
     "own strategy": (
         "STUCK_CONSUMER",
         "No: a consumer was stuck while it owned queues, and the backlog reached 680 messages in 1 queue. Take "
-        "a thread dump of "
-        "it, and restart it.",
+        "a thread dump of it, and restart it.",
     ),
     "rooms unknown": ("NO_BACKLOG", KEPT_UP),
     "rooms unknown, stuck": ("UNKNOWN_OWNERS", PILED_UP),

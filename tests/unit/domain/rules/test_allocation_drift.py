@@ -104,15 +104,8 @@ def test_all_that_drifts_at_one_time_is_one_event_and_a_missing_queue_its_cause(
 def test_every_change_gives_time_and_one_of_the_route_more() -> None:
     """The first route is a change, too; the time after the route's change is not cut short by a later change."""
     alone, both = {"c1": [0]}, {"c1": [0], "c2": []}
-    hits = _hits(
-        {0: [1]},
-        replayed("t", 0, 200, alone, 4),
-        replayed("t", 200, 210, alone, 5),
-        replayed("t", 210, 300, both, 5),
-        replayed("t", 300, 400, alone, 5),
-        replayed("t", 400, 420, both, 5),
-        other=[1],
-    )
+    changes = ((0, 200, alone, 4), (200, 210, alone, 5), (210, 300, both, 5), (300, 400, alone, 5), (400, 420, both, 5))
+    hits = _hits({0: [1]}, *(replayed("t", *change) for change in changes), other=[1])
     expected = {(50, 200), (250, 300), (320, 400)}
     assert _lines(hits) == {
         (*span, cause, queue) for span in expected for cause, queue in (("HOLDS_MORE", 1), ("HOLDS_LESS", 0))

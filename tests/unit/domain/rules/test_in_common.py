@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import GroupHistory, Place
 from spark_jobs.domain.rules.in_common import shared_by, standing_broker, standing_to_the_end, with_what_they_share
 from tests.support.builders import allocation, audited_step, interval, members
-from tests.support.findings import finding
+from tests.support.findings import finding, rule_hit
 from tests.support.kernel import series_of
 from tests.support.times import START, micros
 
@@ -62,8 +61,8 @@ def test_that_all_queues_of_one_broker_stand_is_a_measure(standing: str, broker:
     owned = replace(allocation(listed, "0 1 1 0"), queues=queues)
     step = audited_step(replace(interval(0, 600, listed, owned), queues=tuple(queues)))
     hits = [
-        RuleHit(START, micros(100), "NO_COMMITS", "t", queue=FindingQueue("t", *place, ""), measures={"age_ms": 1})
-        for place in places(standing)
+        rule_hit(0, 100, "NO_COMMITS", f"t {place} BEHIND", topic="t", measures={"age_ms": 1})
+        for place in standing.split()
     ]
     for hit in with_what_they_share(step, hits, "NO_PROGRESS"):
         assert hit.measures == ({"age_ms": 1, "all_of_one_broker": 1} if broker else {"age_ms": 1})
@@ -78,7 +77,7 @@ def test_hits_of_one_condition_are_looked_at_together() -> None:
     listed = members("c1 c2")
     step = audited_step(interval(0, 600, listed, allocation(listed, "0 0 1 1")))
     hits = [
-        RuleHit(micros(start), micros(end), "NO_PROGRESS", topic, queue=FindingQueue(topic, "b", queue_id, ""))
+        rule_hit(start, end, "NO_PROGRESS", f"{topic} b:{queue_id} BEHIND", topic=topic)
         for topic, start, end, queue_id in (("t", 0, 100, 0), ("t", 50, 150, 1), ("t", 300, 400, 1), ("u", 0, 100, 0))
     ]
     found = list(with_what_they_share(step, hits, "NO_PROGRESS"))
@@ -92,10 +91,7 @@ def test_queues_that_stand_since_the_route_names_them_may_not_have_been_taken(st
     without, listed = (("b", 0),), members("c1")
     both = interval(100, 600, listed, allocation(listed, "0 0 0"))
     step = audited_step(replace(interval(0, 100, listed, allocation(listed, "0")), queues=without), both)
-    hits = [
-        RuleHit(micros(start), micros(500), "NO_PROGRESS", "t", queue=FindingQueue("t", "b", number, ""))
-        for number in (1, 2)
-    ]
+    hits = [rule_hit(start, 500, "NO_PROGRESS", f"t b:{number} BEHIND", topic="t") for number in (1, 2)]
     says = "The route names them since 2026-03-01T10:01:40Z: the members may not have taken them. Restart the members."
     for hit in with_what_they_share(step, hits, "NO_PROGRESS"):
         assert (says in (hit.hint or "")) is is_shortly
@@ -105,8 +101,7 @@ def test_one_message_does_not_hold_back_all_queues() -> None:
     """Nor does it where the owners are not to blame, or where there is one queue only."""
     listed = members("c1 c2")
     step = audited_step(interval(0, 600, listed, allocation(listed, "0 1")), interval(0, 600, listed, topic="u"))
-    queues = [FindingQueue("t", "b", number, "") for number in (0, 1)]
-    hits = [RuleHit(START, micros(100), "NO_PROGRESS", "t", queue=queue) for queue in queues]
+    hits = [rule_hit(0, 100, "NO_PROGRESS", f"t b:{number} BEHIND", topic="t") for number in (0, 1)]
     for hit in with_what_they_share(step, hits, "NO_PROGRESS"):
         assert (hit.hint or "").startswith("They are all queues of the topic, and one message cannot hold back all")
     assert {hit.hint for hit in with_what_they_share(step, hits, "NO_COMMITS")} == {None}
@@ -120,7 +115,7 @@ def test_queues_of_a_broker_that_has_no_master_may_lack_their_locks(since: int, 
     step = audited_step(interval(0, 600, listed, allocation(listed, "0 1")))
     seen = [(START, frozenset[str]()), *((micros(at), frozenset({"b"})) for at in range(since, 300, 20))]
     step = replace(step, history=GroupHistory("c", "g", masterless={"t": series_of(seen)}))
-    stands = RuleHit(micros(50), micros(120), "NO_COMMITS", "t", queue=FindingQueue("t", "b", 0, ""))
+    stands = rule_hit(50, 120, "NO_COMMITS", "t b:0 BEHIND", topic="t")
     (hit,) = with_what_they_share(step, [stands], "NO_PROGRESS")
     sentence = "b had no master meanwhile: an owner that consumes in order waits for its locks."
     assert hit.hint == (sentence if is_said else None)

@@ -14,7 +14,7 @@ from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import Variant
 from spark_jobs.domain.rules.load_imbalance import RULE, is_imbalanced, severity, topic_cause, unequal_traffic
 from spark_jobs.domain.rules.member_loads import MemberTraffic, member_traffic
-from tests.support.builders import allocation, audited_step, interval, members
+from tests.support.builders import allocation, audited_step, interval, members, span
 from tests.support.findings import rule_hit
 from tests.support.kernel import SETTINGS, judged
 from tests.support.samples import progress
@@ -143,39 +143,41 @@ def test_the_member_with_most_queues_that_cannot_keep_up_is_named(
     assert RULE.detail(found) == (f"{words}; c1 cannot keep up" if named else words)
 
 
-def test_two_topics_are_enough() -> None:
-    (found,) = RULE.hits(audited_step(_shared("t", "c1 c2", 2, 1), _shared("u", "c1 c2", 2, 1)))
-    assert (found.cause, found.topic, found.weight) == ("REMAINDERS", None, 2)
+#: What each connection has of topics t, u and v.
+TWO_ONE = ("c1 c2", 2, 1)
+#: Of each topic, the twins together own twice as much as the other, as twins do.
+TWINS = ("c1 c1 c2", 2, 2, 2)
 
 
-def test_two_topics_count_while_both_are_even() -> None:
-    """From 20 on, one of the two is of a strategy that need not be."""
-    found = RULE.hits(
-        audited_step(
-            _shared("t", "c1 c2", 2, 1, time="0-20"),
-            _shared("u", "c1 c2", 2, 1, time="0-40"),
-            _shared("v", "c1 c2", 2, 1, time="20-40", strategy="CONFIG"),
-        )
-    )
-    assert [(second_of(hit.start), second_of(hit.end), hit.weight) for hit in found] == [(0, 20, 2)]
-
-
-def test_one_topic_after_the_other_has_no_remainders_to_add_up() -> None:
-    """Of each, the twins together own twice as much as the other, as twins do."""
-    twins = ("c1 c1 c2", 2, 2, 2)
-    assert list(RULE.hits(audited_step(_shared("t", *twins, time="0-20"), _shared("u", *twins, time="20-40")))) == []
-
-
-def test_remainders_are_uneven_while_all_topics_are_there() -> None:
-    """From 20 to 40 all three; before and after two, which differ by 2, and one, which differs by 1."""
-    found = RULE.hits(
-        audited_step(
-            _shared("t", "c2 c1", 1, 2, time="0-60"),
-            _shared("u", "c2 c1", 1, 2, time="0-40"),
-            _shared("v", "c2 c1", 1, 2, time="20-40"),
-        )
-    )
-    assert [(second_of(hit.start), second_of(hit.end), hit.weight) for hit in found] == [(0, 20, 2), (20, 40, 3)]
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        pytest.param([_shared("t", *TWO_ONE), _shared("u", *TWO_ONE)], [("0-60", 2)], id="two topics are enough"),
+        pytest.param(
+            [
+                _shared("t", *TWO_ONE, time="0-20"),
+                _shared("u", *TWO_ONE, time="0-40"),
+                _shared("v", *TWO_ONE, time="20-40", strategy="CONFIG"),
+            ],
+            [("0-20", 2)],
+            id="while both are even: from 20 on, one of the two is of a strategy that need not be",
+        ),
+        pytest.param(
+            [_shared("t", *TWINS, time="0-20"), _shared("u", *TWINS, time="20-40")],
+            [],
+            id="one topic after the other has none to add up",
+        ),
+        pytest.param(
+            [_shared("t", *TWO_ONE), _shared("u", *TWO_ONE, time="0-40"), _shared("v", *TWO_ONE, time="20-40")],
+            [("0-20", 2), ("20-40", 3)],
+            id="while all topics are there: from 20 to 40 three, which differ by 3; at last one",
+        ),
+    ],
+)
+def test_remainders_add_up(shares: list[RebalanceInterval], expected: list[tuple[str, float]]) -> None:
+    found = list(RULE.hits(audited_step(*shares)))
+    assert [(span(hit), hit.weight) for hit in found] == expected
+    assert {(hit.cause, hit.topic) for hit in found} <= {("REMAINDERS", None)}
 
 
 @pytest.mark.parametrize(("strategy", "ids"), [("CONFIG", "c1 c2 c3"), ("AVG", "c1 c2- c3"), ("AVG", "c1 c2 c3")])

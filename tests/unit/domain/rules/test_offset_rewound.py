@@ -187,7 +187,7 @@ def test_what_is_consumed_in_a_collection_interval_may_have_been_since_it_fell_t
     assert hit.cause == cause
 
 
-def two_queues(**back: Sequence[int]) -> AuditedStep:
+def two_queues(**back: Any) -> AuditedStep:
     of = interval(-210, 4000, LISTED, allocation(LISTED, "0+1 2"))
     step = replace(audited_step(of), progress=[progress(of, 0, 3600, **back)])
     return with_readings(step, {"t": offsets([("b", 0), ("b", 1)], dict.fromkeys((280, 300, 400), ["1000/500"] * 2))})
