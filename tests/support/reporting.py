@@ -13,7 +13,7 @@ from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from tests.support.kernel import group_histories, settings
 from tests.support.snapshots import client, membership, route
-from tests.support.times import START
+from tests.support.times import START, second_of
 
 EVERY = 10
 SETTINGS = settings(EVERY)
@@ -86,3 +86,10 @@ def owned(interval: RebalanceInterval) -> dict[str, set[Place]]:
     assert interval.allocation is not None
     none: dict[str, set[Place]] = {member.client_id: set() for member in interval.members or ()}
     return none | {client_id: {*of} for client_id, of in interval.allocation.queues_of_client.items()}
+
+
+def piece(of: RebalanceInterval) -> str:
+    """The owners of its queues, as `0-60 c1 c1+c2 - -`."""
+    assert of.allocation is not None
+    owners = " ".join("+".join(ids) or "-" for ids in of.allocation.owner_ids)
+    return f"{second_of(of.start)}-{second_of(of.end)} {owners}"

@@ -9,8 +9,8 @@ import pytest
 from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.domain.model.history import Place
 from spark_jobs.pipeline.publish.rows import tables
-from tests.support.reporting import Course, history, step_of
-from tests.support.times import START, at, micros
+from tests.support.reporting import Course, history, piece, step_of
+from tests.support.times import at, micros, second_of
 
 #: The topic grows at 300 s; c3 joins 20 s later, and c2 leaves at 400 s.
 COURSE: Course = (
@@ -42,14 +42,7 @@ def _listed(text: str) -> Collection[Place]:
 
 def _pieces(step: JudgedStep) -> list[str]:
     """The intervals from the change on, as `300-320 c1 c1 c2 c2 - -`."""
-    pieces = []
-    for interval in step.step.replayed:
-        assert interval.allocation is not None
-        owners = " ".join("+".join(ids) or "-" for ids in interval.allocation.owner_ids)
-        start, end = ((at - START) // 1_000_000 for at in (interval.start, interval.end))
-        if start >= 300:
-            pieces.append(f"{start}-{end} {owners}")
-    return pieces
+    return [piece(interval) for interval in step.step.replayed if second_of(interval.start) >= 300]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,9 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.statuses import Trigger
 from tests.support.builders import allocation, interval, members
 from tests.support.kernel import SETTINGS, series_of
-from tests.support.times import micros, second_of
+from tests.support.reporting import piece
+from tests.support.tables import described
+from tests.support.times import micros
 
 _BOTH = members("c1 c2")
 #: c1 has queues 0 and 1, c2 has 2 and 3.
@@ -33,45 +35,55 @@ def _client(reports: dict[int, str], *, orderly: bool = True) -> ClientHistory:
     return ClientHistory(series_of(states), NO_NUMBERS)
 
 
-def _owners(client: ClientHistory, shared: RebalanceInterval = SHARED, **others: ClientHistory) -> list[str]:
-    """The pieces as `0-60 c1 c1 - -`."""
-    pieces = []
-    for piece in with_locks([shared], {"c2": client, **others}, SETTINGS):
-        assert piece.allocation is not None
-        owners = " ".join("+".join(ids) or "-" for ids in piece.allocation.owner_ids)
-        pieces.append(f"{second_of(piece.start)}-{second_of(piece.end)} {owners}")
-    return pieces
-
-
 OWNED = "c1 c1 c2 c2"
+#: A client hears of a new queue 30 s later (`route_poll_seconds`); members that are not listed any more may have
+#: changed.
+SHARED_OTHERWISE = {
+    "": SHARED,
+    "queue 3 is new": replace(SHARED, moves=Moves(((Trigger.QUEUES_ADDED, "b:3"),))),
+    "listed until 50": replace(SHARED, seen_at=micros(50)),
+    "listed until 49": replace(SHARED, seen_at=micros(49)),
+}
+#: what | what c2 lists at a second | what c1 lists | its interval | who owns the queues meanwhile
+_TABLE = """
+it holds its share                               | 10 2 3, 30 2 3              |                     | | 0-120 c1 c1 c2 c2
+it does not hold its share yet                   | 20, 40, 60 2 3              |                     | | 0-60 c1 c1 - -, 60-120 c1 c1 c2 c2
+… nor one of its queues                          | 20 2, 40 2, 60 2 3          |                     | | 0-60 c1 c1 c2 -, 60-120 c1 c1 c2 c2
+… or holds it without its lock                   | 20 2 3!, 40 2 3!, 60 2 3    |                     | | 0-60 c1 c1 c2 -, 60-120 c1 c1 c2 c2
+seen once, it is no wait                         | 10, 30 2 3                  |                     | | 0-120 c1 c1 c2 c2
+it loses the lock for a while                    | 10 2 3, 50 2, 80 2, 100 2 3 |                     | | 0-50 c1 c1 c2 c2, 50-100 c1 c1 c2 -, 100-120 c1 c1 c2 c2
+… seen once, it is no wait                       | 10 2 3, 50 2, 60 2 3        |                     | | 0-120 c1 c1 c2 c2
+it loses all locks                               | 10 2 3, 60, 100             |                     | | 0-60 c1 c1 c2 c2, 60-120 c1 c1 - -
+it holds more than its share                     | 10 0 1 2 3                  |                     | | 0-120 c1 c1 c2 c2
+it gets one lock after the other                 | 20, 40 2, 60 2 3            |                     | | 0-40 c1 c1 - -, 40-60 c1 c1 c2 -, 60-120 c1 c1 c2 c2
+a lock lasts 60 s, and two rebalances of 20 s    | 50 2, 100 2                 |                     | | 0-120 c1 c1 c2 -
+… and no longer                                  | 50 2, 101 2                 |                     | | 0-120 c1 c1 c2 c2
+held without its lock, it waits as long          | 5 2 3!, 109 2 3!            |                     | | 0-120 c1 c1 c2 -
+what c1 gives up at 40 s waits from then on      | 10 2, 40 2, 60 2, 70 2 3    | 10 0 1 3, 40 0 1    | | 0-40 c1 c1 c2 c2, 40-70 c1 c1 c2 -, 70-120 c1 c1 c2 c2
+… what it still holds does not                   | 10 2, 40 2, 60 2, 70 2 3    | 10 0 1 3, 60 0 1    | | 0-120 c1 c1 c2 c2
+it waits while it is listed                      | 50 2, 80 2 3                |          | listed until 50 | 0-80 c1 c1 c2 -, 80-120 c1 c1 c2 c2
+… not listed any more, it may have left          | 50 2, 80 2 3                |          | listed until 49 | 0-120 c1 c1 c2 c2
+of a new queue a client hears later              | 20 2, 40 2, 60 2 3          |           | queue 3 is new | 0-120 c1 c1 c2 c2
+… and waits for its lock then                    | 20 2, 50 2, 60 2 3          |           | queue 3 is new | 0-60 c1 c1 c2 -, 60-120 c1 c1 c2 c2
+"""  # noqa: E501 - a table
 
 
-@pytest.mark.parametrize(
-    ("reports", "pieces"),
-    [
-        ({10: "2 3", 30: "2 3"}, [f"0-120 {OWNED}"]),
-        ({20: "", 40: "", 60: "2 3"}, ["0-60 c1 c1 - -", f"60-120 {OWNED}"]),
-        ({20: "2", 40: "2", 60: "2 3"}, ["0-60 c1 c1 c2 -", f"60-120 {OWNED}"]),
-        ({20: "2 3!", 40: "2 3!", 60: "2 3"}, ["0-60 c1 c1 c2 -", f"60-120 {OWNED}"]),
-        ({10: "", 30: "2 3"}, [f"0-120 {OWNED}"]),
-        ({10: "2 3", 50: "2", 80: "2", 100: "2 3"}, [f"0-50 {OWNED}", "50-100 c1 c1 c2 -", f"100-120 {OWNED}"]),
-        ({10: "2 3", 50: "2", 60: "2 3"}, [f"0-120 {OWNED}"]),
-        ({10: "2 3", 60: "", 100: ""}, [f"0-60 {OWNED}", "60-120 c1 c1 - -"]),
-        ({10: "0 1 2 3"}, [f"0-120 {OWNED}"]),
-        ({20: "", 40: "2", 60: "2 3"}, ["0-40 c1 c1 - -", "40-60 c1 c1 c2 -", f"60-120 {OWNED}"]),
-    ],
-)
-def test_what_a_client_does_not_hold_or_has_not_locked_is_not_its(reports: dict[int, str], pieces: list[str]) -> None:
-    assert _owners(_client(reports)) == pieces
+def _listing(text: str) -> ClientHistory:
+    return _client({int(second): " ".join(queues) for second, *queues in map(str.split, text.split(","))})
 
 
-@pytest.mark.parametrize(("seen", "pieces"), [(100, ["0-120 c1 c1 c2 -"]), (101, [f"0-120 {OWNED}"])])
-def test_a_lock_lasts_60_s_and_two_rebalances_of_20_s(seen: int, pieces: list[str]) -> None:
-    assert _owners(_client({50: "2", seen: "2"})) == pieces
+def _owners(client: ClientHistory, shared: RebalanceInterval = SHARED, **others: ClientHistory) -> list[str]:
+    return [piece(cut) for cut in with_locks([shared], {"c2": client, **others}, SETTINGS)]
 
 
-def test_a_queue_that_is_held_without_its_lock_waits_as_long_as_it_is() -> None:
-    assert _owners(_client({5: "2 3!", 109: "2 3!"})) == ["0-120 c1 c1 c2 -"]
+@pytest.mark.parametrize(("c2", "c1", "shared", "expected"), described(_TABLE))
+def test_what_a_client_does_not_hold_or_has_not_locked_is_not_its(c2: str, c1: str, shared: str, expected: str) -> None:
+    others = {"c1": _listing(c1)} if c1 else {}
+    assert ", ".join(_owners(_listing(c2), SHARED_OTHERWISE[shared], **others)) == expected
+
+
+def test_only_consumers_in_order_wait_for_locks() -> None:
+    assert _owners(_client({20: "", 60: ""}, orderly=False)) == [f"0-120 {OWNED}"]
 
 
 def test_a_queue_of_which_the_broker_refuses_the_lock_waits_as_long_as_it_does() -> None:
@@ -87,31 +99,6 @@ def _refused(reports: dict[int, str]) -> ClientHistory:
         refused = tuple(MessageQueue("t", "b", int(number)) for number in text.split())
         states.append((micros(second), ClientState(True, consume_orderly=True, lock_refused=refused)))
     return ClientHistory(series_of(states), NO_NUMBERS)
-
-
-def test_what_another_client_still_holds_does_not_wait() -> None:
-    """c1 gives queue 3 up at second 40, and c2 takes it at 70."""
-    waiting = _client({10: "2", 40: "2", 60: "2", 70: "2 3"})
-    expected = [f"0-40 {OWNED}", "40-70 c1 c1 c2 -", f"70-120 {OWNED}"]
-    assert _owners(waiting, c1=_client({10: "0 1 3", 40: "0 1"})) == expected
-    assert _owners(waiting, c1=_client({10: "0 1 3", 60: "0 1"})) == [f"0-120 {OWNED}"]
-
-
-def test_once_the_members_are_not_listed_any_more_they_may_have_changed() -> None:
-    waiting = _client({50: "2", 80: "2 3"})
-    assert _owners(waiting, replace(SHARED, seen_at=micros(50))) == ["0-80 c1 c1 c2 -", f"80-120 {OWNED}"]
-    assert _owners(waiting, replace(SHARED, seen_at=micros(49))) == [f"0-120 {OWNED}"]
-
-
-def test_only_consumers_in_order_wait_for_locks() -> None:
-    assert _owners(_client({20: "", 60: ""}, orderly=False)) == [f"0-120 {OWNED}"]
-
-
-def test_of_new_queues_a_client_hears_later() -> None:
-    """`route_poll_seconds` are 30."""
-    added = replace(SHARED, moves=Moves(((Trigger.QUEUES_ADDED, "b:3"),)))
-    assert _owners(_client({20: "2", 40: "2", 60: "2 3"}), added) == [f"0-120 {OWNED}"]
-    assert _owners(_client({20: "2", 50: "2", 60: "2 3"}), added) == ["0-60 c1 c1 c2 -", f"60-120 {OWNED}"]
 
 
 def test_a_cut_says_who_waits_and_is_no_rebalance() -> None:
