@@ -28,6 +28,12 @@ def line(row: Mapping[str, Any], *columns: str) -> tuple[str, ...]:
     return tuple(str(seconds(value)) if isinstance(value, datetime) else value or "" for value in values)
 
 
+def time_spans(text: str) -> list[tuple[int, int]]:
+    """`0..100 120..200`: the seconds from 0 to 100 and from 120 to 200."""
+    pairs = (word.split("..") for word in text.split())
+    return [(int(start), int(end)) for start, end in pairs]
+
+
 def seconds(moment: datetime) -> int:
     """A published time, UTC without a zone, as seconds after 10:00."""
     return int((moment.replace(tzinfo=UTC) - DAY).total_seconds())

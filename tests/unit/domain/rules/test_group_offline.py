@@ -15,7 +15,7 @@ from spark_jobs.domain.rules.group_offline import RULE
 from tests.support.builders import allocation, audited_step, broker_said, interval, members, span, with_readings
 from tests.support.kernel import series_of
 from tests.support.samples import offsets
-from tests.support.tables import cells
+from tests.support.tables import cells, time_spans
 from tests.support.times import micros
 
 #: Seconds in which the hosts of a topic list nobody, one word per topic | in which a broker lists somebody | offline
@@ -37,14 +37,9 @@ NOBODY = allocation((), "- -")
 QUEUES = [("b", 0), ("b", 1)]
 
 
-def _spans(text: str) -> list[tuple[int, int]]:
-    pairs = (word.split("..") for word in text.split())
-    return [(int(start), int(end)) for start, end in pairs]
-
-
 @pytest.mark.parametrize(("nobody", "somebody", "offline"), cells(_TIMES))
 def test_when_nobody_is_connected(nobody: str, somebody: str, offline: str) -> None:
-    assert offline_times(_spans(nobody), _spans(somebody)) == _spans(offline)
+    assert offline_times(time_spans(nobody), time_spans(somebody)) == time_spans(offline)
 
 
 def step_with(readings: Mapping[int, str], start: int = 100, end: int = 200) -> AuditedStep:

@@ -15,7 +15,7 @@ from spark_jobs.domain.rules.unobserved import RULE
 from tests.support.builders import audited_step, broker_said, interval, route, span, with_readings
 from tests.support.kernel import series_of
 from tests.support.samples import offsets
-from tests.support.tables import cells
+from tests.support.tables import cells, time_spans
 from tests.support.times import micros
 
 #: Seconds in which the state is known | seconds in which it is not, up to the end of the step.
@@ -43,25 +43,19 @@ TIMES = """
     10 110                         | 70..110 170..180
                                    |
 """
-Spans = list[tuple[int, int]]
 NOTHING: Subscriptions = frozenset()
-
-
-def _spans(text: str) -> Spans:
-    pairs = (word.split("..") for word in text.split())
-    return [(int(start), int(end)) for start, end in pairs]
 
 
 def test_gaps_between_spans() -> None:
     for known, missing in cells(SPANS):
-        assert gaps(_spans(known), 3600) == _spans(missing), known
+        assert gaps(time_spans(known), 3600) == time_spans(missing), known
     assert gaps([], 3600) == []
 
 
 def test_gaps_behind_readings() -> None:
     for times, missing in cells(TIMES):
         seconds = np.array(times.split(), dtype=np.int64)
-        assert gaps_behind(seconds, 180, 60) == _spans(missing), times
+        assert gaps_behind(seconds, 180, 60) == time_spans(missing), times
 
 
 #: Seconds of a broker's readings, each of which holds 60 s | when the route names it | gaps.
@@ -80,7 +74,7 @@ NAMED = """
 def test_gaps_of_one_broker_are_those_in_which_the_route_names_it() -> None:
     for times, named, missing in cells(NAMED):
         seconds = np.array(times.split(), dtype=np.int64)
-        assert list(gaps_where_named(seconds, _spans(named), 60)) == _spans(missing), (times, named)
+        assert list(gaps_where_named(seconds, time_spans(named), 60)) == time_spans(missing), (times, named)
 
 
 def test_gaps_of_one_time_are_one() -> None:
