@@ -29,8 +29,6 @@ from spark_jobs.store.arrow_values import elements_of
 
 #: What tells snapshots of one kind apart, beside their time: whose they are.
 KEY = ("cluster", "consumer_group", "name")
-#: In a state: which elements of its array are null; null itself where none is.
-MISSING = "missing"
 
 
 def _columns(table: Table, *names: str) -> list[Field]:
@@ -78,8 +76,7 @@ class Kind:
         fields = _columns(self.table, *self.shared)
         if self.array is not None:
             lists = (Field(name, Array(self._element[name].type)) for name in self.listed)
-            missing = Field(MISSING, Array(BOOLEAN), "which elements are null; null: none is")
-            fields.append(Field(self.array, Struct(*lists, missing), "the array's elements, field by field"))
+            fields.append(Field(self.array, Struct(*lists), "the array's elements, field by field"))
         known = (Field(name, BOOLEAN, "true: the sample has it; null: it is unknown") for name in self.measured)
         return Struct(*fields, *known)
 
@@ -209,9 +206,8 @@ def source_columns(
     columns = ({} if states is None else _fields(states)) | ({} if samples is None else _fields(samples))
     if kind.array is not None:
         lists = _fields(columns[kind.array]) if kind.array in columns else {}
-        missing = lists.pop(MISSING, None)
         lists |= {name: columns.pop(name) for name in kind.numbers if name in columns}
-        columns[kind.array] = elements_of(lists, missing)
+        columns[kind.array] = elements_of(lists)
     return columns
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -97,21 +97,13 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def elements_of(lists: Mapping[str, pa.ListArray], missing: pa.ListArray | None = None) -> pa.ListArray:
-    """Lists of equal sizes, one per field, as one of structs. `missing`: which elements are null; null: none."""
-    first, *_ = lists.values()
-    sizes, mask = sizes_of(first), None
-    if missing is not None and missing.null_count < len(missing):
-        is_missing = np.zeros(sizes.sum(), bool)
-        is_missing[np.repeat(missing.is_valid().to_numpy(zero_copy_only=False), sizes)] = missing.flatten()
-        mask = pa.array(is_missing)
-    values = pa.StructArray.from_arrays([of_field.flatten() for of_field in lists.values()], [*lists], mask=mask)
-    return pa.ListArray.from_arrays(list_offsets(sizes, pc.is_null(first)), values)
-
-
-def lists_of(structs: pa.ListArray, part: Callable[[pa.StructArray], pa.Array]) -> pa.ListArray:
-    """Lists of what is computed of the elements of lists of structs; null where the list is."""
-    return pa.ListArray.from_arrays(list_offsets(sizes_of(structs), pc.is_null(structs)), part(structs.flatten()))
+def elements_of(lists: Mapping[str, pa.ListArray]) -> pa.ListArray:
+    """Lists of equal sizes, one per field, as one of structs; an element is null where all of its fields are."""
+    (first, *_), fields = lists.values(), [of_field.flatten() for of_field in lists.values()]
+    may_be_null = all(of_field.null_count for of_field in fields)
+    mask = reduce(pc.and_, map(pc.is_null, fields)) if may_be_null else None
+    values = pa.StructArray.from_arrays(fields, [*lists], mask=mask)
+    return pa.ListArray.from_arrays(list_offsets(sizes_of(first), pc.is_null(first)), values)
 
 
 def completed(columns: Mapping[str, Any], schema: pa.Schema, size: int) -> pa.Table:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +10,8 @@ import pyarrow.compute as pc
 
 from schemas import Table
 from spark_jobs.domain.model.series import coded
-from spark_jobs.pipeline.exchange import KINDS, MISSING, NO_STATES, SAMPLES_ARROW, STATES_ARROW, Kind
-from spark_jobs.store.arrow_values import completed, lists_of, offsets_of
+from spark_jobs.pipeline.exchange import KINDS, NO_STATES, SAMPLES_ARROW, STATES_ARROW, Kind
+from spark_jobs.store.arrow_values import completed, list_offsets, offsets_of, sizes_of
 
 
 def gathered(snapshots: Mapping[Table, pa.Table], beside: pa.Table = NO_STATES) -> tuple[pa.Table, pa.Table]:
@@ -52,7 +51,7 @@ def _state(kind: Kind, rows: pa.Table) -> pa.StructArray:
     columns = {name: rows[name].combine_chunks() for name in kind.shared}
     if kind.array is not None:
         array = rows[kind.array].combine_chunks()
-        lists = {name: _lists(array, name) for name in kind.listed} | {MISSING: lists_of(array, pc.is_null)}
+        lists = {name: _lists(array, name) for name in kind.listed}
         columns[kind.array] = pa.StructArray.from_arrays([*lists.values()], [*lists])
     known = {name: pc.if_else(rows[name].is_valid(), True, None).combine_chunks() for name in kind.measured}
     return _struct(columns | known, STATES_ARROW.field(kind.name).type)
@@ -65,7 +64,8 @@ def _sample(kind: Kind, rows: pa.Table) -> pa.StructArray:
 
 
 def _lists(structs: pa.ListArray, name: str) -> pa.ListArray:
-    return lists_of(structs, partial(pc.struct_field, indices=name))
+    offsets = list_offsets(sizes_of(structs), pc.is_null(structs))
+    return pa.ListArray.from_arrays(offsets, pc.struct_field(structs.flatten(), name))
 
 
 def _struct(columns: Mapping[str, pa.Array], data_type: pa.StructType) -> pa.StructArray:
