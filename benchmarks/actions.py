@@ -16,7 +16,7 @@ from pyspark.sql.types import DoubleType, StructField, StructType
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.config import Configuration, strategy_settings
-from spark_jobs.domain.judge import JudgedStep, audited_step
+from spark_jobs.domain.evaluate import EvaluatedStep, audited_step
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.history import GroupHistory
@@ -162,8 +162,8 @@ def replayed_rows(spark: SparkSession, target: Target) -> DataFrame:
     """The rows of intervals, allocations and progress, packed as the audit packs them, without findings and status."""
 
     def replayed(states: pa.Table, samples: pa.Table) -> pa.Table:
-        judged = [JudgedStep(step, [], None) for _, steps in _steps(states, samples, target) for step in steps]
-        return results(tables(judged))
+        evaluated = [EvaluatedStep(step, [], None) for _, steps in _steps(states, samples, target) for step in steps]
+        return results(tables(evaluated))
 
     return over_groups(Gathered.of(target.sources(spark)), replayed, struct_type(RESULTS))
 
@@ -190,7 +190,7 @@ def _starts(target: Target) -> range:
 
 
 def _steps(states: pa.Table, samples: pa.Table, target: Target) -> Iterator[tuple[StrategySettings, list[AuditedStep]]]:
-    """Every step of a group, replayed and measured, but neither checked nor judged."""
+    """Every step of a group, replayed and measured, but neither checked nor evaluated."""
     settings = target.configuration.audit_settings
     for history in histories(states, samples):
         configured = strategy_settings(target.configuration, history.cluster, history.consumer_group)

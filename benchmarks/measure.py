@@ -60,7 +60,7 @@ class Result:
     taken: CallResults | None = None
     why_not: str = ""
     failed: bool = False
-    judged: bool = True
+    evaluated: bool = True
 
     @property
     def missed(self) -> bool:
@@ -93,18 +93,18 @@ class Result:
     @property
     def _over(self) -> float | None:
         """By which part of the goal the value is beyond it; null where nothing is to be said."""
-        if self.taken is None or self.measure.limit is None or not self.judged:
+        if self.taken is None or self.measure.limit is None or not self.evaluated:
             return None
         return self.taken.value / self.measure.limit - 1
 
 
 def measured(measure: Measure, bench: Bench) -> Result:
     """The measure, taken; an error of the project's own becomes a result that says so, and a goal of a fleet-day is not
-    judged by less.
+    evaluated by less.
     """
-    judged = bench.is_fleet_day or not measure.of_fleet_day
+    evaluated = bench.is_fleet_day or not measure.of_fleet_day
     try:
-        return Result(measure, measure.take(bench), judged=judged)
+        return Result(measure, measure.take(bench), evaluated=evaluated)
     except NotMeasuredError as error:
         return Result(measure, why_not=f"not measured: {error}")
     except RebalanceAuditError as error:

@@ -21,9 +21,9 @@ def audit_by_scan(bench: Bench) -> CallResults:
 
 
 def gate_by_audit(bench: Bench) -> CallResults:
-    """The stage of a run in which the gate judges ÷ all of its other stages.
+    """The stage of a run in which the gate evaluates ÷ all of its other stages.
 
-    What is checked where the rows are is a part of judging every group, and is not counted here.
+    What is checked where the rows are is a part of evaluating every group, and is not counted here.
     """
     rounds = bench.audits.result["stages"][-1]
     gate = Times(stages[_GATE] for stages in rounds)
@@ -60,7 +60,7 @@ def peak_memory(bench: Bench) -> CallResults:
 
 
 def by_duckdb(bench: Bench) -> CallResults:
-    """From the snapshots to intervals, owners and progress, unjudged ÷ the same in DuckDB, from the same files."""
+    """From the snapshots to intervals, owners and progress, not evaluated ÷ the same in DuckDB, from the same files."""
     name = bench.full_fleet_name
     bench.say("replaying the whole fleet")
     (ours,) = bench.times("replay", [bench.target(name)])

@@ -17,8 +17,8 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid
 from spark_jobs.errors import ConfigurationError, PublishConflictError
 from spark_jobs.pipeline.check import record_results, validated
+from spark_jobs.pipeline.gather.evaluated import IN_PART, checked_outputs, checked_snapshots
 from spark_jobs.pipeline.gather.gather import Gathered
-from spark_jobs.pipeline.gather.judged import IN_PART, checked_outputs, checked_snapshots
 from spark_jobs.pipeline.publish.claims import check_free
 from spark_jobs.pipeline.publish.content import NOTHING, content_of_run, content_of_steps
 from spark_jobs.pipeline.quality.checks import Result

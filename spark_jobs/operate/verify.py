@@ -41,10 +41,10 @@ def verify(spark: SparkSession, warehouse: Warehouse, run_id: str, progress: Pro
     published = RunRecord(published_run(stored_in(spark, warehouse), run_id))
     configuration = Configuration.model_validate_json(published.run["configuration"])
     context = RunContext.again(spark, warehouse, published, configuration, progress)
-    judged, counted = audit(context, in_memory)
+    evaluated, counted = audit(context, in_memory)
     raise_if_critical(check(context, SOURCES, counted.facts).results)
     progress("comparing")
-    contents = {table.name: content for table, content in contents_of(outputs_of(judged, counted)).items()}
+    contents = {table.name: content for table, content in contents_of(outputs_of(evaluated, counted)).items()}
     differs = {
         name: {"published": asdict(then), "now": asdict(now)}
         for name, then in published.contents.items()

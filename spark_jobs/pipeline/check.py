@@ -15,7 +15,7 @@ from schemas import QUALITY_RESULTS, QUARANTINE, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import QualityError
-from spark_jobs.pipeline.gather.judged import rejected
+from spark_jobs.pipeline.gather.evaluated import rejected
 from spark_jobs.pipeline.quality.checks import CheckResults, failures, raise_if_critical
 from spark_jobs.pipeline.quality.drift import Usual
 from spark_jobs.pipeline.quality.facts import LEFT_OUT, Facts
@@ -74,12 +74,12 @@ def _left_out(facts: Facts) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def set_rejected_aside(context: RunContext, judged: DataFrame, facts: Facts) -> None:
+def set_rejected_aside(context: RunContext, evaluated: DataFrame, facts: Facts) -> None:
     """Inserts the snapshots into quarantine that were not used, unless they are there."""
     if not _left_out(facts):
         return
     context.warehouse.create(context.spark, [QUARANTINE])
-    rows = rejected(judged).withColumn("run_id", F.lit(context.run_id))
+    rows = rejected(evaluated).withColumn("run_id", F.lit(context.run_id))
     same = F.col("t.quarantine_id") == F.col("s.quarantine_id")
     target = context.warehouse.delta_table(context.spark, QUARANTINE).alias("t")
     merge = target.merge(rows.alias("s"), same).whenNotMatchedInsertAll()

@@ -15,7 +15,7 @@ from schemas import OUTPUTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.incidents.team_routes import findings_with_teams
 from spark_jobs.pipeline.check import gate, quality_warnings, record_results, set_rejected_aside
-from spark_jobs.pipeline.gather.judged import judged_steps, unpacked
+from spark_jobs.pipeline.gather.evaluated import evaluated_steps, unpacked
 from spark_jobs.pipeline.publish.claims import Claimed, claim
 from spark_jobs.pipeline.publish.publisher import publish
 from spark_jobs.pipeline.publish.turns import Turn, publishing
@@ -27,7 +27,7 @@ from spark_jobs.pipeline.sources import gathered_by
 from spark_jobs.store.parallel import in_background
 from spark_jobs.store.warehouse import Warehouse
 
-__all__ = ["RunRecord", "RunSpec", "audit", "publish_judged", "run"]
+__all__ = ["RunRecord", "RunSpec", "audit", "publish_evaluated", "run"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,9 +47,9 @@ def run(
     """
     context = RunContext.begin(spark, warehouse, spec, configuration, progress)
     with claim(warehouse.folder(spark), spec, context.run_id) as claimed:
-        judged, counted = audit(context, in_memory)
-        set_rejected_aside(context, judged, counted.facts)
-        return publish_judged(context, judged, counted, claimed)
+        evaluated, counted = audit(context, in_memory)
+        set_rejected_aside(context, evaluated, counted.facts)
+        return publish_evaluated(context, evaluated, counted, claimed)
 
 
 def in_memory(frame: DataFrame) -> DataFrame:
@@ -65,16 +65,16 @@ def audit(context: RunContext, keep: Callable[[DataFrame], DataFrame]) -> tuple[
     context.progress("reading the snapshots")
     gathered = gathered_by(context)
     context.progress("checking and auditing every group")
-    judged = keep(judged_steps(gathered, context.spec, context.configuration))
+    evaluated = keep(evaluated_steps(gathered, context.spec, context.configuration))
     _LOG.info("%s: audited", context.spec.interval)
     context.progress("checking what was counted")
-    counted = counted_in(judged)
+    counted = counted_in(evaluated)
     if len(counted.unused_sources) == len(SOURCES) and not len(gathered.beside["consumer_group"].drop_null()):
         counted = counted.without_outputs()
-    return judged, counted
+    return evaluated, counted
 
 
-def publish_judged(context: RunContext, judged: DataFrame, counted: Counted, claimed: Claimed) -> RunRecord:
+def publish_evaluated(context: RunContext, evaluated: DataFrame, counted: Counted, claimed: Claimed) -> RunRecord:
     """Check what was counted, publish the evaluated rows, and record the run and the results of its checks. `claimed`:
     the run's `claim`.
 
@@ -87,23 +87,25 @@ def publish_judged(context: RunContext, judged: DataFrame, counted: Counted, cla
     recording = in_background(lambda: record_results(context.spark, context.warehouse, context.run_id, checked))
     turn_of_run = publishing(context.spark, context.warehouse, context.spec, context.run_id, claimed)
     with turn_of_run as turn, recording:
-        row = _published(context, judged, counted, warnings + of_quality, turn)
+        row = _published(context, evaluated, counted, warnings + of_quality, turn)
     findings = findings_with_teams(context.configuration.routes, counted.findings)
     return RunRecord(row, findings, reported_severities(findings), warnings, of_quality, counted.observed)
 
 
-def outputs_of(judged: DataFrame, counted: Counted) -> dict[Table, DataFrame]:
+def outputs_of(evaluated: DataFrame, counted: Counted) -> dict[Table, DataFrame]:
     """The rows of the output tables that have some."""
-    return {table: unpacked(judged, table) for table in OUTPUTS if counted.facts[table]}
+    return {table: unpacked(evaluated, table) for table in OUTPUTS if counted.facts[table]}
 
 
 def _published(
-    context: RunContext, judged: DataFrame, counted: Counted, warnings: list[str], turn: Turn
+    context: RunContext, evaluated: DataFrame, counted: Counted, warnings: list[str], turn: Turn
 ) -> dict[str, Any]:
     """The row of `audit_runs`, written when every table is."""
     spark, warehouse, spec = context.spark, context.warehouse, context.spec
     one_step = context.configuration.grid.is_one_step(spec.interval)
-    tables = publish(spark, warehouse, spec, outputs_of(judged, counted), context.run_id, turn=turn, one_step=one_step)
+    tables = publish(
+        spark, warehouse, spec, outputs_of(evaluated, counted), context.run_id, turn=turn, one_step=one_step
+    )
     row = context.row(
         "published",
         finished_at=finished(spark, warehouse),

@@ -19,7 +19,7 @@ from spark_jobs.errors import WarehouseError
 from spark_jobs.pipeline.check import gate, quality_warnings, set_rejected_aside
 from spark_jobs.pipeline.publish.claims import claim, claim_task
 from spark_jobs.pipeline.quality.counted import counted_in
-from spark_jobs.pipeline.run import audit, publish_judged
+from spark_jobs.pipeline.run import audit, publish_evaluated
 from spark_jobs.pipeline.run_context import Progress, RunContext
 from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.pipeline.run_spec import RunSpec
@@ -98,8 +98,8 @@ def publish_task(
 def _audit(context: RunContext, staging: str) -> RunRecord:
     """Audits and stages; the record is there when everything is, and only then."""
     spark, warehouse = context.spark, context.warehouse
-    judged, counted = audit(context, lambda frame: stage(spark, warehouse, f"{staging}_results", frame))
-    set_rejected_aside(context, judged, counted.facts)
+    evaluated, counted = audit(context, lambda frame: stage(spark, warehouse, f"{staging}_results", frame))
+    set_rejected_aside(context, evaluated, counted.facts)
     warnings = quality_warnings(counted.facts, gate(context, SOURCES, counted.facts))
     record = RunRecord(context.row("staged"), quality_warnings=warnings, observed=counted.observed)
     row = spark.createDataFrame([record.run], spark_schema(AUDIT_RUNS)).withColumn("observed", F.lit(record.observed))
@@ -126,6 +126,6 @@ def _publish(context: RunContext, name: str, observed: bool) -> RunRecord:
     """Checks and publishes the staged rows."""
     with claim(context.warehouse.folder(context.spark), context.spec, context.run_id) as claimed:
         context.progress("checking what was counted")
-        judged = _staged(context.spark, context.warehouse, context.spec, name, "results")
-        counted = counted_in(judged) if observed else counted_in(judged).without_outputs()
-        return publish_judged(context, judged, counted, claimed)
+        evaluated = _staged(context.spark, context.warehouse, context.spec, name, "results")
+        counted = counted_in(evaluated) if observed else counted_in(evaluated).without_outputs()
+        return publish_evaluated(context, evaluated, counted, claimed)

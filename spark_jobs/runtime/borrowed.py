@@ -32,7 +32,7 @@ _MEANINGS = {
 }
 _LEGACY = "spark.sql.legacy."
 #: What a Python worker of an audit imports first.
-_MODULES = ("numpy", "pyarrow", "pydantic", f"{PREFIX}spark_jobs.pipeline.gather.judged")
+_MODULES = ("numpy", "pyarrow", "pydantic", f"{PREFIX}spark_jobs.pipeline.gather.evaluated")
 #: The part of Java's or Python's text that says why a worker does not start.
 _REASON = re.compile(r'Cannot run program "[^"]*"|\[PYTHON_VERSION_MISMATCH\][^\n]*?\.(?= |\n|$)')
 _CAUSE = re.compile(r"Caused by: ([^\n]+)")

@@ -1,4 +1,4 @@
-"""Modules that the driver ships to executors, for the Arrow function of `pipeline/gather/judged.py`."""
+"""Modules that the driver ships to executors, for the Arrow function of `pipeline/gather/evaluated.py`."""
 
 from __future__ import annotations
 

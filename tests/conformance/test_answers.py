@@ -9,9 +9,9 @@ from random import Random
 import pytest
 
 from schemas import ALLOCATIONS, FINDINGS, QUEUE_PROGRESS, REBALANCE_INTERVALS
+from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding
-from spark_jobs.domain.judge import JudgedStep, judge
 from spark_jobs.domain.model.history import ClientState, OwnedQueue
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import SECOND, from_micros
@@ -37,9 +37,9 @@ Says = Callable[[ClientState], ClientState]
 TOLERANCE = 2 * SETTINGS.cadence // SECOND
 
 
-def judged(life: Life, seed: int) -> JudgedStep:
+def evaluated(life: Life, seed: int) -> EvaluatedStep:
     history = recorded("c", life, Random(f"{seed}"), SETTINGS.cadence // SECOND)
-    (step,) = judge(history, StrategySettings(), SETTINGS, START, START + HOUR)
+    (step,) = evaluate(history, StrategySettings(), SETTINGS, START, START + HOUR)
     return step
 
 
@@ -49,7 +49,7 @@ def seconds(at: int) -> int:
 
 def incident_of(life: Life, seed: int) -> Incident:
     """The only one."""
-    published = [PublishedFinding("c", life.group, START, each) for each in judged(life, seed).findings]
+    published = [PublishedFinding("c", life.group, START, each) for each in evaluated(life, seed).findings]
     (incident,) = incidents(published, AuditedTime([("c", life.group, START)], HOUR), RULES)
     return incident
 
@@ -129,7 +129,7 @@ def warms_up(rate: int, standing: Sequence[int]) -> Life:
 
 def wrong_at(life: Life, second: int, seed: int) -> list[str]:
     """The part of `explain` before the topics, of that second."""
-    outputs = {name: rows.to_pylist() for name, rows in tables([judged(life, seed)]).items()}
+    outputs = {name: rows.to_pylist() for name, rows in tables([evaluated(life, seed)]).items()}
     step = Interval(from_micros(START), from_micros(START + HOUR))
     published = (outputs[table.name] for table in (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS, FINDINGS))
     story = explain(GroupStep("c", life.group, from_micros(micros(second)), step, *published))
@@ -176,7 +176,7 @@ def test_queues_that_nobody_holds_and_that_two_hold_are_one_incident() -> None:
     life = Life({"topic": EIGHT}, [(ALWAYS, IDS), (600, (*IDS, third))], says=kept)
     incident = incident_of(life, 1)
     assert (incident.rule, incident.causes, len(incident.root_causes)) == ("ALLOCATION_DRIFT", ("HOLDS_LESS",), 1)
-    (drift,) = (each for each in judged(life, 1).findings if each.rule == "ALLOCATION_DRIFT")
+    (drift,) = (each for each in evaluated(life, 1).findings if each.rule == "ALLOCATION_DRIFT")
     roles = {(queue.queue_id, queue.role) for queue in drift.evidence.queues}
     assert roles == {(3, "HOLDS_LESS"), (6, "HOLDS_MORE"), (7, "HOLDS_MORE")}
 
@@ -189,7 +189,7 @@ def test_of_a_group_whose_owners_are_unknown_nobody_is_blamed() -> None:
     }
     stands = [Standing("topic", (2, 3), Time(900, 2400))]
     life = Life({"topic": EIGHT}, [(ALWAYS, IDS)], language="GO", says=says, standing=stands)
-    step = judged(life, 1)
+    step = evaluated(life, 1)
     (stopped,) = (each for each in step.findings if each.severity != "INFO")
     assert (stopped.rule, stopped.cause, stopped.evidence.client_ids) == ("CONSUMER_STOPPED", "OWNERS_UNKNOWN", [])
     assert "the queue's owner" not in stopped.advice

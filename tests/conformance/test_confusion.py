@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from tests.support.made_groups.confusion import Alarm, Judged, _joined, table, tallies
+from tests.support.made_groups.confusion import Alarm, Evaluated, _joined, table, tallies
 from tests.support.made_groups.lives import Time
 
 FAULT = Time(600, 1200)
 
 
-def of_group(*alarms: Alarm, rules: str = "A", fault: Time | None = FAULT) -> Judged:
-    return Judged("g", 20, frozenset(rules.split()), fault, alarms)
+def of_group(*alarms: Alarm, rules: str = "A", fault: Time | None = FAULT) -> Evaluated:
+    return Evaluated("g", 20, frozenset(rules.split()), fault, alarms)
 
 
-def rows(*groups: Judged) -> list[str]:
+def rows(*groups: Evaluated) -> list[str]:
     return list(table(tallies(groups)))[2:]
 
 

@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from spark_jobs.domain.judge import JudgedStep
+from spark_jobs.domain.evaluate import EvaluatedStep
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.message_queue import number_ranges
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.pipeline.publish.rows import tables
 from tests.support.agreement import SPLIT, Holder, agreement, held, owned
-from tests.support.kernel import judged, recorded_rows, settings
+from tests.support.kernel import evaluated, recorded_rows, settings
 from tests.support.tables import cells
 from tests.unit.project.test_layers import ROOT
 
@@ -49,9 +49,9 @@ BEHIND_A_PROXY = ("py-slow",)
 
 
 @pytest.fixture(scope="module")
-def steps() -> Mapping[str, JudgedStep]:
+def steps() -> Mapping[str, EvaluatedStep]:
     """The only step of each group."""
-    found = judged(recorded_rows(FOLDER / "recording.jsonl.gz"), HOUR, SETTINGS)
+    found = evaluated(recorded_rows(FOLDER / "recording.jsonl.gz"), HOUR, SETTINGS)
     return {step.step.history.consumer_group: step for step in found}
 
 
@@ -78,7 +78,7 @@ def _holder(lines: Sequence[Sequence[str]]) -> Holder:
     return Holder(lines[0][0], changes, suspended)
 
 
-def compared(group: str, step: JudgedStep) -> Counter[bool | None]:
+def compared(group: str, step: EvaluatedStep) -> Counter[bool | None]:
     """How many seconds of its queues have the owners that hold them, but for the time around changes."""
     owners, seconds = owned(tables([step])["allocations"].to_pylist()), range(FIRST, END)
     assert SPLIT not in {ids for of_queue in owners.values() for ids in of_queue.values()}
@@ -87,12 +87,12 @@ def compared(group: str, step: JudgedStep) -> Counter[bool | None]:
 
 
 @pytest.mark.parametrize("group", REPORTING)
-def test_owners_are_those_that_hold_the_queues(group: str, steps: Mapping[str, JudgedStep]) -> None:
+def test_owners_are_those_that_hold_the_queues(group: str, steps: Mapping[str, EvaluatedStep]) -> None:
     right = compared(group, steps[group])
     assert right[True] >= 0.99 * right.total() > 5000
 
 
-def test_strategies_are_observed_where_nobody_reports_them(steps: Mapping[str, JudgedStep]) -> None:
+def test_strategies_are_observed_where_nobody_reports_them(steps: Mapping[str, EvaluatedStep]) -> None:
     strategies = {
         group: {
             (member.strategy, interval.strategy_source)
@@ -106,7 +106,7 @@ def test_strategies_are_observed_where_nobody_reports_them(steps: Mapping[str, J
     assert strategies == observed | {"go-circle": {("AVG_BY_CIRCLE", "OBSERVED")}} | java
 
 
-def test_incidents_and_no_others(steps: Mapping[str, JudgedStep]) -> None:
+def test_incidents_and_no_others(steps: Mapping[str, EvaluatedStep]) -> None:
     found = {
         (finding.rule, group): finding
         for group, step in steps.items()
@@ -122,7 +122,7 @@ def test_incidents_and_no_others(steps: Mapping[str, JudgedStep]) -> None:
             assert clock == "…" or abs(from_micros(moment) - _at(clock)) <= TOLERANCE, (rule, group)
 
 
-def test_what_a_broker_refuses_is_at_least_what_was_produced(steps: Mapping[str, JudgedStep]) -> None:
+def test_what_a_broker_refuses_is_at_least_what_was_produced(steps: Mapping[str, EvaluatedStep]) -> None:
     """x1 gets nothing of t-kill, whose producer sends two messages a second to each queue; x2 gets t-old."""
     (refused,) = [each for each in steps["go-subs"].findings if each.cause == "REFUSED"]
     assert (_queues(refused.evidence.queues), refused.evidence.client_ids) == ("broker-a:0-3", ["192.0.2.2@17750"])
@@ -130,7 +130,7 @@ def test_what_a_broker_refuses_is_at_least_what_was_produced(steps: Mapping[str,
     assert refused.root_finding_id is not None
 
 
-def test_what_was_handed_out_is_at_least_what_waits(steps: Mapping[str, JudgedStep]) -> None:
+def test_what_was_handed_out_is_at_least_what_waits(steps: Mapping[str, EvaluatedStep]) -> None:
     """Clients of py-slow and node-push pop through the proxy: what they hold is in no count."""
     minimum = {group: step.status.backlog_is_minimum for group, step in steps.items() if step.status}
     assert {group for group, is_minimum in minimum.items() if is_minimum} >= {"py-slow", "node-push"}

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS
-from spark_jobs.domain.judge import JudgedStep
+from spark_jobs.domain.evaluate import EvaluatedStep
 from spark_jobs.domain.model.window import SECOND, from_micros, to_micros
 from spark_jobs.ingest.logs.recorded import recording_of_logs, write_recording
 from spark_jobs.ingest.logs.sources import LogFolder
 from tests.conformance.test_live2 import FOLDER, HOUR, REPORTING, compared
-from tests.support.kernel import judged, recorded_rows
+from tests.support.kernel import evaluated, recorded_rows
 from tests.support.tables import cells
 from tests.unit.project.test_layers import ROOT
 
@@ -68,8 +68,8 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def steps(live: Path) -> Mapping[str, JudgedStep]:
-    return {step.step.history.consumer_group: step for step in judged(recorded_rows(live), HOUR)}
+def steps(live: Path) -> Mapping[str, EvaluatedStep]:
+    return {step.step.history.consumer_group: step for step in evaluated(recorded_rows(live), HOUR)}
 
 
 def memberships(recording: Path) -> dict[tuple[str, str], list[tuple[int, Any]]]:
@@ -118,12 +118,12 @@ def committed_offsets(recording: Path, group: str) -> dict[tuple[str, str, int],
 
 
 @pytest.mark.parametrize("group", [group for group in REPORTING if group not in WITHOUT_STRATEGY])
-def test_owners_are_those_that_hold_the_queues(group: str, steps: Mapping[str, JudgedStep]) -> None:
+def test_owners_are_those_that_hold_the_queues(group: str, steps: Mapping[str, EvaluatedStep]) -> None:
     right = compared(group, steps[group])
     assert right[True] == right.total() > 5000
 
 
-def test_incidents_and_no_others(steps: Mapping[str, JudgedStep]) -> None:
+def test_incidents_and_no_others(steps: Mapping[str, EvaluatedStep]) -> None:
     found = {
         (finding.rule, finding.cause, group, *map(_clock, (finding.started_at, finding.ended_at)))
         for group, step in steps.items()

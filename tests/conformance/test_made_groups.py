@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from spark_jobs.domain.judge import JudgedStep, judge
+from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from tests.support.kernel import settings
 from tests.support.made_groups.confusion import HOUR, kinds
@@ -29,15 +29,15 @@ GROUPS, UNHEALTHY = 500, 5 * len(PLANTED)
 
 class Group(NamedTuple):
     kind: Kind
-    judged: JudgedStep
+    evaluated: EvaluatedStep
 
 
 def made() -> Iterator[Group]:
     for kind, number in kinds(GROUPS, UNHEALTHY):
         name, random = f"{kind.__name__}-{number}", Random(f"{SEED} {kind.__name__} {number}")
         history = recorded(name, kind(random, 1), random)
-        (judged,) = judge(history, StrategySettings(), SETTINGS, START, START + HOUR)
-        yield Group(kind, judged)
+        (evaluated,) = evaluate(history, StrategySettings(), SETTINGS, START, START + HOUR)
+        yield Group(kind, evaluated)
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +46,13 @@ def groups() -> list[Group]:
 
 
 def beyond_info(group: Group) -> set[str]:
-    return {f"{one.rule}/{one.cause}" for one in group.judged.findings if one.severity != "INFO"}
+    return {f"{one.rule}/{one.cause}" for one in group.evaluated.findings if one.severity != "INFO"}
 
 
 def test_nothing_beyond_info_is_said_of_groups_in_health(groups: list[Group]) -> None:
     healthy = [one for one in groups if one.kind not in PLANTED]
     assert len(healthy) == GROUPS - UNHEALTHY
-    alarmed = {one.judged.step.history.cluster: found for one in healthy if (found := beyond_info(one))}
+    alarmed = {one.evaluated.step.history.cluster: found for one in healthy if (found := beyond_info(one))}
     assert alarmed == {}
 
 
@@ -61,7 +61,7 @@ def test_what_is_wrong_is_said_and_nothing_else(groups: list[Group], kind: Kind)
     of_kind = [one for one in groups if one.kind is kind]
     assert len(of_kind) == UNHEALTHY // len(PLANTED)
     for one in of_kind:
-        assert beyond_info(one) == PLANTED[kind], one.judged.step.history.cluster
+        assert beyond_info(one) == PLANTED[kind], one.evaluated.step.history.cluster
 
 
 #: Kinds in which more consumers would have helped, or might: nobody is there, or the members consume too little.
@@ -74,7 +74,7 @@ MIGHT_BE = {"slow_start", "slave_serves", "queues_removed", "queues_removed_for_
 
 
 def test_more_consumers_are_advised_only_where_they_are_too_few(groups: list[Group]) -> None:
-    advised = {one.kind.__name__ for one in groups if one.judged.status and one.judged.status.more_members_help}
+    advised = {one.kind.__name__ for one in groups if one.evaluated.status and one.evaluated.status.more_members_help}
     assert advised - MIGHT_BE == TOO_FEW
 
 
@@ -84,7 +84,7 @@ LIMITS = {"batch": "WORKED_OFF", "stands_while_a_batch_is_worked_off": "STUCK_CO
 
 @pytest.mark.parametrize("kind", LIMITS)
 def test_a_queue_that_stands_in_a_backlog_that_falls_is_the_limit(groups: list[Group], kind: str) -> None:
-    statuses = [one.judged.status for one in groups if one.kind.__name__ == kind]
+    statuses = [one.evaluated.status for one in groups if one.kind.__name__ == kind]
     assert {status.bottleneck for status in statuses if status} == {LIMITS[kind]}
 
 
@@ -94,17 +94,17 @@ REASONS |= {"behind_a_proxy": "CONSUMED_THROUGH_PROXY", "broadcasting": "BROADCA
 
 
 def test_the_groups_are_what_their_kinds_say(groups: list[Group]) -> None:
-    """Nobody is quiet because nothing of it can be judged; all life that was meant is there."""
+    """Nobody is quiet because nothing of it can be evaluated; all life that was meant is there."""
     for one in groups:
         intervals = [
             each
-            for each in one.judged.step.intervals
+            for each in one.evaluated.step.intervals
             if each.is_ordinary and each.status != "UNOBSERVED" and each.reason != "NO_ROUTE"
         ]
         found = {(str(each.status), each.reason and str(each.reason)) for each in intervals}
         if one.kind not in PLANTED:
             reason = REASONS.get(one.kind.__name__)
             status = "NOT_APPLICABLE" if reason else "REPLAYED"
-            assert found == {(status, reason)}, one.judged.step.history
-    told = {found.rule for one in groups for found in one.judged.findings if found.severity == "INFO"}
+            assert found == {(status, reason)}, one.evaluated.step.history
+    told = {found.rule for one in groups for found in one.evaluated.findings if found.severity == "INFO"}
     assert told >= {"DUPLICATE_CLIENT_ID", "REDELIVERY_EXPOSURE", "MEMBERS_UNSEEN", "UNASSIGNED_QUEUE"}

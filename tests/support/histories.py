@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from spark_jobs.domain.judge import judge
+from spark_jobs.domain.evaluate import evaluate
 from spark_jobs.domain.kernel.audited_step import RebalanceInterval
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.thresholds import Thresholds
@@ -106,11 +106,11 @@ def calm(**changes: object) -> History:
 def intervals(history: History) -> list[RebalanceInterval]:
     """Those of T, with the warm-up: the kernel and the oracle agree on them."""
     group = history.group
-    judged = list(judge(by_kernel.history_of(group), history.configured, SETTINGS, START, START + SETTINGS.step))
+    evaluated = list(evaluate(by_kernel.history_of(group), history.configured, SETTINGS, START, START + SETTINGS.step))
     expected = by_oracle.said(group, _WINDOW, SETTINGS.thresholds)
-    assert [by_kernel.said(step).intervals for step in judged] == [expected.intervals for _ in judged]
-    assert judged or not expected.intervals
-    return [interval for step in judged for interval in step.step.intervals if interval.topic == "T"]
+    assert [by_kernel.said(step).intervals for step in evaluated] == [expected.intervals for _ in evaluated]
+    assert evaluated or not expected.intervals
+    return [interval for step in evaluated for interval in step.step.intervals if interval.topic == "T"]
 
 
 def clipped(history: History) -> list[RebalanceInterval]:

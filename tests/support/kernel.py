@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from schemas import OUTPUTS, Table
-from spark_jobs.domain.judge import JudgedStep, judge
+from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.intervals import Interval
@@ -48,23 +48,25 @@ def group_histories(rows: Rows, sighted: Rows | None = None) -> list[GroupHistor
     return histories(*gathered(rows, sighted))
 
 
-def judged(
+def evaluated(
     rows: Rows,
     interval: Interval,
     settings: AuditSettings = SETTINGS,
     configured: StrategySettings = _NOTHING,
     sighted: Rows | None = None,
-) -> list[JudgedStep]:
+) -> list[EvaluatedStep]:
     """Every step of every group, all configured alike."""
     first, end = to_micros(interval.start), to_micros(interval.end)
     return [
-        step for history in group_histories(rows, sighted) for step in judge(history, configured, settings, first, end)
+        step
+        for history in group_histories(rows, sighted)
+        for step in evaluate(history, configured, settings, first, end)
     ]
 
 
 def published(rows: Rows, interval: Interval, settings: AuditSettings = SETTINGS) -> dict[Table, list[dict[str, Any]]]:
     """The rows of every output table as dicts, times without their zone (UTC), as Spark would give them."""
-    outputs = tables(judged(rows, interval, settings))
+    outputs = tables(evaluated(rows, interval, settings))
     return {table: [_without_zone(row) for row in outputs[table.name].to_pylist()] for table in OUTPUTS}
 
 
@@ -98,7 +100,7 @@ def audited_steps(
 ) -> list[AuditedStep]:
     """The steps of one group, as the rules look at them."""
     first, end = to_micros(interval.start), to_micros(interval.end)
-    return [judged.step for judged in judge(history, configured, settings, first, end)]
+    return [evaluated.step for evaluated in evaluate(history, configured, settings, first, end)]
 
 
 def series_of(seen: Sequence[tuple[int, State]]) -> Series[State]:

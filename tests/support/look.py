@@ -18,7 +18,7 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.pipeline.publish.rows import tables
 from tests.support.gathered import Rows
-from tests.support.kernel import judged, recorded_rows
+from tests.support.kernel import evaluated, recorded_rows
 from tests.support.stored import arrow_table, audit_run, write
 
 
@@ -30,7 +30,7 @@ def audit_into(warehouse: Path, interval: Interval, cadence_seconds: int, record
 def rows_into(warehouse: Path, interval: Interval, cadence_seconds: int, rows: Rows) -> None:
     """The same of source rows."""
     configuration = Configuration(cadence_seconds=cadence_seconds)
-    outputs = tables(judged(rows, interval, configuration.audit_settings))
+    outputs = tables(evaluated(rows, interval, configuration.audit_settings))
     for table in SOURCES:
         write_deltalake(warehouse / table.name, arrow_table(table, rows.get(table, ())), mode="append")
     for table in OUTPUTS:

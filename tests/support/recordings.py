@@ -10,7 +10,7 @@ from typing import Any
 from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, Table
 from spark_jobs.config import audit_settings, strategy_settings
 from spark_jobs.config.file import load
-from spark_jobs.domain.judge import JudgedStep, judge
+from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
@@ -54,15 +54,15 @@ def audited(
 ) -> Published:
     """What runs over these intervals publish in the wanted tables, on a grid of such steps, as `recorded`."""
     groups = recorded(recording, read)
-    judged = tables([step for run in runs for history in groups for step in _steps(history, step_seconds, run)])
-    return {table: rows(judged[table.name]) for table in wanted}
+    evaluated = tables([step for run in runs for history in groups for step in _steps(history, step_seconds, run)])
+    return {table: rows(evaluated[table.name]) for table in wanted}
 
 
-def _steps(history: GroupHistory, step_seconds: int, run: Interval) -> Iterator[JudgedStep]:
+def _steps(history: GroupHistory, step_seconds: int, run: Interval) -> Iterator[EvaluatedStep]:
     configuration = load(CONFIGURATION).model_copy(update={"step_seconds": step_seconds})
     key = history.cluster, history.consumer_group
     settings, configured = audit_settings(configuration, *key), strategy_settings(configuration, *key)
-    return judge(history, configured, settings, to_micros(run.start), to_micros(run.end))
+    return evaluate(history, configured, settings, to_micros(run.start), to_micros(run.end))
 
 
 def write_warehouse(folder: Path, published: Published, step_seconds: int, hour: Interval = HOUR) -> None:

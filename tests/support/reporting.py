@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
-from spark_jobs.domain.judge import JudgedStep, judge
+from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.kernel.audited_step import RebalanceInterval
 from spark_jobs.domain.model.history import GroupHistory, Place
 from spark_jobs.domain.model.window import SECOND
@@ -75,9 +75,9 @@ def by_rule(course: Course, rule: Rule) -> Callable[[str, int], Collection[Place
     return holds
 
 
-def step_of(made: GroupHistory, configured: StrategySettings | None = None) -> JudgedStep:
+def step_of(made: GroupHistory, configured: StrategySettings | None = None) -> EvaluatedStep:
     """Its only step."""
-    (step,) = judge(made, configured or StrategySettings(), SETTINGS, START, START + 3600 * SECOND)
+    (step,) = evaluate(made, configured or StrategySettings(), SETTINGS, START, START + 3600 * SECOND)
     return step
 
 

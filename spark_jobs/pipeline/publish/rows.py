@@ -21,26 +21,26 @@ from schemas import (
     STRATEGY_COMPARISON,
     Table,
 )
-from spark_jobs.domain.judge import JudgedStep
+from spark_jobs.domain.evaluate import EvaluatedStep
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.pipeline.exchange import RESULTS_ARROW, STEP_KEY, TABLES_ARROW, own_columns
 from spark_jobs.pipeline.publish.queue_rows import IntervalSpan, allocation_rows, interval_rows, progress_rows, step_key
 from spark_jobs.store.arrow_values import columns_of, completed, from_values, one_array
 
 
-def tables(judged: Sequence[JudgedStep], topic: str | None = None) -> dict[str, pa.Table]:
+def tables(evaluated: Sequence[EvaluatedStep], topic: str | None = None) -> dict[str, pa.Table]:
     """Each output table by its name, step after step, with all its columns; the rows of one topic, and findings about
     whole groups, where it is named.
     """
-    steps = [judged_step.step for judged_step in judged]
+    steps = [each.step for each in evaluated]
     spans = [IntervalSpan(step, *span) for step in steps for span in step.inside()]
     rows = {
         REBALANCE_INTERVALS: interval_rows(spans),
         ALLOCATIONS: allocation_rows(spans),
         QUEUE_PROGRESS: progress_rows(steps),
-        GROUP_STATUS: _few(GROUP_STATUS, judged, lambda judged_step: filter(None, [judged_step.status])),
-        STRATEGY_COMPARISON: _few(STRATEGY_COMPARISON, judged, attrgetter("strategies")),
-        FINDINGS: _few(FINDINGS, judged, attrgetter("findings")),
+        GROUP_STATUS: _few(GROUP_STATUS, evaluated, lambda each: filter(None, [each.status])),
+        STRATEGY_COMPARISON: _few(STRATEGY_COMPARISON, evaluated, attrgetter("strategies")),
+        FINDINGS: _few(FINDINGS, evaluated, attrgetter("findings")),
     }
     return {
         table.name: of_table if topic is None else _of_topic(table, of_table, topic) for table, of_table in rows.items()
@@ -107,13 +107,15 @@ def _of_topic(table: Table, rows: pa.Table, topic: str) -> pa.Table:
     return rows.filter(pc.fill_null(pc.equal(rows["topic"], topic), table is FINDINGS))
 
 
-def _few(table: Table, judged: Iterable[JudgedStep], values: Callable[[JudgedStep], Iterable[object]]) -> pa.Table:
+def _few(
+    table: Table, evaluated: Iterable[EvaluatedStep], values: Callable[[EvaluatedStep], Iterable[object]]
+) -> pa.Table:
     """Rows from values of each step with a field per column."""
     names = own_columns(table)
     rows = [
-        step_key(judged_step.step) | {name: getattr(value, name) for name in names}
-        for judged_step in judged
-        for value in values(judged_step)
+        step_key(evaluated_step.step) | {name: getattr(value, name) for name in names}
+        for evaluated_step in evaluated
+        for value in values(evaluated_step)
     ]
     schema = TABLES_ARROW[table.name]
     return pa.Table.from_pydict(columns_of(rows, schema), schema)

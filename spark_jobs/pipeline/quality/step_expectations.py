@@ -36,7 +36,7 @@ class OfSteps(BatchExpectation):
         """The steps that it is about, of those that have rows."""
         return steps
 
-    def _judged(self, step: Mapping[str, Any]) -> dict[str, Any]:
+    def _evaluated(self, step: Mapping[str, Any]) -> dict[str, Any]:
         """`success`, `observed` and, if it is about single rows, `unexpected` of one step."""
         raise NotImplementedError
 
@@ -48,7 +48,7 @@ class OfSteps(BatchExpectation):
     ) -> dict[str, Any]:
         steps = [
             {STEP: step[STEP], ROWS: step[ROWS], EXAMPLES: step.get(EXAMPLES, {}).get(self.name, [])}
-            | self._judged(step)
+            | self._evaluated(step)
             for step in self._looked_at([*execution_engine.get_domain_records({})[FACTS]])
         ]
         rows, unexpected = sum(step[ROWS] for step in steps), sum(step.get("unexpected") or 0 for step in steps)
@@ -91,7 +91,7 @@ class OfSteps(BatchExpectation):
 class ExpectRowsToKeep(OfSteps):
     """Every row keeps the rule of the table that has this name."""
 
-    def _judged(self, step: Mapping[str, Any]) -> dict[str, Any]:
+    def _evaluated(self, step: Mapping[str, Any]) -> dict[str, Any]:
         broken = step[BROKEN][self.name]
         return {"success": broken == 0, "observed": broken, "unexpected": broken}
 
@@ -109,7 +109,7 @@ class _StepsWithin(OfSteps):
         named = [seen.get(start, {STEP: start, ROWS: 0}) for start in self.bounds]
         return [step for step in named if step[ROWS] or self.of_empty_steps]
 
-    def _judged(self, step: Mapping[str, Any]) -> dict[str, Any]:
+    def _evaluated(self, step: Mapping[str, Any]) -> dict[str, Any]:
         observed = self._observed(step)
         lowest, highest = self.bounds[step[STEP]]
         return {
@@ -166,5 +166,5 @@ class ExpectContentToBeAsPublished(OfSteps):
         rows = {step[STEP]: step[ROWS] for step in steps}
         return [{STEP: start, ROWS: rows.get(start, 0)} for start in self.unchanged]
 
-    def _judged(self, step: Mapping[str, Any]) -> dict[str, Any]:
+    def _evaluated(self, step: Mapping[str, Any]) -> dict[str, Any]:
         return {"success": self.unchanged[step[STEP]], "observed": step[ROWS]}

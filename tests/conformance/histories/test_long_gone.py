@@ -16,7 +16,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.window import HOUR, from_micros, to_micros
 from spark_jobs.pipeline.publish.rows import tables
-from tests.support.kernel import SETTINGS, judged
+from tests.support.kernel import SETTINGS, evaluated
 from tests.support.snapshots import membership, offsets, route
 from tests.support.tables import measures
 from tests.support.times import at
@@ -88,7 +88,7 @@ def steps(
         near = any(start - WEEK.max_gap <= moment < start + HOUR + WEEK.max_gap for start in gone.values())
         if near and row["captured_at"] < read_from:
             read[OFFSET_SNAPSHOTS].append(row)
-    found = tables(judged(read, interval, settings, sighted=seen))
+    found = tables(evaluated(read, interval, settings, sighted=seen))
     by_step: dict[datetime, dict[str, list[dict[str, Any]]]] = {}
     for table in OUTPUTS:
         for row in found[table.name].to_pylist():

@@ -1,4 +1,4 @@
-"""Consumers that get stuck in the middle of an hour, judged hour by hour; expected by hand."""
+"""Consumers that get stuck in the middle of an hour, evaluated hour by hour; expected by hand."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
-from spark_jobs.domain.judge import JudgedStep
+from spark_jobs.domain.evaluate import EvaluatedStep
 from spark_jobs.domain.kernel.allocations import Allocation
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, Moves, RebalanceInterval
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory
@@ -35,9 +35,9 @@ from tests.support.oracle.status import Backlog, Counts
 from tests.support.oracle.timeline import of_unknown_strategy
 
 
-def said(judged: JudgedStep) -> Said:
+def said(evaluated: EvaluatedStep) -> Said:
     """In the form of the oracle."""
-    step, status = judged.step, judged.status
+    step, status = evaluated.step, evaluated.status
     queues = queue_intervals(step.progress)
     return Said(
         sorted(map(_line, step.intervals), key=lambda line: line.order),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain
 
-from spark_jobs.domain.judge import JudgedStep, judge
+from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.window import SECOND
 from tests.conformance.kernel_vs_oracle import by_kernel, by_oracle
@@ -51,14 +51,14 @@ def _entries(text: str) -> tuple[RouteEntry, ...]:
     return tuple(RouteEntry(broker[0], 6, int(broker[1:]), int(broker[1:])) for broker in text.split())
 
 
-def judged(recorded: Group) -> JudgedStep:
-    (found,) = judge(by_kernel.history_of(recorded), recorded.configured, SETTINGS, START, START + STEP)
+def evaluated(recorded: Group) -> EvaluatedStep:
+    (found,) = evaluate(by_kernel.history_of(recorded), recorded.configured, SETTINGS, START, START + STEP)
     return found
 
 
 def said(recorded: Group) -> Said:
     """Of the first step, by the kernel; the oracle says the same."""
-    found = by_kernel.said(judged(recorded))
+    found = by_kernel.said(evaluated(recorded))
     (window,) = Recording(recorded, 1).windows()
     assert found == by_oracle.said(recorded, window, SETTINGS.thresholds)
     return found
@@ -163,7 +163,7 @@ def test_retry_topics_count_for_no_total_however_many_queues_they_have() -> None
         queue_0={0: (100, 90), 10: (200, 90)},
     )
     assert said(retrying).counts == (3, 3, 1, 2, 2, 0, 0)
-    status = judged(retrying).status
+    status = evaluated(retrying).status
     assert status is not None
     # Two queues for three members: none of eight is shared by them.
     assert (status.busiest_member_queues, status.busiest_member_queues_with_one_more) == (1, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from spark_jobs.domain.judge import judge
+from spark_jobs.domain.evaluate import evaluate
 from tests.conformance.kernel_vs_oracle import by_kernel, by_oracle
 from tests.conformance.kernel_vs_oracle.courses import SETTINGS
 from tests.conformance.kernel_vs_oracle.examples import few, many
@@ -19,8 +19,8 @@ _NOTHING = Said([], [], [], None, None, {}, {}, [])
 def check_equal(recording: Recording) -> None:
     group = recording.group
     history = by_kernel.history_of(group)
-    judged = judge(history, group.configured, SETTINGS, START, recording.end)
-    found = {step.step.window.start: by_kernel.said(step) for step in judged}
+    evaluated = evaluate(history, group.configured, SETTINGS, START, recording.end)
+    found = {step.step.window.start: by_kernel.said(step) for step in evaluated}
     for window in recording.windows():
         expected, said = by_oracle.said(group, window, SETTINGS.thresholds), found.get(window.start, _NOTHING)
         for what, ours, theirs in zip(Said._fields, said, expected, strict=True):
@@ -29,12 +29,12 @@ def check_equal(recording: Recording) -> None:
 
 @few(200)
 @given(recordings())
-def test_random_histories_are_judged_as_by_the_oracle(recording: Recording) -> None:
+def test_random_histories_are_evaluated_as_by_the_oracle(recording: Recording) -> None:
     check_equal(recording)
 
 
 @pytest.mark.fuzz
 @many()
 @given(recordings())
-def test_many_random_histories_are_judged_as_by_the_oracle(recording: Recording) -> None:
+def test_many_random_histories_are_evaluated_as_by_the_oracle(recording: Recording) -> None:
     check_equal(recording)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from spark_jobs.domain.judge import JudgedStep, judge
+from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.model.history import ClientHistory, GroupHistory, OffsetReadings
 from spark_jobs.domain.model.series import Series
@@ -25,14 +25,14 @@ from tests.support.times import START
 T = TypeVar("T")
 
 
-def judged(recording: Recording, history: GroupHistory) -> list[JudgedStep]:
-    return list(judge(history, recording.group.configured, SETTINGS, START, recording.end))
+def evaluated(recording: Recording, history: GroupHistory) -> list[EvaluatedStep]:
+    return list(evaluate(history, recording.group.configured, SETTINGS, START, recording.end))
 
 
-def published(judged_step: JudgedStep) -> tuple[Any, ...]:
+def published(evaluated_step: EvaluatedStep) -> tuple[Any, ...]:
     """All that a step publishes, to be compared; the order of findings says nothing."""
-    step, findings = judged_step.step, sorted(judged_step.findings, key=lambda found: found.finding_id)
-    return step.window, step.intervals, [_progress(row) for row in step.progress], findings, judged_step.status
+    step, findings = evaluated_step.step, sorted(evaluated_step.findings, key=lambda found: found.finding_id)
+    return step.window, step.intervals, [_progress(row) for row in step.progress], findings, evaluated_step.status
 
 
 def _progress(progress: IntervalProgress) -> tuple[Any, ...]:
@@ -40,13 +40,13 @@ def _progress(progress: IntervalProgress) -> tuple[Any, ...]:
 
 
 def check_cutting(recording: Recording) -> None:
-    """A step judged with the snapshots of its window alone is the step of the whole run."""
+    """A step evaluated with the snapshots of its window alone is the step of the whole run."""
     found = []
     for start in range(START, recording.end, STEP):
         window = SETTINGS.window(start)
         history = history_of(_seen_between(recording.group, window.read_from, window.end))
-        found += list(judge(history, recording.group.configured, SETTINGS, start, window.end))
-    whole = judged(recording, history_of(recording.group))
+        found += list(evaluate(history, recording.group.configured, SETTINGS, start, window.end))
+    whole = evaluated(recording, history_of(recording.group))
     assert list(map(published, found)) == list(map(published, whole))
 
 
@@ -67,7 +67,7 @@ def _seen_between(group: Group, start: int, end: int) -> Group:
 def check_order(recording: Recording) -> None:
     """Whatever the order of brokers, clients, topics, states and queues: nothing else comes out."""
     history = history_of(recording.group)
-    expected, found = judged(recording, history), judged(recording, _reversed(history))
+    expected, found = evaluated(recording, history), evaluated(recording, _reversed(history))
     assert list(map(published, found)) == list(map(published, expected))
 
 
@@ -98,15 +98,15 @@ def _columns_reversed(readings: OffsetReadings) -> OffsetReadings:
 
 def check_findings(recording: Recording) -> None:
     """Ids are each one's own, times lie inside the step, and the parts of every growth add up to it."""
-    for judged_step in judged(recording, history_of(recording.group)):
-        window = judged_step.step.window
-        assert len({found.finding_id for found in judged_step.findings}) == len(judged_step.findings)
-        assert all(window.start <= found.started_at < found.ended_at <= window.end for found in judged_step.findings)
-        if judged_step.status:
-            assert judged_step.status.finding_count == len(judged_step.findings)
-            ranks = [SEVERITIES.index(found.severity) for found in judged_step.findings]
-            assert judged_step.status.worst_severity == (SEVERITIES[max(ranks)] if ranks else None)
-            assert all(growth.growth == sum(growth[2:]) for growth in judged_step.status.attribution or ())
+    for evaluated_step in evaluated(recording, history_of(recording.group)):
+        window = evaluated_step.step.window
+        assert len({found.finding_id for found in evaluated_step.findings}) == len(evaluated_step.findings)
+        assert all(window.start <= found.started_at < found.ended_at <= window.end for found in evaluated_step.findings)
+        if evaluated_step.status:
+            assert evaluated_step.status.finding_count == len(evaluated_step.findings)
+            ranks = [SEVERITIES.index(found.severity) for found in evaluated_step.findings]
+            assert evaluated_step.status.worst_severity == (SEVERITIES[max(ranks)] if ranks else None)
+            assert all(growth.growth == sum(growth[2:]) for growth in evaluated_step.status.attribution or ())
 
 
 LAWS = (check_cutting, check_order, check_findings)

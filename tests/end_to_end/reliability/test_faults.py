@@ -37,12 +37,12 @@ pytestmark = pytest.mark.reliability
 
 _AS_ANY_USER = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.getuid() == 0 else ()
 #: Where a run stands when it is struck: the sources are read, nothing is published.
-_JUDGING = "checking and auditing every group"
+_EVALUATING = "checking and auditing every group"
 _STARTS = "starting Spark"
 #: Beginnings of the lines that say how far a command is.
 _PROGRESS = (
     *("checking paths and tables", "bringing sightings up to date", "loading ", _STARTS, "looking for late snapshots"),
-    *("auditing ", "compacting ", "reading the snapshots", _JUDGING, "checking what was counted"),
+    *("auditing ", "compacting ", "reading the snapshots", _EVALUATING, "checking what was counted"),
     *("publishing", "recording the run"),
 )
 #: All that a command may say of a fault, beside its progress.
@@ -88,7 +88,7 @@ def struck(
     folder: Path,
     strike: Callable[[], object],
     command: str = "run",
-    when: str = _JUDGING,
+    when: str = _EVALUATING,
     program: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
 ) -> str:
@@ -129,7 +129,7 @@ def fill(disk: Path, spare: int) -> Path:
     return filler
 
 
-@pytest.mark.parametrize(("when", "spare"), [(_JUDGING, 0), ("publishing", 0), ("publishing", 50_000)])
+@pytest.mark.parametrize(("when", "spare"), [(_EVALUATING, 0), ("publishing", 0), ("publishing", 50_000)])
 def test_a_run_on_a_full_disk_publishes_nothing_half_and_completes_later(
     prepared: Prepared, expected: Contents, disk: Path, tmp_path: Path, when: str, spare: int
 ) -> None:
@@ -182,7 +182,7 @@ def test_a_read_only_warehouse_is_an_error_that_says_so(prepared: Prepared, disk
     assert "on a file system that is read-only" in told
 
 
-@pytest.mark.parametrize("when", [_JUDGING, "publishing"])
+@pytest.mark.parametrize("when", [_EVALUATING, "publishing"])
 def test_a_warehouse_that_vanishes_is_named_and_completed_when_it_is_back(
     prepared: Prepared, expected: Contents, tmp_path: Path, when: str
 ) -> None:

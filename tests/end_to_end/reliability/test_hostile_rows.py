@@ -28,7 +28,7 @@ from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.stored import rows
 from spark_jobs.store.warehouse import Warehouse
 from tests.end_to_end.reliability.rows import BREAKS, Broken, Row, broken_rows, good_row, odd_rows
-from tests.support.kernel import judged
+from tests.support.kernel import evaluated
 from tests.support.times import HOUR
 
 #: What the cases of `offset_snapshots` allow.
@@ -54,17 +54,17 @@ def test_very_many_broken_rows(spark: SparkSession, tmp_path: Path, capsys: pyte
 
 
 def check(spark: SparkSession, folder: Path, broken: Sequence[Broken], odd_count: int) -> None:
-    """A run over good and odd rows with broken ones between them publishes what the kernel judges without these."""
+    """A run over good and odd rows with broken ones between them publishes what the kernel evaluates without these."""
     warehouse = Warehouse.parse(str(folder / "warehouse"))
     odd = list(odd_rows(3, odd_count))
     kept = {table: good + [row for of_table, row in odd if of_table is table] for table, good in GOOD.items()}
     load(spark, warehouse, {table: kept[table] + [one.row for one in broken if one.table is table] for table in kept})
     run(spark, warehouse, RunSpec(HOUR), CONFIGURATION)
-    stored, expected = DeltaTables(warehouse), tables(judged(kept, HOUR, sighted={}))
+    stored, expected = DeltaTables(warehouse), tables(evaluated(kept, HOUR, sighted={}))
     for table in OUTPUTS:
         both = (stored.read(table, table.columns), expected[table.name].select(table.columns))
-        published, judged_rows = (sorted(rows(one), key=repr) for one in both)
-        assert published == judged_rows != [], table.name
+        published, evaluated_rows = (sorted(rows(one), key=repr) for one in both)
+        assert published == evaluated_rows != [], table.name
     quarantined = quarantined_rows(spark, warehouse)
     assert len(quarantined) == len(broken)
     assert Counter(quarantined) == Counter((one.table.name, key(one), frozenset({one.reason})) for one in broken)

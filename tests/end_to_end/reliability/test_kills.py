@@ -129,7 +129,7 @@ def temporary_files(scratch: Path) -> list[str]:
     return [path.name for path in scratch.iterdir() if path.stem != own.name]
 
 
-def judged(case: Case, spark: SparkSession, prepared: Prepared, expected: Undisturbed, folder: Path) -> list[str]:
+def evaluated(case: Case, spark: SparkSession, prepared: Prepared, expected: Undisturbed, folder: Path) -> list[str]:
     """What is wrong after a case: the same command, and `maintain`, run in the session of the tests."""
     warehouse = prepared.copy(case.command, folder / "warehouse")
     with Reader(warehouse.location, [published_steps(warehouse.location), expected.published]) as reader:
@@ -163,7 +163,7 @@ def test_commands_killed_at_random_moments_leave_nothing_half_and_complete_later
         name = case.command
         if name not in expected:
             expected[name] = undisturbed(prepared, name, tmp_path / name)
-        wrong = judged(case, spark, prepared, expected[name], tmp_path / str(case.number))
+        wrong = evaluated(case, spark, prepared, expected[name], tmp_path / str(case.number))
         case.outcome = "; ".join(wrong) or "as undisturbed"
         print(*astuple(case), flush=True)
     hits = Counter(case.victim for case in every if case.hit)

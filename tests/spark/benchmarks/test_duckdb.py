@@ -25,7 +25,7 @@ from schemas import (
     ROUTE_SNAPSHOTS,
 )
 from spark_jobs.config import Configuration
-from spark_jobs.pipeline.gather.judged import unpacked
+from spark_jobs.pipeline.gather.evaluated import unpacked
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.warehouse import Warehouse
 

@@ -1,6 +1,6 @@
 """Spark folds equal states into one: whatever the order of lists, and nothing else.
 
-That a run publishes what the kernel judges of the same rows: `tests/end_to_end/reliability/test_hostile_rows.py`.
+That a run publishes what the kernel evaluates of the same rows: `tests/end_to_end/reliability/test_hostile_rows.py`.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from schemas import MEMBERSHIP_SNAPSHOTS, REBALANCE_INTERVALS
 from spark_jobs.config import Configuration
-from spark_jobs.domain.judge import JudgedStep
-from spark_jobs.pipeline.gather import judged as judged_module
+from spark_jobs.domain.evaluate import EvaluatedStep
+from spark_jobs.pipeline.gather import evaluated as evaluated_module
 from spark_jobs.pipeline.publish.rows import tables
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.warehouse import Warehouse
@@ -45,10 +45,10 @@ def copied(twins_hour: Warehouse, warehouse: Warehouse) -> Warehouse:
 @pytest.fixture
 def broken_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     """The Arrow function gives the intervals of the group `g` a trigger that nobody knows."""
-    really = judged_module._judged
+    really = evaluated_module._evaluated
 
     def broken(*given: Any, **named: Any) -> pa.Table:
-        def rows_with_wrong_triggers(steps: Sequence[JudgedStep], topic: str | None = None) -> dict[str, pa.Table]:
+        def rows_with_wrong_triggers(steps: Sequence[EvaluatedStep], topic: str | None = None) -> dict[str, pa.Table]:
             written = tables(steps, topic)
             intervals = written[REBALANCE_INTERVALS.name]
             rows = [
@@ -61,4 +61,4 @@ def broken_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
         really.__globals__["tables"] = rows_with_wrong_triggers
         return really(*given, **named)
 
-    monkeypatch.setattr(judged_module, "_judged", broken)
+    monkeypatch.setattr(evaluated_module, "_evaluated", broken)

@@ -84,7 +84,7 @@ def test_the_same_modules_make_the_same_zip(tmp_path: Path) -> None:
         write_modules(tmp_path / name)
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
     names = ZipFile(tmp_path / "a.zip").namelist()
-    assert {"spark_jobs/__init__.py", "spark_jobs/pipeline/gather/judged.py", "schemas/table.py"} <= set(names)
+    assert {"spark_jobs/__init__.py", "spark_jobs/pipeline/gather/evaluated.py", "schemas/table.py"} <= set(names)
     assert all(name.endswith(".py") for name in names)
 
 

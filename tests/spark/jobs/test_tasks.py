@@ -103,7 +103,7 @@ def test_tasks_run_again_leave_the_tables_of_one_run(scheduled: Scheduled, monke
     spark, warehouse = scheduled.spark, scheduled.warehouse
     do(scheduled, "audit")
     with monkeypatch.context() as patch:
-        patch.setattr("spark_jobs.pipeline.run.judged_steps", lambda *_: 1 / 0)
+        patch.setattr("spark_jobs.pipeline.run.evaluated_steps", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             do(scheduled, "audit")
     with pytest.raises(WarehouseError, match="task audit of run"):

@@ -31,14 +31,14 @@ class Audited(NamedTuple):
     """One audit, which counts for several runs."""
 
     context: RunContext
-    judged: DataFrame
+    evaluated: DataFrame
     counted: Counted
 
     def checked(self, percent: float, run_id: str = "run") -> tuple[CheckResults, list[str], str]:
         """What a run sees that lets this percentage of a step go, and its warnings; why its gate is closed."""
         configuration = Configuration(quality=Quality(max_quarantined_percent=percent))
         context = replace(self.context, configuration=configuration, run_id=run_id)
-        set_rejected_aside(context, self.judged, self.counted.facts)
+        set_rejected_aside(context, self.evaluated, self.counted.facts)
         of_sources = check(context, SOURCES, self.counted.facts)
         warnings = quality_warnings(self.counted.facts, of_sources)
         try:

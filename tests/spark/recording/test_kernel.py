@@ -1,4 +1,4 @@
-"""A run of Spark over the recording publishes what the kernel judges of its rows, whole and cut into steps.
+"""A run of Spark over the recording publishes what the kernel evaluates of its rows, whole and cut into steps.
 
 So what the kernel says of rows without Spark, in this folder and others, is what a run would publish of them. The costs
 of a run, jobs of Spark and files that it reads, do not depend on the size of the recording.
@@ -29,7 +29,7 @@ def in_order(published: by_kernel.Published) -> dict[Table, list[dict[str, Any]]
     return {table: sorted(found, key=repr) for table, found in published.items()}
 
 
-def test_a_run_publishes_what_the_kernel_judges(audited: Audited) -> None:
+def test_a_run_publishes_what_the_kernel_evaluates(audited: Audited) -> None:
     tables = DeltaTables(audited.warehouse)
     found = in_order({table: rows(tables.read(table, table.columns)) for table in OUTPUTS})
     expected = in_order(by_kernel.audited(3600, [audited.interval], OUTPUTS))

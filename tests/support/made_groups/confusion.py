@@ -18,7 +18,7 @@ from random import Random
 from statistics import median
 from typing import NamedTuple
 
-from spark_jobs.domain.judge import judge
+from spark_jobs.domain.evaluate import evaluate
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
@@ -41,7 +41,7 @@ class Alarm(NamedTuple):
     time: Time
 
 
-class Judged(NamedTuple):
+class Evaluated(NamedTuple):
     """One made group: what is wrong with it and when (None: nothing), and what was found."""
 
     name: str
@@ -70,7 +70,7 @@ def kinds(groups: int, faults: int) -> Iterator[tuple[Kind, int]]:
         yield from ((of_kind[number % len(of_kind)], number) for number in range(count))
 
 
-def judged(one: tuple[Kind, int], hours: int, seed: str) -> Judged:
+def evaluated(one: tuple[Kind, int], hours: int, seed: str) -> Evaluated:
     """Every fourth recorder is slow."""
     kind, number = one
     name, random = f"{kind.__name__}-{number}", Random(f"{seed} {kind.__name__} {number}")
@@ -78,7 +78,7 @@ def judged(one: tuple[Kind, int], hours: int, seed: str) -> Judged:
     life = kind(random, hours)
     history = recorded(name, life, random, cadence, is_slow=is_slow)
     settings = AuditSettings(HOUR, cadence * SECOND, 3 * cadence * SECOND, Thresholds(), sightings=24 * HOUR)
-    steps = judge(history, StrategySettings(), settings, START, START + hours * HOUR)
+    steps = evaluate(history, StrategySettings(), settings, START, START + hours * HOUR)
     found = [
         Alarm(each.rule, Time((each.started_at - START) // SECOND, (each.ended_at - START) // SECOND))
         for step in steps
@@ -86,7 +86,7 @@ def judged(one: tuple[Kind, int], hours: int, seed: str) -> Judged:
         if each.severity != "INFO"
     ]
     rules = frozenset(each.partition("/")[0] for each in PLANTED.get(kind, ()))
-    return Judged(name, cadence, rules, life.fault, list(_joined(found)))
+    return Evaluated(name, cadence, rules, life.fault, list(_joined(found)))
 
 
 def _joined(alarms: Iterable[Alarm]) -> Iterator[Alarm]:
@@ -101,7 +101,7 @@ def _joined(alarms: Iterable[Alarm]) -> Iterator[Alarm]:
         yield Alarm(rule, Time(start, end))
 
 
-def tallies(groups: Iterable[Judged]) -> Mapping[str, Tally]:
+def tallies(groups: Iterable[Evaluated]) -> Mapping[str, Tally]:
     """By rule. A fault is found once: by the first alarm that shares time with it."""
     tally: dict[str, Tally] = defaultdict(Tally)
     for group in groups:
@@ -156,7 +156,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     began = time.monotonic()
     with Pool(options.workers) as pool:
-        work = partial(judged, hours=options.hours, seed=options.seed)
+        work = partial(evaluated, hours=options.hours, seed=options.seed)
         groups = list(pool.imap(work, kinds(options.groups, options.faults), chunksize=4))
     tally = tallies(groups)
     print("\n".join(table(tally)))

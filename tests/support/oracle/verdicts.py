@@ -35,7 +35,7 @@ class Limits(NamedTuple):
     max_gap: int
 
 
-class Judged(NamedTuple):
+class Evaluated(NamedTuple):
     """What is said at a reading, and since when."""
 
     at: int
@@ -63,11 +63,11 @@ class Spans:
 
 
 def spans(readings: Sequence[Reading], start: int, limits: Limits) -> Spans:
-    """`readings`: of the whole interval, in the order of time; those from `start` on are judged."""
-    judged = list(_judged(list(_runs(readings, limits.max_gap)), start, limits))
-    verdicts = {one.verdict for one in judged}
+    """`readings`: of the whole interval, in the order of time; those from `start` on are evaluated."""
+    evaluated = list(_evaluated(list(_runs(readings, limits.max_gap)), start, limits))
+    verdicts = {one.verdict for one in evaluated}
     worst = next((verdict for verdict in ("STOP", "REWIND", "STALL", "WARN", "OK") if verdict in verdicts), None)
-    return Spans(worst, tuple((one.since, one.at) for one in judged if one.verdict in ("STOP", "STALL", "WARN")))
+    return Spans(worst, tuple((one.since, one.at) for one in evaluated if one.verdict in ("STOP", "STALL", "WARN")))
 
 
 def _runs(readings: Sequence[Reading], max_gap: int) -> Iterator[list[ObservedNeighbor]]:
@@ -84,16 +84,16 @@ def _runs(readings: Sequence[Reading], max_gap: int) -> Iterator[list[ObservedNe
         yield run
 
 
-def _judged(runs: Sequence[Sequence[ObservedNeighbor]], start: int, limits: Limits) -> list[Judged]:
+def _evaluated(runs: Sequence[Sequence[ObservedNeighbor]], start: int, limits: Limits) -> list[Evaluated]:
     """At every reading that has a whole window; if none has, at the last with all that there is."""
     found = []
     for run in runs:
         for end, last in enumerate(run, start=1):
             begin = _begin(run[:end], limits)
             if last.at >= start and begin is not None:
-                found.append(_judge(run[:end], run[begin:end], limits.allowed_lag))
+                found.append(_evaluate(run[:end], run[begin:end], limits.allowed_lag))
     if not found and runs and len(runs[-1]) > 1 and runs[-1][-1].at >= start:
-        found.append(_judge(runs[-1], runs[-1], limits.allowed_lag))
+        found.append(_evaluate(runs[-1], runs[-1], limits.allowed_lag))
     return found
 
 
@@ -107,7 +107,7 @@ def _begin(run: Sequence[ObservedNeighbor], limits: Limits) -> int | None:
     return max(whole, default=None)
 
 
-def _judge(run: Sequence[ObservedNeighbor], window: Sequence[ObservedNeighbor], allowed_lag: int) -> Judged:
+def _evaluate(run: Sequence[ObservedNeighbor], window: Sequence[ObservedNeighbor], allowed_lag: int) -> Evaluated:
     """`run`: the window, and what came before it without a gap. Since when: the last reading that showed otherwise."""
     verdict = _verdict(run, window, allowed_lag)
     others = {
@@ -115,7 +115,7 @@ def _judge(run: Sequence[ObservedNeighbor], window: Sequence[ObservedNeighbor], 
         "STALL": [reading.at for reading in run if reading.lag <= allowed_lag],
         "WARN": [*_falls(run), *(reading.at for reading in run if reading.lag <= allowed_lag)],
     }
-    return Judged(window[-1].at, verdict, max([run[0].at, *others.get(verdict, [])]))
+    return Evaluated(window[-1].at, verdict, max([run[0].at, *others.get(verdict, [])]))
 
 
 def _verdict(run: Sequence[ObservedNeighbor], window: Sequence[ObservedNeighbor], allowed_lag: int) -> str:

@@ -48,7 +48,7 @@ def test_a_goal_is_missed_by_more_than_a_tenth(
     assert (result.verdict, result.missed) == (verdict, missed)
 
 
-def test_less_than_a_fleet_day_is_not_judged(tmp_path: Path) -> None:
+def test_less_than_a_fleet_day_is_not_evaluated(tmp_path: Path) -> None:
     measure = replace(of(28.0, 2.0), of_fleet_day=True)
     result = measured(measure, Bench(tmp_path, Fleet(hours=2), 1, lambda _: None))
     assert (result.verdict, result.missed) == ("not a fleet-day", False)

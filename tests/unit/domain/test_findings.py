@@ -242,7 +242,7 @@ def test_the_worst_hit_says_how_bad_it_is() -> None:
     assert finding_of(hit(0, 50, severity="ERROR"), hit(50, 90, severity="WARN")).severity == "ERROR"
 
 
-def test_a_rule_judges_the_whole_condition() -> None:
+def test_a_rule_evaluates_the_whole_condition() -> None:
     seen: list[Condition] = []
 
     def severity(condition: Condition) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from spark_jobs.domain.judge import JudgedStep
+from spark_jobs.domain.evaluate import EvaluatedStep
 from spark_jobs.domain.model.history import Place
 from spark_jobs.pipeline.publish.rows import tables
 from tests.support.reporting import Course, history, piece, step_of
@@ -40,7 +40,7 @@ def _listed(text: str) -> Collection[Place]:
     return [("b", int(number)) for number in text.split()]
 
 
-def _pieces(step: JudgedStep) -> list[str]:
+def _pieces(step: EvaluatedStep) -> list[str]:
     """The intervals from the change on, as `300-320 c1 c1 c2 c2 - -`."""
     return [piece(interval) for interval in step.step.replayed if second_of(interval.start) >= 300]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.domain.judge import judge
+from spark_jobs.domain.evaluate import evaluate
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.history import Connection, GroupHistory, Membership
 from spark_jobs.domain.model.message_queue import RouteEntry
@@ -257,8 +257,8 @@ def test_a_change_of_members_begins_an_interval_where_nothing_is_replayed_and_is
     ]
     assert [why_begun(interval) for interval in clipped(history)] == expected
     recorded = by_kernel.history_of(history.group)
-    (judged,) = judge(recorded, history.configured, SETTINGS, START, START + SETTINGS.step)
-    assert judged.step.rebalances == []
+    (evaluated,) = evaluate(recorded, history.configured, SETTINGS, START, START + SETTINGS.step)
+    assert evaluated.step.rebalances == []
 
 
 def why_begun(interval: RebalanceInterval) -> tuple[str, str, list[str]]:
@@ -334,7 +334,9 @@ def test_states_that_differ_in_addresses_alone_are_replayed_once() -> None:
 def steps_of(history: GroupHistory) -> list[AuditedStep]:
     """Three steps of 100 s, in one run."""
     settings = replace(SETTINGS, step=100 * SECOND)
-    return [judged.step for judged in judge(history, StrategySettings(), settings, START, START + SETTINGS.step)]
+    return [
+        evaluated.step for evaluated in evaluate(history, StrategySettings(), settings, START, START + SETTINGS.step)
+    ]
 
 
 def test_a_state_is_resolved_once_for_all_steps_of_a_run() -> None:

@@ -56,7 +56,7 @@ def step(told: dict[str, ClientHistory], *rows: IntervalProgress) -> AuditedStep
     return replace(found, history=replace(found.history, clients=told))
 
 
-def judged(told: list[str], *lines: str, produced_messages_per_second: float = 10.0) -> Utilization:
+def evaluated(told: list[str], *lines: str, produced_messages_per_second: float = 10.0) -> Utilization:
     return utilization(step(clients(*told), *map(row, lines)), produced_messages_per_second)
 
 
@@ -100,7 +100,7 @@ def judged(told: list[str], *lines: str, produced_messages_per_second: float = 1
 def test_what_came_in_is_a_part_of_what_can_be_consumed(
     told: list[str], lines: list[str], produced_messages_per_second: float, expected: tuple[Any, ...]
 ) -> None:
-    assert judged(told, *lines, produced_messages_per_second=produced_messages_per_second) == pytest.approx(expected)
+    assert evaluated(told, *lines, produced_messages_per_second=produced_messages_per_second) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.domain.judge import judge
+from spark_jobs.domain.evaluate import evaluate
 from spark_jobs.domain.rocketmq.strategies import StrategySettings, variant_of
 from tests.conformance.kernel_vs_oracle import by_kernel
 from tests.support.histories import CLASS, SETTINGS, calm, client, intervals, rows
@@ -87,7 +87,7 @@ def test_a_mixture_is_a_finding_with_what_it_does_to_the_queues_and_go_alone_is_
     software: dict[str, Software], expected: set[tuple[str, str, str]]
 ) -> None:
     history = calm(configured=HASH, software=software)
-    (judged,) = judge(by_kernel.history_of(history.group), HASH, SETTINGS, START, START + SETTINGS.step)
+    (evaluated,) = evaluate(by_kernel.history_of(history.group), HASH, SETTINGS, START, START + SETTINGS.step)
     harm = ("MIXED_CLIENTS", "UNASSIGNED_QUEUE", "DOUBLE_OWNED_QUEUE")
-    found = {(finding.rule, finding.cause, finding.subject) for finding in judged.findings if finding.rule in harm}
+    found = {(finding.rule, finding.cause, finding.subject) for finding in evaluated.findings if finding.rule in harm}
     assert found == expected

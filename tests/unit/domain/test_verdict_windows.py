@@ -41,7 +41,7 @@ it falls behind                    | 0   | 9/1 18/2 27/3 36/4 45/5 54/6       | 
 nothing to do, it falls behind     | 0   | 5/1x3 18/2 27/3 36/4 45/5 54/6     | WARN  | WARN 20-100
 it goes back, and recovers         | 0   | 20/20x5 30/10 40/30 50/50          | REWIND |
 it goes back, and stands           | 0   | 20/20x5 30/10x7                    | STOP  | STOP 50-140
-it went back before it was judged  | 0   | 30/20 30/10 30/14 30/19 30/21x2    | OK    |
+it went back before it was evaluated  | 0   | 30/20 30/10 30/14 30/19 30/21x2    | OK    |
 unknown now and then               | 0   | 9/0x2 9/? 9/0 9/? 9/0              | STALL | STALL 0-80
 not committed at first             | 0   | 9/? 9/? 9/1x5                      | STALL | STALL 20-90
 nothing is known                   | 0   | 9/?x6                              | none  |

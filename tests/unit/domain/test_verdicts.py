@@ -1,6 +1,6 @@
 """Verdicts on histories of offsets, worked out by hand from the rules; the oracle says the same.
 
-The intervals are too short for a window: each is judged as a whole. `test_verdict_windows` has those that are not.
+The intervals are too short for a window: each is evaluated as a whole. `test_verdict_windows` has those that are not.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def test_gathered_snapshots_break_what_their_rows_break(cases: Cases) -> None:
         assert (fact[LEFT_OUT] > 0) == bool(found.rejected) == bool(breaks - {"brokers_are_the_hosts"}), name
 
 
-def test_what_breaks_a_rule_is_left_out_and_the_rest_is_judged() -> None:
+def test_what_breaks_a_rule_is_left_out_and_the_rest_is_evaluated() -> None:
     """As in the table of reasons of `tests/spark/quality/test_quarantine.py`."""
 
     def broken(second: int, **changes: Any) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from schemas import OUTPUTS
+from spark_jobs.domain.evaluate import EvaluatedStep
 from spark_jobs.domain.incidents.values import PublishedFinding
-from spark_jobs.domain.judge import JudgedStep
 from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, Moves, RebalanceInterval
 from spark_jobs.domain.model.finding import ConflictingValue, Counts, QueueEvidence
@@ -77,10 +77,10 @@ def step(start: int, *intervals: RebalanceInterval, progress: tuple[IntervalProg
     return AuditedStep(GroupHistory("c", GROUP), SETTINGS.window(start), SETTINGS, intervals, progress, [])
 
 
-JUDGED = [
-    JudgedStep(step(START - 3600 * SECOND), [], None),
-    JudgedStep(step(START, REPLAYED, UNOBSERVED, progress=(PROGRESS,)), [FINDING], STATUS, [COMPARED]),
-    JudgedStep(step(START + 3600 * SECOND), [FINDING, FINDING._replace(finding_id="f2")], None),
+EVALUATED = [
+    EvaluatedStep(step(START - 3600 * SECOND), [], None),
+    EvaluatedStep(step(START, REPLAYED, UNOBSERVED, progress=(PROGRESS,)), [FINDING], STATUS, [COMPARED]),
+    EvaluatedStep(step(START + 3600 * SECOND), [FINDING, FINDING._replace(finding_id="f2")], None),
 ]
 
 
@@ -88,7 +88,7 @@ STEP = {"step_start": at(0), "cluster": "c", "consumer_group": GROUP}
 
 
 def test_a_replayed_interval() -> None:
-    row, _ = tables(JUDGED)["rebalance_intervals"].to_pylist()
+    row, _ = tables(EVALUATED)["rebalance_intervals"].to_pylist()
     assert row == STEP | (
         {"topic": "t", "membership_view": "*", "interval_start": at(0), "interval_end": at(10)}
         | {"status": "REPLAYED", "reason": None, "strategy": "MIXED", "strategy_source": "CLIENT"}
@@ -118,7 +118,7 @@ _MEMBER = ("client_id", "client_addr", "language", "version", "strategy", "subsc
 
 
 def test_an_unobserved_interval_says_when_and_why_and_nothing_else() -> None:
-    _, row = tables(JUDGED)["rebalance_intervals"].to_pylist()
+    _, row = tables(EVALUATED)["rebalance_intervals"].to_pylist()
     assert {name: value for name, value in row.items() if value is not None} == STEP | (
         {"topic": "u", "membership_view": "*", "interval_start": at(10), "interval_end": at(20)}
         | {"status": "UNOBSERVED", "reason": "NO_ROUTE_SNAPSHOT"}
@@ -128,13 +128,13 @@ def test_an_unobserved_interval_says_when_and_why_and_nothing_else() -> None:
 def test_an_interval_without_members_shares_nothing() -> None:
     unowned = replace(ALLOCATION, owners=[()] * 3, queues_per_member=[])
     nobody = replace(REPLAYED, members=(), allocation=unowned, moves=Moves(()))
-    (row,) = tables([JudgedStep(step(START, nobody), [], None)])["rebalance_intervals"].to_pylist()
+    (row,) = tables([EvaluatedStep(step(START, nobody), [], None)])["rebalance_intervals"].to_pylist()
     names = ("strategy", "idle_members", "min_queues_per_member", "max_queues_per_member", "trigger_type", "triggers")
     assert [row[name] for name in names] == [None, 0, None, None, None, []]
 
 
 def test_an_allocation_has_a_row_per_queue_with_its_owners_as_connections() -> None:
-    rows = tables(JUDGED)["allocations"].to_pylist()
+    rows = tables(EVALUATED)["allocations"].to_pylist()
     key = STEP | {"topic": "t", "membership_view": "*", "interval_start": at(0), "interval_end": at(10)}
     owners = [{"client_id": "c1", "client_addr": "10.0.0.1:1"}, {"client_id": "c1", "client_addr": None}]
     names = ("broker_name", "queue_id", "readable", "owners")
@@ -152,14 +152,14 @@ def test_intervals_that_share_an_allocation_have_the_addresses_of_their_own_memb
     moved = tuple(member._replace(client_addr="10.9.9.9:9") for member in MEMBERS)
     later = replace(REPLAYED, start=START + 10 * SECOND, end=START + 20 * SECOND, members=moved)
     again = replace(REPLAYED, start=START + 20 * SECOND, end=START + 30 * SECOND)
-    found = tables([JudgedStep(step(START, REPLAYED, later, again), [], None)])["allocations"].to_pylist()
+    found = tables([EvaluatedStep(step(START, REPLAYED, later, again), [], None)])["allocations"].to_pylist()
     expected = [["10.0.0.1:1", None], ["10.9.9.9:9", "10.9.9.9:9"], ["10.0.0.1:1", None]]
     assert [[owner["client_addr"] for owner in row["owners"]] for row in found[::3]] == expected
     assert [row["queue_id"] for row in found] == [0, 1, 2] * 3
 
 
 def test_the_progress_of_a_queue_is_unknown_where_nothing_was_read() -> None:
-    measured, uncommitted, unread = tables(JUDGED)["queue_progress"].to_pylist()
+    measured, uncommitted, unread = tables(EVALUATED)["queue_progress"].to_pylist()
     key = STEP | {"topic": "t", "membership_view": "*", "interval_start": at(0), "interval_end": at(9)}
     unknown = dict.fromkeys(set(measured) - set(key) - {"broker_name", "queue_id", "readings", "lag_quality"})
     assert measured == key | (
@@ -174,7 +174,7 @@ def test_the_progress_of_a_queue_is_unknown_where_nothing_was_read() -> None:
 
 
 def test_a_finding_with_all_its_evidence() -> None:
-    row, *others = tables(JUDGED)["findings"].to_pylist()
+    row, *others = tables(EVALUATED)["findings"].to_pylist()
     assert [(one["finding_id"], one["step_start"]) for one in others] == [("f1", at(3600)), ("f2", at(3600))]
     evidence = row.pop("evidence")
     assert row == STEP | (
@@ -196,33 +196,33 @@ def test_a_finding_with_all_its_evidence() -> None:
 
 
 def test_the_status_of_a_group() -> None:
-    (row,) = tables(JUDGED)["group_status"].to_pylist()
+    (row,) = tables(EVALUATED)["group_status"].to_pylist()
     growth = dict(zip(TopicGrowth._fields, ("t", 1, 2, 3, 4, 5, 6), strict=True))
     deleted = {"deleted_topics": [{"topic": "u", "deleted_at": from_micros(7_000_000)}]}
     assert row == STEP | STATUS._asdict() | {"attribution": [growth], "deleted_at": from_micros(8_000_000)} | deleted
 
 
 def test_what_other_strategies_would_have_done() -> None:
-    (row,) = tables(JUDGED)["strategy_comparison"].to_pylist()
+    (row,) = tables(EVALUATED)["strategy_comparison"].to_pylist()
     assert row == STEP | COMPARED._asdict()
 
 
 def test_the_results_have_the_rows_of_all_tables() -> None:
-    written = tables(JUDGED)
+    written = tables(EVALUATED)
     found = tables_of(results(written, seen=[{"observed": True}]))
     assert {name: rows.to_pylist() for name, rows in found.items()} == {
         name: rows.to_pylist() for name, rows in written.items()
     }
 
 
-def test_nothing_judged_is_no_rows() -> None:
+def test_nothing_evaluated_is_no_rows() -> None:
     assert results(tables([])).num_rows == 0
     assert {name: found.num_rows for name, found in tables([]).items()} == {table.name: 0 for table in OUTPUTS}
     assert all(isinstance(found, pa.Table) for found in tables([]).values())
 
 
-def test_a_finding_comes_back_as_it_was_judged() -> None:
-    found, *_ = published_findings(tables(JUDGED)["findings"])
-    step = next(one.step for one in JUDGED if one.findings)
+def test_a_finding_comes_back_as_it_was_evaluated() -> None:
+    found, *_ = published_findings(tables(EVALUATED)["findings"])
+    step = next(one.step for one in EVALUATED if one.findings)
     key = step.history.cluster, step.history.consumer_group, step.window.start
     assert found == PublishedFinding(*key, FINDING)

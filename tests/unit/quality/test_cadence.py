@@ -28,4 +28,4 @@ HOUR = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
 def test_what_is_missing_is_missing_between_snapshots(rows: int, series: int, seconds: int, percent: float) -> None:
     (_, cadence) = of_source(MEMBERSHIP_SNAPSHOTS, HOUR, Configuration())
     step = {STEP: HOUR.start.isoformat(), ROWS: rows, SERIES: series, SPANS: seconds * SECOND}
-    assert cadence._judged(step) == {"success": percent >= 90, "observed": percent}
+    assert cadence._evaluated(step) == {"success": percent >= 90, "observed": percent}

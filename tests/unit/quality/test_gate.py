@@ -16,7 +16,7 @@ from expectations.suite import KEYS_ARE_UNIQUE
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, REBALANCE_INTERVALS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.pipeline.publish.rows import tables
 from spark_jobs.pipeline.quality.facts import BROKEN, by_name, facts_of_outputs
-from tests.support.kernel import judged
+from tests.support.kernel import evaluated
 from tests.support.snapshots import membership, offsets, route
 from tests.support.times import HOUR
 from tests.unit.expectations.cases import SETTINGS
@@ -41,7 +41,7 @@ def history() -> dict[Table, list[Row]]:
 @pytest.fixture(scope="module")
 def written() -> dict[str, pa.Table]:
     """The rows of all groups, as they would be written."""
-    return tables(judged(history(), HOUR))
+    return tables(evaluated(history(), HOUR))
 
 
 def broken_in(rows: Mapping[str, pa.Table]) -> set[tuple[str, str]]:
@@ -51,7 +51,7 @@ def broken_in(rows: Mapping[str, pa.Table]) -> set[tuple[str, str]]:
     return {(fact.table_name, name) for fact, counts in facts for name, count in counts[BROKEN].items() if count}
 
 
-def test_what_the_kernel_judges_keeps_every_expectation(written: Mapping[str, pa.Table]) -> None:
+def test_what_the_kernel_evaluates_keeps_every_expectation(written: Mapping[str, pa.Table]) -> None:
     """Each fails alone on rows that break it: `tests/unit/expectations`."""
     assert all(rows.num_rows for rows in written.values())
     assert broken_in(written) == set()

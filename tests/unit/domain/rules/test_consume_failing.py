@@ -15,7 +15,7 @@ from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, RO
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.window import SECOND, to_micros
 from spark_jobs.domain.rules.consume_failing import RULE
-from tests.support.kernel import judged
+from tests.support.kernel import evaluated
 from tests.support.snapshots import client, healthy_group, membership, offsets, route
 from tests.support.times import HOUR, at
 
@@ -33,7 +33,7 @@ def reported(
 
 
 def findings_of(rows: dict[Table, list[dict[str, Any]]]) -> list[Finding]:
-    (step,) = judged(rows, HOUR)
+    (step,) = evaluated(rows, HOUR)
     return [finding for finding in step.findings if finding.rule == "CONSUME_FAILING"]
 
 

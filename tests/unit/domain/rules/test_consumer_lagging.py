@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.kernel import judged
+from tests.support.kernel import evaluated
 from tests.support.times import HOUR
 from tests.support.what_if import client_row, rate, snapshots, status
 
@@ -20,7 +20,7 @@ def test_a_topic_that_all_members_pop_lags_because_all_of_them_are_busy(second_m
         for second in range(0, 601, 20)
         for client_id, minute in minutes.items()
     ]
-    (step,) = judged(snapshots(lambda _: ["c1", "c2"], [rate(5)] * 2, [rate(2)] * 2, clients=rows), HOUR)
+    (step,) = evaluated(snapshots(lambda _: ["c1", "c2"], [rate(5)] * 2, [rate(2)] * 2, clients=rows), HOUR)
     rule_of = {found.finding_id: found.rule for found in step.findings}
     (lagging,) = [found for found in step.findings if found.rule == "CONSUMER_LAGGING"]
     assert rule_of.get(lagging.root_finding_id or "") == root

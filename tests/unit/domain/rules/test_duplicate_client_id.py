@@ -16,7 +16,7 @@ from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.rules.duplicate_client_id import RULE, instance_name, probable_cause
 from tests.support.builders import allocation, audited_step, broker_said, interval, members
 from tests.support.findings import rule_hit
-from tests.support.kernel import judged
+from tests.support.kernel import evaluated
 from tests.support.snapshots import healthy_group
 from tests.support.tables import cells
 from tests.support.times import HOUR, micros
@@ -145,7 +145,7 @@ def twins_found(**more: Any) -> tuple[list[Finding], set[Reason | None]]:
     """Of a group with a pair of twins for ten minutes: what is found of them, and why the queues are not replayed."""
     rows = healthy_group(range(0, 600, 20), "c1", "c1", "c2")
     rows[MEMBERSHIP_SNAPSHOTS] = [row | more for row in rows[MEMBERSHIP_SNAPSHOTS]]
-    (step,) = judged(rows, HOUR)
+    (step,) = evaluated(rows, HOUR)
     reasons = {each.reason for each in step.step.intervals if each.start < micros(560) + to_micros(HOUR.start)}
     return [finding for finding in step.findings if finding.rule == "DUPLICATE_CLIENT_ID"], reasons
 

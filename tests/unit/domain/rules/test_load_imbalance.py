@@ -16,7 +16,7 @@ from spark_jobs.domain.rules.load_imbalance import RULE, is_imbalanced, severity
 from spark_jobs.domain.rules.member_loads import MemberTraffic, member_traffic
 from tests.support.builders import allocation, audited_step, interval, members, span
 from tests.support.findings import rule_hit
-from tests.support.kernel import SETTINGS, judged
+from tests.support.kernel import SETTINGS, evaluated
 from tests.support.samples import progress
 from tests.support.snapshots import client, membership, offsets, route
 from tests.support.tables import cells
@@ -135,7 +135,7 @@ def test_the_member_with_most_queues_that_cannot_keep_up_is_named(
             for threads, until in [busy.get(client_id, (1.0, 0))]
         ],
     }
-    (step,) = judged(rows, HOUR)
+    (step,) = evaluated(rows, HOUR)
     (found,) = [each for each in step.findings if each.rule == "LOAD_IMBALANCE"]
     assert (found.cause, found.severity, found.evidence.client_ids) == ("REMAINDERS", severity, named)
     words = "c1 6 queues, c2 4 queues"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.domain.judge import audited_step as audited_history
+from spark_jobs.domain.evaluate import audited_step as audited_history
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.finding import ConflictingValue

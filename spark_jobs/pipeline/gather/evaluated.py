@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from expectations.rows import CheckSettings
 from schemas import QUARANTINE, REBALANCE_INTERVALS, Table
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
-from spark_jobs.domain.judge import judge
+from spark_jobs.domain.evaluate import evaluate
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.pipeline.exchange import RESULTS, STEP_KEY, own_columns
@@ -32,16 +32,16 @@ IN_PART = "in_part"
 _RESULTS = struct_type(RESULTS)
 
 
-def judged_steps(gathered: Gathered, spec: RunSpec, configuration: Configuration) -> DataFrame:
+def evaluated_steps(gathered: Gathered, spec: RunSpec, configuration: Configuration) -> DataFrame:
     """`exchange.RESULTS`: the rows that the run publishes, and what their checks and those of the snapshots say."""
-    judge_group = partial(_judged, spec=spec, configuration=configuration)
+    evaluate_group = partial(_evaluated, spec=spec, configuration=configuration)
 
     # A function of its own: Spark looks at the parameters of what it is given.
-    def judged(states: pa.Table, samples: pa.Table) -> pa.Table:
+    def evaluated(states: pa.Table, samples: pa.Table) -> pa.Table:
         with _without_collecting():
-            return judge_group(states, samples)
+            return evaluate_group(states, samples)
 
-    return over_groups(gathered, judged, _RESULTS)
+    return over_groups(gathered, evaluated, _RESULTS)
 
 
 def unpacked(packed: DataFrame, table: Table) -> DataFrame:
@@ -89,16 +89,16 @@ def _without_collecting() -> Iterator[None]:
         gc.enable()
 
 
-def _judged(states: pa.Table, samples: pa.Table, *, spec: RunSpec, configuration: Configuration) -> pa.Table:
+def _evaluated(states: pa.Table, samples: pa.Table, *, spec: RunSpec, configuration: Configuration) -> pa.Table:
     """`exchange.RESULTS` of some groups, checked before and after they are evaluated, and of some topics."""
     settings = spec.check_settings(configuration)
     usable = checked(states, samples, settings)
     start, end = to_micros(spec.interval.start), to_micros(spec.interval.end)
-    judged = [
+    evaluated = [
         step
         for history in histories(usable.states, usable.samples)
         if _is_asked(spec, history)
-        for step in judge(
+        for step in evaluate(
             history,
             strategy_settings(configuration, history.cluster, history.consumer_group),
             audit_settings(configuration, history.cluster, history.consumer_group),
@@ -106,7 +106,7 @@ def _judged(states: pa.Table, samples: pa.Table, *, spec: RunSpec, configuration
             end,
         )
     ]
-    written = tables(judged, spec.topic)
+    written = tables(evaluated, spec.topic)
     facts = [*usable.facts, *facts_of_outputs(written, settings)]
     return results(written, facts, usable.rejected, [seen(written[REBALANCE_INTERVALS.name])])
 

@@ -31,7 +31,7 @@ from spark_jobs.domain.what_if.answer import advice_in_numbers
 
 
 @dataclass(frozen=True)
-class JudgedStep:
+class EvaluatedStep:
     """One step of one group; intervals, allocations and progress are those of `step`. `status` None: no interval."""
 
     step: AuditedStep
@@ -40,9 +40,9 @@ class JudgedStep:
     strategies: Sequence[StrategyComparison] = ()
 
 
-def judge(
+def evaluate(
     history: GroupHistory, configured: StrategySettings, settings: AuditSettings, start: int, end: int
-) -> Iterator[JudgedStep]:
+) -> Iterator[EvaluatedStep]:
     """One per audit step of `[start, end)`, microseconds on the grid, of which the history knows anything.
 
     A step depends on the snapshots of its own window only, and on what was seen for `settings.sightings` before it.
@@ -54,7 +54,7 @@ def judge(
         if step.intervals or step.memberships or step.client_states or _is_known_otherwise(step):
             step_findings = findings(step, RULES)
             status = group_status(step, step_findings, partial(advice_in_numbers, step, configured=configured))
-            yield JudgedStep(step, step_findings, status, strategy_comparison(step, other_strategies))
+            yield EvaluatedStep(step, step_findings, status, strategy_comparison(step, other_strategies))
 
 
 def _is_known_otherwise(step: AuditedStep) -> bool:
