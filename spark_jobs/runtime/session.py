@@ -66,7 +66,7 @@ _DATABASES = "spark.sql.warehouse.dir"
 _LOCAL_SETTINGS = {
     "spark.master": "local[*]",
     "spark.ui.enabled": "false",
-    "spark.driver.memory": "3g",
+    "spark.driver.memory": "2560m",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     # Delta's VACUUM lists folders in so many tasks; the default (10,000) takes half a minute for a table of any size.

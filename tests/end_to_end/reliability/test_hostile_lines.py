@@ -29,7 +29,7 @@ from tests.end_to_end.reliability.lines import MUTATIONS, Hostile, hostile_lines
 from tests.end_to_end.reliability.mutation import BLANK, NAMED, NO_OBSERVATION, ROW
 
 META = b'{"kind":"meta","cluster":"demo"}\n'
-#: What the whole process tree may hold: the JVM may take 3 GiB of heap.
+#: What the whole process tree may hold: the JVM may take 2.5 GiB of heap.
 MOST_BYTES = 6 * 1024**3
 #: Columns with the names that hostile lines give.
 _COLUMN = {"group": "consumer_group", "topic": "topic", "client": "client_id"}

@@ -25,7 +25,7 @@ from tests.end_to_end.reliability.killing import users_environment
 pytestmark = pytest.mark.reliability
 
 GIB = 2**30
-#: Memory that an hour takes at most, with its JVM of 3 GiB of heap: docs/performance.md.
+#: Memory that an hour takes at most, with its JVM of 2.5 GiB of heap: docs/performance.md.
 MOST_GIB = 6
 
 
