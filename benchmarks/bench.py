@@ -48,7 +48,7 @@ class Bench:
 
     @property
     def is_fleet_day(self) -> bool:
-        """Whether the goals that are about a fleet-day can be evaluated."""
+        """Return whether the goals that are about a fleet-day can be evaluated."""
         day = Fleet()
         return self.full_fleet.groups >= day.groups and self.full_fleet.hours >= day.hours
 
